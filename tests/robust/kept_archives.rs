@@ -57,6 +57,23 @@ fn an_earlier_archive_is_kept_as_old() {
 }
 
 #[test]
+fn the_new_name_of_the_earlier_archive_is_reported() {
+    for is_directory in [false, true] {
+        let (directory, output) = directory();
+        run(&output, false, &["end", "return"]);
+        let earlier = fs::read(&output).unwrap();
+        if is_directory {
+            fs::create_dir(directory.path().join("out.fxt.old")).unwrap();
+        }
+        let run = run(&output, false, &["end", "return"]);
+        let stderr = run.stderr();
+        let (_, report) = stderr.split_once("the earlier archive is now ").unwrap();
+        let name = report.lines().next().unwrap();
+        assert!(fs::read(name).is_ok_and(|kept| kept == earlier), "{run:?}");
+    }
+}
+
+#[test]
 fn a_recording_without_records_does_not_replace_an_archive() {
     for is_alone in [false, true] {
         let (directory, output) = directory();

@@ -26,8 +26,8 @@ pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};
 pub(crate) use status::WriterStatus;
-pub(crate) use target::ArchiveOutput;
 pub use target::ArchiveTarget;
+pub(crate) use target::{ArchiveOutput, Backup};
 #[cfg(test)]
 pub(crate) use writer::ArchiveWriter;
 pub(crate) use writer::{lower_priority, Prefix};

@@ -159,6 +159,7 @@ impl Manager {
         if config.takes_snapshots() && output.naming().is_none() {
             return Err(ManagerError::SnapshotOfStream);
         }
+        let backup = output.backup();
         let (notices, notice_receiver) = NoticeSender::new();
         let shared = Arc::new(SharedProgress::new(Progress::INITIAL));
         let (reply, reply_receiver) = crossbeam_channel::bounded(1);
@@ -186,6 +187,7 @@ impl Manager {
             shared,
             notice_receiver,
             ended: Mutex::new(Some(ended)),
+            backup,
         })
     }
 }

@@ -70,6 +70,8 @@ pub struct SessionSummary {
     /// The archive's size in bytes, or the error if it is not complete. 0 if it was discarded: by
     /// the caller, or because it is empty and an earlier one has its name.
     pub archive: Result<u64, ArchiveError>,
+    /// The new path of an earlier archive of the same name, if there was one and it is replaced.
+    pub backup: Option<PathBuf>,
     /// The results of the other sinks, in their order.
     pub sinks: Vec<Result<u64, ArchiveError>>,
 }
@@ -224,6 +226,7 @@ mod tests {
             snapshots_removed: 0,
             categories: ["web", "db*", "disk"].map(str::to_owned).to_vec(),
             archive: Ok(0),
+            backup: None,
             sinks: Vec::new(),
         }
     }

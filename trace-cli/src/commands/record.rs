@@ -4,7 +4,6 @@ mod alert;
 mod child;
 mod compiled_out;
 mod compress;
-mod earlier;
 mod guard;
 mod nothing;
 mod progress;
@@ -35,7 +34,6 @@ use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
-use earlier::Earlier;
 use progress::Meter;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
@@ -79,7 +77,6 @@ fn with_output_name(args: &RecordArgs) -> Result<RecordArgs> {
 
 fn record(args: &RecordArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.output)?;
-    let earlier = Earlier::find(&args.output);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
@@ -117,7 +114,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
     summary::print(args, &summary)?;
-    earlier.report(args, &summary);
+    if let Some(path) = &summary.backup {
+        note(args, &format!("the earlier archive is now {}", path.display()));
+    }
     compress_all(args, &summary)?;
     if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);

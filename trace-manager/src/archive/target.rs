@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use trace_protocol::file::{Directory, NewFile, Place, Target};
 
@@ -23,6 +23,9 @@ pub enum ArchiveTarget {
     Stream(OwnedFd),
 }
 
+/// The new path of an earlier archive of the same name, once that is renamed.
+pub(crate) type Backup = Arc<OnceLock<PathBuf>>;
+
 /// An open archive.
 #[derive(Debug)]
 pub(crate) struct ArchiveOutput {
@@ -30,6 +33,7 @@ pub(crate) struct ArchiveOutput {
     naming: Option<NewFile>,
     /// Whether an earlier file of its name is kept.
     has_backup: bool,
+    backup: Backup,
 }
 
 impl ArchiveOutput {
@@ -58,11 +62,13 @@ impl ArchiveOutput {
 
     fn create_partial(place: Place) -> io::Result<Self> {
         let naming = NewFile::findable(place)?;
-        Ok(Self { file: Arc::clone(naming.file()), naming: Some(naming), has_backup: true })
+        let file = Arc::clone(naming.file());
+        Ok(Self { file, naming: Some(naming), has_backup: true, backup: Backup::default() })
     }
 
     fn stream(file: File) -> Self {
-        Self { file: Arc::new(file), naming: None, has_backup: false }
+        let file = Arc::new(file);
+        Self { file, naming: None, has_backup: false, backup: Backup::default() }
     }
 
     /// Keeps the partial file if the manager ends without an error of its own.
@@ -90,6 +96,11 @@ impl ArchiveOutput {
         self.naming.as_ref().map(|naming| naming.place().directory().clone())
     }
 
+    /// Returns the new path of the earlier archive. It is set when this is complete.
+    pub(crate) fn backup(&self) -> Backup {
+        Arc::clone(&self.backup)
+    }
+
     /// Replaces written bytes.
     pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(bytes, offset)
@@ -104,7 +115,11 @@ impl ArchiveOutput {
     /// Renames the complete archive to its final name.
     pub(crate) fn complete(self) -> io::Result<()> {
         match self.naming {
-            Some(file) if self.has_backup => file.complete_with_backup(),
+            Some(file) if self.has_backup => {
+                let backup = file.complete_with_backup()?;
+                backup.map(|path| self.backup.set(path));
+                Ok(())
+            }
             Some(file) => file.complete(),
             None => Ok(()),
         }

@@ -49,7 +49,7 @@ fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
         archive.discard();
         return GuardOutcome::Nothing;
     }
-    match completed.and_then(|missing| archive.complete_with_backup().map(|()| missing)) {
+    match completed.and_then(|missing| archive.complete_with_backup().map(|_| missing)) {
         Ok(missing) => GuardOutcome::Completed { archive: name, missing },
         Err(source) => GuardOutcome::Failed { partial, source },
     }

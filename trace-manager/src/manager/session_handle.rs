@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
+use crate::archive::Backup;
 use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::Notice;
@@ -26,6 +27,7 @@ pub struct SessionHandle {
     pub(super) shared: Arc<SharedProgress>,
     pub(super) notice_receiver: Receiver<Notice>,
     pub(super) ended: Mutex<Option<Receiver<EndedRecording>>>,
+    pub(super) backup: Backup,
 }
 
 impl SessionHandle {
@@ -113,7 +115,7 @@ impl SessionHandle {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ended = ended.ok_or(ManagerError::Ended)?;
         let ended = ended.recv().map_err(|_| ManagerError::Ended)?;
-        let snapshots = ended.snapshots.join();
+        let (snapshots, archive) = (ended.snapshots.join(), ended.archive.wait());
         Ok(SessionSummary {
             duration: ended.duration,
             providers: ended.providers,
@@ -121,7 +123,8 @@ impl SessionHandle {
             refusals: ended.refusals,
             alerts: ended.alerts,
             categories: ended.categories,
-            archive: ended.archive.wait(),
+            archive,
+            backup: self.backup.get().cloned(),
             sinks: ended.sinks.into_iter().map(Finish::wait).collect(),
             stopped_by: ended.stopped_by,
             snapshots: snapshots.summaries,

@@ -136,21 +136,23 @@ impl NewFile {
     }
 
     /// Completes the file. A file that has its final name is first renamed to `NAME.old`, as
-    /// perf(1) does, and replaces an older one of that name.
+    /// perf(1) does, and replaces an older one of that name. If that is impossible, as with a
+    /// directory of that name, it is renamed to `NAME.old.<random>`. Returns its new path.
     ///
     /// # Errors
     ///
     /// Those of [`NewFile::complete`], and of renaming the earlier file, which then has its name.
-    pub fn complete_with_backup(self) -> io::Result<()> {
+    pub fn complete_with_backup(self) -> io::Result<Option<PathBuf>> {
         self.complete_by(Self::take_free_name)
     }
 
     /// Completes the file by `take_name`, which fails with `AlreadyExists` if the final name
-    /// exists. Other processes may complete a file of that name at the same time.
+    /// exists. Other processes may complete a file of that name at the same time. Returns the new
+    /// path of the earlier file.
     pub(super) fn complete_by(
         mut self,
         mut take_name: impl FnMut(&Self) -> io::Result<()>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<PathBuf>> {
         self.prepare()?;
         let mut backup = None;
         let mut named = take_name(&self);
@@ -163,13 +165,13 @@ impl NewFile {
                 take_name(&self)
             });
         }
-        match (&named, backup) {
+        match (&named, &backup) {
             (Ok(()), _) => self.partial = None,
             // Best effort: the first error is reported.
-            (Err(_), Some(old)) => drop(self.directory().rename_new(&old, &self.place.name)),
+            (Err(_), Some(old)) => drop(self.directory().rename_new(old, &self.place.name)),
             (Err(_), None) => {}
         }
-        named
+        named.map(|()| backup.map(|old| self.directory().path().join(old)))
     }
 
     /// Sets the permissions of the complete file.

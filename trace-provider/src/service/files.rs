@@ -157,7 +157,7 @@ impl Own {
         let Self { archive, mut buffer } = self;
         match is_empty && archive.place().has_content() {
             true => archive.discard(),
-            false => archive.complete_with_backup()?,
+            false => drop(archive.complete_with_backup()?),
         }
         buffer.is_kept = false;
         Ok(())
