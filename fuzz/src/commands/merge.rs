@@ -1,5 +1,7 @@
 //! `trace merge`.
 
+use std::cell::Cell;
+
 use trace_convert::merge::{Clocks, Merger, Summary};
 use trace_format::Reader;
 
@@ -27,14 +29,14 @@ fn merged(archives: &[&[u8]]) -> (Vec<u8>, Summary) {
     let read =
         |archive: &&[u8]| Clocks::read(Reader::new(*archive)).expect("it starts as archives do");
     let clocks: Vec<_> = archives.iter().map(read).collect();
-    let merge = |output: &mut Vec<u8>| {
+    let summary = Cell::new(None);
+    let output = written(&archives.concat(), |output| {
         let mut merger = Merger::new(output, &clocks).expect("memory can be written");
         for archive in archives {
             merger.add("other", Reader::new(*archive)).expect("it starts as archives do");
         }
-        merger.finish().expect("memory can be written")
-    };
-    let output = written(&archives.concat(), |output| drop(merge(output)));
+        summary.set(Some(merger.finish().expect("memory can be written")));
+    });
     assert_readable(&output);
-    (output, merge(&mut Vec::new()))
+    (output, summary.take().expect("it was written"))
 }
