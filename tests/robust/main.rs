@@ -11,6 +11,7 @@ mod descriptors;
 mod ending;
 mod forging;
 mod forking;
+mod full_disks;
 mod hanging;
 mod hostile_manager;
 mod instruments;

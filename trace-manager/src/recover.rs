@@ -17,8 +17,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
+use trace_format::encode::append;
+use trace_format::layout::ProviderEvent;
+use trace_format::record::{Metadata, Record};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
-use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES};
+use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES, HEADER_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
 use trace_protocol::file::{NewFile, Place};
@@ -44,13 +47,15 @@ pub struct Recovered {
     pub refused: u64,
     /// Bytes of the partial archive that are missing or not complete records.
     pub damaged: u64,
+    /// Whether the buffer was memory, so that its records are lost with the process.
+    pub is_buffer_lost: bool,
 }
 
 impl Recovered {
     /// Returns whether the archive has all records that the process committed.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.refused == 0 && self.damaged == 0
+        self.refused == 0 && self.damaged == 0 && !self.is_buffer_lost
     }
 }
 
@@ -125,25 +130,42 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
     let partial = files.open(&files.partial)?;
     let archive = PartialArchive::read(&partial, length)
         .ok_or_else(|| RecoverError::NothingRecorded { path: files.path(&files.partial) })?;
-    let policy = IdentityPolicy::Own(u64::from(archive.identity.pid));
-    let mut collector = Collector::new(mapping, layout, policy).map_err(|_| {
-        RecoverError::NotABuffer { path: files.path(&files.buffer), reason: LayoutError::Sizes }
-    })?;
-    collector.skip_saved(saved);
     let mut words = Vec::new();
-    collector.finish(&mut words);
-    archive.report_losses(&collector, &mut words);
+    let collector = match layout {
+        Some(layout) => {
+            let policy = IdentityPolicy::Own(u64::from(archive.identity.pid));
+            let mut collector = Collector::new(mapping, layout, policy)
+                .map_err(|_| files.not_a_buffer(LayoutError::Sizes))?;
+            collector.skip_saved(saved);
+            collector.finish(&mut words);
+            archive.report_losses(&collector, &mut words);
+            Some(collector)
+        }
+        None => {
+            report_lost_buffer(&mut words);
+            None
+        }
+    };
     let (path, bytes) = files.write(&partial, &archive.intact, &words)?;
-    let stats = collector.stats();
+    let intact: u64 = archive.intact.iter().map(|range| range.end - range.start).sum();
+    let stats = collector.as_ref().map(Collector::stats);
     Ok(Recovered {
         archive: path,
         bytes,
-        events: stats.events,
-        open_scopes: stats.open_scopes(),
-        dropped: collector.dropped(),
-        refused: stats.rejections(),
-        damaged: length - archive.intact.iter().map(|range| range.end - range.start).sum::<u64>(),
+        events: stats.map_or(0, |stats| stats.events),
+        open_scopes: stats.map_or(0, |stats| stats.open_scopes()),
+        dropped: collector.as_ref().map_or(0, Collector::dropped),
+        refused: stats.map_or(0, |stats| stats.rejections()),
+        damaged: length - intact,
+        is_buffer_lost: collector.is_none(),
     })
+}
+
+/// Appends the report that an unknown number of records is missing.
+fn report_lost_buffer(words: &mut Vec<u64>) {
+    let event = Metadata::ProviderEvent { id: 1, event: ProviderEvent::BUFFER_FULL };
+    // It has two words, and so is not too long.
+    let _ = append(words, &Record::Metadata(event));
 }
 
 /// Returns the output of the process, given that path or the path of one of its files.
@@ -184,8 +206,13 @@ impl RecoverableFiles {
         self.place.directory().open_own(name).map_err(self.failed(name))
     }
 
-    /// Opens the buffer and locks it against other processes.
-    fn open_buffer(&self) -> Result<(File, ReadMapping, Layout), RecoverError> {
+    fn not_a_buffer(&self, reason: LayoutError) -> RecoverError {
+        RecoverError::NotABuffer { path: self.path(&self.buffer), reason }
+    }
+
+    /// Opens the buffer and locks it against other processes. Returns no layout if the file has
+    /// only the header.
+    fn open_buffer(&self) -> Result<(File, ReadMapping, Option<Layout>), RecoverError> {
         let (file, failed) = (self.open(&self.buffer)?, self.failed(&self.buffer));
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(RecoverError::Alive { path: self.path(&self.buffer) });
@@ -193,8 +220,11 @@ impl RecoverableFiles {
         let size = file.metadata().map_err(&failed)?.len() as usize;
         let mut bytes = [0; HEADER_BYTES];
         file.read_exact_at(&mut bytes, 0).map_err(&failed)?;
-        let layout = Layout::from_header_bytes(&bytes, size)
-            .map_err(|reason| RecoverError::NotABuffer { path: self.path(&self.buffer), reason })?;
+        let layout = match Layout::from_header_bytes(&bytes, size) {
+            // The header is that of a larger buffer.
+            Err(LayoutError::Sizes) if size == HEADER_SIZE => None,
+            layout => Some(layout.map_err(|reason| self.not_a_buffer(reason))?),
+        };
         let mapping = ReadMapping::map(file.as_fd(), size).map_err(&failed)?;
         Ok((file, mapping, layout))
     }

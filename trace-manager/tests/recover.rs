@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{flock, FlockOperation};
 use tempfile::TempDir;
 use trace_format::encode::{append, to_bytes};
-use trace_format::layout::InstantScope;
+use trace_format::layout::{InstantScope, ProviderEvent};
+use trace_format::record::Metadata;
 use trace_format::{
     Argument, Event, EventKind, Log, Reader, Record, Text, Thread, ThreadKoids, Value,
 };
 use trace_manager::{recover, RecoverError, Recovered};
 use trace_protocol::archive::{self, ClockSample, Identity};
-use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
+use trace_protocol::buffer::header::{BufferingMode, Layout, Parts, HEADER_SIZE};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{DurableWriter, LossReason};
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
@@ -160,6 +161,25 @@ fn an_archive_without_events_does_not_replace_another() {
     left.durable = instant("late", 20);
     assert_ne!(left.recovered().bytes, 0, "its only event is in the buffer");
     assert_eq!(left.names(), ["app.fxt", "app.fxt.old"]);
+}
+
+#[test]
+fn a_buffer_that_was_memory_is_reported() {
+    let left = Left::new();
+    left.write(left.partial_bytes()).set_len(HEADER_SIZE as u64).unwrap();
+    let recovered = recover(&left.output()).unwrap();
+    assert!(recovered.is_buffer_lost && !recovered.is_complete());
+    assert_eq!((recovered.events, names(&left.output())[1..].concat()), (0, "early".to_owned()));
+    let mut reader = Reader::new(File::open(left.output()).unwrap());
+    let mut last = None;
+    while let Some(item) = reader.next().unwrap() {
+        last = match item.record {
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => Some((id, event)),
+            _ => None,
+        };
+    }
+    assert_eq!(last, Some((1, ProviderEvent::BUFFER_FULL)));
+    assert!(!left.recovered().is_buffer_lost);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod threads;
 
 pub(crate) use descriptors::{high, own_table};
 pub(crate) use epoll::{Epoll, Event};
-pub(crate) use files::{allocate, wait_until_writable};
+pub(crate) use files::{allocate, reserves_space, wait_until_writable};
 #[cfg(test)]
 pub(crate) use fork::{in_child, in_cloned_child, unshare_process_ids};
 pub(crate) use futex::{wait_for_change, wake_one};

@@ -30,5 +30,8 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
             crate::say(&format!("{} {what}", counted(count, one, many)));
         }
     }
+    if recovered.is_buffer_lost {
+        crate::say("the records of the buffer are lost, because it was memory");
+    }
     Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })
 }

@@ -47,6 +47,12 @@ impl SavedMark {
         self.mapping.words()[field::SAVED].store(word, Ordering::Release);
     }
 
+    /// Returns the mark as bytes of the buffer, and their offset.
+    pub fn bytes(&self) -> ([u8; 8], u64) {
+        let word = self.mapping.words()[field::SAVED].load(Ordering::Relaxed);
+        (word.to_le_bytes(), field::SAVED as u64 * 8)
+    }
+
     /// Reads a mark: the wraps below the first number, modulo 2²⁴, are in that many bytes.
     pub fn read(mapping: &ReadMapping) -> (u32, u64) {
         let word = mapping.words().get(field::SAVED).map_or(0, |word| word.load(Ordering::Acquire));

@@ -4,6 +4,8 @@
 //! locks its buffer's file until it ends. The other one writes to a path with its process id. The
 //! same happens if another user owns the names beside the archive: see [`trace_protocol::file`].
 
+mod buffer;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,11 +15,10 @@ use std::path::Path;
 
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::buffer::saved::{buffer_path, partial_path};
-use trace_protocol::file::{random_name, Claim, Directory, NewFile, Node, Place, Target};
-use trace_protocol::socket::MemoryFile;
-use trace_protocol::words::as_bytes;
+use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
+use trace_protocol::file::{random_name, Claim, NewFile, Node, Place, Target};
 
+use self::buffer::{map_memory, Buffer};
 use crate::sys;
 
 /// The most names that are tried for the files of a killed process.
@@ -39,15 +40,6 @@ pub(crate) struct Own {
     buffer: Buffer,
 }
 
-/// The buffer's file. It is removed when this is dropped, unless it is kept for `trace recover`.
-#[derive(Debug)]
-struct Buffer {
-    directory: Directory,
-    name: OsString,
-    file: File,
-    is_kept: bool,
-}
-
 impl Files {
     /// Creates the files for `path`, or for a similar path if it is in use. `note` receives
     /// messages for the user.
@@ -63,14 +55,15 @@ impl Files {
     }
 
     /// Creates the buffer, with its memory or blocks allocated, so that stores to it do not fail.
-    pub(crate) fn create_buffer(&mut self, layout: &Layout) -> io::Result<WriteMapping> {
+    /// `note` receives messages for the user.
+    pub(crate) fn create_buffer(
+        &mut self,
+        layout: &Layout,
+        note: &dyn Fn(String),
+    ) -> io::Result<WriteMapping> {
         match self {
-            Self::Own(own) => own.create_buffer(layout),
-            Self::Stream(_) => {
-                let memory = MemoryFile::new("trace-buffer", layout.total_size() as u64)?;
-                memory.write_at(as_bytes(&layout.to_header()), 0)?;
-                WriteMapping::map(memory.as_fd(), layout.total_size())
-            }
+            Self::Own(own) => own.create_buffer(layout, note),
+            Self::Stream(_) => map_memory(layout),
         }
     }
 
@@ -86,6 +79,14 @@ impl Files {
     pub(crate) fn patch(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         match self {
             Self::Own(own) => own.archive.file().write_all_at(bytes, offset),
+            Self::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Stores the mark for `trace recover`.
+    pub(crate) fn store(&self, mark: &SavedMark) -> io::Result<()> {
+        match self {
+            Self::Own(own) => own.buffer.store(mark),
             Self::Stream(_) => Ok(()),
         }
     }
@@ -136,18 +137,25 @@ impl Own {
         };
         let Claim::New(file) = claimed else { return Ok(None) };
         let directory = place.directory().clone();
-        let buffer = Buffer { directory, name: buffer, file: high(file), is_kept: false };
+        let buffer = Buffer::new(directory, buffer, high(file));
         let Some(mut archive) = NewFile::named(place, partial)? else { return Ok(None) };
         archive.move_descriptor(sys::high)?;
         Ok(Some(Self { archive, buffer }))
     }
 
-    fn create_buffer(&mut self, layout: &Layout) -> io::Result<WriteMapping> {
-        let (file, size) = (&self.buffer.file, layout.total_size());
-        let length = libc::off_t::try_from(size).map_err(|_| io::ErrorKind::InvalidInput)?;
-        sys::allocate(file.as_fd(), length)?;
-        file.write_all_at(as_bytes(&layout.to_header()), 0)?;
-        let mapping = WriteMapping::map(file.as_fd(), size)?;
+    fn create_buffer(
+        &mut self,
+        layout: &Layout,
+        note: &dyn Fn(String),
+    ) -> io::Result<WriteMapping> {
+        let path = self.archive.place().path();
+        let mapping = self.buffer.map(layout, || {
+            note(format!(
+                "the file system of {} cannot reserve space, so the buffer is in memory: a kill \
+                 loses its records",
+                path.display()
+            ));
+        })?;
         self.archive.keep();
         self.buffer.is_kept = true;
         Ok(mapping)
@@ -161,15 +169,6 @@ impl Own {
         }
         buffer.is_kept = false;
         Ok(())
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // Best effort: the next process renames a remaining file.
-            let _ = self.directory.remove(&self.name);
-        }
     }
 }
 

@@ -6,7 +6,9 @@
 //! app.fxt           the archive, after the provider has ended
 //! ```
 //!
-//! An archive that is a device or a pipe is written as it grows. The buffer is then memory.
+//! An archive that is a device or a pipe is written as it grows. The buffer is then memory. It is
+//! also memory if the file system cannot reserve its space, because a store to the mapped file
+//! could then end the process: the file has only the buffer's header.
 //!
 //! After a kill, `trace recover app.fxt` makes `app.fxt` from the first two. The buffer's header
 //! has the valid length of the partial archive: a save that the kill interrupted is repeated.
@@ -84,7 +86,7 @@ impl<'a> Output<'a> {
         let layout = Layout::plan(config.mode, config.buffer_size, hint)
             .ok_or(io::ErrorKind::InvalidInput)?;
         let mut files = Files::find(path, &|message| service.note(message))?;
-        let mapping = files.create_buffer(&layout)?;
+        let mapping = files.create_buffer(&layout, &|message| service.note(message))?;
         let process_name = process_name();
         let identity = Identity {
             id: 1,
@@ -165,7 +167,7 @@ impl<'a> Output<'a> {
         self.length += bytes.len() as u64;
         self.words.clear();
         self.mark.set(saved, self.length);
-        Ok(())
+        self.files.store(&self.mark)
     }
 
     /// Updates the ticks per second. A longer session has a smaller error.
