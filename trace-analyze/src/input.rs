@@ -79,6 +79,17 @@ pub fn into_io(error: WriteError) -> io::Error {
     }
 }
 
+/// Returns an error of a temporary file with the place of temporary files and a hint.
+#[must_use]
+pub fn temporary_file_error(error: io::Error) -> io::Error {
+    let place = std::env::temp_dir();
+    let text = format!(
+        "a temporary file in {}: {error}\nhint: set TMPDIR to another directory",
+        place.display()
+    );
+    io::Error::new(error.kind(), text)
+}
+
 /// An archive that is made while it is read.
 struct Imported<I> {
     importer: I,

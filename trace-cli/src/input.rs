@@ -10,10 +10,10 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
 use trace_analyze::input::{Fxt, InputFormat};
-use trace_convert::ftrace::Ftrace;
 use trace_convert::tef::{self, JsonError};
-use trace_convert::trace_dat::TraceDat;
 use trace_format::{ReadError, Reader};
+use trace_kernel::ftrace::Ftrace;
+use trace_kernel::trace_dat::TraceCmd;
 use trace_protocol::buffer::saved::buffer_path;
 
 use crate::compression::decompress;
@@ -130,7 +130,7 @@ impl InputKind {
             Self::Fxt => Box::new(Fxt),
             Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
-            Self::TraceDat => Box::new(TraceDat),
+            Self::TraceDat => Box::new(TraceCmd),
         }
     }
 }

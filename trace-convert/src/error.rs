@@ -66,13 +66,3 @@ impl From<WriteError> for ConvertError {
         })
     }
 }
-
-/// Returns an error with the place of temporary files and a hint.
-pub(crate) fn temporary(error: io::Error) -> io::Error {
-    let place = std::env::temp_dir();
-    let text = format!(
-        "a temporary file in {}: {error}\nhint: set TMPDIR to another directory",
-        place.display()
-    );
-    io::Error::new(error.kind(), text)
-}

@@ -3,7 +3,6 @@
 //! - [`chrome`] writes Chrome's JSON, the Trace Event Format.
 //! - [`perfetto`] writes Perfetto's native format.
 //! - [`tef`] reads the Trace Event Format and writes an archive.
-//! - [`trace_dat`] and [`ftrace`] read traces of the kernel.
 //! - [`text`] writes each record as a line of text.
 //! - [`merge`] merges archives and aligns their clocks.
 //! - [`slice`](mod@slice) writes a part of an archive as an archive.
@@ -37,7 +36,6 @@ mod conversion;
 pub mod csv;
 mod error;
 mod export;
-pub mod ftrace;
 pub mod merge;
 pub mod perfetto;
 mod rewrite;
@@ -49,7 +47,6 @@ pub mod tef;
 mod testing;
 pub mod text;
 pub mod timeline;
-pub mod trace_dat;
 mod visible;
 
 pub use conversion::Conversion;

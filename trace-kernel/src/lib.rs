@@ -5,6 +5,7 @@ mod byte_order;
 mod decode;
 mod event;
 pub mod format;
+pub mod ftrace;
 pub mod fxt;
 mod marker;
 pub mod page;

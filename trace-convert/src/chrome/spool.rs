@@ -3,8 +3,7 @@
 use std::io::{self, BufWriter, IntoInnerError, Seek, SeekFrom, Write};
 
 use tempfile::SpooledTempFile;
-
-use crate::error::temporary;
+use trace_analyze::input::temporary_file_error;
 
 /// The maximum size in memory, in bytes.
 const MEMORY_BYTES: usize = 1 << 20;
@@ -45,7 +44,7 @@ impl Spool {
             None => self.text.into_inner().map_err(IntoInnerError::into_error),
         };
         let rewound = kept.and_then(|mut text| text.seek(SeekFrom::Start(0)).map(|_| text));
-        io::copy(&mut rewound.map_err(temporary)?, output)?;
+        io::copy(&mut rewound.map_err(temporary_file_error)?, output)?;
         Ok(())
     }
 }

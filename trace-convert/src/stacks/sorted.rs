@@ -11,8 +11,8 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use super::Duration;
-use crate::error::temporary;
 use trace_analyze::catalog::{LabelId, ThreadId};
+use trace_analyze::input::temporary_file_error;
 
 /// The number of durations in a run.
 const RUN: usize = 1 << 17;
@@ -68,7 +68,7 @@ impl Sorted {
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.sort();
         match self.failed.take() {
-            Some(error) => Err(temporary(error)),
+            Some(error) => Err(temporary_file_error(error)),
             None => Ok(()),
         }
     }
@@ -202,7 +202,7 @@ impl Part<'_> {
         };
         let count = (*end - *at).min((*capacity / BYTES) as u64);
         read.resize(count as usize * BYTES, 0);
-        file.read_exact_at(read, *at * BYTES as u64).map_err(temporary)?;
+        file.read_exact_at(read, *at * BYTES as u64).map_err(temporary_file_error)?;
         *at += count;
         *place = BYTES;
         Ok(Duration::read(read, *thread))

@@ -4,7 +4,7 @@
 //! They follow all events, because events define the processes and names of threads and the offset
 //! of the text's clock.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
 use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt, WriteError};
@@ -12,13 +12,11 @@ use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt,
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::{Archive, MAX_NAMED};
-use crate::ftrace::{entry, Clock, Line};
 use crate::tef::event::{Event, Phase};
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
 use trace_analyze::carried::ADDED;
-use trace_kernel::fxt::{write_scheduling, Wakeups};
-use trace_kernel::{Event as KernelEvent, Task};
+use trace_kernel::ftrace::DocumentText;
 
 /// The number of threads in the cache of recent threads.
 const RECENT: usize = 64;
@@ -121,9 +119,9 @@ impl System {
     pub(super) fn finish(&mut self, writer: &mut Archive, shift: u64) -> Result<u64, WriteError> {
         let mut count = 0;
         for text in std::mem::take(&mut self.texts) {
-            let overview = self.overview(&text);
-            self.names(writer, &overview)?;
-            count += records(writer, &text, overview.clock, shift)?;
+            let text = DocumentText::new(&text, |id| self.syncs.get(id).copied());
+            self.names(writer, &text)?;
+            count += text.write_scheduling(writer, shift, Argument::new(ADDED, Fxt::Bool(true)))?;
         }
         for json in std::mem::take(&mut self.objects) {
             count += fuchsia::records(writer, &json, shift)?;
@@ -131,76 +129,20 @@ impl System {
         Ok(count)
     }
 
-    fn overview<'a>(&self, text: &'a str) -> Overview<'a> {
-        let mut overview = Overview::default();
-        for line in text.lines().filter_map(Line::parse) {
-            overview.clock.note(&line, |id| self.syncs.get(id).copied());
-            if let Some(process) = line.process.filter(|_| overview.processes.len() < MAX_NAMED) {
-                overview.processes.insert(line.thread, process);
-            }
-            match entry(&line, 0).map(|entry| entry.event) {
-                Some(KernelEvent::Switch { outgoing, incoming, .. }) => {
-                    overview.name(outgoing);
-                    overview.name(incoming);
-                }
-                Some(KernelEvent::Waking { task, .. } | KernelEvent::Wakeup { task, .. }) => {
-                    overview.name(task);
-                }
-                _ => {}
-            }
-        }
-        overview
-    }
-
     /// Names the threads that the document does not name.
-    fn names(&self, writer: &mut Archive, overview: &Overview<'_>) -> Result<(), WriteError> {
-        for (koid, name) in &overview.names {
-            if *koid == 0 || self.named.contains(koid) {
-                continue;
-            }
-            let process = self.processes.get(koid).or_else(|| overview.processes.get(koid));
+    fn names(&self, writer: &mut Archive, text: &DocumentText<'_>) -> Result<(), WriteError> {
+        for (koid, name, process) in text.threads().filter(|(koid, ..)| !self.named.contains(koid))
+        {
+            let process = self.process_of(koid).or(process);
             let arguments = [
                 Argument::new(ADDED, Fxt::Bool(true)),
-                Argument::new("process", Fxt::Koid(process.copied().unwrap_or(0))),
+                Argument::new("process", Fxt::Koid(process.unwrap_or(0))),
             ];
             let arguments = arguments.get(..1 + usize::from(process.is_some())).unwrap_or_default();
             let name = cut_str(name, MAX_STRING_BYTES).into();
-            let (object_type, koid, arguments) = (ObjectType::THREAD, *koid, arguments.into());
+            let (object_type, arguments) = (ObjectType::THREAD, arguments.into());
             writer.record(&KernelObject { object_type, koid, name, arguments }.into())?;
         }
         Ok(())
     }
-}
-
-/// The data of a text that its records need.
-#[derive(Debug, Default)]
-struct Overview<'a> {
-    clock: Clock,
-    processes: HashMap<u64, u64>,
-    /// The last name of each thread.
-    names: BTreeMap<u64, &'a str>,
-}
-
-impl<'a> Overview<'a> {
-    fn name(&mut self, task: Task<'a>) {
-        if self.names.len() < MAX_NAMED || self.names.contains_key(&task.thread) {
-            self.names.insert(task.thread, task.name);
-        }
-    }
-}
-
-/// Writes the scheduling records of a text, and returns their number.
-fn records(writer: &mut Archive, text: &str, clock: Clock, shift: u64) -> Result<u64, WriteError> {
-    let mut count = 0;
-    let mut wakeups = Wakeups::default();
-    let added = Argument::new(ADDED, Fxt::Bool(true));
-    for line in text.lines().filter_map(Line::parse) {
-        let ticks = clock.time(line.nanos, shift);
-        let Some(entry) = ticks.and_then(|ticks| entry(&line, ticks)) else { continue };
-        if !wakeups.is_repeated(&entry.event) {
-            write_scheduling(writer, &entry, Some(added))?;
-            count += 1;
-        }
-    }
-    Ok(count)
 }

@@ -6,18 +6,17 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
-use trace_analyze::input::{imported, into_io, Importer, InputFormat};
+use trace_analyze::input::{imported, into_io, temporary_file_error, Importer, InputFormat};
 use trace_format::{Log, Thread, ThreadKoids, Writer};
-use trace_kernel::fxt::Translator;
-use trace_kernel::trace_dat::{self, TraceDatError, MAGIC};
 
-use crate::error::temporary;
+use super::{TraceDat, TraceDatError, MAGIC};
+use crate::fxt::Translator;
 
 /// A file of trace-cmd as an input.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TraceDat;
+pub struct TraceCmd;
 
-impl InputFormat for TraceDat {
+impl InputFormat for TraceCmd {
     fn name(&self) -> &'static str {
         "trace.dat"
     }
@@ -27,11 +26,11 @@ impl InputFormat for TraceDat {
     }
 
     fn open<'a>(&self, mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-        let mut copy = Copy(tempfile::tempfile().map_err(temporary)?);
+        let mut copy = Copy(tempfile::tempfile().map_err(temporary_file_error)?);
         io::copy(&mut input, &mut copy)?;
         let Copy(mut copy) = copy;
-        copy.rewind().map_err(temporary)?;
-        let file = trace_dat::TraceDat::open(io::BufReader::new(copy)).map_err(invalid)?;
+        copy.rewind().map_err(temporary_file_error)?;
+        let file = TraceDat::open(io::BufReader::new(copy)).map_err(invalid)?;
         let (translator, is_started, message) = (Translator::default(), false, None);
         imported(TraceDatImporter { file, translator, is_started, message })
     }
@@ -42,16 +41,16 @@ struct Copy(File);
 
 impl Write for Copy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(temporary)
+        self.0.write(bytes).map_err(temporary_file_error)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(temporary)
+        self.0.flush().map_err(temporary_file_error)
     }
 }
 
 struct TraceDatImporter<R> {
-    file: trace_dat::TraceDat<R>,
+    file: TraceDat<R>,
     translator: Translator,
     is_started: bool,
     /// A log message at the time of the first event.

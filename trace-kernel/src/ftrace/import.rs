@@ -5,11 +5,12 @@ use std::io::{self, BufRead, BufReader, Read};
 use trace_analyze::input::{imported, into_io, Importer, InputFormat};
 use trace_format::layout::{cut_str, InstantScope, MAX_STRING_BYTES};
 use trace_format::{Argument, Event, EventKind, Thread, ThreadKoids, Value, WriteError, Writer};
-use trace_kernel::fxt::{write_event, write_scheduling, Threads, Wakeups};
-use trace_kernel::{self as kernel, Marker};
 
 use super::line::Line;
 use super::scheduler::entry;
+use crate::event;
+use crate::fxt::{write_event, write_scheduling, Threads, Wakeups};
+use crate::marker::Marker;
 
 /// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -126,9 +127,9 @@ impl<R> FtraceImporter<R> {
         let process = line.process.or(marker.and_then(|marker| marker.process));
         let process = self.threads.note(archive, line.thread, process, line.task)?;
         if let Some(entry) = entry(line, line.nanos) {
-            if let kernel::Event::Switch { incoming: task, .. }
-            | kernel::Event::Waking { task, .. }
-            | kernel::Event::Wakeup { task, .. } = entry.event
+            if let event::Event::Switch { incoming: task, .. }
+            | event::Event::Waking { task, .. }
+            | event::Event::Wakeup { task, .. } = entry.event
             {
                 self.threads.note(archive, task.thread, None, task.name)?;
             }

@@ -8,7 +8,7 @@ use super::line::{seconds, Line};
 /// id. `parent_ts=SECONDS` is the time of the document's clock, or 0 if both clocks are the same.
 /// Without markers the offset is 0. The first marker of a kind is used, as in Trace Viewer.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Clock {
+pub(super) struct Clock {
     by_id: Option<i128>,
     by_time: Option<i128>,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Clock {
 impl Clock {
     /// Reads a line, which may be a marker. `time_of` returns the time of the document's event with
     /// an id, in nanoseconds.
-    pub(crate) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
+    pub(super) fn note(&mut self, line: &Line<'_>, time_of: impl Fn(&str) -> Option<u64>) {
         let Some((_, sync)) =
             line.marker().unwrap_or_default().split_once("trace_event_clock_sync: ")
         else {
@@ -33,7 +33,7 @@ impl Clock {
     }
 
     /// Returns a time in the document, plus `shift` nanoseconds; `None` if it is negative.
-    pub(crate) fn time(self, nanos: u64, shift: u64) -> Option<u64> {
+    pub(super) fn time(self, nanos: u64, shift: u64) -> Option<u64> {
         let offset = self.by_id.or(self.by_time).unwrap_or(0);
         u64::try_from(i128::from(nanos) + offset + i128::from(shift)).ok()
     }

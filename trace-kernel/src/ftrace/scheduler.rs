@@ -1,11 +1,11 @@
 //! Events of the scheduler.
 
-use trace_kernel::{thread_state, Entry, Event, Task};
-
 use super::line::Line;
+use crate::event::{Entry, Event, Task};
+use crate::state::thread_state;
 
 /// Returns the scheduler's event of a line, with `ticks` as its time.
-pub(crate) fn entry<'a>(line: &Line<'a>, ticks: u64) -> Option<Entry<'a>> {
+pub(super) fn entry<'a>(line: &Line<'a>, ticks: u64) -> Option<Entry<'a>> {
     let event = match line.event {
         "sched_switch" => switch(line.details)?,
         "sched_waking" => woken(line).map(|(task, cpu)| Event::Waking { task, cpu })?,

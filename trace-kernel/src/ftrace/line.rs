@@ -9,22 +9,22 @@ const MARKERS: [&str; 3] = ["tracing_mark_write", "print", "0"];
 
 /// A line with an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub(super) struct Line<'a> {
     /// The name of the thread.
-    pub(crate) task: &'a str,
+    pub(super) task: &'a str,
     /// The thread, which ftrace calls PID.
-    pub(crate) thread: u64,
+    pub(super) thread: u64,
     /// Its process, which ftrace calls TGID.
-    pub(crate) process: Option<u64>,
-    pub(crate) cpu: u16,
-    pub(crate) nanos: u64,
-    pub(crate) event: &'a str,
-    pub(crate) details: &'a str,
+    pub(super) process: Option<u64>,
+    pub(super) cpu: u16,
+    pub(super) nanos: u64,
+    pub(super) event: &'a str,
+    pub(super) details: &'a str,
 }
 
 impl<'a> Line<'a> {
     /// Parses a line; returns `None` if it has no event.
-    pub(crate) fn parse(line: &'a str) -> Option<Self> {
+    pub(super) fn parse(line: &'a str) -> Option<Self> {
         if line.starts_with('#') {
             return None;
         }
@@ -36,7 +36,7 @@ impl<'a> Line<'a> {
     }
 
     /// Returns the text that was written to `trace_marker`.
-    pub(crate) fn marker(&self) -> Option<&'a str> {
+    pub(super) fn marker(&self) -> Option<&'a str> {
         MARKERS.contains(&self.event).then_some(self.details)
     }
 

@@ -1,7 +1,7 @@
 //! The text of ftrace: `trace-cmd report`, `/sys/kernel/tracing/trace`, and the HTML of systrace.
 //!
-//! A document of the Trace Event Format may have such a text as a member. The columns before an
-//! event depend on the kernel and its options:
+//! A document of the Trace Event Format may have such a text as a member, see [`DocumentText`]. The
+//! columns before an event depend on the kernel and its options:
 //!
 //! ```text
 //! #           TASK-PID    (TGID) CPU#  irqs…   TIMESTAMP  FUNCTION
@@ -25,11 +25,10 @@
 //! Times are those of ftrace's clock. Lines without an event are ignored.
 
 mod clock;
+mod document;
 mod import;
 mod line;
 mod scheduler;
 
-pub(crate) use clock::Clock;
+pub use document::DocumentText;
 pub use import::Ftrace;
-pub(crate) use line::Line;
-pub(crate) use scheduler::entry;
