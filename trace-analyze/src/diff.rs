@@ -311,8 +311,4 @@ fn rows_of(report: &Report) -> impl Iterator<Item = (Kind, &Row)> {
 }
 
 #[cfg(test)]
-mod reproductions;
-#[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;

@@ -1,22 +1,25 @@
+mod reproductions;
+mod simulation;
+
 use super::*;
 use crate::stats::JoinedNames;
 use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
-pub(super) const SECOND: u64 = 1_000_000_000;
+const SECOND: u64 = 1_000_000_000;
 
 /// A pseudorandom generator, with the same numbers in every run.
-pub(super) struct Noise(pub(super) u64);
+struct Noise(u64);
 
 impl Noise {
     /// Returns a number in 0 to 1.
-    pub(super) fn next(&mut self) -> f64 {
+    fn next(&mut self) -> f64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
     /// Returns a normally distributed number.
-    pub(super) fn normal(&mut self) -> f64 {
+    fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.next().max(1e-300).ln()).sqrt();
         radius * (self.next() * std::f64::consts::TAU).cos()
     }
@@ -29,7 +32,7 @@ impl Noise {
 }
 
 /// Returns a row of lengths, which begin evenly in `nanos`.
-pub(super) fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
+fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
     let mut row = Row { name: name.to_owned(), category: "app".to_owned(), ..Row::default() };
     let step = nanos / lengths.len().max(1) as u64;
     for (number, length) in lengths.iter().enumerate() {
@@ -39,7 +42,7 @@ pub(super) fn row(name: &str, nanos: u64, lengths: &[f64]) -> Row {
     row
 }
 
-pub(super) fn report(durations: Vec<Row>) -> Report {
+fn report(durations: Vec<Row>) -> Report {
     Report { durations, ..Report::default() }
 }
 

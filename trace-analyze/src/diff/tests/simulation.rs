@@ -1,7 +1,7 @@
 //! The share of right verdicts, by simulated runs.
 
-use super::tests::{report, row, Noise, SECOND};
-use super::*;
+use super::{report, row, Noise, SECOND};
+use crate::diff::*;
 
 /// The effect of a machine on a run, beside normal noise.
 #[derive(Debug, Clone, Copy)]

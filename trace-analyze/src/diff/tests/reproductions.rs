@@ -1,7 +1,7 @@
 //! Minimal cases of real comparisons that failed before.
 
-use super::tests::{report, row, Noise, SECOND};
-use super::*;
+use super::{report, row, Noise, SECOND};
+use crate::diff::*;
 
 /// Returns the verdict on a name with default options.
 fn verdict(before: &[Report], after: &[Report], name: &str) -> Verdict {
