@@ -9,18 +9,16 @@
 //! provider's clock; other fields. Strings are in quotes, with escapes for characters that cannot
 //! be printed: a record never takes more than one line.
 
-mod event;
-mod object;
-mod table;
+mod record;
 #[cfg(test)]
 mod tests;
 
-use std::fmt::{self, Write};
+use std::fmt::{self, Display, Write};
 
 use data_encoding::HEXLOWER;
 use trace_analyze::objects::Objects;
 use trace_format::layout::{argument, ThreadState};
-use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, UnknownArgument, Value};
+use trace_format::{Item, Record, ThreadKoids, UnknownArgument, Value};
 
 /// Writes `item` without a line break.
 ///
@@ -28,28 +26,12 @@ use trace_format::{Arguments, Item, Record, Text, Thread, ThreadKoids, UnknownAr
 ///
 /// Only what `output` returns.
 pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
-    place(output, item)?;
-    match &item.record {
-        Record::Metadata(metadata) => table::metadata(output, metadata),
-        Record::Initialization { ticks_per_second } => {
-            write!(output, "initialization {ticks_per_second} ticks/s")
-        }
-        Record::String { index, value } => table::string(output, *index, value),
-        Record::Thread { index, koids } => table::thread(output, *index, *koids),
-        Record::Event(event) => event::event(output, item, event),
-        Record::Blob(blob) => object::blob(output, item, blob),
-        Record::UserspaceObject(object) => object::userspace(output, item, object),
-        Record::KernelObject(object) => object::kernel(output, item, object),
-        Record::LegacyContextSwitch(switch) => event::legacy_context_switch(output, item, switch),
-        Record::ContextSwitch(switch) => event::context_switch(output, item, switch),
-        Record::ThreadWakeup(wakeup) => event::thread_wakeup(output, item, wakeup),
-        Record::Log(log) => event::log(output, item, log),
-        Record::Module(module) => object::module(output, item, module),
-        Record::Mmap(mmap) => object::mmap(output, item, mmap),
-        Record::Backtrace(backtrace) => object::backtrace(output, item, backtrace),
-        Record::LargeBlob(blob) => object::large_blob(output, item, blob),
-        Record::Unknown(record) => table::unknown(output, record),
+    write!(output, "{:>10} ", item.offset)?;
+    match item.provider.id() {
+        Some(id) => write!(output, "{id} ")?,
+        None => write!(output, "- ")?,
     }
+    record::record(output, item)
 }
 
 /// Writes `item` like [`line()`], and the names of the objects that its arguments refer to: `…
@@ -74,9 +56,7 @@ pub fn line_with_names(
     let values = arguments.iter().map(|argument| argument.value);
     for referring in values.chain(frames(&item.record)) {
         if let Some(name) = objects.name(item, referring) {
-            output.write_str(before)?;
-            value(output, item, referring)?;
-            write!(output, " is {name:?}")?;
+            write!(output, "{before}{} is {name:?}", value(item, referring))?;
             before = ", ";
         }
     }
@@ -106,76 +86,74 @@ pub fn state_name(state: ThreadState) -> Option<&'static str> {
     }
 }
 
-fn place(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
-    write!(output, "{:>10} ", item.offset)?;
-    match item.provider.id() {
-        Some(id) => write!(output, "{id} "),
-        None => write!(output, "- "),
+/// Returns a field that `write` writes.
+fn field(write: impl Fn(&mut fmt::Formatter<'_>) -> fmt::Result) -> impl Display {
+    struct Field<F>(F);
+    impl<F: Fn(&mut fmt::Formatter<'_>) -> fmt::Result> Display for Field<F> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            (self.0)(f)
+        }
     }
+    Field(write)
 }
 
-fn time(output: &mut dyn Write, item: &Item<'_>, ticks: u64) -> fmt::Result {
+fn koids(koids: ThreadKoids) -> impl Display {
+    field(move |f| write!(f, "{}/{}", koids.process, koids.thread))
+}
+
+fn time(nanos: u64) -> impl Display {
     const NANOS_PER_SECOND: u64 = 1_000_000_000;
-    let nanos = item.nanos(ticks);
-    write!(output, " {}.{:09}s", nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND)
+    field(move |f| write!(f, "{}.{:09}s", nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND))
 }
 
-fn thread(output: &mut dyn Write, item: &Item<'_>, thread: Thread) -> fmt::Result {
-    koids(output, item.thread(thread))
+fn state(state: ThreadState) -> impl Display {
+    field(move |f| match state_name(state) {
+        Some(name) => f.write_str(name),
+        None => write!(f, "state {}", state.bits()),
+    })
 }
 
-fn koids(output: &mut dyn Write, koids: ThreadKoids) -> fmt::Result {
-    write!(output, " {}/{}", koids.process, koids.thread)
+/// Returns the arguments of a record, after a blank; nothing if there are none.
+fn arguments<'a>(item: &'a Item<'_>) -> impl Display + 'a {
+    field(move |f| {
+        let arguments = item.record.arguments();
+        let mut before = " {";
+        for argument in &arguments {
+            let (name, value) = (item.text(argument.name), value(item, argument.value));
+            write!(f, "{before}{name:?}: {value}")?;
+            before = ", ";
+        }
+        for argument in arguments.unknown() {
+            write!(f, "{before}{:?}: {}", item.text(argument.name), unknown(&argument))?;
+            before = ", ";
+        }
+        f.write_str(if before == ", " { "}" } else { "" })
+    })
 }
 
-fn text<'a>(output: &mut dyn Write, item: &Item<'a>, text: Text<'a>) -> fmt::Result {
-    quoted(output, &item.text(text))
+/// Returns the type of an argument, its 32 bits in the header, and its payload, in base 16.
+fn unknown<'a>(argument: &'a UnknownArgument<'_>) -> impl Display + 'a {
+    field(|f| {
+        let argument_type = argument::Type::get(argument.header);
+        let data = argument::Value32::get(argument.header);
+        let before = if argument.payload.is_empty() { "" } else { ", bytes " };
+        write!(f, "<type {argument_type}, {data:#x}{before}")?;
+        write!(f, "{}>", HEXLOWER.encode_display(argument.payload))
+    })
 }
 
-fn quoted(output: &mut dyn Write, text: &str) -> fmt::Result {
-    write!(output, " {text:?}")
-}
-
-fn arguments<'a>(
-    output: &mut dyn Write,
-    item: &Item<'a>,
-    arguments: &Arguments<'a>,
-) -> fmt::Result {
-    let mut before = " {";
-    for argument in arguments {
-        write!(output, "{before}{:?}: ", item.text(argument.name))?;
-        value(output, item, argument.value)?;
-        before = ", ";
-    }
-    for argument in arguments.unknown() {
-        write!(output, "{before}{:?}: ", item.text(argument.name))?;
-        unknown(output, &argument)?;
-        before = ", ";
-    }
-    output.write_str(if before == ", " { "}" } else { "" })
-}
-
-/// Writes the type of an argument, its 32 bits in the header, and its payload, in base 16.
-fn unknown(output: &mut dyn Write, argument: &UnknownArgument<'_>) -> fmt::Result {
-    let argument_type = argument::Type::get(argument.header);
-    let data = argument::Value32::get(argument.header);
-    write!(output, "<type {argument_type}, {data:#x}")?;
-    let before = if argument.payload.is_empty() { "" } else { ", bytes " };
-    write!(output, "{before}{}>", HEXLOWER.encode_display(argument.payload))
-}
-
-fn value<'a>(output: &mut dyn Write, item: &Item<'a>, value: Value<'a>) -> fmt::Result {
-    match value {
-        Value::Null => write!(output, "null"),
-        Value::Int32(value) => write!(output, "{value}"),
-        Value::Uint32(value) => write!(output, "{value}"),
-        Value::Int64(value) => write!(output, "{value}"),
-        Value::Uint64(value) => write!(output, "{value}"),
-        Value::Double(value) => write!(output, "{value:?}"),
-        Value::String(value) => write!(output, "{:?}", item.text(value)),
-        Value::Pointer(value) => write!(output, "{value:#x}"),
-        Value::Koid(value) => write!(output, "#{value}"),
-        Value::Bool(value) => write!(output, "{value}"),
-        Value::Blob(value) => write!(output, "<{} bytes>", value.len()),
-    }
+fn value<'a>(item: &'a Item<'_>, value: Value<'a>) -> impl Display + 'a {
+    field(move |f| match value {
+        Value::Null => f.write_str("null"),
+        Value::Int32(value) => write!(f, "{value}"),
+        Value::Uint32(value) => write!(f, "{value}"),
+        Value::Int64(value) => write!(f, "{value}"),
+        Value::Uint64(value) => write!(f, "{value}"),
+        Value::Double(value) => write!(f, "{value:?}"),
+        Value::String(value) => write!(f, "{:?}", item.text(value)),
+        Value::Pointer(value) => write!(f, "{value:#x}"),
+        Value::Koid(value) => write!(f, "#{value}"),
+        Value::Bool(value) => write!(f, "{value}"),
+        Value::Blob(value) => write!(f, "<{} bytes>", value.len()),
+    })
 }
