@@ -36,7 +36,7 @@ mod source;
 mod value;
 
 pub use error::{JsonError, Position, Problem};
-pub use event::{Event, Phase};
+pub use event::{Event, Field};
 pub use import::{to_fxt, Summary};
 pub use input::Document;
 pub(crate) use member::is_member;

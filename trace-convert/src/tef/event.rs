@@ -1,96 +1,61 @@
 //! Events of a document.
 
 use super::parsed::{Entry, Parsed};
-use super::scan::Found;
 use super::value::{Number, Text, Value};
 
-/// The type of an event, its `ph`.
-///
-/// The names are those of the format's description. The capital letters of async events, `I` and
-/// `P` are deprecated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Phase {
-    /// `B`
-    DurationBegin,
-    /// `E`
-    DurationEnd,
-    /// `X`, with `dur`.
-    Complete,
-    /// `i`, or the older `I`, with `s`.
-    Instant,
-    /// `C`, with a number in `args` for each series.
-    Counter,
-    /// `b`, or the older `S`, with `id`.
-    AsyncBegin,
-    /// `n`, or the older `T` and `p`, with `id`.
-    AsyncInstant,
-    /// `e`, or the older `F`, with `id`.
-    AsyncEnd,
-    /// `s`, with `id`.
-    FlowBegin,
-    /// `t`, with `id`.
-    FlowStep,
-    /// `f`, with `id` and perhaps `bp`.
-    FlowEnd,
-    /// `P`
-    Sample,
-    /// `N`, with `id`.
-    ObjectCreated,
-    /// `O`, with `id` and a `snapshot` in `args`.
-    ObjectSnapshot,
-    /// `D`, with `id`.
-    ObjectDestroyed,
-    /// `M`, with a `name` such as `process_name`.
-    Metadata,
-    /// `V`
-    GlobalMemoryDump,
-    /// `v`
-    ProcessMemoryDump,
-    /// `R`
-    Mark,
-    /// `c`
-    ClockSync,
-    /// `(`
-    ContextEnter,
-    /// `)`
-    ContextLeave,
-    /// `=`, with `id` and a `linked_id` in `args`.
-    LinkId,
-    /// An unknown letter, or no letter.
-    Other,
+/// A member of an event that [`Event::get`] returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// `ph`, a letter: the type of the event.
+    Phase,
+    /// `name`
+    Name,
+    /// `cat`, a list of categories with commas between them.
+    Category,
+    /// `ts`, in microseconds.
+    Timestamp,
+    /// `dur`, in microseconds.
+    Duration,
+    /// `pid`
+    Process,
+    /// `tid`
+    Thread,
+    /// `id`
+    Id,
+    /// `s`, the scope of an instant.
+    Scope,
+    /// `args`; see also [`Event::arguments`].
+    Args,
 }
 
-impl Phase {
-    /// Returns the type for the value of `ph`.
+impl Field {
+    /// The key of each field.
+    const KEYS: [&str; 10] = ["ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "s", "args"];
+
+    pub(crate) const COUNT: usize = Self::KEYS.len();
+
+    /// Returns the key.
     #[must_use]
-    pub fn from_letter(letter: &str) -> Self {
-        match letter {
-            "B" => Self::DurationBegin,
-            "E" => Self::DurationEnd,
-            "X" => Self::Complete,
-            "i" | "I" => Self::Instant,
-            "C" => Self::Counter,
-            "b" | "S" => Self::AsyncBegin,
-            "n" | "T" | "p" => Self::AsyncInstant,
-            "e" | "F" => Self::AsyncEnd,
-            "s" => Self::FlowBegin,
-            "t" => Self::FlowStep,
-            "f" => Self::FlowEnd,
-            "P" => Self::Sample,
-            "N" => Self::ObjectCreated,
-            "O" => Self::ObjectSnapshot,
-            "D" => Self::ObjectDestroyed,
-            "M" => Self::Metadata,
-            "V" => Self::GlobalMemoryDump,
-            "v" => Self::ProcessMemoryDump,
-            "R" => Self::Mark,
-            "c" => Self::ClockSync,
-            "(" => Self::ContextEnter,
-            ")" => Self::ContextLeave,
-            "=" => Self::LinkId,
-            _ => Self::Other,
-        }
+    pub fn key(self) -> &'static str {
+        Self::KEYS[self as usize]
+    }
+
+    /// Returns the field with a key.
+    #[inline]
+    pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"ph" => Self::Phase,
+            b"name" => Self::Name,
+            b"cat" => Self::Category,
+            b"ts" => Self::Timestamp,
+            b"dur" => Self::Duration,
+            b"pid" => Self::Process,
+            b"tid" => Self::Thread,
+            b"id" => Self::Id,
+            b"s" => Self::Scope,
+            b"args" => Self::Args,
+            _ => return None,
+        })
     }
 }
 
@@ -111,72 +76,20 @@ impl<'a> Event<'a> {
         self.text
     }
 
-    /// Returns the event's type; [`Phase::Other`] if it has none.
+    /// Returns the letter of the event's type; `None` if it has no letter.
     #[must_use]
-    pub fn phase(&self) -> Phase {
-        match self.letter() {
-            Some(Value::String(letter)) => Phase::from_letter(&letter.to_str()),
-            _ => Phase::Other,
-        }
+    pub fn phase(&self) -> Option<char> {
+        let Some(Value::String(text)) = self.get(Field::Phase) else { return None };
+        let text = text.to_str();
+        let mut letters = text.chars();
+        letters.next().filter(|_| letters.next().is_none())
     }
 
-    /// Returns `ph`.
-    pub(super) fn letter(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.phase)
-    }
-
-    /// Returns `name`.
+    /// Returns a member.
+    #[inline]
     #[must_use]
-    pub fn name(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.name)
-    }
-
-    /// Returns `cat`, a list of categories with commas between them.
-    #[must_use]
-    pub fn category(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.category)
-    }
-
-    /// Returns `ts`, in microseconds.
-    #[must_use]
-    pub fn timestamp(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.timestamp)
-    }
-
-    /// Returns `dur`, in microseconds.
-    #[must_use]
-    pub fn duration(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.duration)
-    }
-
-    /// Returns `pid`.
-    #[must_use]
-    pub fn process(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.process)
-    }
-
-    /// Returns `tid`.
-    #[must_use]
-    pub fn thread(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.thread)
-    }
-
-    /// Returns `id`.
-    #[must_use]
-    pub fn id(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.id)
-    }
-
-    /// Returns `s`, the scope of an instant.
-    #[must_use]
-    pub fn scope(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.instant_scope)
-    }
-
-    /// Returns `args`; see also [`Event::arguments`].
-    #[must_use]
-    pub fn args(&self) -> Option<Value<'a>> {
-        self.found(self.parsed.args)
+    pub fn get(&self, field: Field) -> Option<Value<'a>> {
+        self.parsed.fields[field as usize].map(|found| Value::of(self.text, found))
     }
 
     /// Returns the members of `args`; none if it is not an object.
@@ -185,8 +98,8 @@ impl<'a> Event<'a> {
         self.parsed.arguments.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the members without a method, such as `tts`, `tdur`, `bp`, `id2`, `scope`, `cname`,
-    /// `sf` and `stack`.
+    /// Returns the members that are no [`Field`], such as `tts`, `tdur`, `bp`, `id2`, `scope`,
+    /// `cname`, `sf` and `stack`.
     pub fn others(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + Clone + 'a {
         let text = self.text;
         self.parsed.others.iter().map(move |entry| pair(text, entry))
@@ -210,10 +123,6 @@ impl<'a> Event<'a> {
     /// `None` if it is not a number, or farther than 584 years from 0.
     pub(super) fn signed_nanos(value: Value<'a>) -> Option<(i128, bool)> {
         with_number(value, |number| number.to_signed_nanos())
-    }
-
-    fn found(&self, found: Option<Found>) -> Option<Value<'a>> {
-        found.map(|found| Value::of(self.text, found))
     }
 }
 

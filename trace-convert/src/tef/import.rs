@@ -25,7 +25,7 @@ use trace_format::{
 };
 
 use super::error::JsonError;
-use super::event::Event;
+use super::event::{Event, Field};
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
 use crate::ConvertError;
@@ -298,11 +298,15 @@ impl Import {
         koids: ThreadKoids,
     ) -> Result<(), WriteError> {
         let is_artificial = |koid| koid & ARTIFICIAL_KOID_BIT != 0;
-        if let (Some(Value::String(name)), true) = (event.process(), is_artificial(koids.process)) {
+        if let (Some(Value::String(name)), true) =
+            (event.get(Field::Process), is_artificial(koids.process))
+        {
             let process = ThreadKoids::new(koids.process, 0);
             self.name(writer, process, ObjectType::PROCESS, koids.process, &name.to_str())?;
         }
-        if let (Some(Value::String(name)), true) = (event.thread(), is_artificial(koids.thread)) {
+        if let (Some(Value::String(name)), true) =
+            (event.get(Field::Thread), is_artificial(koids.thread))
+        {
             self.name(writer, koids, ObjectType::THREAD, koids.thread, &name.to_str())?;
         }
         Ok(())

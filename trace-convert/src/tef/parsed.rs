@@ -1,6 +1,7 @@
 //! The places of an event's members in its text.
 
 use super::error::Problem;
+use super::event::Field;
 use super::scan::{Found, Scanner, Span, Stop};
 
 /// A key with its value.
@@ -14,21 +15,13 @@ pub(super) struct Entry {
 /// The places of an event's members. It is reused for the next event.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
-    pub(super) name: Option<Found>,
-    pub(super) category: Option<Found>,
-    pub(super) phase: Option<Found>,
-    pub(super) timestamp: Option<Found>,
-    pub(super) duration: Option<Found>,
-    pub(super) process: Option<Found>,
-    pub(super) thread: Option<Found>,
-    pub(super) id: Option<Found>,
-    pub(super) instant_scope: Option<Found>,
-    pub(super) args: Option<Found>,
+    /// By [`Field`].
+    pub(super) fields: [Option<Found>; Field::COUNT],
     /// The members of `args`, if it is an object.
     pub(super) arguments: Vec<Entry>,
     /// The other members.
     pub(super) others: Vec<Entry>,
-    /// Whether a member with a field here is repeated.
+    /// Whether a field is repeated.
     pub(super) is_repeated: bool,
 }
 
@@ -36,89 +29,67 @@ impl Parsed {
     /// Parses an event, from its opening bracket. Spans are relative to the start of the scanner's
     /// text.
     pub(super) fn parse(&mut self, scanner: &mut Scanner<'_>, text: &[u8]) -> Result<(), Stop> {
-        self.clear();
+        self.fields = Default::default();
+        self.arguments.clear();
+        self.others.clear();
+        self.is_repeated = false;
         scanner.expect(b'{', Problem::Event)?;
-        if scanner.peek()? == b'}' {
-            scanner.at += 1;
-            return Ok(());
-        }
-        loop {
-            self.member(scanner, text)?;
-            match scanner.peek()? {
-                b',' => scanner.at += 1,
-                b'}' => break,
-                _ => return scanner.malformed(Problem::CommaOrBrace),
-            }
-        }
-        scanner.at += 1;
-        Ok(())
-    }
-
-    fn clear(&mut self) {
-        let (mut arguments, mut others) =
-            (std::mem::take(&mut self.arguments), std::mem::take(&mut self.others));
-        arguments.clear();
-        others.clear();
-        *self = Self { arguments, others, ..Self::default() };
+        members(scanner, |scanner| self.member(scanner, text))
     }
 
     #[inline]
     fn member(&mut self, scanner: &mut Scanner<'_>, text: &[u8]) -> Result<(), Stop> {
         let (key, is_key_escaped) = scanner.key()?;
         let name = text.get(key.start as usize..key.end as usize).unwrap_or_default();
-        let place = match name {
-            b"name" => &mut self.name,
-            b"cat" => &mut self.category,
-            b"ph" => &mut self.phase,
-            b"ts" => &mut self.timestamp,
-            b"dur" => &mut self.duration,
-            b"pid" => &mut self.process,
-            b"tid" => &mut self.thread,
-            b"id" => &mut self.id,
-            b"s" => &mut self.instant_scope,
-            b"args" => return self.args(scanner),
-            _ => {
-                let value = scanner.value()?;
-                self.others.push(Entry { key, is_key_escaped, value });
-                return Ok(());
-            }
+        let Some(field) = Field::of_key(name) else {
+            let value = scanner.value()?;
+            self.others.push(Entry { key, is_key_escaped, value });
+            return Ok(());
         };
-        self.is_repeated |= place.is_some();
-        *place = Some(scanner.value()?);
+        let found = match field {
+            Field::Args => self.args(scanner)?,
+            _ => scanner.value()?,
+        };
+        self.is_repeated |= self.fields[field as usize].replace(found).is_some();
         Ok(())
     }
 
     #[inline]
-    fn args(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        self.is_repeated |= self.args.is_some();
+    fn args(&mut self, scanner: &mut Scanner<'_>) -> Result<Found, Stop> {
         self.arguments.clear();
         if scanner.peek()? != b'{' {
-            self.args = Some(scanner.value()?);
-            return Ok(());
+            return scanner.value();
         }
         let start = scanner.at;
         scanner.at += 1;
-        if scanner.peek()? == b'}' {
-            scanner.at += 1;
-        } else {
-            self.arguments(scanner)?;
-        }
-        self.args = Some(Found::Nested(Span { start: start as u32, end: scanner.at as u32 }));
-        Ok(())
-    }
-
-    fn arguments(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        loop {
+        members(scanner, |scanner| {
             let (key, is_key_escaped) = scanner.key()?;
             let value = scanner.value()?;
             self.arguments.push(Entry { key, is_key_escaped, value });
-            match scanner.peek()? {
-                b',' => scanner.at += 1,
-                b'}' => break,
-                _ => return scanner.malformed(Problem::CommaOrBrace),
-            }
-        }
-        scanner.at += 1;
-        Ok(())
+            Ok(())
+        })?;
+        Ok(Found::Nested(Span { start: start as u32, end: scanner.at as u32 }))
     }
+}
+
+/// Skips the members of an object, after its opening bracket. `member` skips one.
+#[inline]
+fn members<'a>(
+    scanner: &mut Scanner<'a>,
+    mut member: impl FnMut(&mut Scanner<'a>) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    if scanner.peek()? == b'}' {
+        scanner.at += 1;
+        return Ok(());
+    }
+    loop {
+        member(scanner)?;
+        match scanner.peek()? {
+            b',' => scanner.at += 1,
+            b'}' => break,
+            _ => return scanner.malformed(Problem::CommaOrBrace),
+        }
+    }
+    scanner.at += 1;
+    Ok(())
 }

@@ -80,13 +80,13 @@ pub struct Skipped {
 /// # Examples
 ///
 /// ```
-/// use trace_convert::tef::{Item, Reader};
+/// use trace_convert::tef::{Field, Item, Reader};
 ///
 /// let json = r#"[{"name": "poll", "ph": "X", "ts": 1.5, "dur": 2, "pid": 1, "tid": 2}]"#;
 /// let mut reader = Reader::new(json.as_bytes());
 /// while let Some(item) = reader.next()? {
 ///     if let Item::Event(event) = item {
-///         println!("{:?} at {:?}", event.phase(), event.timestamp());
+///         println!("{:?} at {:?}", event.phase(), event.get(Field::Timestamp));
 ///     }
 /// }
 /// # Ok::<(), trace_convert::tef::JsonError>(())

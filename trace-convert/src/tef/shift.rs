@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use memchr::memchr_iter;
 
 use super::error::JsonError;
-use super::event::{Event, Phase};
+use super::event::{Event, Field};
 use super::reader::{Item, Limits, Reader};
 
 /// The size of a read, in bytes.
@@ -40,7 +40,7 @@ pub fn shift<R: Read>(
 
 /// Returns the time of an event whose record has one.
 fn nanos(event: &Event<'_>) -> Option<i128> {
-    let value = event.timestamp().filter(|_| event.phase() != Phase::Metadata)?;
+    let value = event.get(Field::Timestamp).filter(|_| event.phase() != Some('M'))?;
     Event::signed_nanos(value).map(|(nanos, _)| nanos)
 }
 

@@ -4,8 +4,9 @@ use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
 
 use super::ids::plain_id;
+use crate::tef::event::{Event, Field};
 use crate::tef::value::{Exact, Number, Text, Value};
-use trace_analyze::carried::{is_reserved, known_member, ARGUMENT, JSON, PREFIX};
+use trace_analyze::carried::{is_reserved, known_member, ABSENT, ARGUMENT, JSON, PREFIX};
 
 /// A string of a record: a slice of the event, or a range of the draft's own text.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,7 @@ enum DraftValue<'a> {
 pub(super) struct DraftBuffers {
     text: String,
     list: Vec<(Part<'static>, DraftValue<'static>)>,
+    absent: Vec<&'static str>,
 }
 
 /// Returns an empty list with the same memory and another lifetime. Collecting in place does not
@@ -38,28 +40,33 @@ fn emptied(mut list: Vec<(Part<'_>, DraftValue<'_>)>) -> Vec<(Part<'static>, Dra
     list.into_iter().map(|_| (Part::EMPTY, DraftValue::Plain(Fxt::Null))).collect()
 }
 
-/// The arguments of a record in the making.
+/// The arguments of a record in the making, which carry the members of an event that the record
+/// cannot express.
 ///
 /// Unescaped strings are in the draft's own text, so that an event needs no allocation.
 #[derive(Debug)]
 pub(super) struct Draft<'a> {
+    pub(super) event: Event<'a>,
     text: String,
     list: Vec<(Part<'a>, DraftValue<'a>)>,
+    /// The keys of the members that the event lacks although its record has them.
+    absent: Vec<&'static str>,
     /// Whether a record can express the arguments so far.
     pub(super) fits: bool,
 }
 
 impl<'a> Draft<'a> {
     /// Starts a draft with reused buffers.
-    pub(super) fn new(buffers: DraftBuffers) -> Self {
-        let DraftBuffers { mut text, mut list } = buffers;
+    pub(super) fn new(event: Event<'a>, buffers: DraftBuffers) -> Self {
+        let DraftBuffers { mut text, mut list, mut absent } = buffers;
         text.clear();
         list.clear();
-        Self { text, list: list.into_iter().collect(), fits: true }
+        absent.clear();
+        Self { event, text, list: list.into_iter().collect(), absent, fits: true }
     }
 
     pub(super) fn into_buffers(self) -> DraftBuffers {
-        DraftBuffers { text: self.text, list: emptied(self.list) }
+        DraftBuffers { text: self.text, list: emptied(self.list), absent: self.absent }
     }
 
     /// Removes all arguments. Ranges of the draft's text stay valid.
@@ -148,9 +155,24 @@ impl<'a> Draft<'a> {
         self.push(Part::Borrowed(name), DraftValue::Plain(value));
     }
 
-    /// Adds a string that is not a member of the event.
-    pub(super) fn own_text(&mut self, name: &'static str, value: Part<'a>) {
-        self.push(Part::Borrowed(name), DraftValue::Text(value));
+    /// Notes that the event lacks a member that its record has.
+    #[cold]
+    pub(super) fn lack(&mut self, key: &'static str) {
+        self.absent.push(key);
+    }
+
+    /// Returns whether the event lacks a member that its record has.
+    pub(super) fn lacks(&self, key: &str) -> bool {
+        self.absent.contains(&key)
+    }
+
+    /// Adds the keys of the members that the event lacks.
+    pub(super) fn add_absent(&mut self) {
+        if !self.absent.is_empty() {
+            let keys = self.absent.join(",");
+            let keys = self.format(format_args!("{keys}"));
+            self.push(Part::Borrowed(ABSENT), DraftValue::Text(keys));
+        }
     }
 
     /// Adds a member of `args`.
@@ -183,9 +205,11 @@ impl<'a> Draft<'a> {
         self.push(name, plain);
     }
 
-    /// Adds a member of the event with a fixed key.
-    pub(super) fn known_member(&mut self, key: &'static str, value: Value<'a>) {
-        self.member(Text::new(key, false), value);
+    /// Adds a field of the event, if it has it: the record cannot express it.
+    pub(super) fn carry(&mut self, field: Field) {
+        if let Some(value) = self.event.get(field) {
+            self.member(Text::new(field.key(), false), value);
+        }
     }
 
     #[cold]

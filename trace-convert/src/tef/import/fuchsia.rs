@@ -14,7 +14,7 @@ use trace_format::{
 };
 
 use super::Archive;
-use crate::tef::event::Event;
+use crate::tef::event::{Event, Field};
 use crate::tef::parsed::Parsed;
 use crate::tef::reader::{Item, Reader};
 use crate::tef::scan::Scanner;
@@ -47,19 +47,15 @@ fn members<'a>(json: &'a str, parsed: &'a mut Parsed) -> Option<Event<'a>> {
 }
 
 fn record(writer: &mut Archive, event: &Event<'_>, shift: u64) -> Result<u64, WriteError> {
-    let letter = match event.letter() {
-        Some(Value::String(letter)) => letter.to_str(),
-        _ => return Ok(0),
-    };
     let mut arguments = vec![Argument::new(ADDED, Fxt::Bool(true))];
-    let name = match event.name() {
+    let name = match event.get(Field::Name) {
         Some(Value::String(name)) => name.to_str(),
         _ => "".into(),
     };
-    let (record, count) = match &*letter {
-        "p" | "t" => (named(event, &name, &mut arguments), 0),
-        "k" => (switch(event, &mut arguments), 1),
-        "w" => (wakeup(event, &mut arguments), 1),
+    let (record, count) = match event.phase() {
+        Some('p' | 't') => (named(event, &name, &mut arguments), 0),
+        Some('k') => (switch(event, &mut arguments), 1),
+        Some('w') => (wakeup(event, &mut arguments), 1),
         _ => return Ok(0),
     };
     match record {
@@ -76,8 +72,8 @@ fn named<'a>(
     name: &'a str,
     arguments: &'a mut Vec<Argument<'a>>,
 ) -> Option<Record<'a>> {
-    let process = unsigned(event.process())?;
-    let (object_type, koid) = match event.thread() {
+    let process = unsigned(event.get(Field::Process))?;
+    let (object_type, koid) = match event.get(Field::Thread) {
         None => (ObjectType::PROCESS, process),
         thread => (ObjectType::THREAD, unsigned(thread)?),
     };
@@ -96,14 +92,14 @@ fn switch<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option
         };
         let mut parsed = Parsed::default();
         let side = members(json, &mut parsed)?;
-        let thread = unsigned(side.thread())?;
+        let thread = unsigned(side.get(Field::Thread))?;
         Some((thread, unsigned(side.other("state")), argument(weight, side.other("prio"))))
     };
     let (outgoing_thread, state, outgoing_weight) = side("out", "outgoing_weight")?;
     let (incoming_thread, _, incoming_weight) = side("in", "incoming_weight")?;
     arguments.extend([outgoing_weight, incoming_weight].into_iter().flatten());
     let switch = ContextSwitch {
-        ticks: event.timestamp().and_then(Event::nanos)?,
+        ticks: event.get(Field::Timestamp).and_then(Event::nanos)?,
         cpu: unsigned(event.other("cpu"))?.try_into().ok()?,
         // The record has four bits for it.
         outgoing_state: ThreadState(state.filter(|state| *state < 16)? as u8),
@@ -117,9 +113,9 @@ fn switch<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option
 fn wakeup<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option<Record<'a>> {
     arguments.extend(argument("weight", event.other("prio")));
     let wakeup = ThreadWakeup {
-        ticks: event.timestamp().and_then(Event::nanos)?,
+        ticks: event.get(Field::Timestamp).and_then(Event::nanos)?,
         cpu: unsigned(event.other("cpu"))?.try_into().ok()?,
-        thread: unsigned(event.thread())?,
+        thread: unsigned(event.get(Field::Thread))?,
         arguments: (&**arguments).into(),
     };
     Some(wakeup.into())

@@ -6,10 +6,9 @@ use trace_format::ThreadKoids;
 use super::draft::{Draft, Part};
 use super::ids::{decimal, hash, hexadecimal, plain_id};
 use crate::tef::error::Problem;
-use crate::tef::event::Event;
+use crate::tef::event::{Event, Field};
 use crate::tef::scan::Scanner;
 use crate::tef::value::Value;
-use trace_analyze::carried::ABSENT;
 
 /// The common fields of event records.
 #[derive(Debug)]
@@ -21,74 +20,105 @@ pub(super) struct Head<'a> {
     pub(super) ticks: u64,
 }
 
-/// The members that an event lacks although its record has them.
-#[derive(Debug, Default)]
-pub(super) struct Absent {
-    pub(super) process: bool,
-    pub(super) thread: bool,
-    pub(super) timestamp: bool,
-    pub(super) duration: bool,
-    pub(super) id: bool,
-    pub(super) name: bool,
-    pub(super) binding: bool,
+/// The scope of an event's id in FXT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Global.
+    All,
+    /// Local to the process.
+    Process,
 }
 
-impl Absent {
-    pub(super) fn note(&self, draft: &mut Draft<'_>) {
-        let members = [
-            (self.process, "pid,"),
-            (self.thread, "tid,"),
-            (self.timestamp, "ts,"),
-            (self.duration, "dur,"),
-            (self.id, "id,"),
-            (self.name, "name,"),
-            (self.binding, "bp,"),
-        ];
-        if members.iter().all(|(is_absent, _)| !is_absent) {
-            return;
+/// An id in FXT.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Id {
+    pub(super) number: u64,
+    /// Whether the document defines it as local to its process.
+    pub(super) is_local: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// Returns a name or category; the empty string if there is none.
+    #[inline]
+    pub(super) fn label(&mut self, field: Field) -> Part<'a> {
+        match self.event.get(field) {
+            None => return Part::EMPTY,
+            Some(Value::String(text)) => {
+                let part = self.text(text);
+                if !self.of(part).is_empty() {
+                    return part;
+                }
+            }
+            Some(_) => {}
         }
-        let keys = members.map(|(is_absent, key)| if is_absent { key } else { "" }).concat();
-        let keys = draft.format(format_args!("{}", keys.trim_end_matches(',')));
-        draft.own_text(ABSENT, keys);
+        self.carry(field);
+        Part::EMPTY
     }
-}
 
-/// Returns a name or category; the empty string if there is none.
-#[inline]
-pub(super) fn label<'a>(
-    draft: &mut Draft<'a>,
-    key: &'static str,
-    value: Option<Value<'a>>,
-) -> Part<'a> {
-    let Some(value) = value else {
-        return Part::EMPTY;
-    };
-    if let Value::String(text) = value {
-        let part = draft.text(text);
-        if !draft.of(part).is_empty() {
-            return part;
+    /// Returns the koid of a process or thread.
+    #[inline]
+    pub(super) fn koid(&mut self, field: Field) -> u64 {
+        let Some(value) = self.event.get(field) else {
+            self.lack(field.key());
+            return 0;
+        };
+        plain_koid(value).unwrap_or_else(|| {
+            self.carry(field);
+            numeric_value(value).unwrap_or_else(|| artificial_koid(value))
+        })
+    }
+
+    /// Returns a time or a length.
+    #[inline]
+    pub(super) fn nanos(&mut self, field: Field) -> Option<u64> {
+        let Some(value) = self.event.get(field) else {
+            self.lack(field.key());
+            return None;
+        };
+        if let Value::Number(number) = value {
+            if let Some((nanos, true)) = number.to_nanos() {
+                return Some(nanos);
+            }
         }
+        self.carry(field);
+        Event::nanos(value)
     }
-    draft.known_member(key, value);
-    Part::EMPTY
-}
 
-/// Returns the koid of a process or thread.
-#[inline]
-pub(super) fn koid<'a>(
-    draft: &mut Draft<'a>,
-    key: &'static str,
-    value: Option<Value<'a>>,
-    absent: &mut bool,
-) -> u64 {
-    let Some(value) = value else {
-        *absent = true;
-        return 0;
-    };
-    plain_koid(value).unwrap_or_else(|| {
-        draft.known_member(key, value);
-        numeric_value(value).unwrap_or_else(|| artificial_koid(value))
-    })
+    /// Returns the id of an event, which may be in several members; `None` if it has none. The same
+    /// id gets the same number in any notation.
+    ///
+    /// FXT has no scopes of ids: ids within a `scope` get numbers of their own, and so do local ids
+    /// if the event's ids are global in FXT.
+    pub(super) fn id(&mut self, process: u64, reach: Reach) -> Option<Id> {
+        let (id, id2) = (self.event.get(Field::Id), self.event.other("id2"));
+        let scope = self.event.other("scope");
+        if let (Some(Value::String(text)), None, None) = (id, scope, id2) {
+            if let Some(number) = text.plain().and_then(plain_id) {
+                return Some(Id { number, is_local: false });
+            }
+        }
+        self.carry(Field::Id);
+        let (value, is_local) = match id {
+            Some(id) => (id, false),
+            None => parse_id2(id2?),
+        };
+        let mut number = number(value);
+        if let Some(scope) = scope {
+            number = hash(&[&number.to_le_bytes(), written(scope).as_bytes()]);
+        }
+        if is_local && reach == Reach::All {
+            number = hash(&[&number.to_le_bytes(), b"process", &process.to_le_bytes()]);
+        }
+        Some(Id { number, is_local })
+    }
+
+    /// Returns the id of an event like [`Draft::id`], and 0 if it lacks one.
+    pub(super) fn required_id(&mut self, process: u64, reach: Reach) -> Id {
+        self.id(process, reach).unwrap_or_else(|| {
+            self.lack(Field::Id.key());
+            Id { number: 0, is_local: false }
+        })
+    }
 }
 
 /// Returns an id of a process or thread that is a koid unchanged.
@@ -114,84 +144,6 @@ fn numeric_value(value: Value<'_>) -> Option<u64> {
 /// bits.
 fn artificial_koid(value: Value<'_>) -> u64 {
     ARTIFICIAL_KOID_BIT | (hash(&[written(value).as_bytes()]) & u64::from(u32::MAX))
-}
-
-/// Returns a time or a length.
-#[inline]
-pub(super) fn nanos<'a>(
-    draft: &mut Draft<'a>,
-    key: &'static str,
-    value: Option<Value<'a>>,
-    absent: &mut bool,
-) -> Option<u64> {
-    let Some(value) = value else {
-        *absent = true;
-        return None;
-    };
-    if let Value::Number(number) = value {
-        if let Some((nanos, true)) = number.to_nanos() {
-            return Some(nanos);
-        }
-    }
-    draft.known_member(key, value);
-    Event::nanos(value)
-}
-
-/// The scope of an event's id in FXT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Global.
-    All,
-    /// Local to the process.
-    Process,
-}
-
-/// An id in FXT.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Id {
-    pub(super) number: u64,
-    /// Whether the document defines it as local to its process.
-    pub(super) is_local: bool,
-}
-
-/// Returns the id of an event, which may be in several members. The same id gets the same number in
-/// any notation.
-///
-/// FXT has no scopes of ids: ids within a `scope` get numbers of their own, and so do local ids if
-/// the event's ids are global in FXT.
-pub(super) fn id<'a>(
-    draft: &mut Draft<'a>,
-    event: &Event<'a>,
-    absent: &mut bool,
-    process: u64,
-    reach: Reach,
-) -> Id {
-    let scope = event.other("scope");
-    let id2 = event.other("id2");
-    if let (Some(Value::String(text)), None, None) = (event.id(), scope, id2) {
-        if let Some(number) = text.plain().and_then(plain_id) {
-            return Id { number, is_local: false };
-        }
-    }
-    let (value, is_local) = match (event.id(), id2) {
-        (Some(id), _) => {
-            draft.known_member("id", id);
-            (id, false)
-        }
-        (None, Some(id2)) => parse_id2(id2),
-        (None, None) => {
-            *absent = true;
-            return Id { number: 0, is_local: false };
-        }
-    };
-    let mut number = number(value);
-    if let Some(scope) = scope {
-        number = hash(&[&number.to_le_bytes(), written(scope).as_bytes()]);
-    }
-    if is_local && reach == Reach::All {
-        number = hash(&[&number.to_le_bytes(), b"process", &process.to_le_bytes()]);
-    }
-    Id { number, is_local }
 }
 
 /// Returns the id in `id2`, and whether it is local to the process.

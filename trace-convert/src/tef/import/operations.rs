@@ -8,9 +8,9 @@ use trace_analyze::pairing::OpenBegins;
 use trace_format::{EventKind, ThreadKoids};
 
 use super::draft::Draft;
-use super::head::{self, Absent, Head, Id};
+use super::head::{self, Head, Id};
 use super::{ids, MAX_NAMED};
-use crate::tef::event::Event;
+use crate::tef::event::Field;
 
 /// The operations that have not ended, up to a limit.
 #[derive(Debug)]
@@ -33,51 +33,46 @@ impl Operations {
     pub(super) fn note<'a>(
         &mut self,
         draft: &mut Draft<'a>,
-        event: &Event<'a>,
         head: &mut Head<'a>,
-        absent: &mut Absent,
-        (kind, id): (EventKind, Id),
+        kind: EventKind,
+        id: Id,
     ) {
         let process = if id.is_local { head.thread.process } else { 0 };
         let category = draft.of(head.category).as_bytes();
         let key = ids::hash(&[category, &id.number.to_le_bytes(), &process.to_le_bytes()]);
         let name = draft.of(head.name);
-        if let EventKind::AsyncBegin { .. } = kind {
-            self.0.begin(key, Begin { name: name.into(), thread: head.thread });
-            return;
-        }
         let matches = |begin: &Begin| name.is_empty() || *begin.name == *name;
         match kind {
+            EventKind::AsyncBegin { .. } => {
+                self.0.begin(key, Begin { name: name.into(), thread: head.thread });
+            }
             EventKind::AsyncEnd { .. } => {
                 if let Some((begin, _)) = self.0.end(&key, matches) {
-                    adopt(draft, event, head, absent, &begin);
+                    adopt(draft, head, &begin);
                 }
             }
             _ => {
                 if let Some(begin) = self.0.find(&key, matches) {
-                    adopt(draft, event, head, absent, begin);
+                    adopt(draft, head, begin);
                 }
             }
         }
     }
 }
 
-fn adopt<'a>(
-    draft: &mut Draft<'a>,
-    event: &Event<'a>,
-    head: &mut Head<'a>,
-    absent: &mut Absent,
-    begin: &Begin,
-) {
+fn adopt<'a>(draft: &mut Draft<'a>, head: &mut Head<'a>, begin: &Begin) {
     if draft.of(head.name).is_empty() && !begin.name.is_empty() {
         head.name = draft.format(format_args!("{}", begin.name));
-        absent.name = event.name().is_none();
+        if draft.event.get(Field::Name).is_none() {
+            draft.lack(Field::Name.key());
+        }
     }
     if head.thread.process != begin.thread.process {
         head.thread = begin.thread;
-        for (key, value) in [("pid", event.process()), ("tid", event.thread())] {
-            if let Some(value) = value.filter(|value| head::plain_koid(*value).is_some()) {
-                draft.known_member(key, value);
+        for field in [Field::Process, Field::Thread] {
+            // Other ids are carried already.
+            if draft.event.get(field).is_some_and(|value| head::plain_koid(value).is_some()) {
+                draft.carry(field);
             }
         }
     }

@@ -7,10 +7,10 @@ use trace_format::{
 };
 
 use super::draft::{Draft, DraftBuffers, Part};
-use super::head::{self, Absent, Head, Reach};
+use super::head::{Head, Reach};
 use super::operations::Operations;
 use super::time::Time;
-use crate::tef::event::{Event, Phase};
+use crate::tef::event::{Event, Field};
 use crate::tef::value::{Text, Value};
 use trace_analyze::carried::{ADDED, EMPTY_ARGS};
 
@@ -45,40 +45,37 @@ impl<'a> Plan<'a> {
         time: &mut Time,
         operations: &mut Operations,
     ) -> Self {
-        let mut draft = Draft::new(buffers);
+        let mut draft = Draft::new(*event, buffers);
         draft.fits = !event.parsed.is_repeated && has_no_repeated_keys(event);
         let phase = event.phase();
-        let label = match (phase, event.name()) {
-            (Phase::Metadata, Some(Value::String(name))) => object_name(&mut draft, event, name),
+        let label = match (phase, event.get(Field::Name)) {
+            (Some('M'), Some(Value::String(name))) => object_name(&mut draft, name),
             _ => Kind::None,
         };
-        let mut absent = Absent::default();
         let is_name = matches!(label, Kind::Process(_) | Kind::Thread(_));
-        arguments(&mut draft, event, is_name);
-        let mut head = head(&mut draft, event, phase, &label, &mut absent, time);
+        arguments(&mut draft, is_name);
+        let mut head = head(&mut draft, phase, &label, time);
         let kind = match label {
-            Kind::None => kind(&mut draft, event, phase, &mut head, &mut absent, operations),
+            Kind::None => kind(&mut draft, phase, &mut head, operations),
             label => {
-                for (key, value) in
-                    [("id", event.id()), ("dur", event.duration()), ("s", event.scope())]
-                {
-                    carried(&mut draft, key, value, ());
+                for field in [Field::Id, Field::Duration, Field::Scope] {
+                    draft.carry(field);
                 }
                 label
             }
         };
         let implies_binding = matches!(kind, Kind::Event(EventKind::FlowEnd { .. }));
         for (key, value) in event.others() {
-            if implies_binding && !absent.binding && key.to_str() == "bp" {
+            if implies_binding && !draft.lacks("bp") && key.to_str() == "bp" {
                 continue;
             }
-            // A key with escapes may be that of a member with a method.
-            draft.fits &= key.plain().is_some() || !is_own_field(&key.to_str());
+            // A key with escapes may be that of a field.
+            draft.fits &= key.plain().is_some() || Field::of_key(key.to_str().as_bytes()).is_none();
             draft.member(key, value);
         }
-        absent.note(&mut draft);
+        draft.add_absent();
         // A name without a process or thread must be carried as JSON.
-        draft.fits &= !is_name || !(absent.process || absent.thread);
+        draft.fits &= !is_name || !(draft.lacks("pid") || draft.lacks("tid"));
         if let Kind::Event(EventKind::Counter { .. }) = kind {
             draft.fits &= draft.has_only_series();
         }
@@ -142,11 +139,6 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns whether [`Event`] has a method for the member.
-fn is_own_field(key: &str) -> bool {
-    matches!(key, "name" | "cat" | "ph" | "ts" | "dur" | "pid" | "tid" | "id" | "s" | "args")
-}
-
 /// Returns whether all keys are distinct: a list of arguments cannot express repeated keys.
 #[inline]
 fn has_no_repeated_keys(event: &Event<'_>) -> bool {
@@ -173,34 +165,30 @@ fn is_distinct<'a>(mut keys: impl Iterator<Item = Text<'a>> + Clone) -> bool {
 }
 
 /// Returns the name that a metadata event gives to a process or thread.
-fn object_name<'a>(draft: &mut Draft<'a>, event: &Event<'a>, what: Text<'a>) -> Kind<'a> {
-    let is_process = match what.plain() {
-        Some("process_name") => true,
-        Some("thread_name") => false,
+fn object_name<'a>(draft: &mut Draft<'a>, what: Text<'a>) -> Kind<'a> {
+    let named = match what.plain() {
+        Some("process_name") => Kind::Process,
+        Some("thread_name") => Kind::Thread,
         _ => return Kind::None,
     };
-    let mut names = event.arguments().filter(|(key, _)| key.plain() == Some("name"));
-    let Some((_, Value::String(name))) = names.next() else {
-        return Kind::None;
-    };
-    let name = draft.text(name);
-    match is_process {
-        true => Kind::Process(name),
-        false => Kind::Thread(name),
+    let mut names = draft.event.arguments().filter(|(key, _)| key.plain() == Some("name"));
+    match names.next() {
+        Some((_, Value::String(name))) => named(draft.text(name)),
+        _ => Kind::None,
     }
 }
 
 #[inline]
-fn arguments<'a>(draft: &mut Draft<'a>, event: &Event<'a>, is_name: bool) {
-    match event.args() {
+fn arguments(draft: &mut Draft<'_>, is_name: bool) {
+    match draft.event.get(Field::Args) {
         None => return,
         Some(Value::Nested(json)) if json.starts_with('{') => {}
-        Some(value) => return draft.known_member("args", value),
+        Some(_) => return draft.carry(Field::Args),
     }
-    if event.parsed.arguments.is_empty() {
+    if draft.event.parsed.arguments.is_empty() {
         return draft.own(EMPTY_ARGS, Fxt::Null);
     }
-    for (key, value) in event.arguments() {
+    for (key, value) in draft.event.arguments() {
         if !is_name || key.plain() != Some("name") {
             draft.argument(key, value);
         }
@@ -210,32 +198,26 @@ fn arguments<'a>(draft: &mut Draft<'a>, event: &Event<'a>, is_name: bool) {
 #[inline]
 fn head<'a>(
     draft: &mut Draft<'a>,
-    event: &Event<'a>,
-    phase: Phase,
+    phase: Option<char>,
     label: &Kind<'a>,
-    absent: &mut Absent,
     time: &mut Time,
 ) -> Head<'a> {
     let is_name = !matches!(label, Kind::None);
-    let name = match is_name {
-        true => Part::EMPTY,
-        false => head::label(draft, "name", event.name()),
-    };
-    let process = head::koid(draft, "pid", event.process(), &mut absent.process);
-    let is_object =
-        matches!(phase, Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed);
+    let name = if is_name { Part::EMPTY } else { draft.label(Field::Name) };
+    let process = draft.koid(Field::Process);
+    let is_object = matches!(phase, Some('N' | 'O' | 'D'));
     // Members that the record cannot express are carried.
     let category = match is_name || is_object {
-        true => carried(draft, "cat", event.category(), Part::EMPTY),
-        false => head::label(draft, "cat", event.category()),
+        true => carried(draft, Field::Category, Part::EMPTY),
+        false => draft.label(Field::Category),
     };
     let thread = match is_object || matches!(label, Kind::Process(_)) {
-        true => carried(draft, "tid", event.thread(), process),
-        false => head::koid(draft, "tid", event.thread(), &mut absent.thread),
+        true => carried(draft, Field::Thread, process),
+        false => draft.koid(Field::Thread),
     };
     let ticks = match is_name || is_object {
-        true => carried(draft, "ts", event.timestamp(), time.now),
-        false => time.of(draft, event.timestamp(), &mut absent.timestamp),
+        true => carried(draft, Field::Timestamp, time.now),
+        false => time.of(draft),
     };
     if let Kind::Thread(_) = label {
         draft.own("process", Fxt::Koid(process));
@@ -243,90 +225,79 @@ fn head<'a>(
     Head { name, category, thread: ThreadKoids::new(process, thread), ticks }
 }
 
-/// Carries a member that the record cannot express, and returns `stand_in` for it.
-fn carried<'a, T>(
-    draft: &mut Draft<'a>,
-    key: &'static str,
-    value: Option<Value<'a>>,
-    stand_in: T,
-) -> T {
-    if let Some(value) = value {
-        draft.known_member(key, value);
-    }
+/// Carries a field that the record cannot express, and returns `stand_in` for it.
+fn carried<T>(draft: &mut Draft<'_>, field: Field, stand_in: T) -> T {
+    draft.carry(field);
     stand_in
 }
 
 #[inline]
 fn kind<'a>(
     draft: &mut Draft<'a>,
-    event: &Event<'a>,
-    phase: Phase,
+    phase: Option<char>,
     head: &mut Head<'a>,
-    absent: &mut Absent,
     operations: &mut Operations,
 ) -> Kind<'a> {
     use EventKind as Fxt;
     let process = head.thread.process;
-    let kind = match phase {
-        Phase::DurationBegin => Fxt::DurationBegin,
-        Phase::DurationEnd => Fxt::DurationEnd,
-        Phase::Complete => Fxt::DurationComplete { end: end(draft, event, head.ticks, absent) },
-        Phase::Counter => Fxt::Counter { id: counter_id(draft, event, process) },
-        Phase::AsyncBegin | Phase::AsyncInstant | Phase::AsyncEnd => {
-            let id = head::id(draft, event, &mut absent.id, process, Reach::Process);
-            let kind = match phase {
-                Phase::AsyncBegin => Fxt::AsyncBegin { id: id.number },
-                Phase::AsyncInstant => Fxt::AsyncInstant { id: id.number },
-                _ => Fxt::AsyncEnd { id: id.number },
+    let kind = match phase.unwrap_or_default() {
+        'B' => Fxt::DurationBegin,
+        'E' => Fxt::DurationEnd,
+        'X' => Fxt::DurationComplete { end: end(draft, head.ticks) },
+        // An id 0 is carried.
+        'C' => Fxt::Counter { id: draft.id(process, Reach::Process).map_or(0, |id| id.number) },
+        // `S`, `T`, `p` and `F` are deprecated.
+        letter @ ('b' | 'S' | 'n' | 'T' | 'p' | 'e' | 'F') => {
+            let id = draft.required_id(process, Reach::Process);
+            let kind = match letter {
+                'b' | 'S' => Fxt::AsyncBegin { id: id.number },
+                'e' | 'F' => Fxt::AsyncEnd { id: id.number },
+                _ => Fxt::AsyncInstant { id: id.number },
             };
-            operations.note(draft, event, head, absent, (kind, id));
+            operations.note(draft, head, kind, id);
             kind
         }
-        Phase::FlowBegin => Fxt::FlowBegin { id: flow_id(draft, event, process, absent) },
-        Phase::FlowStep => Fxt::FlowStep { id: flow_id(draft, event, process, absent) },
-        Phase::FlowEnd => {
-            absent.binding = !binds_to_enclosing(event);
-            Fxt::FlowEnd { id: flow_id(draft, event, process, absent) }
+        letter @ ('s' | 't' | 'f') => {
+            let id = draft.required_id(process, Reach::All).number;
+            match letter {
+                's' => Fxt::FlowBegin { id },
+                't' => Fxt::FlowStep { id },
+                _ => flow_end(draft, id),
+            }
         }
-        Phase::ObjectCreated | Phase::ObjectSnapshot | Phase::ObjectDestroyed => {
-            return object(draft, event, process, absent);
+        'N' | 'O' | 'D' => return object(draft, process),
+        // An instant, which `I` also was; a sample, memory dump, mark, clock synchronization,
+        // context or link of ids.
+        'i' | 'I' | 'P' | 'V' | 'v' | 'R' | 'c' | '(' | ')' | '=' => {
+            Fxt::Instant { scope: scope(draft) }
         }
-        Phase::Metadata | Phase::Other => return Kind::None,
-        _ => Fxt::Instant { scope: scope(draft, event) },
+        _ => return Kind::None,
     };
-    members_of_others(draft, event, &kind);
+    members_of_others(draft, &kind);
     Kind::Event(kind)
 }
 
-/// Returns whether a flow ends at the enclosing duration, as in FXT, and not at the next one.
-fn binds_to_enclosing(event: &Event<'_>) -> bool {
-    event.other("bp") == Some(Value::String(Text::new("e", false)))
-}
-
-fn flow_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64, absent: &mut Absent) -> u64 {
-    head::id(draft, event, &mut absent.id, process, Reach::All).number
-}
-
-fn object<'a>(
-    draft: &mut Draft<'a>,
-    event: &Event<'a>,
-    process: u64,
-    absent: &mut Absent,
-) -> Kind<'a> {
-    let id = head::id(draft, event, &mut absent.id, process, Reach::Process).number;
-    if let Some(letter) = event.letter() {
-        draft.known_member("ph", letter);
+/// Returns the end of a flow. With `"bp":"e"` it is at the enclosing duration, as in FXT, and else
+/// at the next one.
+fn flow_end(draft: &mut Draft<'_>, id: u64) -> EventKind {
+    if draft.event.other("bp") != Some(Value::String(Text::new("e", false))) {
+        draft.lack("bp");
     }
-    for (key, value) in [("dur", event.duration()), ("s", event.scope())] {
-        carried(draft, key, value, ());
+    EventKind::FlowEnd { id }
+}
+
+fn object<'a>(draft: &mut Draft<'a>, process: u64) -> Kind<'a> {
+    let id = draft.required_id(process, Reach::Process).number;
+    for field in [Field::Phase, Field::Duration, Field::Scope] {
+        draft.carry(field);
     }
     Kind::Object(id)
 }
 
-/// Carries the members that only records of other kinds express, and `ph` if the record does not
+/// Carries the fields that only records of other kinds express, and `ph` if the record does not
 /// imply it.
 #[inline]
-fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventKind) {
+fn members_of_others(draft: &mut Draft<'_>, kind: &EventKind) {
     use EventKind as Fxt;
     let letter = match kind {
         Fxt::Instant { .. } => "i",
@@ -335,51 +306,42 @@ fn members_of_others<'a>(draft: &mut Draft<'a>, event: &Event<'a>, kind: &EventK
         Fxt::AsyncEnd { .. } => "e",
         _ => "",
     };
-    if !letter.is_empty() {
-        let own = event.letter().filter(|own| *own != Value::String(Text::new(letter, false)));
-        carried(draft, "ph", own, ());
+    let implied = Some(Value::String(Text::new(letter, false)));
+    if !letter.is_empty() && draft.event.get(Field::Phase) != implied {
+        draft.carry(Field::Phase);
     }
     if !matches!(kind, Fxt::DurationComplete { .. }) {
-        carried(draft, "dur", event.duration(), ());
+        draft.carry(Field::Duration);
     }
     if !matches!(kind, Fxt::Instant { .. }) {
-        carried(draft, "s", event.scope(), ());
+        draft.carry(Field::Scope);
     }
     if matches!(
         kind,
         Fxt::Instant { .. } | Fxt::DurationBegin | Fxt::DurationEnd | Fxt::DurationComplete { .. }
     ) {
-        carried(draft, "id", event.id(), ());
+        draft.carry(Field::Id);
     }
 }
 
-fn end<'a>(draft: &mut Draft<'a>, event: &Event<'a>, ticks: u64, absent: &mut Absent) -> u64 {
-    let length = head::nanos(draft, "dur", event.duration(), &mut absent.duration);
-    match ticks.checked_add(length.unwrap_or(0)) {
-        Some(end) => end,
-        None => {
-            draft.fits = false;
-            u64::MAX
-        }
-    }
-}
-
-/// Returns the id of a counter, 0 if it has none. An id 0 is carried.
-fn counter_id<'a>(draft: &mut Draft<'a>, event: &Event<'a>, process: u64) -> u64 {
-    head::id(draft, event, &mut false, process, Reach::Process).number
+fn end(draft: &mut Draft<'_>, ticks: u64) -> u64 {
+    let length = draft.nanos(Field::Duration).unwrap_or(0);
+    ticks.checked_add(length).unwrap_or_else(|| {
+        draft.fits = false;
+        u64::MAX
+    })
 }
 
 /// Returns the scope of an instant.
-fn scope<'a>(draft: &mut Draft<'a>, event: &Event<'a>) -> Option<InstantScope> {
-    let value = event.scope()?;
-    if let Value::String(text) = value {
-        match text.plain() {
-            Some("t") => return Some(InstantScope::Thread),
-            Some("p") => return Some(InstantScope::Process),
-            Some("g") => return Some(InstantScope::Global),
-            _ => {}
-        }
+fn scope(draft: &mut Draft<'_>) -> Option<InstantScope> {
+    let Some(Value::String(text)) = draft.event.get(Field::Scope) else {
+        draft.carry(Field::Scope);
+        return None;
+    };
+    match text.plain() {
+        Some("t") => Some(InstantScope::Thread),
+        Some("p") => Some(InstantScope::Process),
+        Some("g") => Some(InstantScope::Global),
+        _ => carried(draft, Field::Scope, None),
     }
-    draft.known_member("s", value);
-    None
 }

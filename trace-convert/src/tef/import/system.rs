@@ -12,7 +12,7 @@ use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt,
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::{Archive, MAX_NAMED};
-use crate::tef::event::{Event, Phase};
+use crate::tef::event::{Event, Field};
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
 use trace_analyze::carried::ADDED;
@@ -70,7 +70,7 @@ impl System {
                 if self.recent.get(koids.thread as usize % RECENT) != Some(&koids) {
                     self.thread(koids);
                 }
-                if matches!(kind, EventKind::Instant { .. }) && event.phase() == Phase::ClockSync {
+                if matches!(kind, EventKind::Instant { .. }) && event.phase() == Some('c') {
                     self.sync(event);
                 }
             }
@@ -99,7 +99,7 @@ impl System {
     fn sync(&mut self, event: &Event<'_>) {
         let argument = |key| event.arguments().find(|(name, _)| name.to_str() == key);
         let id = argument("sync_id").map(|(_, value)| value);
-        let time = event.timestamp().and_then(Event::nanos);
+        let time = event.get(Field::Timestamp).and_then(Event::nanos);
         if let (Some(Value::String(id)), Some(time)) = (id, time) {
             let issued = argument("issue_ts").and_then(|(_, issued)| Event::nanos(issued));
             let time = issued.map_or(time, |issued| issued.midpoint(time));

@@ -4,8 +4,7 @@
 //! is 0.
 
 use super::draft::Draft;
-use super::head;
-use crate::tef::event::Event;
+use crate::tef::event::{Event, Field};
 use crate::tef::value::Value;
 
 /// The clock of a document.
@@ -23,19 +22,14 @@ impl Time {
     /// Returns the time of an event. If it is missing or FXT cannot express it, it is the time of
     /// the event before.
     #[inline]
-    pub(super) fn of<'a>(
-        &mut self,
-        draft: &mut Draft<'a>,
-        value: Option<Value<'a>>,
-        absent: &mut bool,
-    ) -> u64 {
-        match (value, self.shift) {
+    pub(super) fn of(&mut self, draft: &mut Draft<'_>) -> u64 {
+        match (draft.event.get(Field::Timestamp), self.shift) {
             (Some(Value::Number(number)), 0) if !number.written().starts_with('-') => {
-                head::nanos(draft, "ts", value, absent).unwrap_or(self.now)
+                draft.nanos(Field::Timestamp).unwrap_or(self.now)
             }
             (Some(value), _) => self.shifted(draft, value),
             (None, _) => {
-                *absent = true;
+                draft.lack(Field::Timestamp.key());
                 self.now
             }
         }
@@ -44,13 +38,13 @@ impl Time {
     #[cold]
     fn shifted<'a>(&mut self, draft: &mut Draft<'a>, value: Value<'a>) -> u64 {
         let Some((nanos, is_exact)) = Event::signed_nanos(value) else {
-            draft.known_member("ts", value);
+            draft.carry(Field::Timestamp);
             return self.now;
         };
         let ticks = nanos.saturating_add(i128::from(self.shift));
         let in_range = u64::try_from(ticks);
         if !is_exact || in_range.is_err() || matches!(value, Value::String(_)) {
-            draft.known_member("ts", value);
+            draft.carry(Field::Timestamp);
         }
         self.before_start += u64::from(ticks < 0);
         in_range.unwrap_or(if ticks < 0 { 0 } else { self.now })

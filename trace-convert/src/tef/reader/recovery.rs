@@ -8,6 +8,7 @@ use std::io::Read;
 
 use super::{check_utf8, Reader, State};
 use crate::tef::error::{JsonError, Problem};
+use crate::tef::event::Field;
 use crate::tef::scan::{Scanner, Stop};
 
 /// A place where the reader may continue, in bytes from the position.
@@ -184,7 +185,7 @@ impl<R: Read> Reader<R> {
         let mut scanner = Scanner::new(rest, 0);
         self.parsed.parse(&mut scanner, rest)?;
         check_utf8(rest.get(..scanner.at).unwrap_or_default())?;
-        match self.parsed.phase {
+        match self.parsed.fields[Field::Phase as usize] {
             Some(_) => Ok(0),
             None => scanner.malformed(Problem::Event),
         }

@@ -1,6 +1,7 @@
 //! Documents: complete, damaged, and in pieces of any size.
 
 use super::*;
+use crate::tef::event::Field;
 
 /// Returns one byte for each read.
 struct Drops<'a>(&'a [u8]);
@@ -232,19 +233,21 @@ fn members_of_an_event() {
         Some(Value::String(text)) => text.to_str().into_owned(),
         other => format!("{other:?}"),
     };
-    assert_eq!(text(event.name()), "a");
-    assert_eq!(text(event.category()), "b,c");
-    assert_eq!(event.phase(), super::super::Phase::Complete);
-    assert_eq!(event.timestamp().and_then(Event::nanos), Some(1500));
-    assert_eq!(event.duration().and_then(Event::nanos), Some(2000));
-    assert!(matches!(event.process(), Some(Value::Number(number)) if number.written() == "1"));
-    assert_eq!(text(event.thread()), "t");
-    assert_eq!(text(event.id()), "0x1");
-    assert_eq!(text(event.scope()), "g");
+    assert_eq!(text(event.get(Field::Name)), "a");
+    assert_eq!(text(event.get(Field::Category)), "b,c");
+    assert_eq!(event.phase(), Some('X'));
+    assert_eq!(event.get(Field::Timestamp).and_then(Event::nanos), Some(1500));
+    assert_eq!(event.get(Field::Duration).and_then(Event::nanos), Some(2000));
+    assert!(
+        matches!(event.get(Field::Process), Some(Value::Number(number)) if number.written() == "1")
+    );
+    assert_eq!(text(event.get(Field::Thread)), "t");
+    assert_eq!(text(event.get(Field::Id)), "0x1");
+    assert_eq!(text(event.get(Field::Scope)), "g");
     let arguments: Vec<_> = event.arguments().collect();
     assert_eq!(arguments[0].1, Value::Nested("[1]"));
     assert_eq!(arguments[1].1, Value::Null);
-    assert_eq!(event.args(), Some(Value::Nested(r#"{"k":[1],"l":null}"#)));
+    assert_eq!(event.get(Field::Args), Some(Value::Nested(r#"{"k":[1],"l":null}"#)));
     assert_eq!(text(event.other("cname")), "good");
     assert!(matches!(event.other("sf"), Some(Value::Number(_))));
     assert_eq!(event.other("missing"), None);
