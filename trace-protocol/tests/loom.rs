@@ -18,7 +18,7 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
-    LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
+    LossStrings, OpenScope, Recorder, RecorderSession, Slot, CHUNK_THREAD,
 };
 
 /// The model has no clock: this is as long as it takes.
@@ -67,7 +67,7 @@ impl Buffer {
         recorder.provide(1, asymmetric);
         recorder.add_slots(Box::leak((0..3).map(|_| Slot::new()).collect()));
         let loss_strings = LossStrings::register(|_| StringRef::EMPTY);
-        let session = Session {
+        let session = RecorderSession {
             mapping: mapping.clone(),
             layout,
             process: 1,

@@ -8,7 +8,7 @@ use std::ptr::null;
 use std::slice;
 
 use crate::abi;
-use crate::session::{Input, Next, Session};
+use crate::archive_reader::{ArchiveReader, Input, Next};
 
 /// An input that could not be opened.
 struct Failed(Option<io::Error>);
@@ -24,7 +24,7 @@ impl Read for Failed {
 /// # Safety
 /// `path` is null or a text with a zero at its end.
 #[no_mangle]
-pub unsafe extern "C" fn trace_reader_open(path: *const c_char) -> *mut Session {
+pub unsafe extern "C" fn trace_reader_open(path: *const c_char) -> *mut ArchiveReader {
     if path.is_null() {
         return make(Box::new(Failed(None)));
     }
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn trace_reader_open(path: *const c_char) -> *mut Session 
 pub unsafe extern "C" fn trace_reader_from_bytes(
     bytes: *const c_void,
     size: usize,
-) -> *mut Session {
+) -> *mut ArchiveReader {
     if bytes.is_null() || size == 0 {
         return make(Box::new(io::empty()));
     }
@@ -53,8 +53,8 @@ pub unsafe extern "C" fn trace_reader_from_bytes(
     make(Box::new(bytes))
 }
 
-fn make(input: Input) -> *mut Session {
-    Box::into_raw(Box::new(Session::new(input)))
+fn make(input: Input) -> *mut ArchiveReader {
+    Box::into_raw(Box::new(ArchiveReader::new(input)))
 }
 
 /// Reads the next record.
@@ -64,7 +64,7 @@ fn make(input: Input) -> *mut Session {
 /// to.
 #[no_mangle]
 pub unsafe extern "C" fn trace_reader_next(
-    reader: *mut Session,
+    reader: *mut ArchiveReader,
     record: *mut *const abi::Record,
 ) -> u32 {
     // SAFETY: by the contract.
@@ -87,10 +87,10 @@ pub unsafe extern "C" fn trace_reader_next(
 /// # Safety
 /// As for [`trace_reader_next`].
 #[no_mangle]
-pub unsafe extern "C" fn trace_reader_error(reader: *const Session) -> *const abi::Error {
+pub unsafe extern "C" fn trace_reader_error(reader: *const ArchiveReader) -> *const abi::Error {
     // SAFETY: by the contract.
     let reader = unsafe { reader.as_ref() };
-    reader.and_then(Session::error).map_or(null(), std::ptr::from_ref)
+    reader.and_then(ArchiveReader::error).map_or(null(), std::ptr::from_ref)
 }
 
 /// Returns the statistics so far.
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn trace_reader_error(reader: *const Session) -> *const ab
 /// # Safety
 /// As for [`trace_reader_next`].
 #[no_mangle]
-pub unsafe extern "C" fn trace_reader_stats(reader: *const Session) -> abi::Stats {
+pub unsafe extern "C" fn trace_reader_stats(reader: *const ArchiveReader) -> abi::Stats {
     const NO_STATS: abi::Stats = abi::Stats {
         records: 0,
         unknown_records: 0,
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn trace_reader_stats(reader: *const Session) -> abi::Stat
         unknown_thread_refs: 0,
     };
     // SAFETY: by the contract.
-    unsafe { reader.as_ref() }.map_or(NO_STATS, Session::stats)
+    unsafe { reader.as_ref() }.map_or(NO_STATS, ArchiveReader::stats)
 }
 
 /// Closes a reader.
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn trace_reader_stats(reader: *const Session) -> abi::Stat
 /// # Safety
 /// `reader` is null or an open reader, which is not used afterwards.
 #[no_mangle]
-pub unsafe extern "C" fn trace_reader_close(reader: *mut Session) {
+pub unsafe extern "C" fn trace_reader_close(reader: *mut ArchiveReader) {
     if !reader.is_null() {
         // SAFETY: by the contract `make` returned it, and it was not closed before.
         drop(unsafe { Box::from_raw(reader) });

@@ -7,8 +7,8 @@
 #![deny(unsafe_code)]
 
 pub mod abi;
+mod archive_reader;
 mod convert;
 #[allow(unsafe_code, reason = "the boundary to C")]
 pub mod ffi;
-mod session;
 mod texts;

@@ -30,5 +30,5 @@ pub use loss::LossReason;
 pub use recorder::Recorder;
 pub use reservation::Reservation;
 pub use scope::{OpenScope, LATE_COMPLETE};
-pub use session::{LossStrings, Session, Wake, CHUNK_THREAD};
+pub use session::{LossStrings, RecorderSession, Wake, CHUNK_THREAD};
 pub use slot::Slot;

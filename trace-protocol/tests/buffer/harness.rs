@@ -8,7 +8,7 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
-    DurableWriter, LossStrings, OpenScope, Recorder, Session, Slot, CHUNK_THREAD,
+    DurableWriter, LossStrings, OpenScope, Recorder, RecorderSession, Slot, CHUNK_THREAD,
 };
 
 /// The process that the kernel is said to name.
@@ -80,7 +80,7 @@ impl Harness {
         for (index, text) in [(100, "category"), (101, "name")] {
             durable.append(&string_record(index, text)).unwrap();
         }
-        let session = Session {
+        let session = RecorderSession {
             mapping: mapping.clone(),
             layout,
             process: 1,

@@ -2,7 +2,7 @@
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::buffer::producer::{LossReason, Session};
+use trace_protocol::buffer::producer::{LossReason, RecorderSession};
 
 use crate::harness::{clock, instants, Harness, PATIENCE};
 
@@ -139,7 +139,7 @@ fn a_second_session_is_returned() {
     harness.recorder.stop(PATIENCE);
     let first = harness.recorder.end().unwrap();
     let (mapping, layout) = (WriteMapping::anonymous(first.layout.total_size()), first.layout);
-    let second = Session { mapping, layout, process: 2, ..*first };
+    let second = RecorderSession { mapping, layout, process: 2, ..*first };
     harness.recorder.begin(first).unwrap();
     assert_eq!(harness.recorder.begin(Box::new(second)).unwrap_err().process, 2);
     harness.recorder.start();

@@ -6,7 +6,7 @@ use trace_format::layout::StringRef;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
-use trace_protocol::buffer::producer::Session;
+use trace_protocol::buffer::producer::RecorderSession;
 
 use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
@@ -35,7 +35,7 @@ impl<'a> Recording<'a> {
         layout: Layout,
     ) -> Option<Self> {
         let (new, loss_strings) = Table::new(mapping.clone(), layout, clock.ticks, &engine.refs);
-        let session = Session {
+        let session = RecorderSession {
             mapping,
             layout,
             process: u64::from(std::process::id()),

@@ -15,7 +15,7 @@ use super::durable::DurableWriter;
 use super::loss::{Loss, LossReason};
 use super::publish::{publish_record, Word};
 use super::recorder::{Full, Recorder, SLOW};
-use super::session::{Chunk, Session, CHUNK_THREAD, THREAD_RECORD_WORDS};
+use super::session::{Chunk, RecorderSession, CHUNK_THREAD, THREAD_RECORD_WORDS};
 use super::slot::Slot;
 
 impl Slot {
@@ -56,7 +56,7 @@ impl Slot {
     pub(super) fn room_in_chunk(
         &self,
         recorder: &Recorder,
-        session: &Session,
+        session: &RecorderSession,
         epoch: u64,
         words: usize,
     ) -> Option<*mut Word> {
@@ -76,7 +76,7 @@ impl Slot {
         Some(at)
     }
 
-    fn name_thread(&self, session: &Session) -> Option<()> {
+    fn name_thread(&self, session: &RecorderSession) -> Option<()> {
         let owner = self.thread.load(Ordering::Relaxed);
         if self.chunk_thread.load(Ordering::Relaxed) != owner {
             let header = record::Type::make(RecordType::Thread.bits())
@@ -144,7 +144,7 @@ impl Slot {
     }
 
     /// Reports what was lost, as long as `words` words fit behind the event.
-    fn report_losses(&self, recorder: &Recorder, session: &Session, words: usize) {
+    fn report_losses(&self, recorder: &Recorder, session: &RecorderSession, words: usize) {
         while !self.losses.is_empty() && self.room() >= LOSS_RECORD_WORDS + words {
             let Some(loss) = self.losses.take() else { return };
             let event = loss_record(session, self.thread(), &loss, (session.clock)());
@@ -160,7 +160,7 @@ impl Slot {
         &self,
         recorder: &Recorder,
         durable: &mut DurableWriter,
-        session: &Session,
+        session: &RecorderSession,
     ) {
         for end in self.ends.records() {
             let (words, [header, ticks, argument]) = (end_words(&end) + 2, end);
@@ -233,7 +233,12 @@ fn end_words(end: &[u64; 3]) -> usize {
 const LOSS_RECORD_WORDS: usize = 12;
 
 /// The instant event that reports a loss. Its thread is inline, as in all such events.
-fn loss_record(session: &Session, thread: u32, loss: &Loss, now: u64) -> [u64; LOSS_RECORD_WORDS] {
+fn loss_record(
+    session: &RecorderSession,
+    thread: u32,
+    loss: &Loss,
+    now: u64,
+) -> [u64; LOSS_RECORD_WORDS] {
     let strings = &session.loss_strings;
     let [reason, number, from, to] = strings.keys;
     let value = argument::ValueRef::make(u64::from(strings.reasons[loss.reason as usize].bits()));

@@ -6,7 +6,7 @@ use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
 use super::recorder::{is_recording, Recorder, SLOW, STOPPED};
-use super::session::Session;
+use super::session::RecorderSession;
 use super::slot::Slot;
 use std::time::Duration;
 
@@ -76,7 +76,7 @@ impl Recorder {
     ///
     /// # Errors
     /// The session is returned if there is one already.
-    pub fn begin(&self, session: Box<Session>) -> Result<(), Box<Session>> {
+    pub fn begin(&self, session: Box<RecorderSession>) -> Result<(), Box<RecorderSession>> {
         let (none, new) = (core::ptr::null_mut(), Box::into_raw(session));
         if self.session.compare_exchange(none, new, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             // SAFETY: the pointer came from `Box::into_raw` just above, and nobody else has it.
@@ -145,7 +145,7 @@ impl Recorder {
 
     /// Takes the session out. Service thread only, after [`Recorder::stop`]. `None` without one,
     /// and where a thread may still write to it.
-    pub fn end(&self) -> Option<Box<Session>> {
+    pub fn end(&self) -> Option<Box<RecorderSession>> {
         debug_assert!(!self.is_recording(), "stop comes before end");
         for slot in self.slots() {
             slot.forget_buffer();
@@ -194,7 +194,7 @@ impl Recorder {
     }
 
     /// The session, recording or not. Service thread only.
-    pub(super) fn installed(&self) -> Option<&Session> {
+    pub(super) fn installed(&self) -> Option<&RecorderSession> {
         // SAFETY: only the service thread frees the session, in `end`, and it is the one that is
         // here.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }

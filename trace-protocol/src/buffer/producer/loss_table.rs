@@ -6,12 +6,12 @@ use crate::sync::Ordering;
 use super::loss::{Loss, LossReason, REASONS};
 use super::publish::Word;
 use super::recorder::Recorder;
-use super::session::Session;
+use super::session::RecorderSession;
 use super::slot::Slot;
 
 impl Recorder {
     /// Counts a record that found no room. The slot is busy.
-    pub(super) fn lost(&self, slot: &Slot, session: &Session, reason: LossReason) {
+    pub(super) fn lost(&self, slot: &Slot, session: &RecorderSession, reason: LossReason) {
         let (losses, now) = (&slot.losses, (session.clock)());
         let index = losses.entry(reason, || self.claim_loss_entry(slot, session, reason, now));
         let Some(entry) = session.loss_entry(index) else { return };
@@ -26,7 +26,7 @@ impl Recorder {
     fn claim_loss_entry(
         &self,
         slot: &Slot,
-        session: &Session,
+        session: &RecorderSession,
         reason: LossReason,
         now: u64,
     ) -> u16 {
@@ -44,7 +44,7 @@ impl Recorder {
     }
 
     /// Prepares the loss table of a new session. Service thread only.
-    pub(super) fn begin_losses(&self, session: &Session) {
+    pub(super) fn begin_losses(&self, session: &RecorderSession) {
         self.loss_entries.store(REASONS as u64, Ordering::Relaxed);
         for reason in LossReason::ALL {
             if let Some(entry) = session.loss_entry(reason as u16) {
@@ -54,7 +54,7 @@ impl Recorder {
     }
 
     /// Remembers that an event reports a loss.
-    pub(super) fn reported(&self, session: &Session, loss: &Loss) {
+    pub(super) fn reported(&self, session: &RecorderSession, loss: &Loss) {
         let index = loss.entry.checked_sub(1);
         if let Some(entry) = index.and_then(|index| session.loss_entry(index)) {
             entry[loss_entry::REPORTED].fetch_add(loss.number, Ordering::Release);

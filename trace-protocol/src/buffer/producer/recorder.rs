@@ -30,7 +30,7 @@ use super::backoff::Backoff;
 use super::loss::{LossReason, Slotless};
 use super::pool::Pool;
 use super::publish::Word;
-use super::session::{Chunk, Session};
+use super::session::{Chunk, RecorderSession};
 use super::slot::Slot;
 
 /// In [`Recorder::epoch`]: not recording. Higher than every epoch.
@@ -41,7 +41,7 @@ pub(super) const STOPPED: u64 = 1 << 63;
 pub(super) const SLOW: u64 = 1 << 62;
 
 /// Handles a record if the buffer is full.
-pub(super) type Full = fn(&Recorder, &Slot, &Session, LossReason);
+pub(super) type Full = fn(&Recorder, &Slot, &RecorderSession, LossReason);
 
 /// Slots that a thread looks at once a switch, to find that all threads have left a rolling buffer.
 /// With more of them the service thread does it.
@@ -80,7 +80,7 @@ pub struct Recorder {
     refused: AtomicU64,
     /// The buffer. Valid while a slot is busy in a current epoch: the service thread frees it after
     /// quiescence only.
-    pub(super) session: AtomicPtr<Session>,
+    pub(super) session: AtomicPtr<RecorderSession>,
     /// The epoch whose wrapped count is 0.
     pub(super) base: AtomicU64,
     /// The last epoch that was ever current, for the next start to go on from. Service thread only.
@@ -200,7 +200,7 @@ impl Recorder {
 
     /// The session, if `epoch` is being recorded. The caller is busy since before it read `epoch`,
     /// or is the service thread.
-    pub(super) fn session(&self, epoch: u64) -> Option<&Session> {
+    pub(super) fn session(&self, epoch: u64) -> Option<&RecorderSession> {
         if !is_recording(epoch) {
             return None;
         }
@@ -218,7 +218,7 @@ impl Recorder {
     /// one.
     fn reserve<'a>(
         &self,
-        session: &'a Session,
+        session: &'a RecorderSession,
         epoch: u64,
         slot: &Slot,
         words: usize,
@@ -254,7 +254,7 @@ impl Recorder {
     }
 
     /// Goes on in the next rolling buffer, if there is one and it is ready.
-    fn switch<'a>(&self, session: &Session, epoch: u64, allocation: u64) -> Reserved<'a> {
+    fn switch<'a>(&self, session: &RecorderSession, epoch: u64, allocation: u64) -> Reserved<'a> {
         if session.layout.mode() == BufferingMode::Oneshot {
             return Reserved::Full(LossReason::BufferFull);
         }
@@ -287,7 +287,7 @@ impl Recorder {
     /// circular mode. Threads that paused in its epoch may: the service thread finds out.
     ///
     /// After a refusal the slots are looked at again only now and then.
-    fn is_left(&self, session: &Session, next: u64) -> bool {
+    fn is_left(&self, session: &RecorderSession, next: u64) -> bool {
         if session.layout.mode() != BufferingMode::Circular {
             return false;
         }
@@ -306,7 +306,7 @@ impl Recorder {
     }
 
     /// Looks at the slots for [`Recorder::is_left`].
-    fn have_all_left(&self, session: &Session, next: u64) -> bool {
+    fn have_all_left(&self, session: &RecorderSession, next: u64) -> bool {
         let overwritten = next - session.layout.rolling_buffers() as u64;
         fence(Ordering::SeqCst);
         let mut slots = self.pool.used();
@@ -316,7 +316,7 @@ impl Recorder {
     }
 
     /// Switches although the rolling buffer is not full, if it holds something.
-    pub(super) fn force_switch(&self, session: &Session, epoch: u64) {
+    pub(super) fn force_switch(&self, session: &RecorderSession, epoch: u64) {
         let mut allocation = self.allocation.load(Ordering::Acquire);
         while allocation >> 32 == epoch & u64::from(u32::MAX) && allocation as u32 != 0 {
             if let Reserved::Full(_) = self.switch(session, epoch, allocation) {

@@ -30,7 +30,7 @@ impl Wake for () {
 
 /// A recording's buffer and what its records say.
 #[derive(Debug)]
-pub struct Session {
+pub struct RecorderSession {
     /// The memory, of the layout's total size.
     pub mapping: WriteMapping,
     /// The sizes of its parts.
@@ -85,7 +85,7 @@ pub(super) struct Chunk<'a> {
     pub(super) units: u32,
 }
 
-impl Session {
+impl RecorderSession {
     /// Units that hold `words` words, the chunk's thread record, and the word that ends the chunk.
     pub(super) fn units_for(&self, words: usize) -> u32 {
         let words = words + THREAD_RECORD_WORDS + 1;
@@ -157,7 +157,11 @@ mod tests {
     use super::*;
     use crate::buffer::header::Parts;
 
-    fn session(mode: BufferingMode, rolling_buffers: usize, rolling_size: usize) -> Session {
+    fn session(
+        mode: BufferingMode,
+        rolling_buffers: usize,
+        rolling_size: usize,
+    ) -> RecorderSession {
         let parts = Parts {
             losses_size: Layout::MIN_LOSSES_SIZE,
             durable_size: 4096,
@@ -166,7 +170,7 @@ mod tests {
             unit_size: 256,
         };
         let layout = Layout::new(mode, parts).unwrap();
-        Session {
+        RecorderSession {
             mapping: WriteMapping::anonymous(layout.total_size()),
             layout,
             process: 1,

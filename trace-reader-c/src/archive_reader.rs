@@ -16,7 +16,7 @@ use crate::convert::Store;
 /// Bytes of an archive, from anywhere.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// The result of [`Session::next`]: `enum trace_reader_result`.
+/// The result of [`ArchiveReader::next`]: `enum trace_reader_result`.
 pub(crate) enum Next {
     End,
     Record,
@@ -24,7 +24,7 @@ pub(crate) enum Next {
 }
 
 /// `trace_reader`: a reader, and the last record and error that it returned to C.
-pub struct Session {
+pub struct ArchiveReader {
     reader: Reader<Input>,
     audit: Audit,
     store: Store,
@@ -49,13 +49,15 @@ struct Failure {
     _message: CString,
 }
 
-impl Debug for Session {
+impl Debug for ArchiveReader {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session").field("reader", &self.reader.offset()).finish_non_exhaustive()
+        f.debug_struct("ArchiveReader")
+            .field("reader", &self.reader.offset())
+            .finish_non_exhaustive()
     }
 }
 
-impl Session {
+impl ArchiveReader {
     pub(crate) fn new(input: Input) -> Self {
         Self {
             reader: Reader::new(input),
@@ -193,11 +195,11 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_ends_the_archive() {
-        let mut session = Session::new(Box::new(Panics));
-        assert!(matches!(session.next(), Next::Error));
-        let error = session.error().unwrap();
+        let mut reader = ArchiveReader::new(Box::new(Panics));
+        assert!(matches!(reader.next(), Next::Error));
+        let error = reader.error().unwrap();
         assert_eq!((error.code, error.is_fatal), (OTHER, true));
-        assert!(matches!(session.next(), Next::End));
-        assert!(session.error().is_none());
+        assert!(matches!(reader.next(), Next::End));
+        assert!(reader.error().is_none());
     }
 }
