@@ -21,7 +21,7 @@ use crate::peers;
 
 /// Iterations before every measurement, because other processes have used the caches since the last
 /// one.
-const WARM_UP: u64 = 500;
+pub const WARM_UP: u64 = 500;
 /// Threads of [`Kind::Threads`].
 const THREADS: usize = 2;
 

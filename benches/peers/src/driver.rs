@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+use crate::killed;
 use crate::options::Plan;
 use crate::peer::{Kind, Peer};
 use crate::peers::{self, EMPTY_LOOP, RAW_CLOCK};
@@ -25,7 +26,12 @@ pub fn compare(plan: &Plan) -> io::Result<String> {
         .filter(|peer| !is_baseline(peer))
         .map(|peer| footprint(peer, plan.scopes, scratch.path()))
         .collect::<io::Result<Vec<_>>>()?;
-    Ok(report::render(plan, &rows, &footprints))
+    let survivors = chosen
+        .iter()
+        .filter(|peer| !is_baseline(peer))
+        .map(|peer| killed::kill(peer, plan.scopes, scratch.path()))
+        .collect::<io::Result<Vec<_>>>()?;
+    Ok(report::render(plan, &rows, &footprints, &survivors))
 }
 
 /// Returns the selected tracers, and always the two baselines.
@@ -99,7 +105,8 @@ fn footprint(peer: &'static Peer, scopes: u64, scratch: &Path) -> io::Result<Foo
     Ok(Footprint { name: peer.name, scopes, nanos, stop_ns, memory_kib, file_bytes })
 }
 
-fn scratch_file(scratch: &Path, peer: &Peer, what: &str) -> PathBuf {
+/// Returns the path of a tracer's file.
+pub fn scratch_file(scratch: &Path, peer: &Peer, what: &str) -> PathBuf {
     scratch.join(format!("{}.{what}", peer.name))
 }
 
@@ -109,7 +116,7 @@ fn parse_pair(answer: &str) -> Option<(u64, u64)> {
 }
 
 /// The driver's side of a child.
-struct Worker {
+pub struct Worker {
     peer: &'static Peer,
     process: Child,
     commands: ChildStdin,
@@ -117,7 +124,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn spawn(peer: &'static Peer) -> io::Result<Worker> {
+    pub fn spawn(peer: &'static Peer) -> io::Result<Worker> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["--child", peer.name]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn()?;
@@ -128,7 +135,7 @@ impl Worker {
         Ok(Worker { peer, process, commands, answers: BufReader::new(answers) })
     }
 
-    fn ask(&mut self, command: &str) -> io::Result<String> {
+    pub fn ask(&mut self, command: &str) -> io::Result<String> {
         writeln!(self.commands, "{command}")?;
         let mut answer = String::new();
         if self.answers.read_line(&mut answer)? == 0 {
@@ -140,13 +147,19 @@ impl Worker {
         Ok(answer.trim_end().to_owned())
     }
 
-    fn run(&mut self, kind: Kind, n: u64) -> io::Result<f64> {
+    pub fn run(&mut self, kind: Kind, n: u64) -> io::Result<f64> {
         let answer = self.ask(&format!("run {} {n}", kind.word()))?;
         answer.parse().map_err(|_| self.nonsense(&answer))
     }
 
     fn nonsense(&self, answer: &str) -> io::Error {
         io::Error::other(format!("{} answered {answer:?}", self.peer.name))
+    }
+
+    /// Kills the child with SIGKILL.
+    pub fn kill(mut self) -> io::Result<()> {
+        self.process.kill()?;
+        self.process.wait().map(drop)
     }
 
     /// Closes the child's input, which ends the child.

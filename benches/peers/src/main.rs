@@ -15,6 +15,7 @@
 mod child;
 mod clock;
 mod driver;
+mod killed;
 mod machine;
 mod options;
 mod peer;

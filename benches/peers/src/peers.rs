@@ -23,6 +23,10 @@ pub const EMPTY_LOOP: &str = baseline::EMPTY_LOOP.name;
 pub const REGISTRY: &str = bridges::REGISTRY.name;
 /// The name of the row that other layers are compared with.
 pub const OUR_LAYER: &str = bridges::LAYER.name;
+/// The name of this project's subscriber.
+pub const OUR_SUBSCRIBER: &str = bridges::SUBSCRIBER.name;
+/// The name of this project's tracer.
+pub const RUNTIME: &str = ours::PEER.name;
 
 /// All tracers, in the order of the table.
 pub const ALL: &[Peer] = &[

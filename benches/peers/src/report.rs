@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::killed::Survivors;
 use crate::machine;
 use crate::options::Plan;
 use crate::peer::{Kind, Peer};
@@ -89,11 +90,17 @@ impl Floor {
 }
 
 /// Returns the whole report.
-pub fn render(plan: &Plan, rows: &[Row], footprints: &[Footprint]) -> String {
+pub fn render(
+    plan: &Plan,
+    rows: &[Row],
+    footprints: &[Footprint],
+    survivors: &[Survivors],
+) -> String {
     let mut text = String::new();
     write_speed(&mut text, plan, rows);
     write_bridges(&mut text, rows);
     write_footprints(&mut text, footprints);
+    write_survivors(&mut text, survivors);
     text
 }
 
@@ -194,4 +201,17 @@ fn footprint_line(footprint: &Footprint) -> String {
         footprint.memory_kib as f64 / 1024.0,
         footprint.stop_ns as f64 / 1e6
     )
+}
+
+fn write_survivors(text: &mut String, survivors: &[Survivors]) {
+    text.push_str(
+        "\nScopes that were complete when the process was killed by SIGKILL, and those in the file.\n\n\
+         | tracer | complete | in the file |\n|---|---|---|\n",
+    );
+    for Survivors { name, complete, found } in survivors {
+        let found = found.map_or("no file".to_owned(), |found| {
+            format!("{found} ({:.2} %)", found as f64 * 100.0 / *complete as f64)
+        });
+        let _ = writeln!(text, "| {name} | {complete} | {found} |");
+    }
 }
