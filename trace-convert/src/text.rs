@@ -26,10 +26,9 @@ use trace_format::{Item, Record, ThreadKoids, UnknownArgument, Value};
 ///
 /// Only what `output` returns.
 pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
-    write!(output, "{:>10} ", item.offset)?;
     match item.provider.id() {
-        Some(id) => write!(output, "{id} ")?,
-        None => write!(output, "- ")?,
+        Some(id) => write!(output, "{:>10} {id} ", item.offset)?,
+        None => write!(output, "{:>10} - ", item.offset)?,
     }
     record::record(output, item)
 }

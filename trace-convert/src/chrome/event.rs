@@ -78,11 +78,8 @@ impl JsonExporter {
     }
 
     pub(super) fn scope(&mut self, scope: InstantScope) {
-        self.json.raw(match scope {
-            InstantScope::Thread => ",\"s\":\"t\"",
-            InstantScope::Process => ",\"s\":\"p\"",
-            InstantScope::Global => ",\"s\":\"g\"",
-        });
+        self.json.raw(",\"s\":");
+        self.json.plain(scope_letter(scope));
     }
 
     /// Adds an id within the process. The member `id` would be global.
@@ -95,6 +92,14 @@ impl JsonExporter {
     pub(super) fn id(&mut self, id: u64) {
         self.json.raw(",\"id\":");
         self.json.hex(id);
+    }
+}
+
+pub(super) fn scope_letter(scope: InstantScope) -> &'static str {
+    match scope {
+        InstantScope::Thread => "t",
+        InstantScope::Process => "p",
+        InstantScope::Global => "g",
     }
 }
 

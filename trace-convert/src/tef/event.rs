@@ -24,13 +24,16 @@ pub enum Field {
     Id,
     /// `s`, the scope of an instant.
     Scope,
+    /// `bp`, the slice that a flow binds to.
+    Binding,
     /// `args`; see also [`Event::arguments`].
     Args,
 }
 
 impl Field {
     /// The key of each field.
-    const KEYS: [&str; 10] = ["ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "s", "args"];
+    const KEYS: [&str; 11] =
+        ["ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "s", "bp", "args"];
 
     pub(crate) const COUNT: usize = Self::KEYS.len();
 
@@ -53,6 +56,7 @@ impl Field {
             b"tid" => Self::Thread,
             b"id" => Self::Id,
             b"s" => Self::Scope,
+            b"bp" => Self::Binding,
             b"args" => Self::Args,
             _ => return None,
         })
@@ -98,8 +102,8 @@ impl<'a> Event<'a> {
         self.parsed.arguments.iter().map(move |entry| pair(text, entry))
     }
 
-    /// Returns the members that are no [`Field`], such as `tts`, `tdur`, `bp`, `id2`, `scope`,
-    /// `cname`, `sf` and `stack`.
+    /// Returns the members that are no [`Field`], such as `tts`, `tdur`, `id2`, `scope`, `cname`,
+    /// `sf` and `stack`.
     pub fn others(&self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + Clone + 'a {
         let text = self.text;
         self.parsed.others.iter().map(move |entry| pair(text, entry))

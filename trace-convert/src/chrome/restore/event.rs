@@ -7,10 +7,10 @@ use trace_format::{
 
 use super::overrides::{Carried, Overrides, Use};
 use crate::chrome::arguments::ID_REF;
-use crate::chrome::event::phase;
+use crate::chrome::event::{phase, scope_letter};
 use crate::chrome::exporter::JsonExporter;
 use crate::chrome::json::Json;
-use crate::tef::scan;
+use crate::tef::{scan, Field};
 use trace_analyze::arguments;
 
 /// The members of an event that its record expresses.
@@ -124,33 +124,22 @@ impl JsonExporter {
         }
         self.begin_event();
         self.json.raw("{\"ph\":");
-        match &overrides.phase {
+        match overrides.get(Field::Phase) {
             Some(value) => self.carried(item, value),
             None => self.json.plain(own.phase),
         }
-        let present = |key, own: Option<u64>| own.filter(|_| !overrides.is_absent(key));
-        let nanos = own.nanos.filter(|_| !overrides.is_absent("ts"));
-        let non_empty = |key, text: Option<&'b str>| {
-            text.filter(|text| !text.is_empty() && !overrides.is_absent(key))
-        };
-        self.own(item, "pid", &overrides.process, present("pid", own.process), Json::unsigned);
-        self.own(item, "tid", &overrides.thread, present("tid", own.thread), Json::unsigned);
-        self.own(item, "cat", &overrides.category, non_empty("cat", own.category), Json::string);
-        self.own(item, "name", &overrides.name, non_empty("name", own.name), Json::string);
-        self.own(item, "ts", &overrides.timestamp, nanos, Json::signed_micros);
-        self.own(
-            item,
-            "dur",
-            &overrides.duration,
-            present("dur", own.duration),
-            Json::short_micros,
-        );
-        self.restored_id(item, own.id, &overrides);
-        let binding = own.binding.filter(|_| !overrides.is_absent("bp"));
-        self.own(item, "bp", &overrides.binding, binding, Json::plain);
-        if let Some(scope) = own.scope {
-            self.scope(scope);
-        }
+        let non_empty = |text: &&str| !text.is_empty();
+        let id = own.id.filter(|_| !overrides.has_id2);
+        let mut members = Members { item, overrides: &overrides, exporter: self };
+        members.add(Field::Process, own.process, Json::unsigned);
+        members.add(Field::Thread, own.thread, Json::unsigned);
+        members.add(Field::Category, own.category.filter(non_empty), Json::string);
+        members.add(Field::Name, own.name.filter(non_empty), Json::string);
+        members.add(Field::Timestamp, own.nanos, Json::signed_micros);
+        members.add(Field::Duration, own.duration, Json::short_micros);
+        members.add(Field::Id, id, Json::hex);
+        members.add(Field::Binding, own.binding, Json::plain);
+        members.add(Field::Scope, own.scope.map(scope_letter), Json::plain);
         if overrides.has_others {
             self.others(item, arguments);
         }
@@ -158,33 +147,6 @@ impl JsonExporter {
             self.restored_arguments(item, own, arguments);
         }
         self.end();
-    }
-
-    /// Adds a carried member, or else the member that the record expresses.
-    fn own<'a, T>(
-        &mut self,
-        item: &Item<'a>,
-        key: &str,
-        carried: &Option<Carried<'a>>,
-        own: Option<T>,
-        write: impl FnOnce(&mut Json, T),
-    ) {
-        match (carried, own) {
-            (Some(value), _) => self.carried_member(item, key, value),
-            (None, Some(own)) => {
-                self.member_key(key);
-                write(&mut self.json, own);
-            }
-            (None, None) => {}
-        }
-    }
-
-    fn restored_id<'a>(&mut self, item: &Item<'a>, own: Option<u64>, overrides: &Overrides<'a>) {
-        match (&overrides.id, own) {
-            (Some(value), _) => self.carried_member(item, "id", value),
-            (None, Some(id)) if !overrides.has_id2 && !overrides.is_absent("id") => self.id(id),
-            _ => {}
-        }
     }
 
     /// Adds the members that only arguments carry.
@@ -244,6 +206,28 @@ impl JsonExporter {
             Carried::Plain(value) => self.value(item, *value),
             Carried::Json(json) if scan::is_value(json) => self.json.raw(json),
             Carried::Json(text) => self.json.string(text),
+        }
+    }
+}
+
+/// Adds the members of an event that its record expresses, or carries instead.
+struct Members<'e, 'a> {
+    item: &'e Item<'a>,
+    overrides: &'e Overrides<'a>,
+    exporter: &'e mut JsonExporter,
+}
+
+impl<'a> Members<'_, 'a> {
+    /// Adds a field: the carried one, or else the record's own.
+    #[inline]
+    fn add<T>(&mut self, field: Field, own: Option<T>, write: impl FnOnce(&mut Json, T)) {
+        match (self.overrides.get(field), own) {
+            (Some(value), _) => self.exporter.carried_member(self.item, field.key(), value),
+            (None, Some(own)) if !self.overrides.is_absent(field) => {
+                self.exporter.member_key(field.key());
+                write(&mut self.exporter.json, own);
+            }
+            _ => {}
         }
     }
 }

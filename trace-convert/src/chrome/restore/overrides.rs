@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use trace_format::{Argument, Arguments, Item, Value};
 
+use crate::tef::Field;
 use trace_analyze::carried::{ABSENT, ADDED, ARGUMENT, EMPTY_ARGS, JSON, PREFIX};
 
 /// A value as it is carried.
@@ -68,15 +69,8 @@ fn without_prefix<'a>(name: &Cow<'a, str>, prefix: &str) -> Option<Cow<'a, str>>
 /// Members that a record carries in addition to its fields.
 #[derive(Debug, Default)]
 pub(super) struct Overrides<'a> {
-    pub(super) phase: Option<Carried<'a>>,
-    pub(super) process: Option<Carried<'a>>,
-    pub(super) thread: Option<Carried<'a>>,
-    pub(super) category: Option<Carried<'a>>,
-    pub(super) name: Option<Carried<'a>>,
-    pub(super) timestamp: Option<Carried<'a>>,
-    pub(super) duration: Option<Carried<'a>>,
-    pub(super) id: Option<Carried<'a>>,
-    pub(super) binding: Option<Carried<'a>>,
+    /// By [`Field`], but for `args`.
+    fields: [Option<Carried<'a>>; Field::COUNT],
     absent: Cow<'a, str>,
     pub(super) has_id2: bool,
     pub(super) has_arguments: bool,
@@ -111,18 +105,8 @@ impl<'a> Overrides<'a> {
     }
 
     fn place(&mut self, key: &str) -> Option<&mut Option<Carried<'a>>> {
-        Some(match key {
-            "ph" => &mut self.phase,
-            "pid" => &mut self.process,
-            "tid" => &mut self.thread,
-            "cat" => &mut self.category,
-            "name" => &mut self.name,
-            "ts" => &mut self.timestamp,
-            "dur" => &mut self.duration,
-            "id" => &mut self.id,
-            "bp" => &mut self.binding,
-            _ => return None,
-        })
+        let field = Field::of_key(key.as_bytes()).filter(|field| *field != Field::Args)?;
+        Some(&mut self.fields[field as usize])
     }
 
     /// Returns whether [`Overrides`] has a field for this key.
@@ -130,7 +114,14 @@ impl<'a> Overrides<'a> {
         Self::default().place(key).is_some()
     }
 
-    pub(super) fn is_absent(&self, key: &str) -> bool {
-        !self.absent.is_empty() && self.absent.split(',').any(|absent| absent == key)
+    /// Returns the carried value of a field.
+    #[inline]
+    pub(super) fn get(&self, field: Field) -> Option<&Carried<'a>> {
+        self.fields[field as usize].as_ref()
+    }
+
+    /// Returns whether the event lacks a field that its record has.
+    pub(super) fn is_absent(&self, field: Field) -> bool {
+        !self.absent.is_empty() && self.absent.split(',').any(|absent| absent == field.key())
     }
 }

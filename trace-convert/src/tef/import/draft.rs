@@ -157,13 +157,13 @@ impl<'a> Draft<'a> {
 
     /// Notes that the event lacks a member that its record has.
     #[cold]
-    pub(super) fn lack(&mut self, key: &'static str) {
-        self.absent.push(key);
+    pub(super) fn lack(&mut self, field: Field) {
+        self.absent.push(field.key());
     }
 
     /// Returns whether the event lacks a member that its record has.
-    pub(super) fn lacks(&self, key: &str) -> bool {
-        self.absent.contains(&key)
+    pub(super) fn lacks(&self, field: Field) -> bool {
+        self.absent.contains(&field.key())
     }
 
     /// Adds the keys of the members that the event lacks.

@@ -59,7 +59,7 @@ impl<'a> Draft<'a> {
     #[inline]
     pub(super) fn koid(&mut self, field: Field) -> u64 {
         let Some(value) = self.event.get(field) else {
-            self.lack(field.key());
+            self.lack(field);
             return 0;
         };
         plain_koid(value).unwrap_or_else(|| {
@@ -72,7 +72,7 @@ impl<'a> Draft<'a> {
     #[inline]
     pub(super) fn nanos(&mut self, field: Field) -> Option<u64> {
         let Some(value) = self.event.get(field) else {
-            self.lack(field.key());
+            self.lack(field);
             return None;
         };
         if let Value::Number(number) = value {
@@ -115,7 +115,7 @@ impl<'a> Draft<'a> {
     /// Returns the id of an event like [`Draft::id`], and 0 if it lacks one.
     pub(super) fn required_id(&mut self, process: u64, reach: Reach) -> Id {
         self.id(process, reach).unwrap_or_else(|| {
-            self.lack(Field::Id.key());
+            self.lack(Field::Id);
             Id { number: 0, is_local: false }
         })
     }

@@ -64,7 +64,7 @@ fn adopt<'a>(draft: &mut Draft<'a>, head: &mut Head<'a>, begin: &Begin) {
     if draft.of(head.name).is_empty() && !begin.name.is_empty() {
         head.name = draft.format(format_args!("{}", begin.name));
         if draft.event.get(Field::Name).is_none() {
-            draft.lack(Field::Name.key());
+            draft.lack(Field::Name);
         }
     }
     if head.thread.process != begin.thread.process {

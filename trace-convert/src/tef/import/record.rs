@@ -64,18 +64,18 @@ impl<'a> Plan<'a> {
                 label
             }
         };
-        let implies_binding = matches!(kind, Kind::Event(EventKind::FlowEnd { .. }));
+        let is_flow_end = matches!(kind, Kind::Event(EventKind::FlowEnd { .. }));
+        if !is_flow_end || draft.lacks(Field::Binding) {
+            draft.carry(Field::Binding);
+        }
         for (key, value) in event.others() {
-            if implies_binding && !draft.lacks("bp") && key.to_str() == "bp" {
-                continue;
-            }
             // A key with escapes may be that of a field.
             draft.fits &= key.plain().is_some() || Field::of_key(key.to_str().as_bytes()).is_none();
             draft.member(key, value);
         }
         draft.add_absent();
         // A name without a process or thread must be carried as JSON.
-        draft.fits &= !is_name || !(draft.lacks("pid") || draft.lacks("tid"));
+        draft.fits &= !is_name || !(draft.lacks(Field::Process) || draft.lacks(Field::Thread));
         if let Kind::Event(EventKind::Counter { .. }) = kind {
             draft.fits &= draft.has_only_series();
         }
@@ -280,8 +280,8 @@ fn kind<'a>(
 /// Returns the end of a flow. With `"bp":"e"` it is at the enclosing duration, as in FXT, and else
 /// at the next one.
 fn flow_end(draft: &mut Draft<'_>, id: u64) -> EventKind {
-    if draft.event.other("bp") != Some(Value::String(Text::new("e", false))) {
-        draft.lack("bp");
+    if draft.event.get(Field::Binding) != Some(Value::String(Text::new("e", false))) {
+        draft.lack(Field::Binding);
     }
     EventKind::FlowEnd { id }
 }

@@ -29,7 +29,7 @@ impl Time {
             }
             (Some(value), _) => self.shifted(draft, value),
             (None, _) => {
-                draft.lack(Field::Timestamp.key());
+                draft.lack(Field::Timestamp);
                 self.now
             }
         }
