@@ -8,32 +8,32 @@ use super::value::{Number, Text, Value};
 pub enum Field {
     /// `ph`, a letter: the type of the event.
     Phase,
-    /// `name`
-    Name,
-    /// `cat`, a list of categories with commas between them.
-    Category,
-    /// `ts`, in microseconds.
-    Timestamp,
-    /// `dur`, in microseconds.
-    Duration,
     /// `pid`
     Process,
     /// `tid`
     Thread,
+    /// `ts`, in microseconds.
+    Timestamp,
+    /// `dur`, in microseconds.
+    Duration,
     /// `id`
     Id,
-    /// `s`, the scope of an instant.
-    Scope,
+    /// `name`
+    Name,
+    /// `cat`, a list of categories with commas between them.
+    Category,
     /// `bp`, the slice that a flow binds to.
     Binding,
+    /// `s`, the scope of an instant.
+    Scope,
     /// `args`; see also [`Event::arguments`].
     Args,
 }
 
 impl Field {
     /// The key of each field.
-    const KEYS: [&str; 11] =
-        ["ph", "name", "cat", "ts", "dur", "pid", "tid", "id", "s", "bp", "args"];
+    pub(crate) const KEYS: [&str; 11] =
+        ["ph", "pid", "tid", "ts", "dur", "id", "name", "cat", "bp", "s", "args"];
 
     pub(crate) const COUNT: usize = Self::KEYS.len();
 
@@ -84,9 +84,10 @@ impl<'a> Event<'a> {
     #[must_use]
     pub fn phase(&self) -> Option<char> {
         let Some(Value::String(text)) = self.get(Field::Phase) else { return None };
-        let text = text.to_str();
-        let mut letters = text.chars();
-        letters.next().filter(|_| letters.next().is_none())
+        match text.to_str().as_bytes() {
+            [letter] => Some(char::from(*letter)),
+            _ => None,
+        }
     }
 
     /// Returns a member.

@@ -30,7 +30,6 @@ enum DraftValue<'a> {
 pub(super) struct DraftBuffers {
     text: String,
     list: Vec<(Part<'static>, DraftValue<'static>)>,
-    absent: Vec<&'static str>,
 }
 
 /// Returns an empty list with the same memory and another lifetime. Collecting in place does not
@@ -49,8 +48,8 @@ pub(super) struct Draft<'a> {
     pub(super) event: Event<'a>,
     text: String,
     list: Vec<(Part<'a>, DraftValue<'a>)>,
-    /// The keys of the members that the event lacks although its record has them.
-    absent: Vec<&'static str>,
+    /// A bit for each field that the event lacks although its record has it.
+    absent: u16,
     /// Whether a record can express the arguments so far.
     pub(super) fits: bool,
 }
@@ -58,15 +57,14 @@ pub(super) struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// Starts a draft with reused buffers.
     pub(super) fn new(event: Event<'a>, buffers: DraftBuffers) -> Self {
-        let DraftBuffers { mut text, mut list, mut absent } = buffers;
+        let DraftBuffers { mut text, mut list } = buffers;
         text.clear();
         list.clear();
-        absent.clear();
-        Self { event, text, list: list.into_iter().collect(), absent, fits: true }
+        Self { event, text, list: list.into_iter().collect(), absent: 0, fits: true }
     }
 
     pub(super) fn into_buffers(self) -> DraftBuffers {
-        DraftBuffers { text: self.text, list: emptied(self.list), absent: self.absent }
+        DraftBuffers { text: self.text, list: emptied(self.list) }
     }
 
     /// Removes all arguments. Ranges of the draft's text stay valid.
@@ -156,20 +154,22 @@ impl<'a> Draft<'a> {
     }
 
     /// Notes that the event lacks a member that its record has.
-    #[cold]
+    #[inline]
     pub(super) fn lack(&mut self, field: Field) {
-        self.absent.push(field.key());
+        self.absent |= 1 << field as u16;
     }
 
     /// Returns whether the event lacks a member that its record has.
     pub(super) fn lacks(&self, field: Field) -> bool {
-        self.absent.contains(&field.key())
+        self.absent & 1 << field as u16 != 0
     }
 
     /// Adds the keys of the members that the event lacks.
     pub(super) fn add_absent(&mut self) {
-        if !self.absent.is_empty() {
-            let keys = self.absent.join(",");
+        if self.absent != 0 {
+            let is_absent = |bit: &u16| self.absent & 1 << bit != 0;
+            let absent = (0..).zip(Field::KEYS).filter(|(bit, _)| is_absent(bit));
+            let keys = absent.map(|(_, key)| key).collect::<Vec<_>>().join(",");
             let keys = self.format(format_args!("{keys}"));
             self.push(Part::Borrowed(ABSENT), DraftValue::Text(keys));
         }
@@ -206,10 +206,16 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a field of the event, if it has it: the record cannot express it.
+    #[inline]
     pub(super) fn carry(&mut self, field: Field) {
         if let Some(value) = self.event.get(field) {
-            self.member(Text::new(field.key(), false), value);
+            self.carry_value(field, value);
         }
+    }
+
+    #[cold]
+    fn carry_value(&mut self, field: Field, value: Value<'a>) {
+        self.member(Text::new(field.key(), false), value);
     }
 
     #[cold]
