@@ -47,13 +47,21 @@ pub use point::TracePoint;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use raw::Context;
 
+/// Spans of a bridge as parents of traced futures, and the reverse.
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+pub mod spans {
+    pub use crate::task::{
+        enter_span, leave_span, polled_task, recording, set_span_ids, OuterTask,
+    };
+}
+
 /// The trace format: records to encode, and the layout of their words.
 pub use trace_format as format;
 pub use trace_format::layout::{EventType, StringRef, ThreadRef};
 pub use value::Value;
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
-pub use crate::ntrace::{Context, TracePoint};
+pub use crate::ntrace::{spans, Context, TracePoint};
 use crate::Scope;
 
 /// Returns the trailing word of an instant with this scope.

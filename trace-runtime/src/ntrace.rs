@@ -66,7 +66,7 @@ pub use trace_macros::ntrace_fn as trace_fn;
 
 /// The names of [`context`](crate::context), which record nothing.
 pub mod context {
-    pub use super::{Context, TracePoint};
+    pub use super::{spans, Context, TracePoint};
     pub use crate::context::{
         format, scope, BufferingMode, EventType, StringRef, ThreadRef, Value,
     };
@@ -137,6 +137,18 @@ impl TracePoint {
     #[inline(always)]
     pub fn write_at(self, _time: Timestamp, _values: &[Value<'_>], _tail: &[u64]) {}
 
+    /// Returns `false`.
+    #[inline(always)]
+    pub fn write_in(
+        self,
+        _recording: u64,
+        _time: Timestamp,
+        _values: &[Value<'_>],
+        _id: u64,
+    ) -> bool {
+        false
+    }
+
     /// Does nothing.
     #[inline(always)]
     pub fn write_named(self, _name: &str, _values: &[Value<'_>], _tail: &[u64]) {}
@@ -149,6 +161,41 @@ impl TracePoint {
     #[inline(always)]
     pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {
         DurationScope(PhantomData)
+    }
+}
+
+/// Spans of a bridge, which are not recorded.
+pub mod spans {
+    /// No task.
+    #[derive(Clone, Copy, Debug)]
+    pub struct OuterTask(());
+
+    /// Does nothing.
+    pub fn set_span_ids(_span_id: fn() -> Option<u64>) {}
+
+    /// Does nothing.
+    #[inline(always)]
+    #[must_use = "the span must be left"]
+    pub fn enter_span() -> OuterTask {
+        OuterTask(())
+    }
+
+    /// Does nothing.
+    #[inline(always)]
+    pub fn leave_span(_outer: OuterTask) {}
+
+    /// Returns 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn recording() -> u64 {
+        0
+    }
+
+    /// Returns `None`.
+    #[inline(always)]
+    #[must_use]
+    pub fn polled_task() -> Option<u64> {
+        None
     }
 }
 
@@ -227,6 +274,12 @@ pub struct DurationScope(PhantomData<*const ()>);
 impl DurationScope {
     /// A duration that is not recorded.
     pub const NOT_RECORDED: Self = Self(PhantomData);
+
+    /// Returns `None`.
+    #[must_use]
+    pub fn start(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 /// Returns [`TraceState::Stopped`].

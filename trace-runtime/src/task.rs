@@ -58,6 +58,8 @@ pub use crate::ntrace::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod arguments;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod bridged;
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod current;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[allow(unsafe_code)]
@@ -69,15 +71,18 @@ mod life;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod poll;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-mod records;
+pub(crate) mod records;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[allow(unsafe_code)]
-mod strings;
+pub(crate) mod strings;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use arguments::TraceFutureArgs;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[doc(hidden)]
 pub use arguments::{value, BothStored, NameStored};
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[doc(hidden)]
+pub use bridged::{enter_span, leave_span, polled_task, recording, set_span_ids, OuterTask};
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 pub use future::{TraceFuture, TraceFutureExt};
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]

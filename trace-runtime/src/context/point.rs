@@ -1,8 +1,8 @@
 //! Trace points created at run time.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use trace_format::layout::EventType;
+use trace_format::layout::{EventType, StringRef};
 
 use super::Value;
 use crate::point::arguments::Arguments;
@@ -12,6 +12,8 @@ use crate::point::place::At;
 use crate::point::registry;
 use crate::point::site::{Key, Name, Site};
 use crate::point::write;
+use crate::task::records::TaskIdentity;
+use crate::task::strings;
 use crate::timestamp::Timestamp;
 use crate::value::sealed::Encode;
 use crate::value::Limit;
@@ -20,6 +22,9 @@ use crate::{DurationScope, ENGINE};
 /// The maximum number of arguments of an event.
 const MAX_ARGUMENTS: usize = 15;
 
+/// The maximum number of keys, of which the last ones may be texts of [`Value::Key`].
+const MAX_KEYS: usize = 2 * MAX_ARGUMENTS;
+
 /// A trace point: one kind of event with one category, name and list of keys.
 ///
 /// Copies refer to the same trace point.
@@ -27,7 +32,8 @@ const MAX_ARGUMENTS: usize = 15;
 pub struct TracePoint(&'static Site);
 
 impl TracePoint {
-    /// Creates a trace point for events of this type, with up to 15 keys. Further keys are ignored.
+    /// Creates a trace point for events of this type, with up to 15 keys. Up to 15 further keys are
+    /// texts for [`Value::Key`].
     ///
     /// It is on at once if its category is recorded. If the string table of the current recording
     /// is full, the trace point stays off until the next recording, and the trace reports it.
@@ -39,7 +45,7 @@ impl TracePoint {
         name: &'static str,
         keys: &[&'static str],
     ) -> Self {
-        let keys: Vec<Key> = keys.iter().take(MAX_ARGUMENTS).map(|key| Key::new(key)).collect();
+        let keys: Vec<Key> = keys.iter().take(MAX_KEYS).map(|key| Key::new(key)).collect();
         let site = Box::leak(Box::new(Site::event(
             event_type,
             category,
@@ -92,6 +98,14 @@ impl TracePoint {
         }
     }
 
+    /// Records an event with an id at `time`, in the recording with this
+    /// [number](super::spans::recording) only. Returns whether it was recorded.
+    pub fn write_in(self, recording: u64, time: Timestamp, values: &[Value<'_>], id: u64) -> bool {
+        let Some(kind) = self.0.event_type().filter(|_| self.is_on()) else { return false };
+        let identity = TaskIdentity { site: self.0, id, recording };
+        identity.event(kind, &Literal, self.0.keys(), &self.arguments(values), time.ticks())
+    }
+
     /// Records an event with a name that is known only at run time. Otherwise like
     /// [`TracePoint::write`].
     ///
@@ -128,7 +142,8 @@ impl TracePoint {
     }
 
     fn arguments<'a>(self, values: &'a [Value<'a>]) -> Values<'a> {
-        Values(values.get(..self.0.keys().len()).unwrap_or(values))
+        let most = self.0.keys().len().min(MAX_ARGUMENTS);
+        Values(values.get(..most).unwrap_or(values))
     }
 }
 
@@ -148,8 +163,19 @@ impl Arguments for Values<'_> {
     fn encode(&self, keys: &[Key], mut words: &[AtomicU64], limit: Limit) {
         for (value, key) in self.0.iter().zip(keys) {
             let Some((own, rest)) = words.split_at_checked(value.words(limit)) else { return };
-            value.encode(key.bits(), own, limit);
+            match value {
+                Value::Key(place) => encode_text(keys.get(usize::from(*place)), key, own),
+                value => value.encode(key.bits(), own, limit),
+            }
             words = rest;
         }
+    }
+}
+
+/// Stores an argument whose value is the text of a key.
+fn encode_text(text: Option<&Key>, key: &Key, words: &[AtomicU64]) {
+    let text = text.map_or(StringRef::EMPTY, Key::reference);
+    if let Some(word) = words.first() {
+        word.store(strings::argument(key.bits(), text), Ordering::Relaxed);
     }
 }

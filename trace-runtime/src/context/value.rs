@@ -30,6 +30,9 @@ pub enum Value<'a> {
     Pointer(u64),
     /// The id of a kernel object.
     Koid(u64),
+    /// The text of the trace point's key with this index. It takes one word, because all records of
+    /// the trace point refer to one string.
+    Key(u8),
 }
 
 impl Encode for Value<'_> {
@@ -40,7 +43,7 @@ impl Encode for Value<'_> {
     fn words(&self, limit: Limit) -> usize {
         match self {
             Self::Omitted => 0,
-            Self::Null | Self::Bool(_) | Self::Int32(_) | Self::Uint32(_) => 1,
+            Self::Null | Self::Bool(_) | Self::Int32(_) | Self::Uint32(_) | Self::Key(_) => 1,
             Self::Int64(_)
             | Self::Uint64(_)
             | Self::Double(_)
@@ -63,6 +66,8 @@ impl Encode for Value<'_> {
             Self::Str(value) => value.encode(key, words, limit),
             Self::Pointer(value) => Pointer(*value).encode(key, words, limit),
             Self::Koid(value) => Koid(*value).encode(key, words, limit),
+            // `TracePoint` has the keys.
+            Self::Key(_) => Encode::encode(&(), key, words, limit),
         }
     }
 }

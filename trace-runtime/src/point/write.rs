@@ -126,6 +126,12 @@ pub struct DurationScope(OpenScope);
 impl DurationScope {
     /// A duration that is not recorded.
     pub const NOT_RECORDED: Self = Self(OpenScope::NOT_RECORDED);
+
+    /// Returns the time of its begin, or `None` if it is not recorded.
+    #[must_use]
+    pub fn start(&self) -> Option<Timestamp> {
+        self.0.start().map(Timestamp::from_ticks)
+    }
 }
 
 impl Drop for DurationScope {

@@ -38,6 +38,15 @@ impl Current {
     /// No task.
     pub(super) const NONE: Self = Self { id: 0, recording: 0 };
 
+    /// A span of a bridge, which has the id. No recording has this number.
+    pub(super) const SPAN: Self = Self { id: u64::MAX, recording: u64::MAX };
+
+    /// Returns whether a span of a bridge is within all tasks.
+    #[inline(always)]
+    pub(super) fn is_span(self) -> bool {
+        self.recording == u64::MAX
+    }
+
     /// Returns the task's id if it is in `recording`.
     #[inline(always)]
     pub(super) fn in_recording(self, recording: u64) -> Option<u64> {

@@ -14,7 +14,8 @@ use trace_format::layout::EventType;
 use trace_protocol::clock::ticks;
 
 use super::arguments::BeginArguments;
-use super::current::{self, Current};
+use super::bridged::current_task;
+use super::current::Current;
 use super::records::TaskIdentity;
 use super::strings::{self, State};
 use crate::point::arguments::Arguments;
@@ -47,7 +48,7 @@ enum Phase {
 impl Life {
     #[inline(always)]
     pub(super) fn new(site: &'static Site) -> Self {
-        let creator = if site.is_on() { current::get() } else { Current::NONE };
+        let creator = if site.is_on() { current_task() } else { Current::NONE };
         Self {
             identity: TaskIdentity { site, id: 0, recording: 0 },
             creator,
@@ -83,8 +84,8 @@ impl Life {
         }
         let recording = RECORDER.recording();
         let identity = TaskIdentity { site: self.identity.site, id: nonce(), recording };
-        let parent =
-            self.creator.in_recording(recording).or_else(|| current::get().in_recording(recording));
+        let creator = self.creator.in_recording(recording);
+        let parent = creator.or_else(|| current_task().in_recording(recording));
         let now = ticks();
         if !identity.event(
             EventType::AsyncBegin,

@@ -16,17 +16,17 @@ use crate::RECORDER;
 
 /// The fields that all records of a task have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TaskIdentity {
-    pub(super) site: &'static Site,
-    pub(super) id: u64,
+pub(crate) struct TaskIdentity {
+    pub(crate) site: &'static Site,
+    pub(crate) id: u64,
     /// The recording of the task. Nothing is written into another one.
-    pub(super) recording: u64,
+    pub(crate) recording: u64,
 }
 
 impl TaskIdentity {
     /// Writes an event with the task's id, at `now`. Returns whether it was written.
     #[inline(always)]
-    pub(super) fn event(
+    pub(crate) fn event(
         self,
         kind: EventType,
         names: &impl Names,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trace_format::layout::{argument, ArgumentType, EventType};
+use trace_format::layout::{argument, ArgumentType, EventType, StringRef};
 
 use crate::point::site::{Key, Name, Site};
 use crate::value::sealed::Encode;
@@ -71,12 +71,17 @@ pub(super) fn poll_state(state: State) -> u64 {
     word(STRINGS[2].bits(), state)
 }
 
-/// Returns a string argument whose value is in the string table.
 #[inline(always)]
 fn word(key: u64, state: State) -> u64 {
+    argument(key, STRINGS[state as usize].reference())
+}
+
+/// Returns a string argument whose value is in the string table.
+#[inline(always)]
+pub(crate) fn argument(key: u64, text: StringRef) -> u64 {
     argument::Type::make(ArgumentType::String.bits())
         | argument::Size::make(1)
-        | argument::ValueRef::make(u64::from(STRINGS[state as usize].reference().bits()))
+        | argument::ValueRef::make(u64::from(text.bits()))
         | key
 }
 

@@ -45,6 +45,12 @@ impl OpenScope {
         !self.at.is_null()
     }
 
+    /// Returns the timestamp of the beginning, if that was recorded.
+    #[inline]
+    pub fn start(&self) -> Option<u64> {
+        self.is_recorded().then_some(self.start)
+    }
+
     /// Commits a duration begin whose last word is spare: it stays 0 until the scope ends.
     ///
     /// `header` is that of a duration begin with the record's size, `start` its timestamp.
