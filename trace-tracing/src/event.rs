@@ -3,14 +3,13 @@
 use std::cell::Cell;
 use std::fmt::Write;
 
-use trace_runtime::context::format::layout::cut_str;
-use trace_runtime::context::{scope, TracePoint, Value};
+use trace_runtime::context::{scope, Value};
 use trace_runtime::Scope;
 use tracing_core::Event;
 
-use crate::callsite::Callsite;
+use crate::callsite::{short_path, Callsite};
 use crate::callsites;
-use crate::targets;
+use crate::targets::{self, Target};
 use crate::values::{with_spare, Collector, Values, KEPT_TEXT};
 
 /// The form in which events are recorded.
@@ -19,9 +18,6 @@ pub(crate) enum Form {
     Instant,
     Log,
 }
-
-/// The longest name from an event's text, in bytes.
-const MAX_NAME: usize = 120;
 
 /// Records an event.
 #[inline]
@@ -53,10 +49,7 @@ fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, 
         };
         let message = values.first_text();
         match form {
-            Form::Instant => {
-                let mut arguments = [Value::Str(message)];
-                write_message(target.point, target.name, Some(message), &mut arguments);
-            }
+            Form::Instant => write_message(callsite, target, values),
             Form::Log => with_text(|text| {
                 let level = callsite.metadata.level();
                 let _endless = write!(text, "{level} {}: {message}", target.name);
@@ -68,31 +61,28 @@ fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, 
 
 fn write_instant(callsite: &Callsite, values: &Values) {
     let mut arguments = values.arguments();
-    if callsite.is_named {
-        callsite.point.write(&arguments, &[scope(Scope::Thread)]);
-        return;
-    }
-    let message = callsite.has_message().then(|| values.first_text());
-    write_message(callsite.point, callsite.metadata.target(), message, &mut arguments);
+    callsite.add_site(&mut arguments);
+    callsite.point.write(&arguments, &[scope(Scope::Thread)]);
 }
 
-/// Writes an instant. Its name is its message, which is the first argument, or its target.
-fn write_message(
-    point: TracePoint,
-    target: &str,
-    message: Option<&str>,
-    arguments: &mut [Value<'_>],
-) {
-    let text = message.unwrap_or_default();
-    let name = cut_str(text, MAX_NAME);
-    if let (true, Some(message)) =
-        (message.is_some() && name.len() == text.len(), arguments.first_mut())
-    {
-        // The message is the name already.
-        *message = Value::Omitted;
-    }
-    let name = if name.is_empty() { target } else { name };
-    point.write_named(name, arguments, &[scope(Scope::Thread)]);
+/// Writes the instant of a message of `log`. Its call site is in the values.
+fn write_message(callsite: &Callsite, target: &Target, values: &Values) {
+    let (file, line) = (values.named(callsite, "log.file"), values.named(callsite, "log.line"));
+    let arguments = [
+        Value::Str(values.first_text()),
+        Value::Str(callsite.metadata.level().as_str()),
+        file.unwrap_or(Value::Omitted),
+        line.unwrap_or(Value::Omitted),
+    ];
+    with_text(|name| {
+        let _endless = match (file, line) {
+            (Some(Value::Str(file)), Some(Value::Uint64(line))) => {
+                write!(name, "{}:{line}", short_path(file))
+            }
+            _ => write!(name, "{}", target.name),
+        };
+        target.point.write_named(name, &arguments, &[scope(Scope::Thread)]);
+    });
 }
 
 /// `LEVEL target: message key=value`.

@@ -31,14 +31,18 @@
 //! | `follows_from` | an instant on the track, whose argument `follows_from` is the id of the other span's track |
 //! | event | an instant of its thread, or, by [`Options::events_as_logs`], a log record |
 //! | name of an event (`event!(name: "…", …)`) | name |
-//! | message of an event | name, up to 120 bytes; a longer message is also the argument `message` |
-//! | event with neither | its target as name |
+//! | event without a name | its call site as name: `src/main.rs:7` |
+//! | message of an event | the argument `message` |
+//! | level, file and line of an event | arguments |
 //! | number of up to 64 bits, `bool`, text | argument of that type |
 //! | error | its message, as text |
 //! | any other value | its `Debug` or `Display` text |
 //!
-//! The first 15 fields are recorded; the message of an event is the first. Texts are cut at 32,000
-//! bytes.
+//! The first 15 fields of a span are recorded, and 12 of an event, of which the message is the
+//! first. Texts are cut at 32,000 bytes.
+//!
+//! Events of one call site have one name, so that they are one row of `trace stats`. `trace dump
+//! --level warn` prints events of a level.
 //!
 //! # Synchronous and asynchronous spans
 //!
@@ -48,7 +52,8 @@
 //! - it is entered a second time;
 //! - its thread continues after an exit, and the span is not closed;
 //! - it is closed on another thread;
-//! - it is closed without having been entered.
+//! - it is closed without having been entered;
+//! - a span of the same call site was asynchronous before.
 //!
 //! Its track is written then, with the time at which the span was created. The tracks of its
 //! ancestors are written with it, so that the tracks are one tree. Ids of tracks are unique on the
@@ -60,8 +65,21 @@
 //! the tracks of all waiting spans are written, up to 8192 of a layer; the others are written when
 //! they continue. They are missing if the process is killed.
 //!
-//! `Instrument` enters a span once more to drop the future. Every instrumented future therefore has
-//! a track, and a last short duration.
+//! # Operations and polls
+//!
+//! An asynchronous span is an operation, and each time that a thread is in it is a poll. A poll's
+//! duration has the arguments `task`, the id of the track, and `poll-count`, its number. The first
+//! poll of a span that is not known to be asynchronous has none: an instant of the track at its begin
+//! (a mark, with `poll-count`) connects them. The end of the track has the number of polls.
+//!
+//! `Instrument` enters a span once more to drop the future. That is no poll: a mark with the
+//! `poll-state` `dropped` is at its begin, and `trace stats` counts it separately. A span that is
+//! entered by hand, and closes directly after a second or later exit, cannot be distinguished from
+//! that.
+//!
+//! Spans and traced futures of `trace-runtime` are one tree: a future that begins in a span is a
+//! child of the span, which becomes asynchronous, and a span that is created in a future is a child
+//! of the future.
 //!
 //! Guards can be dropped in any order. Because durations of a thread nest, a duration inside of one
 //! that ends earlier is cut in two. An exit on a thread that has not entered the span is ignored.
@@ -110,8 +128,8 @@
 //!
 //! With its default feature `tracing-log`, `tracing-subscriber` becomes the logger of the program,
 //! and its `init` sets `log::max_level()` to the level that the layers enable then. Messages of
-//! `log` are events like others: an instant with the message's target as category and the message
-//! as name, or a log record. File, line and module are not recorded. `log::max_level()` is raised
+//! `log` are events like others: an instant with the message's target as category and its file and
+//! line as name, or a log record. The module is not recorded. `log::max_level()` is raised
 //! when a recording begins, to the level that `tracing` enables then, and restored when it ends,
 //! unless the application has set it meanwhile. It is unchanged if another logger is installed.
 //!

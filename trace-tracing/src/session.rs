@@ -1,17 +1,15 @@
-//! The number of the recording.
+//! The number of the recording in the state of a track.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// Rules: only the observer of recordings stores it.
-static NUMBER: AtomicU32 = AtomicU32::new(1);
+use trace_runtime::context::spans::recording;
 
 /// Returns the number of the current recording, or of the last one. Neither 0 nor `u32::MAX`.
 #[inline]
 pub(crate) fn number() -> u32 {
-    NUMBER.load(Ordering::Relaxed)
+    number_of(recording())
 }
 
-/// Advances the number, when a recording begins.
-pub(crate) fn advance() {
-    NUMBER.store(number() % (u32::MAX - 1) + 1, Ordering::Relaxed);
+/// Returns the number of a recording. Neither 0 nor `u32::MAX`.
+#[inline]
+pub(crate) fn number_of(recording: u64) -> u32 {
+    (recording % u64::from(u32::MAX - 1)) as u32 + 1
 }

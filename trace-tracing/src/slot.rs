@@ -20,7 +20,8 @@ use crate::values::Values;
 pub(crate) struct Slot {
     id: AtomicU64,
     callsite: AtomicU32,
-    pub(crate) was_entered: AtomicBool,
+    /// The number of times that the span was entered.
+    polls: AtomicU32,
     /// Whether a thread is in the span. Exact if threads enter the span one after another.
     pub(crate) is_inside: AtomicBool,
     pub(crate) has_values: AtomicBool,
@@ -31,6 +32,9 @@ pub(crate) struct Slot {
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
     parent: AtomicU64,
+    /// The id of the traced future that polled the span's thread at its creation, or 0. It is within
+    /// the parent.
+    task: AtomicU64,
     /// The id of the span's track, or 0 if it has none yet. Stored under the lock of `values`,
     /// before `state`.
     pub(crate) track: AtomicU64,
@@ -39,6 +43,15 @@ pub(crate) struct Slot {
     /// The number of spans that have used the slot, for ids that depend on it.
     uses: AtomicU64,
     values: Mutex<Values>,
+}
+
+/// The innermost operations around a new span.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    /// The id of the parent, or 0.
+    pub(crate) span: u64,
+    /// The id of the traced future within the parent, or 0.
+    pub(crate) task: u64,
 }
 
 /// The id in a slot that is taken and whose span has not begun. No span has this id.
@@ -94,12 +107,13 @@ impl Slot {
     /// Sets the state of a new span, and then its id, which publishes it. The caller has taken the
     /// slot. The release stores let readers with acquire see that the previous span is closed.
     #[inline]
-    pub(crate) fn begin(&self, id: u64, callsite: &Callsite, parent: u64, created: u64) {
+    pub(crate) fn begin(&self, id: u64, callsite: &Callsite, outer: Outer, created: u64) {
         self.callsite.store(callsite.index, Ordering::Relaxed);
         self.created.store(created, Ordering::Relaxed);
-        self.parent.store(parent, Ordering::Release);
+        self.parent.store(outer.span, Ordering::Release);
+        self.task.store(outer.task, Ordering::Relaxed);
         self.track.store(0, Ordering::Relaxed);
-        self.was_entered.store(false, Ordering::Relaxed);
+        self.polls.store(0, Ordering::Relaxed);
         self.is_inside.store(false, Ordering::Relaxed);
         self.state.store(state(id, 0), Ordering::Release);
         self.id.store(id, Ordering::Release);
@@ -109,6 +123,26 @@ impl Slot {
     pub(crate) fn parent_of(&self, id: u64) -> Option<u64> {
         let parent = self.parent.load(Ordering::Acquire);
         self.is_of(id).then_some(parent)
+    }
+
+    /// Returns the traced future within the parent, or 0.
+    pub(crate) fn task(&self) -> u64 {
+        self.task.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of times that the span was entered. Exact if threads enter the span one
+    /// after another.
+    #[inline]
+    pub(crate) fn polls(&self) -> u32 {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Counts an entry, and returns its number, from 1.
+    #[inline]
+    pub(crate) fn count_poll(&self) -> u32 {
+        let polls = self.polls().saturating_add(1);
+        self.polls.store(polls, Ordering::Relaxed);
+        polls
     }
 
     /// Returns whether the begin of span `id`'s track was written in this session.
@@ -162,6 +196,12 @@ impl Slot {
     #[inline]
     pub(crate) fn callsite(&self) -> Option<&'static Callsite> {
         callsites::by_index(self.callsite.load(Ordering::Relaxed))
+    }
+
+    /// Returns whether the span has values.
+    #[inline]
+    pub(crate) fn has_values(&self) -> bool {
+        self.has_values.load(Ordering::Relaxed)
     }
 
     /// Returns the values of the span if [`Slot::has_values`], else those of an earlier span. No

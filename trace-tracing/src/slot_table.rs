@@ -1,6 +1,6 @@
 //! The slots of a layer's spans, found by the span's id alone.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use once_cell::race::OnceBox;
 
@@ -74,19 +74,25 @@ impl Slots for SlotTable {
 }
 
 /// The slots of all layers.
-static ALL: Mutex<Vec<Weak<SlotTable>>> = Mutex::new(Vec::new());
+static ALL: RwLock<Vec<Weak<SlotTable>>> = RwLock::new(Vec::new());
 
 /// Registers `slots`: when a recording ends, the tracks of their waiting spans are written.
 pub(crate) fn add(slots: &Arc<SlotTable>) {
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
     all.retain(|slots| slots.strong_count() > 0);
     all.push(Arc::downgrade(slots));
+}
+
+/// Returns the slots of a layer, which has this number.
+pub(crate) fn of(owner: u32) -> Option<Arc<SlotTable>> {
+    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
+    all.iter().filter_map(Weak::upgrade).find(|slots| slots.owner == owner)
 }
 
 /// Writes the tracks of all layers' waiting spans, when a recording ends.
 pub(crate) fn show_waiting() {
     let all: Vec<Arc<SlotTable>> = ALL
-        .lock()
+        .read()
         .unwrap_or_else(PoisonError::into_inner)
         .iter()
         .filter_map(Weak::upgrade)

@@ -2,15 +2,16 @@
 
 use std::sync::atomic::Ordering;
 
+use trace_runtime::context::spans::{polled_task, recording};
 use trace_runtime::context::{scope, Value};
-use trace_runtime::{trace_nonce, Scope, Timestamp};
+use trace_runtime::{trace_nonce, DurationScope, Scope, Timestamp};
 use tracing_core::span::{Attributes, Record};
 
-use crate::callsite::{Callsite, MAX_ARGUMENTS};
-use crate::session;
-use crate::slot::Slot;
-use crate::thread::{self, Key};
+use crate::callsite::{Callsite, DROPPED, MAX_ARGUMENTS, POLL_KEYS};
+use crate::slot::{Outer, Slot};
+use crate::thread::{self, Key, Left, Poll};
 use crate::values::{with_spare, Collector, Values};
+use crate::{session, slot_table};
 
 /// The most ancestors that get a track with one span.
 const MAX_ANCESTORS: usize = 64;
@@ -33,12 +34,13 @@ pub(crate) fn begin(
     attributes: &Attributes<'_>,
     parent: u64,
 ) {
+    let task = if attributes.is_contextual() { polled_task() } else { None };
     let created = Timestamp::now().ticks();
     slot.has_values.store(false, Ordering::Relaxed);
     if !callsite.keys().is_empty() && callsite.point.is_on() {
         take_values(slot, callsite, attributes);
     }
-    slot.begin(id, callsite, parent, created);
+    slot.begin(id, callsite, Outer { span: parent, task: task.unwrap_or(0) }, created);
 }
 
 #[inline]
@@ -57,57 +59,69 @@ fn take_values(slot: &Slot, callsite: &'static Callsite, attributes: &Attributes
 pub(crate) fn enter(slots: &impl Slots, id: u64) {
     continue_thread(slots);
     let entered = slots.with(id, |slot| {
-        let callsite = slot.callsite()?;
         slot.is_inside.store(true, Ordering::Relaxed);
-        let is_reentered = slot.was_entered.load(Ordering::Relaxed);
-        if is_reentered {
-            return Some((callsite.point, None));
-        }
-        slot.was_entered.store(true, Ordering::Relaxed);
-        Some((callsite.point, Some(begin_duration(slot, callsite))))
+        Some((slot.callsite()?, slot.count_poll()))
     });
-    let Some((point, scope)) = entered.flatten() else { return };
-    let scope = scope.unwrap_or_else(|| {
-        show_track(slots, id);
-        point.begin(&[])
+    let Some((callsite, number)) = entered.flatten() else { return };
+    let is_async = number > 1 || callsite.is_async();
+    let track = if is_async { show_track(slots, id) } else { None };
+    let poll = Poll { callsite, number, track };
+    let scope = slots.with(id, |slot| match number == 1 && slot.has_values() {
+        true => begin_poll(poll, &slot.values().arguments()),
+        false => begin_poll(poll, &[]),
     });
-    thread::enter(Key { owner: slots.owner(), id }, point, scope);
+    let scope = scope.unwrap_or(DurationScope::NOT_RECORDED);
+    thread::enter(Key { owner: slots.owner(), id }, poll, scope);
 }
 
-/// The first duration of a span records its values.
+/// Begins the duration of a poll. The first one of a span has the values of its fields.
 #[inline]
-fn begin_duration(slot: &Slot, callsite: &Callsite) -> trace_runtime::DurationScope {
-    if slot.has_values.load(Ordering::Relaxed) {
-        callsite.point.begin(&slot.values().arguments())
-    } else {
-        callsite.point.begin(&[])
+pub(crate) fn begin_poll(poll: Poll, values: &[Value<'_>]) -> DurationScope {
+    let Poll { callsite, number, track } = poll;
+    match track {
+        None => callsite.point.begin(values),
+        Some(track) if number > 1 => {
+            callsite.track().poll.begin(&[Value::Uint64(track), Value::Uint32(number)])
+        }
+        Some(track) => begin_first(callsite, track, values),
     }
+}
+
+fn begin_first(callsite: &Callsite, track: u64, values: &[Value<'_>]) -> DurationScope {
+    let mut arguments = [Value::Omitted; MAX_ARGUMENTS];
+    let fields = callsite.keys().len().min(MAX_ARGUMENTS - POLL_KEYS.len());
+    let last = [Value::Uint64(track), Value::Uint32(1)];
+    let places = arguments.iter_mut();
+    let omitted = std::iter::repeat(&Value::Omitted);
+    let values = values.iter().chain(omitted).take(fields).chain(&last);
+    places.zip(values).for_each(|(place, value)| *place = *value);
+    callsite.track().first_poll.begin(&arguments)
 }
 
 /// A thread leaves a span: the duration ends. Has no effect if the thread is not in the span.
 #[inline]
 pub(crate) fn exit(slots: &impl Slots, id: u64) {
-    let key = Key { owner: slots.owner(), id };
-    if !thread::exit(key) {
-        return;
-    }
+    let Some(left) = thread::exit(Key { owner: slots.owner(), id }) else { return };
     let has_track = slots.with(id, |slot| {
         slot.is_inside.store(false, Ordering::Relaxed);
         slot.has_track_of_any_session()
     });
-    if has_track == Some(false) {
-        thread::remember_left(key);
+    match has_track {
+        Some(true) if left.poll.number == 1 => bind_first(slots, &left),
+        Some(_) => thread::remember_left(left),
+        None => {}
     }
 }
 
 /// A span closes. Its slot is free afterwards.
 #[inline]
 pub(crate) fn close(slots: &impl Slots, id: u64) {
-    let was_left = thread::forget_left(Key { owner: slots.owner(), id });
+    let left = thread::forget_left(Key { owner: slots.owner(), id });
+    let was_left = left.is_some_and(|left| left.poll.number == 1);
     // The span has a track if another thread was in it meanwhile.
     let is_synchronous = was_left && slots.with(id, |slot| slot.refuse_track(id)) == Some(true);
     if !is_synchronous {
-        end_track(slots, id);
+        end_track(slots, id, left);
     }
     slots.with(id, Slot::release);
 }
@@ -134,11 +148,11 @@ fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if slot.has_track(id, session::number()) {
         let track = slot.track.load(Ordering::Relaxed);
         callsite.track().recorded.write(&newer.arguments(), &[track]);
-    } else if slot.was_entered.load(Ordering::Relaxed) {
+    } else if slot.polls() > 0 {
         callsite.track().moment.write(&newer.arguments(), &[scope(Scope::Thread)]);
     }
     let mut values = slot.values();
-    if !slot.has_values.load(Ordering::Relaxed) {
+    if !slot.has_values() {
         values.reset(callsite);
     }
     values.merge(newer);
@@ -161,7 +175,23 @@ pub(crate) fn follow(slots: &impl Slots, id: u64, follows: u64) {
 #[inline]
 pub(crate) fn continue_thread(slots: &impl Slots) {
     while let Some(left) = thread::take_left(slots.owner()) {
-        show_track(slots, left);
+        bind_first(slots, &left);
+    }
+}
+
+/// Binds the first poll of a span to its track, if the poll began before the span had a track.
+fn bind_first(slots: &impl Slots, left: &Left) {
+    if left.poll.number == 1 && left.poll.track.is_none() {
+        if let Some(track) = show_track(slots, left.key.id) {
+            bind(left, track, &[Value::Uint32(1)]);
+        }
+    }
+}
+
+/// Writes an instant on the track at the start of a poll's duration, which connects them.
+fn bind(left: &Left, track: u64, arguments: &[Value<'_>]) {
+    if let Some(start) = left.start {
+        left.poll.callsite.track().bound.write_at(start, arguments, &[track]);
     }
 }
 
@@ -201,16 +231,20 @@ fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
         if slot.track.load(Ordering::Relaxed) == 0 {
             slot.track.store(trace_nonce!(), Ordering::Relaxed);
         }
-        if slot.begin_track(id, session::number())? {
-            let values = slot.has_values.load(Ordering::Relaxed).then_some(&*values);
-            write_begin(slot, callsite, values, parent);
+        let recording = recording();
+        if slot.begin_track(id, session::number_of(recording))? {
+            callsite.set_async();
+            let parent = Some(slot.task()).filter(|task| *task != 0).or(parent);
+            let values = slot.has_values().then_some(&*values);
+            write_begin(slot, recording, values, parent);
         }
         Some(slot.track.load(Ordering::Relaxed))
     };
     slots.with(id, show).flatten()
 }
 
-fn write_begin(slot: &Slot, callsite: &Callsite, values: Option<&Values>, parent: Option<u64>) {
+fn write_begin(slot: &Slot, recording: u64, values: Option<&Values>, parent: Option<u64>) {
+    let Some(callsite) = slot.callsite() else { return };
     let mut arguments = values.map_or([Value::Omitted; MAX_ARGUMENTS], Values::arguments);
     let place = callsite.keys().len().min(MAX_ARGUMENTS - 1);
     if let Some(argument) = arguments.get_mut(place) {
@@ -218,18 +252,38 @@ fn write_begin(slot: &Slot, callsite: &Callsite, values: Option<&Values>, parent
     }
     let created = Timestamp::from_ticks(slot.created.load(Ordering::Relaxed));
     let track = slot.track.load(Ordering::Relaxed);
-    callsite.track().begin.write_at(created, &arguments, &[track]);
+    callsite.track().begin.write_in(recording, created, &arguments, track);
 }
 
-fn end_track(slots: &impl Slots, id: u64) {
+/// Ends the track of a span that closes. If the thread has just left the span, and had entered it
+/// again, `Instrument` has dropped the future: that was no poll.
+fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
     show_track(slots, id);
+    let dropped = left.filter(|left| left.poll.number > 1);
+    if let Some(left) = left.filter(|_| dropped.is_none()) {
+        bind_first(slots, &left);
+    }
     let end = |slot: &Slot| {
         let _values = slot.values();
         let callsite = slot.callsite()?;
-        if slot.end_track(id, session::number()) {
-            callsite.track().end.write(&[], &[slot.track.load(Ordering::Relaxed)]);
+        let recording = recording();
+        if slot.end_track(id, session::number_of(recording)) {
+            let track = slot.track.load(Ordering::Relaxed);
+            if let Some(left) = dropped {
+                bind(&left, track, &[Value::Omitted, DROPPED]);
+            }
+            let polls = slot.polls().saturating_sub(u32::from(dropped.is_some()));
+            let end = callsite.track().end;
+            end.write_in(recording, Timestamp::now(), &[Value::Uint32(polls)], track);
         }
         Some(())
     };
     slots.with(id, end);
+}
+
+/// Returns the id of the operation of the innermost span that the thread is in, for a traced future
+/// that begins in it. The span becomes asynchronous.
+pub(crate) fn operation() -> Option<u64> {
+    let Key { owner, id } = thread::innermost()?;
+    show_track(&*slot_table::of(owner)?, id)
 }

@@ -18,9 +18,12 @@ const OTHER: &str = "log";
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) name: &'static str,
-    /// An instant with the key `message`.
+    /// An instant with the keys `message`, `level`, `file` and `line`.
     pub(crate) point: TracePoint,
 }
+
+/// The arguments of a message.
+const KEYS: [&str; 4] = ["message", "level", "file", "line"];
 
 static BY_NAME: RwLock<Option<HashMap<&'static str, &'static Target>>> = RwLock::new(None);
 
@@ -66,7 +69,7 @@ fn make(name: &str) -> Option<&'static Target> {
         return Some(found);
     }
     let name: &'static str = Box::leak(Box::from(name));
-    let point = TracePoint::new(EventType::Instant, name, "", &["message"]);
+    let point = TracePoint::new(EventType::Instant, name, "", &KEYS);
     let made: &'static Target = Box::leak(Box::new(Target { name, point }));
     targets.insert(name, made);
     Some(made)

@@ -3,8 +3,11 @@
 
 use std::cell::RefCell;
 
-use trace_runtime::context::TracePoint;
-use trace_runtime::DurationScope;
+use trace_runtime::context::spans::{enter_span, leave_span, OuterTask};
+use trace_runtime::{DurationScope, Timestamp};
+
+use crate::callsite::Callsite;
+use crate::spans::begin_poll;
 
 /// A span of one of the program's layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,20 +17,41 @@ pub(crate) struct Key {
     pub(crate) id: u64,
 }
 
+/// A poll of a span: the time from one entry of a thread to its exit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Poll {
+    pub(crate) callsite: &'static Callsite,
+    /// Its number, from 1.
+    pub(crate) number: u32,
+    /// The track in the arguments of its duration. `None` if the span had no track.
+    pub(crate) track: Option<u64>,
+}
+
 /// A span that the thread is in.
 #[derive(Debug)]
 struct Entered {
     key: Key,
-    point: TracePoint,
+    poll: Poll,
     scope: DurationScope,
+    outer: OuterTask,
+}
+
+/// A span that the thread has left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub(crate) key: Key,
+    pub(crate) poll: Poll,
+    /// The begin of the poll's duration, if it is recorded.
+    pub(crate) start: Option<Timestamp>,
 }
 
 /// The spans of a thread.
 #[derive(Debug, Default)]
 struct Thread {
     entered: Vec<Entered>,
-    /// Spans that were entered once and just left. If they are closed next, they were synchronous.
-    left: Vec<Key>,
+    /// Spans that were just left. If a span is closed next, and was entered once, it was
+    /// synchronous. If it was entered again, its future was dropped.
+    left: Vec<Left>,
 }
 
 impl Drop for Thread {
@@ -64,68 +88,80 @@ pub(crate) fn current(owner: u32) -> Option<u64> {
     })?
 }
 
-/// Notes that the thread enters a span.
-#[inline]
-pub(crate) fn enter(key: Key, point: TracePoint, scope: DurationScope) {
-    with(|thread| thread.entered.push(Entered { key, point, scope }));
+/// Returns the innermost span that the thread is in.
+pub(crate) fn innermost() -> Option<Key> {
+    with(|thread| Some(thread.entered.last()?.key))?
 }
 
-/// Notes that the thread leaves a span. Returns whether the thread was in the span.
+/// Notes that the thread enters a span.
+#[inline]
+pub(crate) fn enter(key: Key, poll: Poll, scope: DurationScope) {
+    let outer = enter_span();
+    with(|thread| thread.entered.push(Entered { key, poll, scope, outer }));
+}
+
+/// Notes that the thread leaves a span. Returns `None` if the thread was not in the span.
 ///
 /// Durations of spans that were entered later and are still open are cut in two, so that durations
 /// nest.
 #[inline]
-pub(crate) fn exit(key: Key) -> bool {
+pub(crate) fn exit(key: Key) -> Option<Left> {
     let exit = |thread: &mut Thread| match thread.entered.last() {
-        Some(last) if last.key == key => thread.entered.pop().is_some(),
+        Some(last) if last.key == key => {
+            let Entered { poll, scope, outer, .. } = thread.entered.pop()?;
+            leave_span(outer);
+            Some(Left { key, poll, start: scope.start() })
+        }
         _ => thread.exit_below(key),
     };
-    with(exit).unwrap_or(false)
+    with(exit)?
 }
 
 impl Thread {
     #[cold]
-    fn exit_below(&mut self, key: Key) -> bool {
-        let Some(place) = self.entered.iter().rposition(|entered| entered.key == key) else {
-            return false;
-        };
+    fn exit_below(&mut self, key: Key) -> Option<Left> {
+        let place = self.entered.iter().rposition(|entered| entered.key == key)?;
+        let start = self.entered.get(place)?.scope.start();
         for entered in self.entered.iter_mut().skip(place).rev() {
             entered.scope = DurationScope::NOT_RECORDED;
         }
-        self.entered.remove(place);
-        for entered in self.entered.iter_mut().skip(place) {
-            entered.scope = entered.point.begin(&[]);
+        let Entered { poll, outer, .. } = self.entered.remove(place);
+        if let Some(inner) = self.entered.get_mut(place) {
+            inner.outer = outer;
         }
-        true
+        for entered in self.entered.iter_mut().skip(place) {
+            entered.scope = begin_poll(entered.poll, &[]);
+        }
+        Some(Left { key, poll, start })
     }
 }
 
-/// Notes that the thread has left a span for the first time. The span may close next.
+/// Notes that the thread has left a span. The span may close next.
 #[inline]
-pub(crate) fn remember_left(key: Key) {
-    with(|thread| thread.left.push(key));
+pub(crate) fn remember_left(left: Left) {
+    with(|thread| thread.left.push(left));
 }
 
-/// Notes that a span closes. Returns whether the thread had just left it for the first time.
+/// Notes that a span closes. Returns its last poll, if the thread had just left it.
 #[inline]
-pub(crate) fn forget_left(key: Key) -> bool {
+pub(crate) fn forget_left(key: Key) -> Option<Left> {
     let forget = |thread: &mut Thread| {
-        let place = thread.left.iter().rposition(|left| *left == key)?;
+        let place = thread.left.iter().rposition(|left| left.key == key)?;
         Some(thread.left.swap_remove(place))
     };
-    with(forget).flatten().is_some()
+    with(forget)?
 }
 
-/// Removes and returns a span of this layer that the thread has left for the first time, and that
-/// is still open although the thread continues.
+/// Removes and returns a span of this layer that the thread has just left, and that is still open
+/// although the thread continues.
 #[inline]
-pub(crate) fn take_left(owner: u32) -> Option<u64> {
+pub(crate) fn take_left(owner: u32) -> Option<Left> {
     let take = |thread: &mut Thread| {
         if thread.left.is_empty() {
             return None;
         }
-        let place = thread.left.iter().position(|left| left.owner == owner)?;
-        Some(thread.left.remove(place).id)
+        let place = thread.left.iter().position(|left| left.key.owner == owner)?;
+        Some(thread.left.remove(place))
     };
-    with(take).flatten()
+    with(take)?
 }

@@ -111,6 +111,12 @@ impl Values {
         }
     }
 
+    /// Returns the value of a field, if it has one.
+    pub(crate) fn named(&self, callsite: &Callsite, name: &str) -> Option<Value<'_>> {
+        let place = callsite.keys().iter().position(|key| *key == name)?;
+        Some(self.get(place)).filter(|value| *value != Value::Omitted)
+    }
+
     fn append(&mut self, text: fmt::Arguments<'_>) -> Stored {
         let from = self.text.len();
         let mut limited = Limited { text: &mut self.text, end: from + MAX_TEXT };

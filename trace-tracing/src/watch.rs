@@ -1,22 +1,23 @@
 //! Observes recordings: their start and stop change the interest of the layers.
 
 use once_cell::race::OnceBox;
+use trace_runtime::context::spans::set_span_ids;
 use trace_runtime::{observe, Observer, TraceState};
 use tracing_core::callsite::rebuild_interest_cache;
 
-use crate::{levels, session, slot_table};
+use crate::{levels, slot_table, spans};
 
 static OBSERVER: OnceBox<Observer> = OnceBox::new();
 
 /// Makes `tracing` rebuild its interest cache whenever a recording starts or stops.
 pub(crate) fn recordings() {
+    set_span_ids(spans::operation);
     OBSERVER.get_or_init(|| Box::new(observe(follow)));
 }
 
 fn follow(state: TraceState) {
     match state {
         TraceState::Started => {
-            session::advance();
             rebuild_interest_cache();
             levels::raise();
         }

@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use common::{only, read, Event};
+use common::{only_message, read, Event};
 use log::LevelFilter;
 use tracing_log::{AsLog, LogTracer, NormalizeEvent};
 use tracing_subscriber::layer::{Context, Layer};
@@ -62,13 +62,17 @@ fn records_keep_their_levels_targets_and_messages() {
         let events = recorded(&directory.path().join(format!("{round}.fxt")));
         assert_eq!(log::max_level(), LevelFilter::Warn);
         assert_eq!(events.len(), 4, "{events:#?}");
-        for name in ["by tracing", "by log 1", "an error"] {
-            let event = only(&events, "instant", name);
-            assert_eq!((event.category.as_str(), event.arguments.len()), ("on", 0));
+        for (message, level) in
+            [("by tracing", "INFO"), ("by log 1", "INFO"), ("an error", "ERROR")]
+        {
+            let event = only_message(&events, message);
+            assert_eq!((event.category.as_str(), event.argument("level")), ("on", Some(level)));
+            assert!(event.name.starts_with("trace-tracing/tests/records.rs:"), "{}", event.name);
+            assert_eq!(event.argument("file"), Some("trace-tracing/tests/records.rs"));
+            assert!(event.name.ends_with(event.argument("line").unwrap()));
         }
-        let long = &events[2];
-        assert_eq!((long.category.as_str(), long.name.len()), ("on::inner", 120));
-        assert_eq!(long.arguments, [format!("message={}", "long ".repeat(30))]);
+        let long = only_message(&events, &"long ".repeat(30));
+        assert_eq!(long.category, "on::inner");
         assert_eq!(std::mem::take(&mut *own.lock().unwrap()), ["on", "off"]);
     }
 

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::mpsc;
 
-use common::{assert_nested, assert_tracks, lines, named, only, read};
+use common::{assert_nested, assert_tracks, lines, named, only, read, with_message};
 use tracing::{debug, info, info_span, Span};
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::EnvFilter;
@@ -41,8 +41,8 @@ fn spans_are_kept_without_a_registry() {
     assert_nested(&events);
     assert_tracks(&events);
     assert_eq!(named(&events, "function").len(), 600, "{:#?}", &lines(&events)[..20]);
-    assert_eq!(named(&events, "inside").len(), 300);
-    assert_eq!(named(&events, "too verbose").len(), 0);
+    assert_eq!(with_message(&events, "inside").len(), 300);
+    assert_eq!(with_message(&events, "too verbose").len(), 0);
     assert_eq!(named(&events, "second").len(), 2);
     let parent = only(&events, "async begin", "parent").tail.to_string();
     let children = named(&events, "child");

@@ -51,6 +51,7 @@ pub(crate) fn read(path: &Path) -> (Vec<Event>, Vec<String>) {
                     Value::String(text) => item.text(text).to_string(),
                     Value::Int64(value) => value.to_string(),
                     Value::Uint64(value) => value.to_string(),
+                    Value::Uint32(value) => value.to_string(),
                     other => format!("{other:?}"),
                 };
                 events.push(Event {
@@ -94,6 +95,18 @@ pub(crate) fn lines(events: &[Event]) -> Vec<String> {
 /// The events with this name.
 pub(crate) fn named<'a>(events: &'a [Event], name: &str) -> Vec<&'a Event> {
     events.iter().filter(|event| event.name == name).collect()
+}
+
+/// The events with this message.
+pub(crate) fn with_message<'a>(events: &'a [Event], message: &str) -> Vec<&'a Event> {
+    events.iter().filter(|event| event.argument("message") == Some(message)).collect()
+}
+
+/// The only event with this message.
+pub(crate) fn only_message<'a>(events: &'a [Event], message: &str) -> &'a Event {
+    let found = with_message(events, message);
+    assert_eq!(found.len(), 1, "{message} in {:#?}", lines(events));
+    found[0]
 }
 
 /// The only event of this kind with this name.
