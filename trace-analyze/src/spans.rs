@@ -20,6 +20,13 @@
 //!   duration may count for a wrong outer one, and neighbours share one length;
 //!   [`Oddities::misplaced`] counts the durations that may be wrong.
 //!
+//! # Polls
+//!
+//! Polls of async operations are durations with a [`Role`]. A span of `tracing` has its id only
+//! after its first poll, so that duration has a mark: an async instant of the same category, name
+//! and thread, at its begin, with the argument `poll-count` or `poll-state`. Marks are found as long
+//! as the duration is in the window or open.
+//!
 //! # Unpaired events
 //!
 //! An end belongs to the innermost open begin of its category and name, among the 1024 innermost.
@@ -27,6 +34,7 @@
 //! end, and ends without a begin, are counted and skipped.
 
 mod pending;
+mod roles;
 mod thread;
 mod window;
 
@@ -40,6 +48,30 @@ const MAX_PENDING: usize = 1 << 20;
 
 /// The most events in the windows of all threads.
 const MAX_WAITING: usize = 2 << 20;
+
+/// The part of a duration in an async operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Role {
+    /// None that the archive names.
+    #[default]
+    Duration,
+    /// A poll: it has the arguments `task` and `poll-count`, or a mark.
+    Poll,
+    /// The drop of a future after its last poll. It has a mark.
+    Drop,
+}
+
+impl Role {
+    /// Returns its name in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::Poll => "poll",
+            Self::Drop => "drop",
+        }
+    }
+}
 
 /// A duration on a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +90,8 @@ pub struct Span {
     pub end: u64,
     /// The time that no inner duration takes, in ticks.
     pub self_ticks: u64,
+    /// Its part in an operation.
+    pub role: Role,
 }
 
 impl Span {
@@ -153,12 +187,17 @@ impl Spans {
             EventKind::DurationComplete { end } => (window::Kind::Complete, end),
             EventKind::DurationBegin => (window::Kind::Begin, u64::MAX),
             EventKind::DurationEnd => (window::Kind::End, event.ticks),
+            EventKind::AsyncInstant { .. } => (window::Kind::Mark, event.ticks),
             _ => return,
         };
+        let role = roles::of(item, event);
+        if kind == window::Kind::Mark && role == Role::Duration {
+            return;
+        }
         let label = self.catalog.label(item, event.category, event.name);
         let thread = self.catalog.thread(item, event.thread);
         let rate = item.provider.tick_rate();
-        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind });
+        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind, role });
     }
 
     #[inline]

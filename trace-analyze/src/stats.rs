@@ -2,7 +2,7 @@
 //!
 //! | rows       | one for each                  | values                                          |
 //! |------------|-------------------------------|-------------------------------------------------|
-//! | durations  | category and name             | from begin to end, see [`spans`](crate::spans)  |
+//! | durations  | category, name and [`Role`]   | from begin to end, see [`spans`](crate::spans)  |
 //! | async      | category and name             | from begin to end of the operation with the same process, category, name and id |
 //! | flows      | category and name             | from begin to end of the flow with the same category, name and id |
 //! | counters   | category, name, id and series | the counter's values                            |
@@ -33,7 +33,7 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use crate::pairing::Unpaired;
 use crate::schedule::Schedule;
-use crate::spans::Oddities;
+use crate::spans::{Oddities, Role};
 use crate::Damage;
 use collector::Collector;
 pub use counters::CounterRow;
@@ -74,6 +74,8 @@ pub struct Row {
     pub name: String,
     /// The process or thread, or `None` with [`Grouping::Together`].
     pub group: Option<Group>,
+    /// The part of durations in operations.
+    pub role: Role,
     /// The lengths in nanoseconds.
     pub lengths: Distribution,
     /// The self time of durations: the time that no inner duration takes.
@@ -91,7 +93,7 @@ pub struct Row {
 pub struct Report {
     /// The categories of all events.
     pub categories: BTreeSet<String>,
-    /// Durations on threads.
+    /// Durations on threads. Polls of operations, and drops of futures, have rows of their own.
     pub durations: Vec<Row>,
     /// Async operations.
     pub operations: Vec<Row>,

@@ -1,5 +1,6 @@
 //! Order and names of rows of statistics.
 
+use trace_analyze::spans::Role;
 use trace_analyze::stats::{Group, Row};
 use trace_convert::visible;
 
@@ -23,7 +24,7 @@ pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
     };
     let names = |row: &Row| {
         let koids = row.group.as_ref().map(|group| group.koids);
-        (row.category.clone(), row.name.clone(), koids)
+        (row.category.clone(), row.name.clone(), row.role.as_str(), koids)
     };
     // The sort is stable: rows of equal values stay in their order, the longest first.
     match by {
@@ -32,9 +33,14 @@ pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
     }
 }
 
-/// Returns category and name, joined and escaped for a terminal.
+/// Returns category and name, joined and escaped for a terminal, and the role of durations.
 pub(crate) fn label(row: &Row) -> String {
-    format!("{}:{}", visible(&row.category), visible(&row.name))
+    let (category, name) = (visible(&row.category), visible(&row.name));
+    match row.role {
+        Role::Duration => format!("{category}:{name}"),
+        Role::Poll => format!("{category}:{name} (polls)"),
+        Role::Drop => format!("{category}:{name} (drops)"),
+    }
 }
 
 /// Returns the names and ids of a process, or of a thread and its process.

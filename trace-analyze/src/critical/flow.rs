@@ -3,17 +3,23 @@
 use std::io::Read;
 use std::iter;
 
-use trace_format::{EventKind, ReadError, Reader, Record, ThreadKoids};
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
 use super::{Chosen, Segment};
 use crate::spans::{Span, Spans};
 use crate::Damage;
 
-/// A point of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// A time on a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Point {
-    koids: ThreadKoids,
-    nanos: u64,
+    pub(super) koids: ThreadKoids,
+    pub(super) nanos: u64,
+}
+
+impl Point {
+    pub(super) fn of(item: &Item<'_>, event: &Event<'_>) -> Self {
+        Self { koids: item.thread(event.thread), nanos: item.nanos(event.ticks) }
+    }
 }
 
 /// Returns the begin, the steps and the end of a flow.
@@ -35,7 +41,7 @@ pub(super) fn points<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Vec<
             && is_same(&item.text(event.name), &chosen.name)
             && is_same(&item.text(event.category), &chosen.category);
         if is_point {
-            points.push(Point { nanos, koids: item.thread(event.thread) });
+            points.push(Point::of(item, event));
         }
     })?;
     Ok(points)
@@ -74,7 +80,7 @@ pub(super) fn path<R: Read>(
 ///
 /// A tree over the points, by thread and time. A duration is kept at the nodes whose points are all
 /// in it, so that a duration around many points takes no longer.
-struct Innermost {
+pub(super) struct Innermost {
     points: Vec<Point>,
     /// The shortest duration of each node. The root is at 1, the children of `n` are at `2n` and
     /// `2n + 1`, and the points are at the end.
@@ -82,12 +88,12 @@ struct Innermost {
 }
 
 impl Innermost {
-    fn new(mut points: Vec<Point>) -> Self {
+    pub(super) fn new(mut points: Vec<Point>) -> Self {
         points.sort();
         Self { nearest: vec![None; 2 * points.len()], points }
     }
 
-    fn look(&mut self, span: &Span) {
+    pub(super) fn look(&mut self, span: &Span) {
         let koids = span.koids;
         let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
         let (begin, end) = (Point { koids, nanos: begin }, Point { koids, nanos: end });
@@ -115,7 +121,7 @@ impl Innermost {
     }
 
     /// Returns the points with the durations around them.
-    fn into_points(self) -> impl Iterator<Item = (Point, Option<Span>)> {
+    pub(super) fn into_points(self) -> impl Iterator<Item = (Point, Option<Span>)> {
         let places = self.points.len()..;
         iter::zip(self.points, places).map(move |(point, place)| {
             let above = iter::successors(Some(place), |place| Some(place / 2).filter(|up| *up > 0));
@@ -142,6 +148,7 @@ mod tests {
             begin,
             end: begin + length,
             self_ticks: 0,
+            role: crate::spans::Role::Duration,
         }
     }
 

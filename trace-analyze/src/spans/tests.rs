@@ -282,3 +282,60 @@ fn a_duration_that_ends_at_the_last_tick() {
         assert_eq!(assembled(&archive(events)), (rows, Oddities::default()), "{events:?}");
     }
 }
+
+fn with_arguments<'a>(
+    ticks: u64,
+    name: &'a str,
+    kind: EventKind,
+    arguments: impl Into<Arguments<'a>>,
+) -> trace_format::Record<'a> {
+    let (thread, category) = (Thread::Inline(ThreadKoids::new(1, 5)), "cat".into());
+    Event { ticks, thread, category, name: name.into(), kind, arguments: arguments.into() }.into()
+}
+
+#[test]
+fn polls_have_their_role_from_arguments_or_a_mark() {
+    use trace_format::{Argument, Value};
+    let polled =
+        [Argument::new("task", Value::Uint64(7)), Argument::new("poll-count", Value::Uint32(2))];
+    let task = [Argument::new("task", Value::Uint64(7))];
+    let first = [Argument::new("poll-count", Value::Uint32(1))];
+    let dropped = [Argument::new("poll-state", Value::String("dropped".into()))];
+    let complete = |ticks: u64| EventKind::DurationComplete { end: ticks + 10 };
+    let mark = EventKind::AsyncInstant { id: 7 };
+    let records = [
+        with_arguments(100, "a", complete(100), &[]),
+        // The inner one begins at the same time.
+        with_arguments(100, "b", EventKind::DurationComplete { end: 105 }, &[]),
+        with_arguments(100, "a", mark, &first),
+        with_arguments(200, "a", complete(200), &polled),
+        with_arguments(300, "a", EventKind::DurationBegin, &polled),
+        with_arguments(305, "a", EventKind::DurationEnd, &[]),
+        with_arguments(400, "a", complete(400), &polled),
+        with_arguments(400, "a", mark, &dropped),
+        // An application's own argument.
+        with_arguments(500, "a", complete(500), &task),
+        // Marks without a duration, and of another name.
+        with_arguments(501, "a", mark, &first),
+        with_arguments(500, "b", mark, &first),
+    ];
+    let archive = crate::testing::archive(&records);
+    let mut spans = Spans::default();
+    let mut reader = Reader::new(&*archive);
+    let mut found = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        found.extend(spans.record(&item));
+    }
+    found.extend(spans.finish());
+    found.sort_by_key(|span| (span.begin, std::cmp::Reverse(span.end)));
+    let roles: Vec<(u64, Role)> = found.iter().map(|span| (span.begin, span.role)).collect();
+    let expected = [
+        (100, Role::Poll),
+        (100, Role::Duration),
+        (200, Role::Poll),
+        (300, Role::Poll),
+        (400, Role::Drop),
+        (500, Role::Duration),
+    ];
+    assert_eq!(roles, expected);
+}

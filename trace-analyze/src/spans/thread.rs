@@ -6,7 +6,7 @@ use trace_format::{ThreadKoids, TickRate};
 
 use super::pending::Pending;
 use super::window::{Entry, Kind, Window};
-use super::{Done, Span};
+use super::{Done, Role, Span};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 use crate::pairing::{begin_of, MAX_SEARCH};
 
@@ -44,13 +44,14 @@ struct Open {
     /// The sum of the lengths of durations directly in it. Open ones count if their end is known.
     inner: u64,
     label: LabelId,
+    role: Role,
 }
 
 impl Open {
     /// Returns the duration of a complete event, with the time that inner ones take.
     fn complete(entry: Entry, limit: u64, inner: u64) -> Self {
-        let Entry { at: begin, end, label, .. } = entry;
-        Self { begin, end, is_begin: false, limit, inner, label }
+        let Entry { at: begin, end, label, role, .. } = entry;
+        Self { begin, end, is_begin: false, limit, inner, label, role }
     }
 
     /// Returns whether it, or one around it, has ended when `entry` begins. If both are at one
@@ -129,6 +130,7 @@ impl ThreadSpans {
         match entry.kind {
             Kind::Complete | Kind::Begin => self.start(entry, done),
             Kind::End => self.end(catalog, entry, done),
+            Kind::Mark => self.mark(entry),
         }
     }
 
@@ -173,16 +175,16 @@ impl ThreadSpans {
 
     #[inline]
     fn span(&self, open: Open) -> Span {
-        let Open { begin, end, inner, label, .. } = open;
+        let Open { begin, end, inner, label, role, .. } = open;
         let self_ticks = (end - begin).saturating_sub(inner);
         let Self { thread, koids, rate, .. } = *self;
-        Span { label, thread, koids, rate, begin, end, self_ticks }
+        Span { label, thread, koids, rate, begin, end, self_ticks, role }
     }
 
     /// Opens a duration inside all open ones.
     #[inline]
     fn open_last(&mut self, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, kind } = entry;
+        let Entry { at: begin, end, label, kind, role } = entry;
         if self.open.len() >= MAX_DEPTH {
             return self.too_deep(entry, done);
         }
@@ -195,7 +197,7 @@ impl ThreadSpans {
             }
         }
         let is_begin = kind == Kind::Begin;
-        self.open.push(Open { begin, end, is_begin, limit, inner: 0, label });
+        self.open.push(Open { begin, end, is_begin, limit, inner: 0, label, role });
     }
 
     #[cold]
@@ -249,6 +251,14 @@ impl ThreadSpans {
         self.take_over(self.open.len(), open.begin, open.end, 0);
         self.pending.close(open.begin, open.end);
         done.spans.push(self.span(open));
+    }
+
+    /// Sets the role of the open duration that a mark belongs to.
+    fn mark(&mut self, mark: Entry) {
+        let is_marked = |open: &&mut Open| open.begin == mark.at && open.label == mark.label;
+        if let Some(open) = self.open.iter_mut().rev().take(MAX_SEARCH).find(is_marked) {
+            open.role = mark.role;
+        }
     }
 
     /// Returns the number of durations above the begin at `place` that are around it: they begin at

@@ -1,6 +1,7 @@
 //! The newest events of a thread, sorted by time.
 
 use crate::catalog::LabelId;
+use crate::spans::Role;
 
 /// The most events in a window. If it is full, its older half is processed.
 const EVENTS: usize = 16 << 10;
@@ -14,6 +15,7 @@ pub(super) struct Entry {
     pub(super) end: u64,
     pub(super) label: LabelId,
     pub(super) kind: Kind,
+    pub(super) role: Role,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub(super) enum Kind {
     Complete,
     Begin,
     End,
+    /// The role of the duration of this label that begins at this time.
+    Mark,
 }
 
 #[derive(Debug, Default)]

@@ -3,12 +3,12 @@
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
-use super::table::{Groups, Table};
-use super::{Grouping, JoinedNames, Report};
+use super::table::{sort_rows, Groups, Table};
+use super::{Grouping, JoinedNames, Report, Row};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
-use crate::spans::{Span, Spans};
+use crate::spans::{Role, Span, Spans};
 
 #[derive(Debug)]
 pub(super) struct Collector<'s> {
@@ -68,6 +68,10 @@ impl LinkRows {
 struct Durations<'s> {
     groups: Groups,
     rows: Table,
+    polls: Table,
+    drops: Table,
+    /// Whether polls are rows of durations, and drops are ignored.
+    is_sampled: bool,
     schedule: Option<&'s Schedule>,
 }
 
@@ -77,10 +81,17 @@ impl<'s> Collector<'s> {
         schedule: Option<&'s Schedule>,
         is_sampled: bool,
     ) -> Self {
-        let groups = Groups::new(grouping);
+        let durations = Durations {
+            groups: Groups::new(grouping),
+            rows: Table::new(is_sampled),
+            polls: Table::default(),
+            drops: Table::default(),
+            is_sampled,
+            schedule,
+        };
         Self {
             spans: Spans::default(),
-            durations: Durations { groups, rows: Table::new(is_sampled), schedule },
+            durations,
             instants: Table::default(),
             operations: Linked::new(is_sampled),
             flows: Linked::new(is_sampled),
@@ -141,10 +152,20 @@ impl<'s> Collector<'s> {
         for table in [&self.durations.rows, &operations.table, &flows.table] {
             table.add_joined(catalog, &mut joined);
         }
+        let roles = [
+            (Role::Duration, self.durations.rows),
+            (Role::Poll, self.durations.polls),
+            (Role::Drop, self.durations.drops),
+        ];
+        let rows = roles.into_iter().flat_map(|(role, table)| {
+            table.into_rows(groups, catalog).into_iter().map(move |row| Row { role, ..row })
+        });
+        let mut durations: Vec<Row> = rows.collect();
+        sort_rows(&mut durations);
         Report {
             joined,
             categories: catalog.categories(),
-            durations: self.durations.rows.into_rows(groups, catalog),
+            durations,
             operations: operations.table.into_rows(groups, catalog),
             flows: flows.table.into_rows(groups, catalog),
             counter_values_left_out: self.counters.left_out,
@@ -163,7 +184,13 @@ impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span) {
         let group = self.groups.of(span.koids);
-        let row = self.rows.add(group, span.label, span.nanos());
+        let rows = match (span.role, self.is_sampled) {
+            (Role::Drop, true) => return,
+            (Role::Drop, false) => &mut self.drops,
+            (Role::Poll, false) => &mut self.polls,
+            _ => &mut self.rows,
+        };
+        let row = rows.add(group, span.label, span.nanos());
         if let Some(sample) = &mut row.sample {
             sample.add(span.rate.to_nanos(span.begin), span.nanos());
         }

@@ -63,6 +63,7 @@ fn instant(row: &Row) -> Value {
 fn duration(row: &Row) -> Value {
     let mut object = lengths_object(row);
     object.insert("self_ns".to_owned(), row.self_nanos.into());
+    object.insert("role".to_owned(), row.role.as_str().into());
     object.insert("on_cpu_ns".to_owned(), row.on_cpu_nanos.into());
     object.into()
 }

@@ -8,6 +8,7 @@ use trace_format::ThreadKoids;
 use super::{Distribution, Group, Grouping, JoinedNames, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
+use crate::spans::Role;
 
 /// Numbers of processes or threads.
 #[derive(Debug, Default)]
@@ -196,6 +197,7 @@ impl Table {
             category: catalog.category(entry.label()).to_owned(),
             name: catalog.name(entry.label()).to_owned(),
             group: groups.group(entry.group(), catalog),
+            role: Role::Duration,
             lengths: entry.lengths,
             self_nanos: entry.self_nanos,
             on_cpu_nanos: entry.on_cpu_nanos,
@@ -205,11 +207,16 @@ impl Table {
         let long = self.long_joined().into_iter();
         let long = long.map(|(key, nanos)| Entry { key, joined_nanos: nanos, ..Entry::default() });
         let mut rows: Vec<Row> = self.rows.into_iter().chain(long).map(row).collect();
-        rows.sort_by(|a, b| {
-            let key = |row: &Row| (row.lengths.sum(), row.lengths.count());
-            let names = || (&a.category, &a.name).cmp(&(&b.category, &b.name));
-            key(b).cmp(&key(a)).then_with(names)
-        });
+        sort_rows(&mut rows);
         rows
     }
+}
+
+/// Sorts rows by total time, the longest first.
+pub(super) fn sort_rows(rows: &mut [Row]) {
+    rows.sort_by(|a, b| {
+        let key = |row: &Row| (row.lengths.sum(), row.lengths.count());
+        let names = || (&a.category, &a.name).cmp(&(&b.category, &b.name));
+        key(b).cmp(&key(a)).then_with(names)
+    });
 }

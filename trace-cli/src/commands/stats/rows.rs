@@ -52,10 +52,11 @@ pub(super) fn csv(args: &StatsArgs, report: &Report) -> String {
 }
 
 fn csv_row(args: &StatsArgs, kind: &str, row: &Row) -> Vec<String> {
+    let is_duration = kind == "duration";
+    let kind = if is_duration { row.role.as_str() } else { kind };
     let mut cells = vec![kind.to_owned(), row.category.clone(), row.name.clone()];
     cells.extend(group_cells(args, row.group.as_ref()));
     let lengths = &row.lengths;
-    let is_duration = kind == "duration";
     let own = if is_duration { row.self_nanos.to_string() } else { String::new() };
     let on_cpu = row.on_cpu_nanos.map(|nanos| nanos.to_string()).unwrap_or_default();
     cells.extend([lengths.count().to_string(), lengths.sum().to_string(), own, on_cpu]);
