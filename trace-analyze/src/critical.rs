@@ -3,23 +3,32 @@
 //! # Operations
 //!
 //! The path starts at the operation's end and goes back to its begin. The operation's polls are on
-//! the path: durations with its id as the argument `task`, as traced futures have it. Between two
-//! polls the operation waited for one of its children, the operations with its id as the argument
-//! `parent`:
+//! the path:
+//!
+//! - durations with its id as the argument `task`, of traced futures and of spans of `tracing`,
+//! - durations with a mark, the first polls of such spans ([`spans`](crate::spans)),
+//! - if there are none, the innermost durations around its begin, its instants and its end.
+//!
+//! Its children are the operations with its id as the argument `parent`, and those without this
+//! argument that begin during one of its polls, on the same thread. Between two polls the operation
+//! waited
 //!
 //! 1. for the last child that ended, if one ended by the end of the second poll,
-//! 2. else for the child that was polled longest during the second poll.
+//! 2. else for the child that was polled longest during the second poll,
+//! 3. else for the last message that was sent during the wait and received in the second poll: a
+//!    step of a flow.
 //!
-//! The child's path replaces the wait. The other waits are for events that are not in the archive:
-//! a timer, the network, a processor.
+//! The path of the child, or the duration around the sending, replaces the wait. The other waits are
+//! for events that are not in the archive: a timer, the network, a processor.
 //!
 //! # Flows
 //!
 //! The path goes from the flow's begin over its steps to its end. At each of these points, the
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
-//! An archive is read three times. Memory grows with the number of names, and with the number of
-//! operations that the chosen one started.
+//! An archive is read four times, and once more for each generation of children without the argument
+//! `parent`. Memory grows with the number of names, of operations, and of steps of flows up to a
+//! million.
 
 mod choose;
 mod flow;
@@ -78,8 +87,7 @@ pub fn path<R: Read, E: From<ReadError>>(
         let points = flow::points(chosen, open()?)?;
         return Ok(flow::path(chosen, points, open()?)?);
     }
-    let family = operation::family(chosen, open()?)?;
-    Ok(operation::path(chosen, family, open()?)?)
+    operation::path(chosen, open)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! descendants.
 
 mod follow;
+mod links;
 
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
@@ -11,11 +12,14 @@ use std::io::Read;
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
 use super::choose::MAX_WAITING;
+use super::flow::{Innermost, Point};
 use super::{Chosen, Segment};
 use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing};
+use crate::spans::Spans;
 use crate::Damage;
+use links::{Links, Message};
 
 /// An operation that began during the chosen one.
 #[derive(Debug)]
@@ -50,23 +54,41 @@ struct Operations {
     /// The id, the begin and the parent's id of each operation with a parent.
     parents: Vec<(u64, u64, u64)>,
     pairing: Pairing<u64>,
+    /// The durations with a begin and an end, with their operation, or 0.
+    scopes: Pairing<(u64, ThreadKoids)>,
     polls: Vec<(u64, Poll)>,
+    /// The events of operations.
+    points: Vec<(u64, Point)>,
+    /// The messages that the operations received, by thread and time.
+    messages: Vec<Message>,
+    /// The innermost durations around points and messages.
+    around: HashMap<Point, Around>,
+}
+
+/// A duration around a point.
+#[derive(Debug, Clone, Copy)]
+struct Around {
+    begin: u64,
+    end: u64,
+    label: LabelId,
 }
 
 /// Returns the path of an operation.
-pub(super) fn path<R: Read>(
+pub(super) fn path<R: Read, E: From<ReadError>>(
     chosen: &Chosen,
-    family: HashSet<u64>,
-    reader: Reader<R>,
-) -> Result<Vec<Segment>, ReadError> {
-    let mut operations = Operations::new(family);
-    Damage::of_all(reader, |item| {
-        operations.catalog.note(item);
-        if let Record::Event(event) = &item.record {
-            operations.event(chosen, item, event);
+    mut open: impl FnMut() -> Result<Reader<R>, E>,
+) -> Result<Vec<Segment>, E> {
+    let mut links = Links::read(chosen, open()?)?;
+    let mut operations = loop {
+        let mut operations = Operations::new(links.family(chosen.id));
+        operations.read(chosen, &links, open()?)?;
+        if !links.adopt(&operations.polls) {
+            break operations;
         }
-    })?;
-    operations.finish();
+    };
+    operations.messages = links.messages(&operations.polls);
+    operations.read_around(open()?)?;
+    operations.finish(&links);
     let mut segments = Vec::new();
     if let Some(place) = operations.places.get(&chosen.id) {
         operations.follow(*place, (chosen.begin, chosen.end), 0, &mut segments);
@@ -81,33 +103,21 @@ impl Operation {
         Self { label, begin, end: None, polls, children, polls_of_children }
     }
 
+    /// Adds a poll that does not end before the others. Where polls overlap, the later one runs.
+    fn add_poll(&mut self, poll: Poll) {
+        while self.polls.last().is_some_and(|last| last.begin >= poll.begin) {
+            self.polls.pop();
+        }
+        if let Some(last) = self.polls.last_mut() {
+            last.end = last.end.min(poll.begin);
+        }
+        self.polls.push(poll);
+    }
+
     /// Returns its end, or the last time if it has none.
     fn end(&self) -> u64 {
         self.end.unwrap_or(u64::MAX)
     }
-}
-
-/// Returns the ids of the chosen operation and its descendants.
-pub(super) fn family<R: Read>(
-    chosen: &Chosen,
-    reader: Reader<R>,
-) -> Result<HashSet<u64>, ReadError> {
-    let mut children: HashMap<u64, Vec<u64>> = HashMap::new();
-    Damage::of_all(reader, |item| {
-        let Record::Event(event) = &item.record else { return };
-        let EventKind::AsyncBegin { id } = event.kind else { return };
-        if is_meanwhile(chosen, item, event) {
-            if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
-                children.entry(parent).or_default().push(id);
-            }
-        }
-    })?;
-    let (mut family, mut next) = (HashSet::from([chosen.id]), vec![chosen.id]);
-    while let Some(parent) = next.pop() {
-        let children = children.remove(&parent).unwrap_or_default();
-        next.extend(children.into_iter().filter(|child| family.insert(*child)));
-    }
-    Ok(family)
 }
 
 /// Returns whether an event is of the chosen operation's process, and not after its end.
@@ -124,35 +134,90 @@ impl Operations {
             places: HashMap::new(),
             parents: Vec::new(),
             pairing: Pairing::new(MAX_WAITING),
+            scopes: Pairing::new(MAX_WAITING),
             polls: Vec::new(),
+            points: Vec::new(),
+            messages: Vec::new(),
+            around: HashMap::new(),
         }
     }
 
-    fn event(&mut self, chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) {
-        let nanos = item.nanos(event.ticks);
-        let thread = item.thread(event.thread);
-        if !is_meanwhile(chosen, item, event) {
-            return;
-        }
-        match event.kind {
-            EventKind::AsyncBegin { id } | EventKind::AsyncEnd { id }
-                if !self.family.contains(&id) => {}
-            EventKind::AsyncBegin { id } if nanos >= chosen.begin => {
-                self.edge(item, event, id);
-                if let Some(parent) = arguments::named_unsigned(item, &event.arguments, "parent") {
-                    self.parents.push((id, nanos, parent));
+    fn read<R: Read>(
+        &mut self,
+        chosen: &Chosen,
+        links: &Links,
+        reader: Reader<R>,
+    ) -> Result<(), ReadError> {
+        Damage::of_all(reader, |item| {
+            self.catalog.note(item);
+            if let Record::Event(event) = &item.record {
+                if is_meanwhile(chosen, item, event) {
+                    self.event(chosen, links, item, event);
                 }
             }
-            EventKind::AsyncEnd { id } if nanos >= chosen.begin => self.edge(item, event, id),
+        })?;
+        let pairing = std::mem::replace(&mut self.pairing, Pairing::new(0));
+        let outcomes: Vec<_> = pairing.finish(&self.catalog).collect();
+        outcomes.into_iter().for_each(|outcome| self.outcome(outcome));
+        let scopes = std::mem::replace(&mut self.scopes, Pairing::new(0));
+        let outcomes: Vec<_> = scopes.finish(&self.catalog).collect();
+        outcomes.into_iter().for_each(|outcome| self.scope(chosen, outcome));
+        Ok(())
+    }
+
+    fn event(&mut self, chosen: &Chosen, links: &Links, item: &Item<'_>, event: &Event<'_>) {
+        let point = Point::of(item, event);
+        match event.kind {
+            EventKind::AsyncBegin { id }
+            | EventKind::AsyncInstant { id }
+            | EventKind::AsyncEnd { id }
+                if point.nanos >= chosen.begin && self.family.contains(&id) =>
+            {
+                self.points.push((id, point));
+                self.edge(item, event, id);
+                if matches!(event.kind, EventKind::AsyncBegin { .. }) {
+                    let parent = arguments::named_unsigned(item, &event.arguments, "parent");
+                    let parent = parent.or_else(|| links.adopted_by(id));
+                    self.parents.extend(parent.map(|parent| (id, point.nanos, parent)));
+                }
+            }
             EventKind::DurationComplete { end } => {
-                let (begin, end) = (nanos, item.nanos(end).max(nanos));
-                let task = || arguments::named_unsigned(item, &event.arguments, "task");
-                let task = (end >= chosen.begin).then(task).flatten();
-                let task = task.filter(|task| self.family.contains(task));
-                self.polls.extend(task.map(|task| (task, Poll { begin, end, thread })));
+                let end = item.nanos(end).max(point.nanos);
+                if end >= chosen.begin {
+                    let task = self.task(links, item, event);
+                    self.poll(task, point, end);
+                }
+            }
+            EventKind::DurationBegin | EventKind::DurationEnd => {
+                let task = self.task(links, item, event).unwrap_or(0);
+                let value = (task, point.koids);
+                let Some(edge) = Edge::of(&mut self.catalog, item, event, value) else { return };
+                let outcomes: Vec<_> = self.scopes.push(&self.catalog, edge).collect();
+                outcomes.into_iter().for_each(|outcome| self.scope(chosen, outcome));
             }
             _ => {}
         }
+    }
+
+    /// Returns the operation of a poll.
+    fn task(&self, links: &Links, item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
+        let task = arguments::named_unsigned(item, &event.arguments, "task");
+        let task = task.or_else(|| links.marks.get(&Point::of(item, event)).copied())?;
+        self.family.contains(&task).then_some(task)
+    }
+
+    fn scope(&mut self, chosen: &Chosen, outcome: Outcome<(u64, ThreadKoids)>) {
+        let Outcome::Pair { begin, end } = outcome else { return };
+        let (task, koids) = begin.value;
+        if end.nanos >= chosen.begin {
+            let begin = Point { koids, nanos: begin.nanos };
+            self.poll(Some(task).filter(|task| *task != 0), begin, end.nanos);
+        }
+    }
+
+    fn poll(&mut self, task: Option<u64>, begin: Point, end: u64) {
+        let poll = Poll { begin: begin.nanos, end, thread: begin.koids };
+        self.polls.extend(task.map(|task| (task, poll)));
     }
 
     fn edge(&mut self, item: &Item<'_>, event: &Event<'_>, id: u64) {
@@ -183,15 +248,53 @@ impl Operations {
         operation.end = operation.end.max(end);
     }
 
+    /// Reads the innermost durations around the events of operations without polls, and around the
+    /// messages that operations received.
+    fn read_around<R: Read>(&mut self, reader: Reader<R>) -> Result<(), ReadError> {
+        let polled: HashSet<u64> = self.polls.iter().map(|(id, _)| *id).collect();
+        self.points.retain(|(id, _)| !polled.contains(id));
+        let points = self.points.iter().map(|(_, point)| *point);
+        let sent = self.messages.iter().map(|message| message.sent);
+        let points: HashSet<Point> = points.chain(sent).collect();
+        if points.is_empty() {
+            return Ok(());
+        }
+        let mut innermost = Innermost::new(points.into_iter().collect());
+        let mut spans = Spans::default();
+        Damage::of_all(reader, |item| spans.record(item).for_each(|span| innermost.look(&span)))?;
+        spans.finish().for_each(|span| innermost.look(&span));
+        for (point, around) in innermost.into_points() {
+            let Some(span) = around else { continue };
+            let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
+            let category = self.catalog.intern(spans.catalog().category(span.label));
+            let name = self.catalog.intern(spans.catalog().name(span.label));
+            let label = self.catalog.label_of(category, name);
+            self.around.insert(point, Around { begin, end, label });
+        }
+        Ok(())
+    }
+
     /// Adds polls and children to their operations.
-    fn finish(&mut self) {
-        let pairing = std::mem::replace(&mut self.pairing, Pairing::new(0));
-        let outcomes: Vec<_> = pairing.finish(&self.catalog).collect();
-        outcomes.into_iter().for_each(|outcome| self.outcome(outcome));
-        self.polls.sort_by_key(|(_, poll)| poll.end);
+    fn finish(&mut self, links: &Links) {
+        for message in &mut self.messages {
+            let category = self.catalog.intern(links.catalog.category(message.label));
+            let name = self.catalog.intern(links.catalog.name(message.label));
+            message.label = self.catalog.label_of(category, name);
+        }
+        for (id, point) in std::mem::take(&mut self.points) {
+            let Some(Around { begin, end, .. }) = self.around.get(&point).copied() else {
+                continue;
+            };
+            if let Some(operation) = self.of_id(id) {
+                let (begin, end) = (begin.max(operation.begin), end.min(operation.end()));
+                let poll = Poll { begin, end, thread: point.koids };
+                self.polls.push((id, poll));
+            }
+        }
+        self.polls.sort_by_key(|(_, poll)| (poll.end, poll.begin));
         for (id, poll) in std::mem::take(&mut self.polls) {
             if let Some(operation) = self.of_id(id) {
-                operation.polls.push(poll);
+                operation.add_poll(poll);
             }
         }
         // The first parent counts.

@@ -174,3 +174,94 @@ fn an_operation_with_many_children() {
     let polls = lines.iter().filter(|line| line.ends_with("0 main on 5")).count() as u64;
     assert_eq!(polls, number);
 }
+
+/// As the bridge of `tracing` writes it: the first poll has a mark, later ones have arguments.
+#[test]
+fn a_span_with_a_marked_poll_runs() {
+    let task =
+        [Argument::new("task", Value::Uint64(1)), Argument::new("poll-count", Value::Uint32(2))];
+    let first = [Argument::new("poll-count", Value::Uint32(1))];
+    let records = [
+        event(5, 100, "write", DurationComplete { end: 110 }, &[]),
+        event(5, 95, "write", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "write", AsyncInstant { id: 1 }, &first),
+        event(6, 140, "write", DurationBegin, &task),
+        event(6, 145, "inside", DurationBegin, &[]),
+        event(6, 150, "inside", DurationEnd, &[]),
+        event(6, 160, "write", DurationEnd, &[]),
+        event(6, 160, "write", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = [
+        "95-100 0 write waits",
+        "100-110 0 write on 5",
+        "110-140 0 write waits",
+        "140-160 0 write on 6",
+    ];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+/// `trace_async_begin!` records no parent: the operation whose poll writes it is the parent.
+#[test]
+fn an_operation_that_begins_in_a_poll_is_its_child() {
+    let one = [Argument::new("task", Value::Uint64(1))];
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &one),
+        event(5, 105, "query", AsyncBegin { id: 2 }, &[]),
+        event(6, 120, "fetch", DurationComplete { end: 130 }, &[]),
+        event(6, 125, "query", AsyncInstant { id: 2 }, &[]),
+        event(5, 150, "request", DurationComplete { end: 180 }, &one),
+        event(5, 160, "query", AsyncEnd { id: 2 }, &[]),
+        event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = [
+        "100-110 0 request on 5",
+        "110-120 1 query waits",
+        "120-130 1 query on 6",
+        "130-150 1 query waits",
+        "150-180 0 request on 5",
+    ];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+#[test]
+fn an_operation_without_polls_runs_in_the_durations_around_its_events() {
+    let records = [
+        event(5, 90, "accept", DurationComplete { end: 110 }, &[]),
+        event(5, 100, "io", AsyncBegin { id: 1 }, &[]),
+        event(6, 130, "reply", DurationComplete { end: 170 }, &[]),
+        event(6, 150, "io", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = ["100-110 0 io on 5", "110-130 0 io waits", "130-150 0 io on 6"];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+/// A message ends a wait: its sender ran for the operation.
+#[test]
+fn an_operation_waits_for_the_sender_of_a_flow() {
+    let task = |id| [Argument::new("task", Value::Uint64(id))];
+    let (one, two) = (task(1), task(2));
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &one),
+        event(6, 90, "worker", AsyncBegin { id: 2 }, &[]),
+        event(6, 120, "worker", DurationComplete { end: 140 }, &two),
+        event(6, 130, "answer", FlowBegin { id: 9 }, &[]),
+        event(6, 190, "worker", AsyncEnd { id: 2 }, &[]),
+        event(5, 150, "request", DurationComplete { end: 180 }, &one),
+        event(5, 155, "answer", FlowEnd { id: 9 }, &[]),
+        // The flow of the polls is no message.
+        event(5, 100, "request", FlowBegin { id: 1 }, &[]),
+        event(5, 150, "request", FlowEnd { id: 1 }, &[]),
+        event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    let name = |name: &str| name == "request";
+    let expected = [
+        "100-110 0 request on 5",
+        "110-120 0 request waits",
+        "120-130 1 worker on 6",
+        "130-150 1 answer waits",
+        "150-180 0 request on 5",
+    ];
+    assert_eq!(followed(&records, &Choice { name: Some(&name), ..Choice::default() }).1, expected);
+}

@@ -2,8 +2,10 @@
 
 use trace_format::ThreadKoids;
 
+use super::links::Message;
 use super::{Operation, Operations};
 use crate::catalog::LabelId;
+use crate::critical::flow::Point;
 use crate::critical::Segment;
 
 /// The most operations within one another on a path.
@@ -52,8 +54,7 @@ impl Operations {
         let (from, to) = time;
         let child = self.awaited(operation, time).filter(|_| depth < MAX_DEPTH);
         let Some((place, child)) = child else {
-            self.push(operation.label, (from, to), depth, None, segments);
-            return from;
+            return self.receive(operation, time, depth, segments);
         };
         let end = child.end().min(to);
         self.push(operation.label, (end, to), depth, None, segments);
@@ -64,6 +65,36 @@ impl Operations {
             self.push(operation.label, (from, to), depth, None, segments);
             return from;
         }
+        begin
+    }
+
+    /// Follows the message that an operation received in the poll after a wait. If it was sent
+    /// during the wait, the duration around its sending ran for the operation. Returns the
+    /// duration's begin.
+    fn receive(
+        &self,
+        operation: &Operation,
+        (from, to): (u64, u64),
+        depth: usize,
+        segments: &mut Vec<Segment>,
+    ) -> u64 {
+        let next = operation.polls.get(operation.polls.partition_point(|poll| poll.begin < to));
+        let message = next.filter(|poll| poll.begin == to).and_then(|poll| {
+            let at = |nanos| Point { koids: poll.thread, nanos };
+            let messages = self.messages.iter();
+            let first = self.messages.partition_point(|message| message.received < at(poll.begin));
+            let in_poll = messages.skip(first).take_while(|it| it.received <= at(poll.end));
+            let meanwhile = in_poll.filter(|it| it.sent.nanos > from && it.sent.nanos <= to);
+            meanwhile.max_by_key(|message| message.sent.nanos)
+        });
+        let Some(Message { sent, label, .. }) = message else {
+            self.push(operation.label, (from, to), depth, None, segments);
+            return from;
+        };
+        self.push(*label, (sent.nanos, to), depth + 1, None, segments);
+        let Some(around) = self.around.get(sent) else { return sent.nanos };
+        let begin = around.begin.max(from);
+        self.push(around.label, (begin, sent.nanos), depth + 1, Some(sent.koids), segments);
         begin
     }
 

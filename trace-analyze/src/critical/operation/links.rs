@@ -1,0 +1,166 @@
+//! The events that connect operations, and that connect operations with threads.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::io::Read;
+
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
+
+use super::{is_meanwhile, Poll};
+use crate::arguments;
+use crate::catalog::{Catalog, LabelId};
+use crate::critical::flow::Point;
+use crate::critical::Chosen;
+use crate::Damage;
+
+/// The most points of flows.
+const MAX_FLOW_POINTS: usize = 1 << 20;
+
+/// The links between the operations of one process, up to the end of the chosen one.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    operations: HashSet<u64>,
+    /// The ids of operations by that of their parent.
+    children: HashMap<u64, Vec<u64>>,
+    /// The begins without the argument `parent`, sorted, with the id of the operation.
+    orphans: Vec<(Point, u64)>,
+    /// The parents of orphans that began in a poll.
+    adopted: HashMap<u64, u64>,
+    /// The operations of marked polls, by their begin.
+    pub(super) marks: HashMap<Point, u64>,
+    /// The points of flows that are not those of an operation's polls.
+    flows: Vec<FlowPoint>,
+    pub(super) catalog: Catalog,
+}
+
+/// A point of a flow.
+#[derive(Debug, Clone, Copy)]
+struct FlowPoint {
+    id: u64,
+    point: Point,
+    label: LabelId,
+}
+
+/// A message that an operation received during a poll.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message {
+    pub(super) sent: Point,
+    pub(super) received: Point,
+    /// The label of the flow, in [`Links::catalog`].
+    pub(super) label: LabelId,
+}
+
+impl Links {
+    pub(super) fn read<R: Read>(chosen: &Chosen, reader: Reader<R>) -> Result<Self, ReadError> {
+        let mut links = Self::default();
+        Damage::of_all(reader, |item| {
+            links.catalog.note(item);
+            if let Record::Event(event) = &item.record {
+                links.event(chosen, item, event);
+            }
+        })?;
+        let Self { operations, flows, orphans, .. } = &mut links;
+        flows.retain(|flow| !operations.contains(&flow.id));
+        flows.sort_by_key(|flow| (flow.id, flow.point.nanos));
+        orphans.sort_unstable();
+        Ok(links)
+    }
+
+    fn event(&mut self, chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) {
+        if !is_meanwhile(chosen, item, event) {
+            return;
+        }
+        let point = Point::of(item, event);
+        match event.kind {
+            EventKind::AsyncBegin { id } => {
+                self.operations.insert(id);
+                match arguments::named_unsigned(item, &event.arguments, "parent") {
+                    Some(parent) => self.children.entry(parent).or_default().push(id),
+                    None if id != chosen.id => self.orphans.push((point, id)),
+                    None => {}
+                }
+            }
+            EventKind::AsyncInstant { id } => {
+                let is_mark =
+                    event.arguments.iter().any(|each| item.text(each.name) == "poll-count");
+                if is_mark {
+                    self.marks.insert(point, id);
+                }
+            }
+            EventKind::FlowBegin { id }
+            | EventKind::FlowStep { id }
+            | EventKind::FlowEnd { id }
+                if self.flows.len() < MAX_FLOW_POINTS && !self.operations.contains(&id) =>
+            {
+                let label = self.catalog.label(item, event.category, event.name);
+                self.flows.push(FlowPoint { id, point, label });
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the ids of an operation and its descendants.
+    pub(super) fn family(&self, id: u64) -> HashSet<u64> {
+        let (mut family, mut next) = (HashSet::from([id]), vec![id]);
+        while let Some(parent) = next.pop() {
+            let children = self.children.get(&parent).into_iter().flatten();
+            next.extend(children.filter(|child| family.insert(**child)));
+        }
+        family
+    }
+
+    /// Makes operations that began in one of these polls, and have no parent, children of the
+    /// innermost poll's operation. Returns whether there are any.
+    pub(super) fn adopt(&mut self, polls: &[(u64, Poll)]) -> bool {
+        let mut polls: Vec<&(u64, Poll)> = polls.iter().collect();
+        polls.sort_by_key(|(_, poll)| Reverse(poll.end - poll.begin));
+        let mut parents: HashMap<usize, u64> = HashMap::new();
+        for (parent, poll) in polls {
+            let at = |nanos| Point { koids: poll.thread, nanos };
+            let from = self.orphans.partition_point(|(point, _)| *point < at(poll.begin));
+            let to = self.orphans.partition_point(|(point, _)| *point <= at(poll.end));
+            let begun = (from..to).filter_map(|place| Some((place, self.orphans.get(place)?.1)));
+            let begun = begun.filter(|(_, id)| id != parent);
+            parents.extend(begun.map(|(place, _)| (place, *parent)));
+        }
+        for (place, parent) in &parents {
+            let Some((_, id)) = self.orphans.get(*place) else { continue };
+            self.children.entry(*parent).or_default().push(*id);
+            self.adopted.insert(*id, *parent);
+        }
+        let mut place = 0;
+        self.orphans.retain(|_| {
+            place += 1;
+            !parents.contains_key(&(place - 1))
+        });
+        !parents.is_empty()
+    }
+
+    /// Returns the parent of an operation that has no argument `parent`.
+    pub(super) fn adopted_by(&self, id: u64) -> Option<u64> {
+        self.adopted.get(&id).copied()
+    }
+
+    /// Returns the messages that arrive in one of these polls, by thread and time.
+    pub(super) fn messages(&self, polls: &[(u64, Poll)]) -> Vec<Message> {
+        let steps = self.flows.windows(2).filter_map(|pair| match pair {
+            [sent, received] if sent.id == received.id => {
+                Some(Message { sent: sent.point, received: received.point, label: sent.label })
+            }
+            _ => None,
+        });
+        let mut messages: Vec<Message> = steps.collect();
+        messages.sort_by_key(|message| message.received);
+        let mut is_in_poll = vec![false; messages.len()];
+        for (_, poll) in polls {
+            let at = |nanos| Point { koids: poll.thread, nanos };
+            let from = messages.partition_point(|message| message.received < at(poll.begin));
+            let to = messages.partition_point(|message| message.received <= at(poll.end));
+            let in_poll = is_in_poll.get_mut(from..to).unwrap_or_default();
+            in_poll.iter_mut().for_each(|is_in| *is_in = true);
+        }
+        let mut is_in_poll = is_in_poll.into_iter();
+        messages.retain(|_| is_in_poll.next().unwrap_or(false));
+        messages
+    }
+}
