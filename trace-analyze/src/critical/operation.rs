@@ -91,7 +91,7 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
     operations.finish(&links);
     let mut segments = Vec::new();
     if let Some(place) = operations.places.get(&chosen.id) {
-        operations.follow(*place, (chosen.begin, chosen.end), 0, &mut segments);
+        operations.follow(*place, (chosen.begin, chosen.end), chosen.end, 0, &mut segments);
     }
     segments.reverse();
     Ok(segments)

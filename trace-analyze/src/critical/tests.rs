@@ -265,3 +265,27 @@ fn an_operation_waits_for_the_sender_of_a_flow() {
     ];
     assert_eq!(followed(&records, &Choice { name: Some(&name), ..Choice::default() }).1, expected);
 }
+
+/// Each poll is within that of the parent, and begins after it.
+#[test]
+fn a_grandchild_is_awaited() {
+    let id = |key, value| [Argument::new(key, Value::Uint64(value))];
+    let (one, two, three) = (id("task", 1), id("task", 2), id("task", 3));
+    let (of_one, of_two) = (id("parent", 1), id("parent", 2));
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 130 }, &one),
+        event(5, 105, "user", AsyncBegin { id: 2 }, &of_one),
+        event(5, 105, "user", DurationComplete { end: 125 }, &two),
+        event(5, 110, "query", AsyncBegin { id: 3 }, &of_two),
+        event(5, 110, "query", DurationComplete { end: 120 }, &three),
+        event(6, 150, "request", DurationComplete { end: 190 }, &one),
+        event(6, 155, "user", DurationComplete { end: 180 }, &two),
+        event(6, 160, "query", DurationComplete { end: 170 }, &three),
+        event(6, 170, "query", AsyncEnd { id: 3 }, &[]),
+        event(6, 180, "user", AsyncEnd { id: 2 }, &[]),
+        event(6, 190, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = ["100-130 0 request on 5", "130-150 2 query waits", "150-190 0 request on 6"];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}

@@ -3,7 +3,7 @@
 use trace_format::ThreadKoids;
 
 use super::links::Message;
-use super::{Operation, Operations};
+use super::{Operation, Operations, Poll};
 use crate::catalog::LabelId;
 use crate::critical::flow::Point;
 use crate::critical::Segment;
@@ -14,12 +14,24 @@ const MAX_DEPTH: usize = 64;
 /// The most segments of a path. The time before them is one wait.
 const MAX_SEGMENTS: usize = 1 << 20;
 
+impl Operation {
+    /// Returns the first poll that begins at a time, or until `latest`.
+    fn next_poll(&self, time: u64, latest: u64) -> Option<&Poll> {
+        let next = self.polls.get(self.polls.partition_point(|poll| poll.begin < time));
+        next.filter(|poll| poll.begin <= latest)
+    }
+}
+
 impl Operations {
     /// Follows an operation from the end of a time to its begin, and adds segments in that order.
+    ///
+    /// `woken` is the end of the parent's poll that follows the time, or the end of the time: a poll
+    /// in the parent's poll begins after that one.
     pub(super) fn follow(
         &self,
         place: usize,
         time: (u64, u64),
+        mut woken: u64,
         depth: usize,
         segments: &mut Vec<Segment>,
     ) {
@@ -33,33 +45,39 @@ impl Operations {
             if let Some(poll) = poll.filter(|poll| poll.end >= now) {
                 let begin = poll.begin.max(from);
                 self.push(operation.label, (begin, now), depth, Some(poll.thread), segments);
-                now = begin;
+                (now, woken) = (begin, begin);
                 continue;
             }
             let waits_from = poll.map_or(from, |poll| poll.end.max(from));
-            now = self.wait(operation, (waits_from, now), depth, segments);
+            let next = operation.next_poll(now, woken);
+            now = self.wait(operation, (waits_from, now), next, depth, segments);
+            woken = now;
         }
         self.push(operation.label, (from, now), depth, None, segments);
     }
 
-    /// Follows the child that an operation waited for between two of its polls. Returns the child's
+    /// Follows the child that an operation waited for before its poll `next`. Returns the child's
     /// begin.
     fn wait(
         &self,
         operation: &Operation,
         time: (u64, u64),
+        next: Option<&Poll>,
         depth: usize,
         segments: &mut Vec<Segment>,
     ) -> u64 {
         let (from, to) = time;
-        let child = self.awaited(operation, time).filter(|_| depth < MAX_DEPTH);
+        let woken = next.map_or(to, |poll| poll.end);
+        let child = self.awaited(operation, time, woken).filter(|_| depth < MAX_DEPTH);
         let Some((place, child)) = child else {
-            return self.receive(operation, time, depth, segments);
+            return self.receive(operation, time, next, depth, segments);
         };
         let end = child.end().min(to);
         self.push(operation.label, (end, to), depth, None, segments);
         let begin = child.begin.clamp(from, end);
-        self.follow(place, (begin, end), depth + 1, segments);
+        // The child's last poll may be in the parent's next one.
+        let woken = if end == to { woken } else { end };
+        self.follow(place, (begin, end), woken, depth + 1, segments);
         // A child without length would be found for ever.
         if begin == to {
             self.push(operation.label, (from, to), depth, None, segments);
@@ -75,11 +93,11 @@ impl Operations {
         &self,
         operation: &Operation,
         (from, to): (u64, u64),
+        next: Option<&Poll>,
         depth: usize,
         segments: &mut Vec<Segment>,
     ) -> u64 {
-        let next = operation.polls.get(operation.polls.partition_point(|poll| poll.begin < to));
-        let message = next.filter(|poll| poll.begin == to).and_then(|poll| {
+        let message = next.and_then(|poll| {
             let at = |nanos| Point { koids: poll.thread, nanos };
             let messages = self.messages.iter();
             let first = self.messages.partition_point(|message| message.received < at(poll.begin));
@@ -102,11 +120,12 @@ impl Operations {
     /// poll after the wait, else the one with the longest poll within that poll.
     ///
     /// The search covers the children that ended, or were polled, within that poll.
-    fn awaited(&self, operation: &Operation, time: (u64, u64)) -> Option<(usize, &Operation)> {
-        let (from, to) = time;
-        let next = operation.polls.partition_point(|poll| poll.begin < to);
-        let next = operation.polls.get(next).filter(|poll| poll.begin == to);
-        let woken = next.map_or(to, |poll| poll.end);
+    fn awaited(
+        &self,
+        operation: &Operation,
+        (from, to): (u64, u64),
+        woken: u64,
+    ) -> Option<(usize, &Operation)> {
         let child = |place: &usize| self.list.get(*place).map(|child| (*place, child));
 
         let ended = operation
