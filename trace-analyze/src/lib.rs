@@ -6,6 +6,7 @@
 //! - [`critical`] follows the critical path of an operation or a flow.
 //! - [`extent`] returns the times between which an archive has events, and its processes and
 //!   threads.
+//! - [`parents`] returns the parents of async operations.
 //! - [`schedule`] returns the time that threads spent on a processor.
 //! - [`input`] opens other formats as archives.
 //! - [`spans`] assembles durations from their records, for an analysis of your own.
@@ -30,6 +31,7 @@ mod loss;
 pub mod objects;
 mod own;
 pub mod pairing;
+pub mod parents;
 pub mod schedule;
 pub mod scheduling;
 pub mod slowest;

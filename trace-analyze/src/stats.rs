@@ -10,7 +10,8 @@
 //!
 //! Begins and ends are paired by time: their records may be in any order.
 //!
-//! [`Grouping`] separates the rows by the process or thread of the begin.
+//! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or by
+//! the ancestors of operations.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
@@ -21,6 +22,7 @@
 mod collector;
 mod counters;
 mod distribution;
+mod groups;
 mod joined;
 mod json;
 mod sample;
@@ -32,6 +34,7 @@ use std::io::Read;
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use crate::pairing::Unpaired;
+use crate::parents::Parents;
 use crate::schedule::Schedule;
 use crate::spans::{Oddities, Role};
 use crate::Damage;
@@ -54,7 +57,25 @@ pub enum Grouping {
     Thread,
 }
 
-/// A process, or a thread of it.
+/// The groups of rows.
+#[derive(Debug, Clone, Copy)]
+pub enum By<'a> {
+    /// Processes or threads.
+    Group(Grouping),
+    /// The values of the argument with this name, of the begin. The first 1000 values have rows, and
+    /// the others share one.
+    Argument(&'a str),
+    /// The names of an operation's ancestors.
+    Parent(&'a Parents),
+}
+
+impl From<Grouping> for By<'_> {
+    fn from(grouping: Grouping) -> Self {
+        Self::Group(grouping)
+    }
+}
+
+/// A process, or a thread of it, or a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Group {
     /// The process and the thread. The thread is 0 with [`Grouping::Process`].
@@ -63,6 +84,8 @@ pub struct Group {
     pub process_name: String,
     /// The thread's name, or an empty string if it has none.
     pub thread_name: String,
+    /// The value, with [`By::Argument`] and [`By::Parent`], whose koids are 0.
+    pub value: Option<String>,
 }
 
 /// The durations, operations, flows or instants of a category and name.
@@ -105,6 +128,8 @@ pub struct Report {
     pub counter_values_left_out: u64,
     /// Instants; their lengths are all 0.
     pub instants: Vec<Row>,
+    /// Events of [`By::Argument`] in the row of further values.
+    pub other_values: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
     /// Unpaired and malformed durations.
@@ -124,17 +149,17 @@ pub struct Report {
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn collect<R: Read>(
+pub fn collect<'a, R: Read>(
     reader: Reader<R>,
-    grouping: Grouping,
-    schedule: Option<&Schedule>,
+    by: impl Into<By<'a>>,
+    schedule: Option<&'a Schedule>,
 ) -> Result<Report, ReadError> {
-    run(reader, Collector::new(grouping, schedule, false))
+    run(reader, Collector::new(by.into(), schedule, false))
 }
 
 /// Returns the statistics of all threads together, with samples.
 pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
-    run(reader, Collector::new(Grouping::Together, None, true))
+    run(reader, Collector::new(Grouping::Together.into(), None, true))
 }
 
 fn run<R: Read>(reader: Reader<R>, mut collector: Collector<'_>) -> Result<Report, ReadError> {

@@ -21,5 +21,5 @@ pub(crate) use moment::{parse_moment, Moment};
 pub(crate) use output_name::output_name;
 pub(crate) use share::parse_share;
 pub(crate) use size::parse_size;
-pub(crate) use table::{GroupBy, SortBy};
+pub(crate) use table::{parse_stats_by, GroupBy, SortBy, StatsBy};
 pub(crate) use trigger::{parse_trigger, Action, Trigger};

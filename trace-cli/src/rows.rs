@@ -24,7 +24,8 @@ pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
     };
     let names = |row: &Row| {
         let koids = row.group.as_ref().map(|group| group.koids);
-        (row.category.clone(), row.name.clone(), row.role.as_str(), koids)
+        let value = row.group.as_ref().and_then(|group| group.value.clone());
+        (row.category.clone(), row.name.clone(), row.role.as_str(), koids, value)
     };
     // The sort is stable: rows of equal values stay in their order, the longest first.
     match by {
@@ -43,8 +44,11 @@ pub(crate) fn label(row: &Row) -> String {
     }
 }
 
-/// Returns the names and ids of a process, or of a thread and its process.
+/// Returns the names and ids of a process, or of a thread and its process, or a value.
 pub(crate) fn group_label(group: &Group) -> String {
+    if let Some(value) = &group.value {
+        return visible(value).into_owned();
+    }
     let named = |koid: u64, name: &str| match name {
         "" => koid.to_string(),
         name => format!("{} ({koid})", visible(name)),

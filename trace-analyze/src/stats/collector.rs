@@ -3,8 +3,9 @@
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
-use super::table::{sort_rows, Groups, Table};
-use super::{Grouping, JoinedNames, Report, Row};
+use super::groups::Groups;
+use super::table::{sort_rows, Table};
+use super::{By, JoinedNames, Report, Row};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
@@ -27,7 +28,8 @@ const MAX_WAITING: usize = 1 << 20;
 /// Collects operations or flows.
 #[derive(Debug)]
 struct Linked {
-    pairing: Pairing<ThreadKoids>,
+    /// The value of an edge is its group.
+    pairing: Pairing<u32>,
     rows: LinkRows,
 }
 
@@ -43,22 +45,22 @@ impl Linked {
         Self { pairing: Pairing::new(MAX_WAITING), rows }
     }
 
-    fn push(&mut self, groups: &mut Groups, catalog: &Catalog, edge: Edge<ThreadKoids>) {
+    fn push(&mut self, catalog: &Catalog, edge: Edge<u32>) {
         let outcomes = self.pairing.push(catalog, edge);
-        outcomes.for_each(|outcome| self.rows.add(groups, &outcome));
+        outcomes.for_each(|outcome| self.rows.add(&outcome));
     }
 
-    fn finish(mut self, groups: &mut Groups, catalog: &Catalog) -> LinkRows {
+    fn finish(mut self, catalog: &Catalog) -> LinkRows {
         let outcomes = self.pairing.finish(catalog);
-        outcomes.for_each(|outcome| self.rows.add(groups, &outcome));
+        outcomes.for_each(|outcome| self.rows.add(&outcome));
         self.rows
     }
 }
 
 impl LinkRows {
-    fn add(&mut self, groups: &mut Groups, outcome: &Outcome<ThreadKoids>) {
+    fn add(&mut self, outcome: &Outcome<u32>) {
         match outcome {
-            Outcome::Pair { begin, end } => self.table.link(groups, begin, end.nanos),
+            Outcome::Pair { begin, end } => self.table.link(begin, end.nanos),
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
         }
     }
@@ -66,7 +68,7 @@ impl LinkRows {
 
 #[derive(Debug)]
 struct Durations<'s> {
-    groups: Groups,
+    groups: Groups<'s>,
     rows: Table,
     polls: Table,
     drops: Table,
@@ -76,13 +78,9 @@ struct Durations<'s> {
 }
 
 impl<'s> Collector<'s> {
-    pub(super) fn new(
-        grouping: Grouping,
-        schedule: Option<&'s Schedule>,
-        is_sampled: bool,
-    ) -> Self {
+    pub(super) fn new(by: By<'s>, schedule: Option<&'s Schedule>, is_sampled: bool) -> Self {
         let durations = Durations {
-            groups: Groups::new(grouping),
+            groups: Groups::new(by),
             rows: Table::new(is_sampled),
             polls: Table::default(),
             drops: Table::default(),
@@ -103,6 +101,9 @@ impl<'s> Collector<'s> {
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let durations = &mut self.durations;
+        if let Record::Event(event) = &item.record {
+            durations.groups.begin(self.spans.catalog_mut(), item, event);
+        }
         self.spans.record(item).for_each(|span| durations.add(&span));
         match &item.record {
             Record::Event(event) => match event.kind {
@@ -122,7 +123,7 @@ impl<'s> Collector<'s> {
         let groups = &mut self.durations.groups;
         match kind {
             EventKind::Instant { .. } => {
-                let group = groups.of(thread);
+                let group = groups.of_event(item, event);
                 let label = catalog.label(item, event.category, event.name);
                 self.instants.add(group, label, 0);
             }
@@ -131,11 +132,19 @@ impl<'s> Collector<'s> {
                 self.counters.event(catalog, group, item, event, id);
             }
             kind => {
-                if let Some(edge) = Edge::of(catalog, item, event, thread) {
+                // The group of an end is that of its begin.
+                let is_end = matches!(kind, EventKind::AsyncEnd { .. } | EventKind::FlowEnd { .. });
+                let is_linked = is_end
+                    || matches!(kind, EventKind::AsyncBegin { .. } | EventKind::FlowBegin { .. });
+                if !is_linked {
+                    return;
+                }
+                let group = if is_end { 0 } else { groups.of_event(item, event) };
+                if let Some(edge) = Edge::of(catalog, item, event, group) {
                     let is_flow =
                         matches!(kind, EventKind::FlowBegin { .. } | EventKind::FlowEnd { .. });
                     let linked = if is_flow { &mut self.flows } else { &mut self.operations };
-                    linked.push(groups, catalog, edge);
+                    linked.push(catalog, edge);
                 }
             }
         }
@@ -145,8 +154,8 @@ impl<'s> Collector<'s> {
         let durations = &mut self.durations;
         self.spans.finish().for_each(|span| durations.add(&span));
         let catalog = self.spans.catalog();
-        let operations = self.operations.finish(&mut self.durations.groups, catalog);
-        let flows = self.flows.finish(&mut self.durations.groups, catalog);
+        let operations = self.operations.finish(catalog);
+        let flows = self.flows.finish(catalog);
         let groups = &self.durations.groups;
         let mut joined = JoinedNames::default();
         for table in [&self.durations.rows, &operations.table, &flows.table] {
@@ -171,6 +180,7 @@ impl<'s> Collector<'s> {
             counter_values_left_out: self.counters.left_out,
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
+            other_values: groups.other_values,
             context_switches: self.context_switches,
             oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,
@@ -183,7 +193,7 @@ impl<'s> Collector<'s> {
 impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span) {
-        let group = self.groups.of(span.koids);
+        let group = self.groups.of_span(span.koids, span.begin, span.label);
         let rows = match (span.role, self.is_sampled) {
             (Role::Drop, true) => return,
             (Role::Drop, false) => &mut self.drops,

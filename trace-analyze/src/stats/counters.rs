@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use trace_format::{Event, Item};
 
-use super::table::Groups;
+use super::groups::Groups;
 use super::Group;
 use crate::carried;
 use crate::catalog::{Catalog, LabelId};
@@ -103,13 +103,14 @@ impl Counters {
     }
 
     /// Returns all series, sorted by their names.
-    pub(super) fn into_rows(self, groups: &Groups, catalog: &Catalog) -> Vec<CounterRow> {
+    pub(super) fn into_rows(self, groups: &Groups<'_>, catalog: &Catalog) -> Vec<CounterRow> {
+        let group = groups.names(catalog);
         let row = |(key, series): (Key, Series)| CounterRow {
             category: catalog.category(key.label).to_owned(),
             name: catalog.name(key.label).to_owned(),
             id: key.id,
             series: catalog.string(key.series).to_owned(),
-            group: groups.group(key.group, catalog),
+            group: group(key.group),
             count: series.count,
             first: series.first.1,
             last: series.last.1,

@@ -19,6 +19,7 @@ impl Report {
             "flows": self.flows.iter().map(lengths).collect::<Vec<_>>(),
             "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
             "counter_values_left_out": self.counter_values_left_out,
+            "other_values": self.other_values,
             "instants": self.instants.iter().map(instant).collect::<Vec<_>>(),
             "complete": self.damage.is_none(),
             "records_dropped": self.damage.records_dropped,
@@ -43,7 +44,9 @@ fn names(category: &str, name: &str, group: Option<&Group>) -> Map<String, Value
     let mut object = Map::new();
     object.insert("category".to_owned(), category.into());
     object.insert("name".to_owned(), name.into());
-    if let Some(group) = group {
+    if let Some(value) = group.and_then(|group| group.value.as_deref()) {
+        object.insert("value".to_owned(), value.into());
+    } else if let Some(group) = group {
         object.insert("process".to_owned(), exact(group.koids.process));
         object.insert("process_name".to_owned(), group.process_name.as_str().into());
         if group.koids.thread != 0 {

@@ -1,67 +1,12 @@
-//! Rows by category and name, and by process or thread.
+//! Rows by category and name, and by group.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
-use trace_format::ThreadKoids;
-
-use super::{Distribution, Group, Grouping, JoinedNames, Row, Sample};
+use super::groups::Groups;
+use super::{Distribution, JoinedNames, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
 use crate::spans::Role;
-
-/// Numbers of processes or threads.
-#[derive(Debug, Default)]
-pub(super) struct Groups {
-    grouping: Grouping,
-    list: Vec<ThreadKoids>,
-    ids: HashMap<ThreadKoids, u32>,
-    /// The last thread, with its number.
-    last: Option<(ThreadKoids, u32)>,
-}
-
-impl Groups {
-    pub(super) fn new(grouping: Grouping) -> Self {
-        Self { grouping, ..Self::default() }
-    }
-
-    /// Returns the number of a thread's group.
-    #[inline]
-    pub(super) fn of(&mut self, koids: ThreadKoids) -> u32 {
-        match (self.grouping, self.last) {
-            (Grouping::Together, _) => 0,
-            (_, Some((last, id))) if last == koids => id,
-            _ => self.of_slow(koids),
-        }
-    }
-
-    fn of_slow(&mut self, koids: ThreadKoids) -> u32 {
-        let group = match self.grouping {
-            Grouping::Thread => koids,
-            _ => ThreadKoids::new(koids.process, 0),
-        };
-        let next = self.list.len() as u32;
-        let id = *self.ids.entry(group).or_insert(next);
-        if id == next {
-            self.list.push(group);
-        }
-        self.last = Some((koids, id));
-        id
-    }
-
-    pub(super) fn group(&self, id: u32, catalog: &Catalog) -> Option<Group> {
-        if self.grouping == Grouping::Together {
-            return None;
-        }
-        let koids = *self.list.get(id as usize)?;
-        let thread_name = match self.grouping {
-            Grouping::Thread => catalog.thread_name(koids).to_owned(),
-            _ => String::new(),
-        };
-        let process_name = catalog.process_name(koids.process).to_owned();
-        Some(Group { koids, process_name, thread_name })
-    }
-}
 
 /// The most rows with samples. An archive with more names is read in bounded memory.
 const MAX_SAMPLED: usize = 1 << 16;
@@ -128,9 +73,9 @@ impl Table {
     }
 
     /// Adds an operation or a flow to its row.
-    pub(super) fn link(&mut self, groups: &mut Groups, begin: &Edge<ThreadKoids>, end: u64) {
+    pub(super) fn link(&mut self, begin: &Edge<u32>, end: u64) {
         let length = end.saturating_sub(begin.nanos);
-        let row = self.add(groups.of(begin.value), begin.label, length);
+        let row = self.add(begin.value, begin.label, length);
         if let Some(sample) = &mut row.sample {
             sample.add(begin.nanos, length);
         }
@@ -192,11 +137,12 @@ impl Table {
 
     /// Returns all rows with their names. Joined names have one, without lengths, if they took much
     /// time. The longest total time comes first.
-    pub(super) fn into_rows(self, groups: &Groups, catalog: &Catalog) -> Vec<Row> {
+    pub(super) fn into_rows(self, groups: &Groups<'_>, catalog: &Catalog) -> Vec<Row> {
+        let group = groups.names(catalog);
         let row = |entry: Entry| Row {
             category: catalog.category(entry.label()).to_owned(),
             name: catalog.name(entry.label()).to_owned(),
-            group: groups.group(entry.group(), catalog),
+            group: group(entry.group()),
             role: Role::Duration,
             lengths: entry.lengths,
             self_nanos: entry.self_nanos,

@@ -291,3 +291,105 @@ fn self_time(of: &(u64, u64, usize), all: &[(u64, u64, usize)]) -> u64 {
     let taken: u64 = inner.iter().filter(is_direct).map(|span| span.1 - span.0).sum();
     of.1 - of.0 - taken
 }
+
+mod groups {
+    use trace_format::{Argument, Record, Value};
+
+    use super::*;
+    use crate::parents::Parents;
+    use crate::stats::{collect, By};
+
+    fn with<'a>(
+        ticks: u64,
+        name: &'a str,
+        kind: EventKind,
+        arguments: &'a [Argument<'a>],
+    ) -> Record<'a> {
+        let thread = Thread::Inline(ThreadKoids::new(1, 5));
+        let (category, name, arguments) = ("cat".into(), name.into(), arguments.into());
+        Event { ticks, thread, category, name, kind, arguments }.into()
+    }
+
+    fn rows(rows: &[Row]) -> Vec<(String, String, u64, u64)> {
+        let value = |row: &Row| row.group.as_ref().unwrap().value.clone().unwrap();
+        let row =
+            |row: &Row| (row.name.clone(), value(row), row.lengths.count(), row.lengths.sum());
+        let mut rows: Vec<_> = rows.iter().map(row).collect();
+        rows.sort();
+        rows
+    }
+
+    fn row(name: &str, value: &str, count: u64, sum: u64) -> (String, String, u64, u64) {
+        (name.to_owned(), value.to_owned(), count, sum)
+    }
+
+    #[test]
+    fn rows_of_an_argument() {
+        let (a, one) = (
+            [Argument::new("key", Value::String("a".into()))],
+            [Argument::new("key", Value::Int32(1))],
+        );
+        let records = [
+            with(0, "outer", EventKind::DurationBegin, &a),
+            with(1, "inner", EventKind::DurationComplete { end: 3 }, &one),
+            with(4, "inner", EventKind::DurationComplete { end: 9 }, &one),
+            with(10, "outer", EventKind::DurationEnd, &one),
+            with(20, "outer", EventKind::DurationComplete { end: 21 }, &[]),
+            with(30, "read", EventKind::AsyncBegin { id: 1 }, &a),
+            with(37, "read", EventKind::AsyncEnd { id: 1 }, &[]),
+        ];
+        let archive = crate::testing::archive(&records);
+        let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
+        let expected =
+            [row("inner", "1", 2, 7), row("outer", "(none)", 1, 1), row("outer", "a", 1, 10)];
+        assert_eq!(rows(&report.durations), expected);
+        assert_eq!(rows(&report.operations), [row("read", "a", 1, 7)]);
+        assert_eq!(report.other_values, 0);
+    }
+
+    #[test]
+    fn values_beyond_the_limit_share_a_row() {
+        let values: Vec<_> =
+            (0..1500).map(|value| [Argument::new("key", Value::Uint64(value))]).collect();
+        let complete = |at: usize| EventKind::DurationComplete { end: at as u64 + 1 };
+        let records: Vec<Record<'_>> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| with(at as u64, "step", complete(at), value))
+            .collect();
+        let archive = crate::testing::archive(&records);
+        let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
+        assert_eq!((report.durations.len(), report.other_values), (1001, 500));
+        assert!(rows(&report.durations).contains(&row("step", "(others)", 500, 500)));
+    }
+
+    #[test]
+    fn rows_of_operations_by_their_parents() {
+        let (of_one, of_two) = (
+            [Argument::new("parent", Value::Uint64(1))],
+            [Argument::new("parent", Value::Uint64(2))],
+        );
+        let begin = |id| EventKind::AsyncBegin { id };
+        let end = |id| EventKind::AsyncEnd { id };
+        let records = [
+            with(2, "query", begin(3), &of_two),
+            with(5, "query", end(3), &[]),
+            with(0, "request", begin(1), &[]),
+            with(1, "user", begin(2), &of_one),
+            with(6, "query", begin(4), &of_one),
+            with(7, "query", end(4), &[]),
+            with(8, "user", end(2), &[]),
+            with(9, "request", end(1), &[]),
+        ];
+        let archive = crate::testing::archive(&records);
+        let parents = Parents::read(Reader::new(&*archive)).unwrap();
+        let report = collect(Reader::new(&*archive), By::Parent(&parents), None).unwrap();
+        let expected = [
+            row("query", "request", 1, 1),
+            row("query", "request → user", 1, 3),
+            row("request", "(none)", 1, 9),
+            row("user", "request", 1, 7),
+        ];
+        assert_eq!(rows(&report.operations), expected);
+    }
+}

@@ -21,6 +21,28 @@ impl From<GroupBy> for Grouping {
     }
 }
 
+/// How the rows of `trace stats` are grouped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StatsBy {
+    /// By thread or process.
+    Group(GroupBy),
+    /// By the ancestors of operations.
+    Parent,
+    /// By the value of an argument.
+    Argument(String),
+}
+
+/// Reads `thread`, `process`, `parent`, or `arg:KEY`.
+pub(crate) fn parse_stats_by(text: &str) -> Result<StatsBy, String> {
+    match (text, text.strip_prefix("arg:")) {
+        ("thread", _) => Ok(StatsBy::Group(GroupBy::Thread)),
+        ("process", _) => Ok(StatsBy::Group(GroupBy::Process)),
+        ("parent", _) => Ok(StatsBy::Parent),
+        (_, Some(key)) if !key.is_empty() => Ok(StatsBy::Argument(key.to_owned())),
+        _ => Err("use thread, process, parent, or arg:KEY with the name of an argument".to_owned()),
+    }
+}
+
 /// The order of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SortBy {

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Selection;
-use crate::args::{parse_id, parse_share, GroupBy, SortBy};
+use crate::args::{parse_id, parse_share, parse_stats_by, GroupBy, SortBy, StatsBy};
 
 /// Show counts, totals and percentiles for each duration
 ///
 /// Prints one row for each category and name: first durations, then async
-/// operations. SELF excludes inner durations. ON-CPU is the time on a
+/// operations. Polls of async operations, and drops of futures after the last
+/// poll, have rows of their own. SELF excludes inner durations. ON-CPU is the time on a
 /// processor, if the archive has scheduling records. Percentiles are exact up
 /// to 2048 values in a row, and within 0.2 % beyond. Missing data is reported
 /// on standard error.
@@ -20,6 +21,8 @@ Examples:
   trace stats trace.fxt
   trace stats trace.fxt --sort p99 --limit 10
   trace stats trace.fxt --by thread -c 'net*,-net.dns'
+  trace stats trace.fxt --by arg:url            # a row for each value of an argument
+  trace stats trace.fxt --by parent             # request → user → query
   trace stats trace.fxt --slowest 10 -n request # with their arguments
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
@@ -39,9 +42,10 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
-    /// Split rows by thread or process [default: no split]
-    #[arg(long, value_enum, value_name = "WHAT")]
-    pub(crate) by: Option<GroupBy>,
+    /// Split rows by thread, process, parent (the operations around an async operation), or arg:KEY
+    /// (the value of the argument KEY) [default: no split]
+    #[arg(long, value_name = "WHAT", value_parser = parse_stats_by)]
+    pub(crate) by: Option<StatsBy>,
 
     /// Show the N longest durations and async operations, with thread, time and arguments
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]

@@ -5,10 +5,11 @@ mod slowest;
 
 use anyhow::Result;
 use serde_json::Value;
+use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
-use trace_analyze::stats::{self, Report};
+use trace_analyze::stats::{self, By, Grouping, Report};
 
-use crate::args::SortBy;
+use crate::args::{SortBy, StatsBy};
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::Spill;
@@ -36,10 +37,24 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
 }
 
 fn read(args: &StatsArgs) -> Result<Report> {
-    let by = args.by.map(Into::into).unwrap_or_default();
     let path = &args.file;
-    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
+    let is_read_twice = input::is_file(path) || args.by == Some(StatsBy::Parent);
+    let file = is_read_twice.then(|| Spill::new(path)).transpose()?;
     let open = || file.as_ref().map_or_else(|| input::open(path), Spill::open);
+    let parents = match args.by {
+        Some(StatsBy::Parent) => explained(path, Parents::read(open()?))?,
+        _ => Parents::default(),
+    };
+    let by = match &args.by {
+        None => Grouping::Together.into(),
+        Some(StatsBy::Group(group)) => By::Group((*group).into()),
+        Some(StatsBy::Argument(key)) => By::Argument(key),
+        Some(StatsBy::Parent) => By::Parent(&parents),
+    };
+    damage::warn_counts(
+        path,
+        &[("operations with an unknown parent, too many", parents.unknown())],
+    );
     let collect =
         |schedule: Option<&Schedule>| explained(path, stats::collect(open()?, by, schedule));
     let report = collect(None)?;
@@ -92,6 +107,8 @@ fn warn(args: &StatsArgs, report: &Report) {
         &damage::of_operations(&report.unpaired_operations),
     ]
     .concat();
+    let others = [("events in rows of other values", report.other_values)];
+    damage::warn_counts(&args.file, &others);
     let of_flows = damage::of_flows(&report.unpaired_flows);
     let of_counters =
         [("counter values that are not numbers, skipped", report.counter_values_left_out)];

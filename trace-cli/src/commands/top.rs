@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 use serde_json::json;
-use trace_analyze::stats::{self, Row};
+use trace_analyze::stats::{self, Grouping, Row};
 
 use crate::args::SortBy;
 use crate::cli::TopArgs;
@@ -14,7 +14,7 @@ use crate::{damage, input, say, unmatched};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     let path = &args.file;
-    let by = args.by.map(Into::into).unwrap_or_default();
+    let by: Grouping = args.by.map(Into::into).unwrap_or_default();
     let mut report = explained(path, stats::collect(input::open(path)?, by, None))?;
     let filter = args.selection.filter();
     unmatched::warn(&filter.categories, &report.categories);

@@ -4,7 +4,7 @@ use trace_analyze::stats::{CounterRow, Group, Report, Row, PERCENTILES};
 use trace_convert::visible;
 
 use super::section;
-use crate::args::GroupBy;
+use crate::args::{GroupBy, StatsBy};
 use crate::cli::StatsArgs;
 use crate::rows::{group_label, label};
 use crate::table::{human_nanos, Table};
@@ -69,15 +69,21 @@ fn csv_row(args: &StatsArgs, kind: &str, row: &Row) -> Vec<String> {
 fn group_heads(args: &StatsArgs) -> &'static [&'static str] {
     match args.by {
         None => &[],
-        Some(GroupBy::Process) => &["process", "process_name"],
-        Some(GroupBy::Thread) => &["process", "process_name", "thread", "thread_name"],
+        Some(StatsBy::Group(GroupBy::Process)) => &["process", "process_name"],
+        Some(StatsBy::Group(GroupBy::Thread)) => {
+            &["process", "process_name", "thread", "thread_name"]
+        }
+        Some(StatsBy::Parent | StatsBy::Argument(_)) => &["value"],
     }
 }
 
 fn group_cells(args: &StatsArgs, group: Option<&Group>) -> Vec<String> {
     let Some(group) = group else { return Vec::new() };
+    if let Some(value) = &group.value {
+        return vec![value.clone()];
+    }
     let mut cells = vec![group.koids.process.to_string(), group.process_name.clone()];
-    if args.by == Some(GroupBy::Thread) {
+    if args.by == Some(StatsBy::Group(GroupBy::Thread)) {
         cells.extend([group.koids.thread.to_string(), group.thread_name.clone()]);
     }
     cells
@@ -93,7 +99,7 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
     heads.extend(["mean", "p50", "p90", "p99", "p99.9", "max"]);
     let numbers = heads.len();
     heads.push("name");
-    heads.extend(args.by.map(|_| "by"));
+    heads.extend(args.by.as_ref().map(|_| "by"));
     let mut table = Table::new(heads, numbers);
     for row in rows {
         let lengths = &row.lengths;
@@ -116,7 +122,7 @@ fn instants(args: &StatsArgs, rows: &[Row], is_text: bool) -> Table {
     match is_text {
         true => {
             heads.extend(["count", "name"]);
-            heads.extend(args.by.map(|_| "by"));
+            heads.extend(args.by.as_ref().map(|_| "by"));
         }
         false => {
             heads.extend(["category", "name"]);
@@ -148,7 +154,7 @@ fn counters(args: &StatsArgs, rows: &[CounterRow], is_text: bool) -> Table {
         true => {
             heads.extend(numbers);
             heads.push("name");
-            heads.extend(args.by.map(|_| "by"));
+            heads.extend(args.by.as_ref().map(|_| "by"));
         }
         false => {
             heads.extend(["category", "name", "id", "series"]);

@@ -1,0 +1,172 @@
+//! The groups that separate rows.
+
+use std::collections::HashMap;
+
+use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
+
+use super::{By, Group, Grouping};
+use crate::arguments;
+use crate::catalog::{Catalog, LabelId};
+
+/// The most values with rows of their own.
+const MAX_VALUES: usize = 1000;
+
+/// The most durations whose value waits for their end.
+const MAX_OPEN: usize = 1 << 20;
+
+/// The group of events without a value.
+const NONE: u32 = 0;
+
+/// The group of values beyond the limit.
+const OTHERS: u32 = 1;
+
+/// Numbers of processes or threads, or of values.
+#[derive(Debug)]
+pub(super) struct Groups<'a> {
+    by: By<'a>,
+    list: Vec<ThreadKoids>,
+    ids: HashMap<ThreadKoids, u32>,
+    /// The last thread, with its number.
+    last: Option<(ThreadKoids, u32)>,
+    values: HashMap<String, u32>,
+    /// The groups of durations that have begun, by thread, begin and label.
+    open: HashMap<(ThreadKoids, u64, LabelId), u32>,
+    /// The events of [`OTHERS`].
+    pub(super) other_values: u64,
+}
+
+impl<'a> Groups<'a> {
+    pub(super) fn new(by: By<'a>) -> Self {
+        Self {
+            by,
+            list: Vec::new(),
+            ids: HashMap::new(),
+            last: None,
+            values: HashMap::new(),
+            open: HashMap::new(),
+            other_values: 0,
+        }
+    }
+
+    /// Returns the number of a thread's group.
+    #[inline]
+    pub(super) fn of(&mut self, koids: ThreadKoids) -> u32 {
+        match (&self.by, self.last) {
+            (By::Group(Grouping::Together) | By::Argument(_) | By::Parent(_), _) => NONE,
+            (_, Some((last, id))) if last == koids => id,
+            _ => self.of_slow(koids),
+        }
+    }
+
+    fn of_slow(&mut self, koids: ThreadKoids) -> u32 {
+        let group = match self.by {
+            By::Group(Grouping::Thread) => koids,
+            _ => ThreadKoids::new(koids.process, 0),
+        };
+        let next = self.list.len() as u32;
+        let id = *self.ids.entry(group).or_insert(next);
+        if id == next {
+            self.list.push(group);
+        }
+        self.last = Some((koids, id));
+        id
+    }
+
+    /// Returns the number of an event's group.
+    pub(super) fn of_event(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
+        let koids = item.thread(event.thread);
+        let value = match (&self.by, event.kind) {
+            (By::Group(_), _) => return self.of(koids),
+            (By::Argument(key), _) => value_of(item, event, key),
+            (By::Parent(parents), EventKind::AsyncBegin { id }) => {
+                let path = parents.path(&parents.ancestors(koids.process, id));
+                Some(path).filter(|path| !path.is_empty())
+            }
+            (By::Parent(_), _) => None,
+        };
+        value.map_or(NONE, |value| self.of_value(value))
+    }
+
+    fn of_value(&mut self, value: String) -> u32 {
+        if let Some(id) = self.values.get(&value) {
+            return *id;
+        }
+        if self.values.len() >= MAX_VALUES {
+            self.other_values += 1;
+            return OTHERS;
+        }
+        let id = OTHERS + 1 + self.values.len() as u32;
+        self.values.insert(value, id);
+        id
+    }
+
+    /// Notes the group of a duration that begins, for [`Groups::of_span`].
+    #[inline]
+    pub(super) fn begin(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+        if matches!(self.by, By::Argument(_)) {
+            self.begin_slow(catalog, item, event);
+        }
+    }
+
+    fn begin_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+        let is_begin =
+            matches!(event.kind, EventKind::DurationBegin | EventKind::DurationComplete { .. });
+        if !is_begin || self.open.len() >= MAX_OPEN {
+            return;
+        }
+        let group = self.of_event(item, event);
+        if group != NONE {
+            let label = catalog.label(item, event.category, event.name);
+            self.open.insert((item.thread(event.thread), event.ticks, label), group);
+        }
+    }
+
+    /// Returns the number of a duration's group.
+    #[inline]
+    pub(super) fn of_span(&mut self, koids: ThreadKoids, begin: u64, label: LabelId) -> u32 {
+        match self.by {
+            By::Argument(_) => self.open.remove(&(koids, begin, label)).unwrap_or(NONE),
+            _ => self.of(koids),
+        }
+    }
+
+    /// Returns a function that returns the group with a number.
+    pub(super) fn names<'c>(&'c self, catalog: &'c Catalog) -> impl Fn(u32) -> Option<Group> + 'c {
+        let values = self.values.iter().map(|(value, id)| (*id, value.as_str()));
+        let values: HashMap<u32, &str> = values.collect();
+        move |id| match &self.by {
+            By::Group(Grouping::Together) => None,
+            By::Group(grouping) => self.of_koids(*grouping, id, catalog),
+            By::Argument(_) | By::Parent(_) => {
+                let value = match id {
+                    NONE => "(none)",
+                    OTHERS => "(others)",
+                    id => values.get(&id).copied().unwrap_or_default(),
+                };
+                Some(Group { value: Some(value.to_owned()), ..Group::default() })
+            }
+        }
+    }
+
+    fn of_koids(&self, grouping: Grouping, id: u32, catalog: &Catalog) -> Option<Group> {
+        let koids = *self.list.get(id as usize)?;
+        let thread_name = match grouping {
+            Grouping::Thread => catalog.thread_name(koids).to_owned(),
+            _ => String::new(),
+        };
+        let process_name = catalog.process_name(koids.process).to_owned();
+        Some(Group { koids, process_name, thread_name, value: None })
+    }
+}
+
+/// Returns the value of the first argument with this name as text.
+fn value_of(item: &Item<'_>, event: &Event<'_>, key: &str) -> Option<String> {
+    let value = arguments::named(item, &event.arguments, key).next()?;
+    Some(match value {
+        Value::String(text) => item.text(text).into_owned(),
+        value => match arguments::to_json(item, value) {
+            serde_json::Value::String(text) => text,
+            json => json.to_string(),
+        },
+    })
+}
