@@ -18,6 +18,7 @@ from decimal import Decimal
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "readers"))
+import async_programs  # noqa: E402
 import perfetto  # noqa: E402  It is in the folder that was added.
 
 PAGE = """<!doctype html><title>page</title><p id=p></p><script>
@@ -208,10 +209,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for option in ("--trace", "--engine", "--work"):
         parser.add_argument(option, type=Path, required=True)
-    parser.add_argument("names", nargs="*", default=list(MAKERS))
+    parser.add_argument("names", nargs="*", default=[*MAKERS, *async_programs.PROGRAMS])
     options = parser.parse_args()
     trace, work = options.trace.resolve(), options.work.resolve()
-    results = [check(trace, options.engine, name, work / name) for name in options.names]
+    results = [
+        async_programs.check(trace, name, work / name) if name in async_programs.PROGRAMS else check(trace, options.engine, name, work / name)
+        for name in options.names
+    ]
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
     return 0 if all(results) else 1
 
