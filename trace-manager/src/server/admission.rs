@@ -85,4 +85,14 @@ mod tests {
         assert!(many > few && many <= limit / Limits::DESCRIPTORS, "{many}");
         assert!(admission(0).own_descriptors >= 3);
     }
+
+    #[test]
+    fn own_and_reserved_descriptors_are_not_for_connections() {
+        let limit = getrlimit(Resource::Nofile).current.unwrap();
+        let reserve = limit / 2;
+        let limits = Limits { reserve, ..Limits::default() };
+        let admission = Admission::new(limits, Waker::new().unwrap());
+        let free = limit - reserve - admission.own_descriptors;
+        assert_eq!(admission.connections(), free / Limits::DESCRIPTORS);
+    }
 }
