@@ -1,67 +1,60 @@
 //! Errors of documents.
 
-use std::{fmt, io};
+use std::io;
 
 /// A defect of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// A value is missing: an object, array, string, number, `true`, `false` or `null`. `NaN` and
     /// `Infinity` are not JSON.
+    #[error("expected a value")]
     Value,
     /// The key of an object, in quotes, is missing.
+    #[error("expected a key in quotes")]
     Key,
     /// The colon after a key is missing.
+    #[error("expected a colon")]
     Colon,
     /// A comma or the end of an array is missing.
+    #[error("expected a comma or `]`")]
     CommaOrBracket,
     /// A comma or the end of an object is missing.
+    #[error("expected a comma or `}}`")]
     CommaOrBrace,
     /// A number is not valid JSON.
+    #[error("invalid number")]
     Number,
     /// A string has an escape that JSON does not have.
+    #[error("invalid escape")]
     Escape,
     /// A string has a control character, such as a line feed, without an escape.
+    #[error("control character without an escape")]
     ControlCharacter,
     /// Values are nested more than 1000 deep.
+    #[error("values are nested more than 1000 deep")]
     TooDeep,
     /// The document does not start with `[` or `{`.
+    #[error("expected `{{` or `[`")]
     Document,
     /// `traceEvents` is missing, or is not an array.
+    #[error("expected the array `traceEvents`")]
     NoEvents,
     /// An event is not an object.
+    #[error("event is not an object")]
     Event,
     /// The text is not UTF-8.
+    #[error("invalid UTF-8")]
     Utf8,
     /// An event or member is longer than the limit.
+    #[error("event or member is too large")]
     TooLarge,
     /// The document is incomplete.
+    #[error("unexpected end of the document")]
     End,
     /// Data follows the end of the document.
+    #[error("unexpected data after the document")]
     TrailingData,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Value => "expected a value",
-            Self::Key => "expected a key in quotes",
-            Self::Colon => "expected a colon",
-            Self::CommaOrBracket => "expected a comma or `]`",
-            Self::CommaOrBrace => "expected a comma or `}`",
-            Self::Number => "invalid number",
-            Self::Escape => "invalid escape",
-            Self::ControlCharacter => "control character without an escape",
-            Self::TooDeep => "values are nested more than 1000 deep",
-            Self::Document => "expected `{` or `[`",
-            Self::NoEvents => "expected the array `traceEvents`",
-            Self::Event => "event is not an object",
-            Self::Utf8 => "invalid UTF-8",
-            Self::TooLarge => "event or member is too large",
-            Self::End => "unexpected end of the document",
-            Self::TrailingData => "unexpected data after the document",
-        })
-    }
 }
 
 /// A position in a document.
@@ -76,42 +69,18 @@ pub struct Position {
 }
 
 /// An error of reading a document.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonError {
     /// Reading failed.
-    Io(io::Error),
+    #[error("cannot read the document")]
+    Io(#[from] io::Error),
     /// The input is not a valid document of the Trace Event Format.
+    #[error("line {}, column {}: {problem}", position.line, position.column)]
     Malformed {
         /// The position of the defect.
         position: Position,
         /// The defect.
         problem: Problem,
     },
-}
-
-impl fmt::Display for JsonError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(_) => write!(f, "cannot read the document"),
-            Self::Malformed { position: Position { line, column, .. }, problem } => {
-                write!(f, "line {line}, column {column}: {problem}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for JsonError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::Malformed { .. } => None,
-        }
-    }
-}
-
-impl From<io::Error> for JsonError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
