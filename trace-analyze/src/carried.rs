@@ -67,35 +67,6 @@ pub fn lacks(item: &Item<'_>, arguments: &Arguments<'_>, key: &str) -> bool {
 /// Returns whether a member's key is not unique after [`PREFIX`].
 pub fn is_reserved(key: &str) -> bool {
     let own = [EMPTY_ARGS, ABSENT, ADDED, DOCUMENT, EVENT, SHOWN, SHIFT, MEMBER, MORE];
-    let is_own = own.iter().any(|name| name.strip_prefix(PREFIX) == Some(key));
+    let is_own = own.iter().any(|name| name.get(PREFIX.len()..) == Some(key));
     is_own || key.starts_with("json:") || key.starts_with("arg:")
-}
-
-/// Returns [`PREFIX`] with a frequent `key`.
-#[inline]
-pub fn known_member(key: &str) -> Option<&'static str> {
-    Some(match key {
-        "tts" => "tef:tts",
-        "tdur" => "tef:tdur",
-        "bp" => "tef:bp",
-        "id" => "tef:id",
-        "ph" => "tef:ph",
-        "ts" => "tef:ts",
-        "dur" => "tef:dur",
-        "pid" => "tef:pid",
-        "tid" => "tef:tid",
-        "cat" => "tef:cat",
-        "name" => "tef:name",
-        "scope" => "tef:scope",
-        "cname" => "tef:cname",
-        "sf" => "tef:sf",
-        "esf" => "tef:esf",
-        "tidelta" => "tef:tidelta",
-        "ticount" => "tef:ticount",
-        "bind_id" => "tef:bind_id",
-        "flow_in" => "tef:flow_in",
-        "flow_out" => "tef:flow_out",
-        "use_async_tts" => "tef:use_async_tts",
-        _ => return None,
-    })
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use trace_format::Value as Fxt;
+
 use super::scan::{self, Found};
 
 /// A value of an event's member.
@@ -121,14 +123,6 @@ fn unescaped_unit(escape: &str) -> (Option<char>, usize) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Number<'a>(&'a str);
 
-/// A number that FXT can express.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Exact {
-    Signed(i64),
-    Unsigned(u64),
-    Double(f64),
-}
-
 /// The number of decimal digits that every double preserves.
 const DOUBLE_DIGITS: usize = 15;
 
@@ -213,32 +207,36 @@ impl<'a> Number<'a> {
             .or_else(|| scaled(self.0, 0).filter(|(_, is_exact)| *is_exact).map(|(n, _)| n))
     }
 
-    /// Returns the number, if FXT can express it exactly.
+    /// Returns the number in the smallest type that can express it, if FXT can express it exactly.
     #[inline]
-    pub(super) fn exact(&self) -> Option<Exact> {
+    pub(super) fn to_fxt(self) -> Option<Fxt<'static>> {
         if let Some(value) = self.to_u64() {
-            return Some(match i64::try_from(value) {
-                Ok(value) => Exact::Signed(value),
-                Err(_) => Exact::Unsigned(value),
-            });
+            return Some(i64::try_from(value).map_or(Fxt::Uint64(value), integer));
         }
         match self.0.parse() {
             // Integers have no negative zero.
-            Ok(0) => Some(Exact::Double(-0.0)),
-            Ok(value) => Some(Exact::Signed(value)),
-            Err(_) => self.exact_double(),
+            Ok(0) => Some(Fxt::Double(-0.0)),
+            Ok(value) => Some(integer(value)),
+            Err(_) => self.to_double().map(Fxt::Double),
         }
     }
 
-    fn exact_double(&self) -> Option<Exact> {
+    /// Returns the double that equals the number, if there is one.
+    fn to_double(self) -> Option<f64> {
         let value: f64 = self.0.parse().ok().filter(|value: &f64| value.is_finite())?;
         let digits = self.0.bytes().filter(u8::is_ascii_digit).count();
         // Few digits, including those of the exponent, and not subnormal: the double is exact.
-        if digits <= DOUBLE_DIGITS && value.abs() >= f64::MIN_POSITIVE {
-            return Some(Exact::Double(value));
-        }
-        let written = decimal(self.0);
-        (written == decimal(&format!("{value:e}"))).then_some(Exact::Double(value))
+        let is_exact = digits <= DOUBLE_DIGITS && value.abs() >= f64::MIN_POSITIVE
+            || decimal(self.0) == decimal(&format!("{value:e}"));
+        is_exact.then_some(value)
+    }
+}
+
+fn integer(value: i64) -> Fxt<'static> {
+    match (i32::try_from(value), u32::try_from(value)) {
+        (Ok(value), _) => Fxt::Int32(value),
+        (_, Ok(value)) => Fxt::Uint32(value),
+        _ => Fxt::Int64(value),
     }
 }
 

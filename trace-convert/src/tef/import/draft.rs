@@ -5,8 +5,8 @@ use trace_format::{Argument, Value as Fxt};
 
 use super::ids::plain_id;
 use crate::tef::event::{Event, Field};
-use crate::tef::value::{Exact, Number, Text, Value};
-use trace_analyze::carried::{is_reserved, known_member, ABSENT, ARGUMENT, JSON, PREFIX};
+use crate::tef::value::{Text, Value};
+use trace_analyze::carried::{is_reserved, ABSENT, ARGUMENT, JSON, PREFIX};
 
 /// A string of a record: a slice of the event, or a range of the draft's own text.
 #[derive(Debug, Clone, Copy)]
@@ -120,10 +120,16 @@ impl<'a> Draft<'a> {
         self.part_since(start)
     }
 
-    fn joined(&mut self, prefix: &str, key: &str) -> Part<'a> {
+    fn joined(&mut self, prefix: &str, key: Part<'a>) -> Part<'a> {
         let start = self.text.len();
         self.text.push_str(prefix);
-        self.text.push_str(key);
+        match key {
+            Part::Borrowed(key) => self.text.push_str(key),
+            Part::Owned { .. } => {
+                let key = self.of(key).to_owned();
+                self.text.push_str(&key);
+            }
+        }
         self.part_since(start)
     }
 
@@ -190,19 +196,14 @@ impl<'a> Draft<'a> {
     #[inline]
     pub(super) fn member(&mut self, key: Text<'a>, value: Value<'a>) {
         let key = self.text(key);
-        let known = known_member(self.of(key));
-        self.fits &= known.is_some() || !is_reserved(self.of(key));
-        let Some(plain) = self.plain(value) else {
-            return self.json(JSON, key, value);
-        };
-        let name = match known {
-            Some(name) => Part::Borrowed(name),
-            None => {
-                let key = self.of(key).to_owned();
-                self.joined(PREFIX, &key)
+        self.fits &= !is_reserved(self.of(key));
+        match self.plain(value) {
+            Some(plain) => {
+                let name = self.joined(PREFIX, key);
+                self.push(name, plain);
             }
-        };
-        self.push(name, plain);
+            None => self.json(JSON, key, value),
+        }
     }
 
     /// Adds a field of the event, if it has it: the record cannot express it.
@@ -220,8 +221,7 @@ impl<'a> Draft<'a> {
 
     #[cold]
     fn json(&mut self, prefix: &str, key: Part<'a>, value: Value<'a>) {
-        let key = self.of(key).to_owned();
-        let name = self.joined(prefix, &key);
+        let name = self.joined(prefix, key);
         let json = match value {
             Value::Nested(json) => Part::Borrowed(json),
             Value::Number(number) => Part::Borrowed(number.written()),
@@ -239,7 +239,7 @@ impl<'a> Draft<'a> {
         Some(DraftValue::Plain(match value {
             Value::Null => Fxt::Null,
             Value::Bool(value) => Fxt::Bool(value),
-            Value::Number(number) => plain_number(number)?,
+            Value::Number(number) => number.to_fxt()?,
             Value::String(text) => return Some(DraftValue::Text(self.text(text))),
             Value::Nested(json) => Fxt::Pointer(referred(json)?),
         }))
@@ -262,17 +262,4 @@ impl<'a> Draft<'a> {
 /// Returns the id in a reference to an object, if it has the form that our exporter writes.
 fn referred(json: &str) -> Option<u64> {
     plain_id(json.strip_prefix("{\"id_ref\":\"")?.strip_suffix("\"}")?)
-}
-
-/// Returns a number in the smallest type that can express it.
-fn plain_number(number: Number<'_>) -> Option<Fxt<'static>> {
-    Some(match number.exact()? {
-        Exact::Signed(value) => match (i32::try_from(value), u32::try_from(value)) {
-            (Ok(value), _) => Fxt::Int32(value),
-            (_, Ok(value)) => Fxt::Uint32(value),
-            _ => Fxt::Int64(value),
-        },
-        Exact::Unsigned(value) => Fxt::Uint64(value),
-        Exact::Double(value) => Fxt::Double(value),
-    })
 }

@@ -18,7 +18,7 @@ use crate::tef::event::{Event, Field};
 use crate::tef::parsed::Parsed;
 use crate::tef::reader::{Item, Reader};
 use crate::tef::scan::Scanner;
-use crate::tef::value::{Exact, Text, Value};
+use crate::tef::value::{Text, Value};
 use trace_analyze::carried::ADDED;
 
 /// Writes the records of such an object, with `shift` nanoseconds added to times. Returns the
@@ -130,11 +130,11 @@ fn unsigned(value: Option<Value<'_>>) -> Option<u64> {
 
 /// Returns a weight as an argument, if it is an integer.
 fn argument(name: &'static str, value: Option<Value<'_>>) -> Option<Argument<'static>> {
-    let Some(Value::Number(number)) = value else {
-        return None;
-    };
-    match number.exact()? {
-        Exact::Signed(weight) => Some(Argument::new(name, Fxt::Int32(weight.try_into().ok()?))),
+    match value? {
+        Value::Number(number) => {
+            let weight = number.to_fxt().filter(|weight| matches!(weight, Fxt::Int32(_)));
+            weight.map(|weight| Argument::new(name, weight))
+        }
         _ => None,
     }
 }

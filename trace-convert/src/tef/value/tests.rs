@@ -57,21 +57,21 @@ fn integers_in_any_notation() {
 
 #[test]
 fn numbers_that_fxt_can_express() {
-    let exact = |number| Number(number).exact();
-    assert_eq!(exact("0"), Some(Exact::Signed(0)));
-    assert_eq!(exact("-9223372036854775808"), Some(Exact::Signed(i64::MIN)));
-    assert_eq!(exact("18446744073709551615"), Some(Exact::Unsigned(u64::MAX)));
-    assert_eq!(exact("18446744073709552000"), Some(Exact::Double(2f64.powi(64))));
+    let exact = |number| Number(number).to_fxt();
+    assert_eq!(exact("0"), Some(Fxt::Int32(0)));
+    assert_eq!(exact("-9223372036854775808"), Some(Fxt::Int64(i64::MIN)));
+    assert_eq!(exact("18446744073709551615"), Some(Fxt::Uint64(u64::MAX)));
+    assert_eq!(exact("18446744073709552000"), Some(Fxt::Double(2f64.powi(64))));
     assert_eq!(exact("18446744073709551616"), None, "a double is not written so");
-    assert_eq!(exact("0.1"), Some(Exact::Double(0.1)));
-    assert_eq!(exact("0.30000000000000004"), Some(Exact::Double(0.1 + 0.2)));
-    assert_eq!(exact("0.300000000000000040"), Some(Exact::Double(0.1 + 0.2)));
+    assert_eq!(exact("0.1"), Some(Fxt::Double(0.1)));
+    assert_eq!(exact("0.30000000000000004"), Some(Fxt::Double(0.1 + 0.2)));
+    assert_eq!(exact("0.300000000000000040"), Some(Fxt::Double(0.1 + 0.2)));
     assert_eq!(exact("0.1000000000000000055511151231257827"), None);
-    assert_eq!(exact("1e300"), Some(Exact::Double(1e300)));
+    assert_eq!(exact("1e300"), Some(Fxt::Double(1e300)));
     assert_eq!(exact("1e400"), None);
     assert_eq!(exact("1e-400"), None);
     assert_eq!(exact("4.9e-324"), None);
-    assert_eq!(exact("5e-324"), Some(Exact::Double(5e-324)));
+    assert_eq!(exact("5e-324"), Some(Fxt::Double(5e-324)));
     let zero = exact("-0").map(|exact| format!("{exact:?}"));
     assert_eq!(zero.as_deref(), Some("Double(-0.0)"));
 }
