@@ -81,6 +81,19 @@ impl<W: Write> Copier<W> {
         self.write_out()
     }
 
+    /// Writes `record` instead of the record of `item`, whose references it has.
+    pub(crate) fn copy_as(
+        &mut self,
+        item: &Item<'_>,
+        record: &Record<'_>,
+    ) -> Result<(), ConvertError> {
+        self.register_references(item, None);
+        if !self.push_record(record, None) {
+            self.push(item.bytes, None);
+        }
+        self.write_out()
+    }
+
     /// Copies an event of the tracing system. `nanos` converts the ticks in its arguments.
     pub(crate) fn copy_with_nanos(
         &mut self,

@@ -6,10 +6,13 @@
 //! registered.
 //!
 //! Durations and async operations that overlap the time are kept completely, including a begin
-//! before it or an end after it, in any order of the archive. If an end is missing, the duration
-//! reaches to the archive's end. Flow events are kept only within the time. Records without a time
+//! before it or an end after it, in any order of the archive, unless [`Selection::clips`]. If an end
+//! is missing, the duration reaches to the archive's end. Flow events are kept only within the time. Records without a time
 //! and a category, such as blobs, and records of unknown types are kept unless a filter requires a
 //! property that they lack.
+//!
+//! Clock anchors outside of the time move to its begin or end, and their clocks by as much, so that
+//! viewers show the time of the slice only.
 //!
 //! If the archive was made of JSON, see [`tef`](crate::tef), an event that is carried as JSON is
 //! kept if the record after it is kept, or if it has no such record. The form of the document and
@@ -18,6 +21,7 @@
 //! An archive is read twice: first for a [`Plan`], then for its records. At most 2^18 begins and
 //! ends wait for their counterpart. If there are more, the oldest ones stay unpaired.
 
+mod clip;
 mod numbers;
 mod plan;
 mod select;
@@ -29,13 +33,14 @@ use trace_format::{Item, Metadata, Reader, Record};
 
 use crate::rewrite::Copier;
 use crate::ConvertError;
+use clip::{with_moved_anchor, Bounds};
 use numbers::Numbers;
 pub use plan::Plan;
 use select::Filter;
 pub use select::Selection;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::is_own;
-use trace_analyze::Damage;
+use trace_analyze::{is_clock_anchor, Damage};
 
 /// The result of a slice.
 #[derive(Debug, Default)]
@@ -123,7 +128,23 @@ impl<'p, W: Write> Slicer<'p, W> {
         self.summary.written += 1;
         self.summary.unknown += u64::from(matches!(item.record, Record::Unknown(_)));
         self.summary.has_events = self.summary.has_events || is_of_program(item);
-        self.copier.copy(item, None)
+        self.copy(item)
+    }
+
+    /// Copies a record. Clock anchors move into the slice, so that viewers do not show the time
+    /// around it.
+    fn copy(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
+        let Record::Event(event) = &item.record else { return self.copier.copy(item, None) };
+        let bounds = Bounds::new(self.plan.selection, item.provider.tick_rate());
+        if is_clock_anchor(item, event) && bounds.clamp(event.ticks) != event.ticks {
+            return with_moved_anchor(item, event, &bounds, |moved| {
+                self.copier.copy_as(item, moved)
+            });
+        }
+        match self.plan.selection.clips {
+            true => self.copier.copy(item, Some(&|word, value| bounds.change(word, value))),
+            false => self.copier.copy(item, None),
+        }
     }
 
     fn finish(&mut self) -> Result<(), ConvertError> {

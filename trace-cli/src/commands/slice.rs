@@ -35,6 +35,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
         threads: threads.as_deref(),
+        clips: args.clip,
     };
     if selection.to.is_some_and(|to| selection.from >= to) {
         bail!("--from is not before --to");

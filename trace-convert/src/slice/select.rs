@@ -24,6 +24,8 @@ pub struct Selection<'a> {
     pub processes: Option<&'a [u64]>,
     /// The koids of threads; `None` for all.
     pub threads: Option<&'a [u64]>,
+    /// Whether durations and operations are cut at the first and after the last time.
+    pub clips: bool,
 }
 
 impl fmt::Debug for Selection<'_> {

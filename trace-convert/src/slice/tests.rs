@@ -198,3 +198,73 @@ proptest! {
         prop_assert_eq!(kept, expected);
     }
 }
+
+/// Returns the times of all events of a slice: begin and end.
+fn times(archive: &[u8], selection: &Selection<'_>) -> Vec<(String, u64, u64)> {
+    let mut output = Vec::new();
+    let plan = Plan::read(Reader::new(archive), selection).unwrap();
+    write(Reader::new(archive), &plan, &mut output).unwrap();
+    let mut reader = Reader::new(&*output);
+    let mut times = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = item.record else { continue };
+        let end = match event.kind {
+            DurationComplete { end } => end,
+            _ => event.ticks,
+        };
+        times.push((item.text(event.name).into_owned(), event.ticks, end));
+    }
+    times
+}
+
+#[test]
+fn durations_are_cut_at_the_borders() {
+    let selection = Selection { from: 100, to: Some(200), clips: true, ..Selection::default() };
+    let times = times(&archive(), &selection);
+    assert!(times.iter().all(|(_, begin, end)| *begin >= 100 && *end <= 200), "{times:?}");
+    let of = |name: &str| times.iter().filter(|time| time.0 == name).collect::<Vec<_>>();
+    assert_eq!(of("reaches in"), [&("reaches in".to_owned(), 100, 110)]);
+    let [begin, end] = of("reaches out")[..] else { panic!("{times:?}") };
+    assert_eq!((begin.1, end.1), (190, 200));
+    let [begin, end] = of("op")[..] else { panic!("{times:?}") };
+    assert_eq!((begin.1, end.1), (100, 200));
+}
+
+/// Anchors would stretch the time that viewers show.
+#[test]
+fn clock_anchors_move_into_the_slice() {
+    let anchor = |ticks: u64| {
+        let value = |name, value| Argument::new(name, Value::Uint64(value));
+        let arguments = [value("ticks", ticks), value("realtime_ns", 5000 + ticks)];
+        (ticks, arguments)
+    };
+    let anchors = [anchor(1), anchor(150), anchor(900)];
+    let mut records = vec![event(MAIN, 120, "inside", DurationComplete { end: 130 })];
+    records.extend(anchors.iter().map(|(ticks, arguments)| {
+        Record::Event(Event {
+            ticks: *ticks,
+            thread: Thread::Inline(MAIN),
+            category: "trace".into(),
+            name: "clock anchor".into(),
+            kind: Instant { scope: None },
+            arguments: arguments.into(),
+        })
+    }));
+    let archive = crate::testing::archive(&records);
+    let selection = Selection { from: 100, to: Some(200), ..Selection::default() };
+    let mut output = Vec::new();
+    let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
+    write(Reader::new(&*archive), &plan, &mut output).unwrap();
+    let mut reader = Reader::new(&*output);
+    let mut moved = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = item.record else { continue };
+        let values: Vec<_> =
+            event.arguments.iter().filter_map(|each| each.value.unsigned()).collect();
+        if !values.is_empty() {
+            moved.push((event.ticks, values));
+        }
+    }
+    let expected = [100, 150, 200].map(|ticks| (ticks, vec![ticks, 5000 + ticks]));
+    assert_eq!(moved, expected);
+}
