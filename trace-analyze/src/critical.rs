@@ -21,24 +21,31 @@
 //! The path of the child, or the duration around the sending, replaces the wait. The other waits are
 //! for events that are not in the archive: a timer, the network, a processor.
 //!
+//! # Scheduling records
+//!
+//! If the archive has scheduling records, the times of a poll at which its thread was not on a
+//! processor are separate, and so is the time from the wake-up of a thread to its turn.
+//!
 //! # Flows
 //!
 //! The path goes from the flow's begin over its steps to its end. At each of these points, the
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
-//! An archive is read four times, and once more for each generation of children without the argument
+//! An archive is read five times, and once more for each generation of children without the argument
 //! `parent`. Memory grows with the number of names, of operations, and of steps of flows up to a
 //! million.
 
 mod choose;
 mod flow;
 mod operation;
+mod scheduled;
 
 use std::io::Read;
 
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use choose::{slowest, Choice, Chosen, Found};
+use scheduled::Scheduled;
 
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +62,8 @@ pub struct Segment {
     pub name: String,
     /// The thread that ran, or `None` for a wait.
     pub thread: Option<ThreadKoids>,
+    /// Whether a thread waited for a processor, if the archive has scheduling records.
+    pub is_ready: bool,
 }
 
 impl Segment {
@@ -68,7 +77,7 @@ impl Segment {
     ) {
         if from < to {
             let (category, name) = (category.to_owned(), name.to_owned());
-            segments.push(Self { from, to, depth, category, name, thread });
+            segments.push(Self { from, to, depth, category, name, thread, is_ready: false });
         }
     }
 }
@@ -83,11 +92,14 @@ pub fn path<R: Read, E: From<ReadError>>(
     chosen: &Chosen,
     mut open: impl FnMut() -> Result<Reader<R>, E>,
 ) -> Result<Vec<Segment>, E> {
-    if chosen.is_flow {
-        let points = flow::points(chosen, open()?)?;
-        return Ok(flow::path(chosen, points, open()?)?);
-    }
-    operation::path(chosen, open)
+    let segments = match chosen.is_flow {
+        true => {
+            let points = flow::points(chosen, open()?)?;
+            flow::path(chosen, points, open()?)?
+        }
+        false => operation::path(chosen, &mut open)?,
+    };
+    Ok(Scheduled::read(&segments, open()?)?.split(segments))
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ impl Schedule {
         Some(until(turns, to).saturating_sub(until(turns, from)))
     }
 
-    fn record(&mut self, item: &Item<'_>) {
+    pub(crate) fn record(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         let start = *self.start.get_or_insert(switch.nanos);
         // A turn without an end lacks a switch.
@@ -78,8 +78,28 @@ impl Schedule {
         self.threads.entry(thread).or_default().push(OnCpu { from, to: to.max(from), before: 0 });
     }
 
+    /// Returns the turns of a thread between two times, in order, or `None` if it has no turns.
+    pub(crate) fn turns(
+        &self,
+        thread: u64,
+        from: u64,
+        to: u64,
+    ) -> Option<impl Iterator<Item = (u64, u64)> + '_> {
+        let turns = self.threads.get(&thread)?;
+        let first = turns.partition_point(|turn| turn.to <= from);
+        let turns = turns.iter().skip(first).take_while(move |turn| turn.from < to);
+        Some(turns.map(move |turn| (turn.from.max(from), turn.to.min(to))))
+    }
+
+    /// Returns the start of a thread's turn at a time.
+    pub(crate) fn turn_start(&self, thread: u64, time: u64) -> Option<u64> {
+        let turns = self.threads.get(&thread)?;
+        let last = turns.partition_point(|turn| turn.from <= time).checked_sub(1)?;
+        turns.get(last).filter(|turn| turn.to > time).map(|turn| turn.from)
+    }
+
     /// Sorts the turns and adds them up.
-    fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         for turn in self.running.finish() {
             self.turn(turn.task.thread, turn.from.unwrap_or(0), u64::MAX);
         }

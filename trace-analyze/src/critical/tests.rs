@@ -24,8 +24,11 @@ fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>
     assert_eq!(segments.last().unwrap().to, chosen.end);
     assert!(segments.windows(2).all(|pair| pair[0].to == pair[1].from), "{segments:?}");
     let line = |segment: &Segment| {
-        let what =
-            segment.thread.map_or("waits".to_owned(), |koids| format!("on {}", koids.thread));
+        let what = match segment.thread {
+            _ if segment.is_ready => "is ready".to_owned(),
+            Some(koids) => format!("on {}", koids.thread),
+            None => "waits".to_owned(),
+        };
         let Segment { from, to, depth, name, .. } = segment;
         format!("{from}-{to} {depth} {name} {what}")
     };
@@ -287,5 +290,42 @@ fn a_grandchild_is_awaited() {
         event(6, 190, "request", AsyncEnd { id: 1 }, &[]),
     ];
     let expected = ["100-130 0 request on 5", "130-150 2 query waits", "150-190 0 request on 6"];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
+#[test]
+fn threads_wait_for_a_processor() {
+    use trace_format::layout::ThreadState;
+    use trace_format::{ContextSwitch, ThreadWakeup};
+    let one = [Argument::new("task", Value::Uint64(1))];
+    let switch = |ticks, outgoing_thread, incoming_thread| -> Record<'static> {
+        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+        let cpu = 0;
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+            .into()
+    };
+    let wakeup = ThreadWakeup { ticks: 130, cpu: 0, thread: 5, arguments: Arguments::NONE };
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &one),
+        event(5, 150, "request", DurationComplete { end: 190 }, &one),
+        event(5, 190, "request", AsyncEnd { id: 1 }, &[]),
+        switch(90, 9, 5),
+        switch(115, 5, 9),
+        wakeup.into(),
+        switch(140, 9, 5),
+        switch(160, 5, 9),
+        switch(175, 9, 5),
+        switch(200, 5, 9),
+    ];
+    let expected = [
+        "100-110 0 request on 5",
+        "110-130 0 request waits",
+        "130-140 0 request is ready",
+        "140-150 0 request waits",
+        "150-160 0 request on 5",
+        "160-175 0 request is ready",
+        "175-190 0 request on 5",
+    ];
     assert_eq!(followed(&records, &Choice::default()).1, expected);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Selection;
-use crate::args::{parse_moment, Format, Moment};
+use crate::args::{parse_id, parse_moment, Format, Level, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -50,8 +50,10 @@ pub(crate) struct ConvertArgs {
 /// seconds, contents.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
-  trace dump trace.fxt | less")]
+Examples:
+  trace dump trace.fxt | less
+  trace dump trace.fxt --level warn         # messages of tracing and log
+  trace dump trace.fxt --id 0x4c7eae97901e0414")]
 pub(crate) struct DumpArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -59,6 +61,15 @@ pub(crate) struct DumpArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Print only events and log records of this level, or of a more severe one
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) level: Option<Level>,
+
+    /// Print only the events of the operation or flow with this id, such as 42 or 0x2a, with its
+    /// polls, and the begins of its children
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    pub(crate) id: Option<u64>,
 }
 
 /// Verify an archive and report missing data
@@ -86,12 +97,13 @@ pub(crate) struct CheckArgs {
 /// Keeps the events in the time range that pass all filters, and the records
 /// that they refer to. Durations and async operations that overlap the range
 /// are kept whole, so `trace stats` of a slice counts their full length, and
-/// counts dropped inner durations as SELF. Of flows, only events in the range
-/// are kept.
+/// counts dropped inner durations as SELF; --clip cuts them at the borders. Of
+/// flows, only events in the range are kept.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace slice trace.fxt --from 1.5s --to 2s -o short.fxt
+  trace slice trace.fxt --from 1.5s --to 2s --clip -o short.fxt # only what is in the range
   trace slice trace.fxt --process server -c 'net*' -o net.fxt.zst
   trace slice - --from @12345.6s -o - < trace.fxt")]
 pub(crate) struct SliceArgs {
@@ -114,6 +126,10 @@ pub(crate) struct SliceArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Cut durations and async operations at the borders of the range
+    #[arg(long)]
+    pub(crate) clip: bool,
 
     /// Select a process by id or name; repeatable [default: all]
     #[arg(short, long, value_name = "PROCESS")]

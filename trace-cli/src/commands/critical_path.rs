@@ -43,8 +43,7 @@ fn text(chosen: &Chosen, segments: &[Segment]) -> String {
     let (category, name) = (visible(&chosen.category), visible(&chosen.name));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
     let length = chosen.end - chosen.begin;
-    let ran: u64 =
-        segments.iter().filter(|part| part.thread.is_some()).map(|part| part.to - part.from).sum();
+    let ran: u64 = segments.iter().filter(|part| runs(part)).map(|part| part.to - part.from).sum();
     let mut text = format!(
         "{category}:{name} id {:#x}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
         chosen.id,
@@ -59,6 +58,7 @@ fn text(chosen: &Chosen, segments: &[Segment]) -> String {
         let indent = "  ".repeat(part.depth);
         let (category, name) = (visible(&part.category), visible(&part.name));
         let what = match part.thread {
+            _ if part.is_ready => format!("{indent}{category}:{name} waits for a processor"),
             Some(koids) => {
                 format!(
                     "{indent}{category}:{name} runs on thread {}/{}",
@@ -79,6 +79,11 @@ fn text(chosen: &Chosen, segments: &[Segment]) -> String {
     text
 }
 
+/// Returns whether a thread ran.
+fn runs(part: &Segment) -> bool {
+    part.thread.is_some() && !part.is_ready
+}
+
 fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
     let part = |part: &Segment| {
         json!({
@@ -87,7 +92,8 @@ fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
             "depth": part.depth,
             "category": part.category,
             "name": part.name,
-            "runs": part.thread.is_some(),
+            "runs": runs(part),
+            "waits_for_processor": part.is_ready,
             "process": part.thread.map(|koids| exact(koids.process)),
             "thread": part.thread.map(|koids| exact(koids.thread)),
         })

@@ -1,5 +1,7 @@
 //! `trace dump`
 
+mod select;
+
 use std::io::{self, BufWriter, Write};
 
 use anyhow::{Context, Result};
@@ -7,14 +9,15 @@ use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_convert::{text, visible};
 use trace_format::audit::Audit;
-use trace_format::{Item, ReadError, Record, Stats};
+use trace_format::{ReadError, Stats};
 
-use crate::cli::{DumpArgs, Filter};
+use crate::cli::DumpArgs;
 use crate::message::describe;
 use crate::{damage, exit, input, say};
+use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
-    let filter = args.selection.filter();
+    let select = Select::new(args);
     let mut reader = input::open_to_print(&args.file)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
@@ -27,7 +30,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         match reader.next() {
             Ok(Some(item)) => {
                 audit.item(&item);
-                if !args.selection.is_all() && !is_selected(&item, &filter) {
+                if !select.includes(&item) {
                     objects.note(&item);
                     continue;
                 }
@@ -49,13 +52,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
-}
-
-fn is_selected(item: &Item<'_>, filter: &Filter) -> bool {
-    match &item.record {
-        Record::Event(event) => filter.matches(&item.text(event.category), &item.text(event.name)),
-        _ => false,
-    }
 }
 
 /// Returns the line that replaces an unreadable record.

@@ -12,6 +12,7 @@ mod dump;
 mod forms;
 mod harness;
 mod kernel;
+mod operations;
 mod pictures;
 mod plurals;
 mod progress;

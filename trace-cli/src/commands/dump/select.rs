@@ -1,0 +1,63 @@
+//! The records that `trace dump` prints.
+
+use trace_analyze::arguments;
+use trace_format::{Event, EventKind, Item, Record, Value};
+
+use crate::args::Level;
+use crate::cli::{DumpArgs, Filter};
+
+/// The selection of `trace dump`.
+pub(super) struct Select {
+    filter: Option<Filter>,
+    level: Option<Level>,
+    id: Option<u64>,
+}
+
+impl Select {
+    pub(super) fn new(args: &DumpArgs) -> Self {
+        let filter = (!args.selection.is_all()).then(|| args.selection.filter());
+        Self { filter, level: args.level, id: args.id }
+    }
+
+    pub(super) fn includes(&self, item: &Item<'_>) -> bool {
+        match &item.record {
+            Record::Event(event) => self.event(item, event),
+            // A log record has no category, and its level is the first word of its message.
+            Record::Log(log) if self.filter.is_none() && self.id.is_none() => {
+                let message = String::from_utf8_lossy(log.message);
+                let level = message.split(' ').next().and_then(Level::named);
+                self.level.is_none_or(|most| level.is_some_and(|level| level <= most))
+            }
+            _ => self.filter.is_none() && self.level.is_none() && self.id.is_none(),
+        }
+    }
+
+    fn event(&self, item: &Item<'_>, event: &Event<'_>) -> bool {
+        let matches =
+            |filter: &Filter| filter.matches(&item.text(event.category), &item.text(event.name));
+        self.filter.as_ref().is_none_or(matches)
+            && self.level.is_none_or(|most| level_of(item, event).is_some_and(|it| it <= most))
+            && self.id.is_none_or(|id| has_id(item, event, id))
+    }
+}
+
+/// Returns the level in the argument `level`.
+fn level_of(item: &Item<'_>, event: &Event<'_>) -> Option<Level> {
+    arguments::named(item, &event.arguments, "level").find_map(|value| match value {
+        Value::String(text) => Level::named(&item.text(text)),
+        _ => None,
+    })
+}
+
+/// Returns whether an event belongs to the operation or flow `id`, is a poll of it, or begins a
+/// child of it.
+fn has_id(item: &Item<'_>, event: &Event<'_>, id: u64) -> bool {
+    let own = match event.kind {
+        EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } => Some(id),
+        EventKind::AsyncEnd { id } | EventKind::FlowBegin { id } => Some(id),
+        EventKind::FlowStep { id } | EventKind::FlowEnd { id } => Some(id),
+        _ => None,
+    };
+    let named = |name| arguments::named_unsigned(item, &event.arguments, name) == Some(id);
+    own == Some(id) || named("task") || named("parent")
+}

@@ -1,0 +1,145 @@
+//! Operations and messages of async programs: in `trace stats`, `dump` and `slice`.
+
+use trace_format::layout::InstantScope;
+use trace_format::{
+    Argument, Event, EventKind, Log, Reader, Record, Thread, ThreadKoids, Value, Writer,
+};
+
+use crate::harness::Place;
+
+const THREAD: Thread = Thread::Inline(ThreadKoids::new(1, 2));
+
+/// A request with a query, and messages of two levels, as the bridge of `tracing` writes them.
+fn archive() -> Vec<u8> {
+    use EventKind::*;
+    let text = |key, value: &'static str| Argument::new(key, Value::String(value.into()));
+    let number = |key, value| Argument::new(key, Value::Uint64(value));
+    let poll = [number("task", 7), number("poll-count", 2)];
+    let first = [number("poll-count", 1)];
+    let dropped = [text("poll-state", "dropped")];
+    let instant = Instant { scope: Some(InstantScope::Thread) };
+    let records: [(u64, &str, EventKind, &[Argument<'_>]); 12] = [
+        (1000, "request", DurationComplete { end: 1100 }, &[]),
+        (900, "request", AsyncBegin { id: 7 }, &[text("url", "/a")]),
+        (1000, "request", AsyncInstant { id: 7 }, &first),
+        (1050, "query", AsyncBegin { id: 8 }, &[number("parent", 7)]),
+        (1500, "query", AsyncEnd { id: 8 }, &[]),
+        (1600, "request", DurationComplete { end: 1700 }, &poll),
+        (1650, "src/main.rs:7", instant, &[text("message", "slow"), text("level", "WARN")]),
+        (1660, "src/main.rs:8", instant, &[text("message", "done"), text("level", "INFO")]),
+        (1800, "request", DurationComplete { end: 1801 }, &poll),
+        (1800, "request", AsyncInstant { id: 7 }, &dropped),
+        (1900, "request", AsyncEnd { id: 7 }, &[]),
+        (5000, "later", instant, &[]),
+    ];
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    for (ticks, name, kind, arguments) in records {
+        let (category, name) = ("app".into(), name.into());
+        let arguments = arguments.into();
+        let event = Event { ticks, thread: THREAD, category, name, kind, arguments };
+        writer.record(&event.into()).unwrap();
+    }
+    for message in [&b"WARN app: a log record"[..], b"INFO app: another one"] {
+        writer.record(&Record::Log(Log { ticks: 5500, thread: THREAD, message })).unwrap();
+    }
+    writer.into_inner()
+}
+
+fn run(arguments: &[&str]) -> String {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let run = place.run(arguments);
+    assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+    run.stdout
+}
+
+/// Returns the numbers of durations and operations, with their names.
+fn counts(table: &str) -> Vec<(&str, &str)> {
+    let rows = table.lines().filter(|line| line.starts_with(' '));
+    let rows = rows.map(|line| (line.split_whitespace().next().unwrap(), line));
+    rows.map(|(count, line)| (count, &line[line.find("app:").unwrap()..])).collect()
+}
+
+#[test]
+fn an_operation_is_counted_once_and_its_polls_separately() {
+    let expected = [
+        ("2", "app:request (polls)"),
+        ("1", "app:request (drops)"),
+        ("1", "app:request"),
+        ("1", "app:query"),
+    ];
+    assert_eq!(counts(&run(&["stats", "in.fxt"])), expected);
+    let csv = run(&["stats", "in.fxt", "--csv"]);
+    assert!(
+        csv.contains("\npoll,app,request,2,") && csv.contains("\ndrop,app,request,1,"),
+        "{csv}"
+    );
+}
+
+#[test]
+fn rows_by_argument_and_by_parent() {
+    let by_url = run(&["stats", "in.fxt", "--by", "arg:url", "-n", "request,query"]);
+    let operations = by_url.split_once("async operations").unwrap().1;
+    assert!(operations.contains("app:request  /a\n"), "{by_url}");
+    assert!(operations.contains("app:query    (none)\n"), "{by_url}");
+    let by_parent = run(&["stats", "in.fxt", "--by", "parent"]);
+    assert!(by_parent.contains("app:query    request\n"), "{by_parent}");
+    let csv = run(&["stats", "in.fxt", "--by", "parent", "--csv"]);
+    assert!(csv.contains("\nasync,app,query,request,1,450,"), "{csv}");
+    let wrong = Place::new().run(&["stats", "in.fxt", "--by", "arg:"]);
+    assert!(wrong.code == 2 && wrong.stderr.contains("arg:KEY"), "{wrong:?}");
+}
+
+#[test]
+fn messages_by_level() {
+    let messages = |level| {
+        let dump = run(&["dump", "in.fxt", "--level", level]);
+        ["slow", "done", "a log record", "another one"].map(|text| dump.contains(text))
+    };
+    assert_eq!(messages("warn"), [true, false, true, false]);
+    assert_eq!(messages("debug"), [true; 4]);
+    assert_eq!(run(&["dump", "in.fxt", "--level", "error"]), "");
+    let selected = run(&["dump", "in.fxt", "--level", "info", "-c", "app"]);
+    assert_eq!(selected.lines().count(), 2);
+}
+
+#[test]
+fn the_events_of_an_operation() {
+    let dump = run(&["dump", "in.fxt", "--id", "0x7"]);
+    let kinds: Vec<&str> =
+        dump.lines().map(|line| line.split_whitespace().nth(2).unwrap()).collect();
+    let expected = [
+        "async-begin",
+        "async-instant",
+        "async-begin", // Of its child.
+        "duration-complete",
+        "duration-complete",
+        "async-instant",
+        "async-end",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn a_slice_with_cut_durations() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let range = ["--from", "@0.00000105s", "--to", "@0.00000165s"];
+    let arguments = ["slice", "in.fxt", "-o", "out.fxt", "--clip"];
+    let run = place.run(&[&arguments[..], &range].concat());
+    assert_eq!(run.code, 0, "{run:?}");
+    let slice = std::fs::read(place.path("out.fxt")).unwrap();
+    let mut reader = Reader::new(&*slice);
+    let mut events = 0;
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = item.record else { continue };
+        let end = match event.kind {
+            EventKind::DurationComplete { end } => end,
+            _ => event.ticks,
+        };
+        assert!((1050..=1650).contains(&event.ticks) && end <= 1650, "{event:?}");
+        events += 1;
+    }
+    assert_eq!(events, 6);
+}
