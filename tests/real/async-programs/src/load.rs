@@ -13,6 +13,10 @@ const NOOPS: u64 = 60;
 /// Requests at a time.
 const CLIENTS: u64 = 20;
 
+/// The pause before each request of a client. Clients do not send at one time, or requests that do
+/// not wait would delay each other.
+const PAUSE: Duration = Duration::from_millis(7 * CLIENTS);
+
 /// The lengths of requests in nanoseconds, by kind.
 pub type Measured = BTreeMap<&'static str, Vec<u64>>;
 
@@ -42,8 +46,10 @@ where
     for client in 0..CLIENTS {
         let request = request.clone();
         clients.spawn(async move {
+            tokio::time::sleep(PAUSE * client as u32 / CLIENTS as u32).await;
             let mut lengths = Vec::new();
             for number in (client..number).step_by(CLIENTS as usize) {
+                tokio::time::sleep(PAUSE).await;
                 let start = Instant::now();
                 request(number, wait(number)).await;
                 lengths.push(start.elapsed().as_nanos() as u64);
