@@ -14,9 +14,13 @@ from recordings import Programs, Way, succeeds
 
 ORDERS = 8
 
+# Instants of a track are slices without a length.
 TRACKS = """
     select name, count(*), count(distinct track_id), sum(dur = -1) from slice
-    where track_id not in (select id from thread_track) and category = 'tracing_bridge' group by name order by name"""
+    where track_id not in (select id from thread_track) and category = 'tracing_bridge' and dur != 0 group by name order by name"""
+
+BOUNDS = "select end_ts - start_ts from trace_bounds"
+SLICE_NS = 1_000_000
 
 
 def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Callable[[], list[str]]]]:
@@ -27,6 +31,8 @@ def checks(programs: Programs, engine: Path, way: Way) -> Iterator[tuple[str, Ca
     yield "json", lambda: faults(chrome_json.read(json))
     yield "perfetto", lambda: perfetto_faults(engine, archive)
     yield "perfetto of json", lambda: perfetto_faults(engine, json)
+    part = programs.slice(archive, programs.work / "tracing_bridge_part.fxt", "--from", "1ms", "--to", "2ms", "--clip")
+    yield "perfetto of a slice", lambda: slice_faults(engine, part)
 
 
 def number(text: object) -> int:
@@ -56,7 +62,10 @@ def counts(events: list[Event]) -> list[str]:
     # dropped.
     problems += [] if durations["price"] == ORDERS else [f"{durations['price']} durations of price"]
     problems += [] if durations["order"] >= 3 * ORDERS else [f"{durations['order']} durations of order"]
-    served = sorted(event.args["number"] for event in events if event.name == "served")
+    served = [event for event in events if event.args.get("message") == "served"]
+    names = {event.name for event in served}
+    problems += [] if len(names) == 1 and "examples/tracing_bridge.rs:" in min(names) else [f"events of one call site are {names}"]
+    served = sorted(event.args["number"] for event in served)
     return problems + ([] if served == list(range(ORDERS)) else [f"served {served}"])
 
 
@@ -67,3 +76,10 @@ def perfetto_faults(engine: Path, trace: Path) -> list[str]:
     found = [[name, int(count)] for name, count, _, _ in tracks]
     problems += [] if found == expected else [f"tracks {tracks}"]
     return problems + [f"{name}: {open_} never end" for name, _, _, open_ in tracks if open_ != "0"]
+
+
+def slice_faults(engine: Path, part: Path) -> list[str]:
+    """Neither clock anchors nor durations that begin earlier or end later stretch the time that Perfetto shows."""
+    errors, [[length]] = perfetto.query(engine, part, [perfetto.ERRORS, BOUNDS])
+    problems = [f"import error: {error}" for error in errors]
+    return problems + ([] if 0 < int(length) <= SLICE_NS else [f"Perfetto shows {length} ns of a slice of {SLICE_NS} ns"])

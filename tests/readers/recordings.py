@@ -64,6 +64,10 @@ class Programs:
         succeeds(run([str(self.trace), "convert", str(archive), "-o", str(made)], clean_environment()))
         return made
 
+    def slice(self, archive: Path, made: Path, *options: str) -> Path:
+        succeeds(run([str(self.trace), "slice", str(archive), "-o", str(made), *options], clean_environment()))
+        return made
+
     def check(self, archive: Path) -> subprocess.CompletedProcess:
         return run([str(self.trace), "check", str(archive)], clean_environment())
 
