@@ -23,6 +23,7 @@ pub(crate) use finisher::Finisher;
 pub(crate) use provider::{Departure, Extract, FinalRecords, ProviderData};
 
 use crate::machine::{ProviderId, SaveRequest};
+use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares};
 
 /// The data of all providers.
@@ -140,6 +141,11 @@ impl Collection {
     /// Returns the number of providers now, and of all that have joined.
     pub(crate) fn providers(&self) -> (usize, usize) {
         (self.providers.len(), self.providers.len() + self.outstanding() + self.departed)
+    }
+
+    /// Returns the statistics of the connected providers, without bytes of an archive.
+    pub(crate) fn statistics(&self) -> Vec<ProviderStatistics> {
+        self.providers.values().map(ProviderData::statistics).collect()
     }
 
     /// Returns the number of events collected so far.

@@ -1,5 +1,6 @@
 //! The manager, for callers.
 
+mod queries;
 mod session_handle;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ use crate::collection::{Collection, Departure, FinalRecords, ProviderData};
 use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
 use crate::machine::{ProviderId, SaveRequest};
+use crate::query::ProviderStatistics;
 use crate::records::Records;
 use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
@@ -276,6 +277,15 @@ impl Recording {
     /// Returns the number of records dropped so far.
     pub(crate) fn lost(&self) -> u64 {
         self.collection.lost()
+    }
+
+    /// Returns the statistics of the connected providers.
+    pub(crate) fn statistics(&self) -> Vec<ProviderStatistics> {
+        let mut all = self.collection.statistics();
+        for provider in &mut all {
+            provider.bytes = self.outputs.archive.bytes(provider.id);
+        }
+        all
     }
 
     /// Returns the state of the archive's writer.

@@ -18,7 +18,7 @@
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
 //! | `alerts` | the effects of alerts |
-//! | `command` | the caller's commands |
+//! | `command`, `queries` | the caller's commands and queries |
 
 mod active;
 mod admission;
@@ -29,6 +29,7 @@ mod event_loop;
 mod outbox;
 mod perform;
 mod provision;
+mod queries;
 mod registration;
 mod retained;
 mod source;

@@ -136,6 +136,11 @@ impl ArchiveSink {
         self.writer.prefix()
     }
 
+    /// Returns the byte count of a provider that has not left.
+    pub(crate) fn bytes(&self, provider: u32) -> u64 {
+        self.bytes.get(&provider).copied().unwrap_or(0)
+    }
+
     /// Returns and removes the byte count of a provider that has left.
     pub(crate) fn take_bytes(&mut self, provider: u32) -> u64 {
         self.bytes.remove(&provider).unwrap_or(0)

@@ -11,6 +11,7 @@ use trace_protocol::buffer::header::Layout;
 
 use crate::buffers::SharedBuffer;
 use crate::machine::{End, SaveRequest};
+use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares, Words};
 use crate::summary::ProviderSummary;
 
@@ -136,6 +137,23 @@ impl ProviderData {
     /// Returns the number of dropped records, as reported by the provider.
     pub(crate) fn dropped(&self) -> u64 {
         self.collector.dropped()
+    }
+
+    /// Returns its statistics so far, without bytes of an archive.
+    pub(crate) fn statistics(&self) -> ProviderStatistics {
+        let durable_size = self.layout.durable_size() as u64;
+        ProviderStatistics {
+            id: self.identity.id,
+            pid: self.identity.pid,
+            name: self.identity.name.clone(),
+            wrapped_count: self.collector.wrapped_count(),
+            dropped: self.collector.dropped_by_reason(),
+            durable_used: self.collector.durable_end().min(durable_size),
+            durable_size,
+            buffer_size: self.layout.total_size() as u64,
+            events: self.events(),
+            bytes: 0,
+        }
     }
 
     /// Copies a rolling buffer, to `slot` if there is one. After this, the provider may reuse it.

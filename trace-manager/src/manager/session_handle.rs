@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
+use super::queries::query;
 use crate::archive::Backup;
 use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::Notice;
+use crate::query::ProviderStatistics;
 use crate::recording::EndedRecording;
 use crate::server::{Command, Mailbox, SharedProgress};
 use crate::sink::Finish;
@@ -42,6 +44,22 @@ impl SessionHandle {
     pub fn discard(&self) {
         self.discarded.store(true, Ordering::Release);
         self.stop();
+    }
+
+    /// Returns the session's number. Numbers of a manager are never reused.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the statistics of the providers that the session records now.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::SessionEnded`], [`ManagerError::Ended`].
+    pub fn statistics(&self) -> Result<Vec<ProviderStatistics>, ManagerError> {
+        let session = self.number;
+        query(&self.mailbox, |reply| Command::Statistics { session, reply })?
+            .ok_or(ManagerError::SessionEnded)
     }
 
     /// Makes providers in streaming mode send their records so far.

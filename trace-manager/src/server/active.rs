@@ -9,6 +9,7 @@ use super::command::SharedProgress;
 use crate::error::ManagerError;
 use crate::machine::{SessionState, Triggers};
 use crate::notice::NoticeSender;
+use crate::query::SessionInfo;
 use crate::recording::{EndedRecording, Recording};
 use crate::snapshot::{Requester, SnapshotNames};
 use crate::summary::Progress;
@@ -57,6 +58,18 @@ impl Active {
             bytes: status.bytes(),
             lost: self.recording.lost(),
             archive_failure: status.failure(),
+        }
+    }
+
+    pub(super) fn info(&self) -> SessionInfo {
+        let config = self.recording.config();
+        SessionInfo {
+            number: self.number,
+            state: self.state,
+            elapsed: self.recording.elapsed(),
+            categories: config.categories.clone(),
+            mode: config.mode,
+            buffer_size: config.buffer_size,
         }
     }
 

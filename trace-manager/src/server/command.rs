@@ -6,12 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
+use trace_protocol::message::CategoryInfo;
 
 use crate::archive::ArchiveOutput;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::notice::NoticeSender;
+use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
 use crate::recording::EndedRecording;
 use crate::sink::SinkRequest;
 use crate::summary::Progress;
@@ -28,6 +30,14 @@ pub(crate) enum Command {
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
     /// Take a snapshot beside the archive, if it is this session. A notice follows.
     RequestSnapshot { session: u64 },
+    /// Return the registered providers.
+    Providers { reply: Sender<Vec<ProviderInfo>> },
+    /// Request the providers' categories, and return them merged.
+    KnownCategories { reply: Sender<Vec<CategoryInfo>> },
+    /// Return the sessions that have not ended.
+    Sessions { reply: Sender<Vec<SessionInfo>> },
+    /// Return the statistics of the session's providers; `None` if it has ended.
+    Statistics { session: u64, reply: Sender<Option<Vec<ProviderStatistics>>> },
     /// Flush the providers' rolling buffers.
     Flush,
     /// End the session, and then the loop.

@@ -6,7 +6,7 @@ mod tests;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_format::layout::cut_str;
@@ -38,6 +38,7 @@ const MAX_UNDECODABLE: u32 = 16;
 pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
     pub(crate) accepted: Instant,
+    pub(crate) accepted_at: SystemTime,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
     /// The process, to detect its end.
@@ -57,6 +58,8 @@ pub(crate) struct Connection {
     decoder: Decoder<ToManager>,
     /// The memory of the known categories.
     categories: usize,
+    /// Requests for categories without a reply.
+    requested: u32,
     unsolicited: u32,
     undecodable: u32,
     window: Instant,
@@ -66,10 +69,13 @@ pub(crate) struct Connection {
 /// The result of a read from the registration socket.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Received {
-    /// The registration; see [`Connection::register`].
-    Registered,
-    /// No registration.
-    Nothing,
+    /// Any number of messages.
+    Messages {
+        /// Whether the registration is among them; see [`Connection::register`].
+        registered: bool,
+        /// Whether known categories are among them.
+        categories: bool,
+    },
     /// The provider closed the socket.
     Closed,
 }
@@ -92,6 +98,7 @@ impl Connection {
         Ok(Self {
             peer,
             accepted: Instant::now(),
+            accepted_at: SystemTime::now(),
             process,
             register: None,
             socket,
@@ -104,6 +111,7 @@ impl Connection {
             counted_memory: 0,
             decoder: Decoder::new(),
             categories: 0,
+            requested: 0,
             unsolicited: 0,
             undecodable: 0,
             window: Instant::now(),
@@ -117,22 +125,35 @@ impl Connection {
             Ok(0) => return Ok(Received::Closed),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Ok(Received::Nothing)
+                return Ok(Received::Messages { registered: false, categories: false })
             }
             Err(_) => return Ok(Received::Closed),
         };
         self.decoder.feed(scratch.get(..read).unwrap_or_default());
-        let mut received = Received::Nothing;
+        let (mut registered, mut categories) = (false, false);
         while let Some(message) = self.decoder.next_message() {
-            if self.take(message)? {
-                received = Received::Registered;
-            }
+            registered |= matches!(message, Ok(ToManager::Register(_)));
+            categories |= matches!(message, Ok(ToManager::KnownCategories(_)));
+            self.take(message)?;
         }
-        Ok(received)
+        Ok(Received::Messages { registered, categories })
     }
 
-    /// Handles one message. Returns whether it was the registration.
-    fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<bool, Violation> {
+    /// Notes that the provider's categories were requested.
+    pub(crate) fn expect_categories(&mut self) {
+        self.requested = self.requested.saturating_add(1);
+    }
+
+    /// Counts a reply with categories. Returns the violation if too many were not requested.
+    fn count_categories(&mut self) -> Result<(), Violation> {
+        match self.requested.checked_sub(1) {
+            Some(requested) => self.requested = requested,
+            None => increment(&mut self.unsolicited, MAX_UNSOLICITED, Violation::Flood)?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<(), Violation> {
         match message {
             Ok(ToManager::Register(_)) if self.register.is_some() => {
                 Err(Violation::Unexpected("a second registration"))
@@ -143,20 +164,20 @@ impl Connection {
                 truncate(&mut register.process_name);
                 self.categories = category_memory(&register.categories);
                 self.register = Some(register);
-                Ok(true)
+                Ok(())
             }
             Ok(ToManager::KnownCategories(categories)) => {
-                increment(&mut self.unsolicited, MAX_UNSOLICITED, Violation::Flood)?;
+                self.count_categories()?;
                 let register = self.register.as_mut();
                 let register = register.ok_or(Violation::Unexpected("categories"))?;
                 self.categories = category_memory(&categories);
                 register.categories = categories;
-                Ok(false)
+                Ok(())
             }
             Err(error) if error.is_fatal() => Err(Violation::Protocol(error)),
             Err(error) => {
                 let violation = Violation::Protocol(error);
-                increment(&mut self.undecodable, MAX_UNDECODABLE, violation).map(|()| false)
+                increment(&mut self.undecodable, MAX_UNDECODABLE, violation)
             }
         }
     }

@@ -10,6 +10,7 @@ use trace_protocol::slices;
 use super::active::{Active, Alerts};
 use super::command::{Command, StartRequest};
 use super::connection::{Connection, Received, ReceivedPacket};
+use super::queries::CategoriesQuery;
 use super::source::Source;
 use super::state::EventLoop;
 use crate::archive::ArchiveSink;
@@ -83,6 +84,7 @@ impl EventLoop {
             active.recording.take_final();
         }
         self.close_unregistered();
+        self.reply_categories();
         self.serve_waiting();
         self.next_snapshot();
         self.end_session_if_collected();
@@ -105,7 +107,10 @@ impl EventLoop {
         let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
         let buffer = self.admission.pending.front();
         let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
-        let shortest = [deadline, progress, accept, register, buffer].into_iter().flatten().min();
+        let query = self.category_queries.iter().map(CategoriesQuery::deadline).min();
+        let query = query.map(|at| at.saturating_duration_since(now));
+        let shortest =
+            [deadline, progress, accept, register, buffer, query].into_iter().flatten().min();
         // Rounded up, so that the deadline has passed after the wait.
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
@@ -188,6 +193,13 @@ impl EventLoop {
                     self.caller_snapshot(session, path, reply);
                 }
                 Command::RequestSnapshot { session } => self.request_snapshot(session),
+                // A reply fails if the caller no longer waits.
+                Command::Providers { reply } => drop(reply.send(self.provider_infos())),
+                Command::KnownCategories { reply } => self.query_categories(reply),
+                Command::Sessions { reply } => drop(reply.send(self.session_infos())),
+                Command::Statistics { session, reply } => {
+                    drop(reply.send(self.statistics(session)));
+                }
                 Command::Flush => self.dispatch(Input::Flush),
                 Command::Quit => {
                     self.quitting = true;
@@ -252,10 +264,12 @@ impl EventLoop {
         let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
         self.scratch = scratch;
         match received {
-            Some(Ok(received @ (Received::Registered | Received::Nothing))) => {
-                let registered = received == Received::Registered;
+            Some(Ok(Received::Messages { registered, categories })) => {
                 if self.count_messages(id) && registered && self.admit(id) {
                     self.dispatch(Input::Registered(id));
+                }
+                if categories {
+                    self.categories_received(id);
                 }
             }
             Some(Ok(Received::Closed)) => {

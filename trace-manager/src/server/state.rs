@@ -13,6 +13,7 @@ use super::active::Active;
 use super::admission::Admission;
 use super::command::Inbox;
 use super::connection::Connection;
+use super::queries::CategoriesQuery;
 use super::source::Source;
 use crate::limits::Limits;
 use crate::machine::{Coordinator, ProviderId, Time};
@@ -40,6 +41,7 @@ pub(crate) struct EventLoop {
     pub(super) machine_providers: MachineProviders,
     /// The end of a pause of accepting connections.
     pub(super) accept_resumes_at: Option<Instant>,
+    pub(super) category_queries: Vec<CategoriesQuery>,
     pub(super) quitting: bool,
     pub(super) scratch: Vec<u8>,
 }
@@ -71,6 +73,7 @@ impl EventLoop {
             admission,
             machine_providers,
             accept_resumes_at: None,
+            category_queries: Vec::new(),
             quitting: false,
             scratch: vec![0; SCRATCH],
         })

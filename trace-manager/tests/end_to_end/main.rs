@@ -6,6 +6,7 @@ mod hostile;
 mod machine_providers;
 mod passed_on;
 mod provider;
+mod queries;
 mod quotas;
 mod sessions;
 mod sinks;

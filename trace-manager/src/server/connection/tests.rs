@@ -14,11 +14,15 @@ fn send(connection: &mut Connection, theirs: &Socket, bytes: &[u8]) -> Result<Re
     connection.receive(&mut [0; 1024])
 }
 
+fn messages(registered: bool, categories: bool) -> Result<Received, Violation> {
+    Ok(Received::Messages { registered, categories })
+}
+
 #[test]
 fn registering_twice_is_a_violation() {
     let (mut connection, theirs) = pair();
     let bytes = register("one").encode();
-    assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Registered));
+    assert_eq!(send(&mut connection, &theirs, &bytes), messages(true, false));
     assert_eq!(connection.name(), "one");
     let again = send(&mut connection, &theirs, &bytes);
     assert_eq!(again, Err(Violation::Unexpected("a second registration")));
@@ -60,7 +64,7 @@ fn too_many_unknown_messages_are_a_violation() {
     let (mut connection, theirs) = pair();
     for _ in 0..MAX_UNDECODABLE {
         let unknown = b"\0\0\0\0\x99\x00\x01\x00";
-        assert_eq!(send(&mut connection, &theirs, unknown), Ok(Received::Nothing));
+        assert_eq!(send(&mut connection, &theirs, unknown), messages(false, false));
     }
     assert!(send(&mut connection, &theirs, b"\0\0\0\0\x99\x00\x01\x00").is_err());
 }
@@ -72,10 +76,23 @@ fn too_many_lists_of_categories_are_a_violation() {
     let bytes = ToManager::KnownCategories(categories.clone()).encode();
     send(&mut connection, &theirs, &register("x").encode()).unwrap();
     for _ in 0..MAX_UNSOLICITED {
-        assert_eq!(send(&mut connection, &theirs, &bytes), Ok(Received::Nothing));
+        assert_eq!(send(&mut connection, &theirs, &bytes), messages(false, true));
     }
     assert_eq!(connection.register.as_ref().unwrap().categories, categories);
     assert_eq!(send(&mut connection, &theirs, &bytes), Err(Violation::Flood));
+}
+
+/// Replies to requests do not count.
+#[test]
+fn requested_categories_are_not_limited() {
+    let (mut connection, theirs) = pair();
+    let bytes = ToManager::KnownCategories(Vec::new()).encode();
+    send(&mut connection, &theirs, &register("x").encode()).unwrap();
+    for _ in 0..2 * MAX_UNSOLICITED {
+        connection.expect_categories();
+        assert_eq!(send(&mut connection, &theirs, &bytes), messages(false, true));
+    }
+    assert_eq!(connection.unsolicited, 0);
 }
 
 #[test]

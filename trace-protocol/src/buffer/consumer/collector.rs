@@ -2,6 +2,7 @@
 
 use crate::buffer::header::{field, BufferingMode, Layout};
 use crate::buffer::memory::ReadMapping;
+use crate::buffer::producer::LossReason;
 use crate::sync::Ordering;
 
 use super::chunks::{live_wraps, RawSave};
@@ -182,6 +183,17 @@ impl Collector {
     /// Records that the provider says it lost, over the whole session.
     pub fn dropped(&self) -> u64 {
         self.loss_table().total()
+    }
+
+    /// Returns the number of records that the provider reports as lost, by reason, without reasons
+    /// that did not occur.
+    pub fn dropped_by_reason(&self) -> Vec<(LossReason, u64)> {
+        self.loss_table().by_reason()
+    }
+
+    /// Returns the provider's wrapped count, as it reports it.
+    pub fn wrapped_count(&self) -> u32 {
+        (self.word(field::VERSION_MODE_WRAPPED) >> 32) as u32
     }
 
     /// Records that the provider says it lost, and that no event in the rolling buffers reports, by

@@ -78,6 +78,16 @@ impl LossTable {
         self.0.iter().fold(0, |total, entry| total.saturating_add(entry.number))
     }
 
+    /// Returns the losses by reason, without reasons that did not occur.
+    pub(super) fn by_reason(&self) -> Vec<(LossReason, u64)> {
+        let number = |reason| {
+            let entries = self.0.iter().filter(|entry| entry.reason == reason);
+            entries.fold(0, |sum: u64, entry| sum.saturating_add(entry.number))
+        };
+        let losses = LossReason::ALL.into_iter().map(|reason| (reason, number(reason)));
+        losses.filter(|(_, number)| *number != 0).collect()
+    }
+
     /// What is lost beyond what events report, of which `reports` are those that were read.
     pub(super) fn unreported(&self, reports: &Reports, mode: BufferingMode) -> Vec<Unreported> {
         let overwrites = mode == BufferingMode::Circular;

@@ -1,0 +1,52 @@
+//! Queries of the manager's state.
+
+use crossbeam_channel::Sender;
+use trace_protocol::message::CategoryInfo;
+
+use super::Manager;
+use crate::error::ManagerError;
+use crate::query::{ProviderInfo, SessionInfo};
+use crate::server::{Command, Mailbox};
+
+impl Manager {
+    /// Returns the registered providers, in the order of their connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`].
+    pub fn providers(&self) -> Result<Vec<ProviderInfo>, ManagerError> {
+        query(&self.mailbox, |reply| Command::Providers { reply })
+    }
+
+    /// Requests the categories of all registered providers, and returns them merged: each once, in
+    /// the order of names, with the first description that is not empty.
+    ///
+    /// Waits for the providers for at most a second. The categories that a provider announced
+    /// before stand for a missing reply.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`].
+    pub fn known_categories(&self) -> Result<Vec<CategoryInfo>, ManagerError> {
+        query(&self.mailbox, |reply| Command::KnownCategories { reply })
+    }
+
+    /// Returns the sessions that have not ended, in the order of their starts.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`].
+    pub fn sessions(&self) -> Result<Vec<SessionInfo>, ManagerError> {
+        query(&self.mailbox, |reply| Command::Sessions { reply })
+    }
+}
+
+/// Sends a command and waits for its reply.
+pub(super) fn query<T>(
+    mailbox: &Mailbox,
+    command: impl FnOnce(Sender<T>) -> Command,
+) -> Result<T, ManagerError> {
+    let (reply, replies) = crossbeam_channel::bounded(1);
+    mailbox.send(command(reply))?;
+    replies.recv().map_err(|_| ManagerError::Ended)
+}
