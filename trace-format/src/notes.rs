@@ -17,8 +17,12 @@ pub const RECORDS_DROPPED: &str = "records dropped";
 /// archive adds it.
 pub const OVERWRITTEN: &str = "older records overwritten";
 
+/// The event that reports that a provider recorded nothing while it got a new buffer. Only the
+/// writer of the archive adds it.
+pub const INTERRUPTED: &str = "recording interrupted";
+
 /// The events that providers may not write.
-pub const RESERVED: [&str; 2] = [CLOCK_ANCHOR, OVERWRITTEN];
+pub const RESERVED: [&str; 3] = [CLOCK_ANCHOR, OVERWRITTEN, INTERRUPTED];
 
 /// The report of a command on an archive with the byte order of big-endian machines.
 pub const BIG_ENDIAN: &str = "big-endian archive";

@@ -81,6 +81,11 @@ impl Buffers {
         self.lock().quota.set_bound(bound);
     }
 
+    /// Raises the bound to `size` bytes at least.
+    pub(crate) fn raise_bound(&self, size: u64) {
+        self.lock().quota.raise_bound(size);
+    }
+
     /// Reserves the memory of a buffer.
     pub(crate) fn take(&self, peer: PeerCredentials, size: u64) -> Result<Share, NoMemory> {
         let mut counts = self.lock();

@@ -1,37 +1,80 @@
-//! Selects the records of a session for one of its sinks.
+//! Selects the records of a provider for one session, or for one sink of a session.
 //!
-//! Providers record the union of the sinks' categories. A category is compared with the sink's
-//! patterns once, when its string is registered; for an event, one bit is looked up.
+//! Providers record the union of the categories. A category is compared with the patterns once, when
+//! its string is registered; for an event, one bit is looked up. For a session that joined while
+//! the provider recorded, the events before are left out by their timestamps.
 
+mod counter;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use trace_format::layout::{
-    event, large, large_blob, record, string, LargeBlobFormat, RecordType, StringRef,
+    event, large, large_blob, record, string, EventType, LargeBlobFormat, RecordType, StringRef,
 };
 use trace_format::notes;
 use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
+use self::counter::Counter;
+use crate::collection::Counts;
 use crate::records::{Records, Spares, SECTION};
 
-/// The filter of one sink.
+/// The filter of one session or sink. Records of providers that were not added pass as they are.
 #[derive(Debug, Clone)]
 pub(crate) struct CategoryFilter {
     categories: CategorySet,
     spares: Spares,
-    excluded: BTreeMap<u32, Excluded>,
+    providers: BTreeMap<u32, Provider>,
 }
 
-/// A bit for each string index of a provider: set if the sink does not get that category.
-type Excluded = Box<[u64; 512]>;
+/// The state of one provider.
+#[derive(Debug, Clone)]
+struct Provider {
+    /// A bit for each string index: set if the sink does not get that category.
+    excluded: Box<[u64; 512]>,
+    /// Events before this time are left out; in the provider's ticks.
+    from: u64,
+    counter: Counter,
+}
 
 impl CategoryFilter {
     pub(crate) fn new(categories: &[String], spares: Spares) -> Self {
-        Self { categories: CategorySet::new(categories), spares, excluded: BTreeMap::new() }
+        let categories = CategorySet::new(categories);
+        Self { categories, spares, providers: BTreeMap::new() }
+    }
+
+    /// Starts to filter a provider's records: only events from the time `from` on pass.
+    pub(crate) fn add(&mut self, provider: u32, from: u64) {
+        let (excluded, counter) = (Box::new([0; 512]), Counter::default());
+        self.providers.insert(provider, Provider { excluded, from, counter });
+    }
+
+    /// Starts to filter the records of a provider that has recorded `durable` records, of which all
+    /// passed so far. Their counts are `counts`.
+    pub(crate) fn add_late(&mut self, provider: u32, durable: &[u64], counts: Counts) {
+        self.add(provider, 0);
+        if let Some(state) = self.providers.get_mut(&provider) {
+            select(&self.categories, state, durable, 0, &self.spares);
+            state.counter.restart(counts);
+        }
+    }
+
+    /// Returns whether a provider's records are filtered.
+    pub(crate) fn has(&self, provider: u32) -> bool {
+        self.providers.contains_key(&provider)
+    }
+
+    /// Returns the number of events of a provider that passed; `None` if it is not filtered.
+    pub(crate) fn events(&self, provider: u32) -> Option<u64> {
+        self.providers.get(&provider).map(|state| state.counter.events())
+    }
+
+    /// Removes a provider. Returns the counts of its records that passed.
+    pub(crate) fn remove(&mut self, provider: u32) -> Option<Counts> {
+        self.providers.remove(&provider).map(|state| state.counter.into_counts())
     }
 
     /// Returns the records without the events of other categories. If all stay, the words are
@@ -40,33 +83,31 @@ impl CategoryFilter {
     /// Strings, threads and objects stay, because later records may refer to them. Events of the
     /// category `trace` stay, because they report losses.
     pub(crate) fn select(&mut self, records: &Records) -> Records {
-        let excluded = self.excluded.entry(records.provider).or_insert_with(|| Box::new([0; 512]));
-        let selected = select(&self.categories, excluded, &records.words, &self.spares);
-        if records.is_last {
-            self.excluded.remove(&records.provider);
-        }
-        match selected {
+        let Some(state) = self.providers.get_mut(&records.provider) else { return records.clone() };
+        match select(&self.categories, state, &records.words, SECTION, &self.spares) {
             Some(words) => Records { words: self.spares.share(words), ..records.clone() },
             None => records.clone(),
         }
     }
 }
 
-/// Returns the words of the selected records; `None` if all are selected.
+/// Returns the words of the selected records, with the first `start` words; `None` if all are
+/// selected.
 fn select(
     categories: &CategorySet,
-    excluded: &mut Excluded,
+    provider: &mut Provider,
     words: &[u64],
+    start: usize,
     spares: &Spares,
 ) -> Option<Vec<u64>> {
     let mut kept: Option<Vec<u64>> = None;
-    let (mut at, mut run) = (SECTION, 0);
+    let (mut at, mut run) = (start, 0);
     while let Some(&header) = words.get(at) {
         let size = record_words(header).unwrap_or(usize::MAX).min(words.len() - at);
         let record = words.get(at..at + size).unwrap_or_default();
         if record::Type::get(header) == RecordType::String.bits() {
-            register_string(categories, excluded, record);
-        } else if is_excluded(categories, excluded, record) {
+            register_string(categories, provider, record);
+        } else if is_excluded(categories, provider, record) {
             let kept = kept.get_or_insert_with(|| spares.take());
             kept.extend_from_slice(words.get(run..at).unwrap_or_default());
             run = at + size;
@@ -79,47 +120,81 @@ fn select(
     kept
 }
 
-/// Returns whether a record is an event of a category that the sink does not get.
+/// Returns whether a record is an event that the sink does not get. Counts the record if it passes.
 #[inline]
-fn is_excluded(categories: &CategorySet, excluded: &Excluded, record: &[u64]) -> bool {
-    let Some((category, text)) = category(record) else { return false };
-    match category.inline_bytes() {
-        None => category
-            .index()
-            .is_some_and(|index| excluded[usize::from(index) / 64 % 512] >> (index % 64) & 1 != 0),
+fn is_excluded(categories: &CategorySet, provider: &mut Provider, record: &[u64]) -> bool {
+    let Some(event) = event_of(record) else {
+        provider.counter.add_other(record);
+        return false;
+    };
+    if event.ticks < provider.from {
+        return true;
+    }
+    match event.category.inline_bytes() {
+        None => {
+            let index = usize::from(event.category.index().unwrap_or(0));
+            if provider.excluded[index / 64 % 512] >> (index % 64) & 1 != 0 {
+                return true;
+            }
+            provider.counter.add_event(event.kind, index);
+        }
         Some(length) => {
-            let bytes = as_bytes(text).get(..length);
-            !matches(categories, bytes.unwrap_or_default())
+            let text = as_bytes(event.rest).get(..length).unwrap_or_default();
+            if !matches(categories, text) {
+                return true;
+            }
+            provider.counter.add_inline(event.kind, text);
         }
     }
+    false
 }
 
-/// Returns a record's category, if it has one, and the words after the fixed part. An inline
-/// category is at their start.
+/// The fields of a record with a category that the filter compares.
+struct CategorizedEvent<'a> {
+    category: StringRef,
+    ticks: u64,
+    /// `None` for a blob.
+    kind: Option<EventType>,
+    /// The words after the fixed part. An inline category is at their start.
+    rest: &'a [u64],
+}
+
+/// Returns the fields of an event or of a blob with metadata.
 #[inline]
-fn category(record: &[u64]) -> Option<(StringRef, &[u64])> {
+fn event_of(record: &[u64]) -> Option<CategorizedEvent<'_>> {
     let [header, second, ..] = *record else { return None };
     let kind = record::Type::get(header);
-    let (bits, at) = if kind == RecordType::Event.bits() {
+    if kind == RecordType::Event.bits() {
         let thread = if event::ThreadRef::get(header) == 0 { 2 } else { 0 };
-        (event::CategoryRef::get(header), 2 + thread)
+        Some(CategorizedEvent {
+            category: StringRef::from_bits(event::CategoryRef::get(header) as u16),
+            ticks: second,
+            kind: EventType::from_bits(event::EventType::get(header)),
+            rest: record.get(2 + thread..).unwrap_or_default(),
+        })
     } else if kind == RecordType::Large.bits()
         && large::BlobFormat::get(header) == LargeBlobFormat::Event.bits()
     {
-        (large_blob::CategoryRef::get(second), 2)
+        let category = StringRef::from_bits(large_blob::CategoryRef::get(second) as u16);
+        let name = StringRef::from_bits(large_blob::NameRef::get(second) as u16);
+        let strings = [category, name].map(|text| text.inline_bytes().unwrap_or(0).div_ceil(8));
+        let ticks = record.get(2 + strings[0] + strings[1]).copied().unwrap_or(u64::MAX);
+        let rest = record.get(2..).unwrap_or_default();
+        Some(CategorizedEvent { category, ticks, kind: None, rest })
     } else {
-        return None;
-    };
-    Some((StringRef::from_bits(bits as u16), record.get(at..).unwrap_or_default()))
+        None
+    }
 }
 
-fn register_string(categories: &CategorySet, excluded: &mut Excluded, record: &[u64]) {
+fn register_string(categories: &CategorySet, provider: &mut Provider, record: &[u64]) {
     let [header, text @ ..] = record else { return };
     let index = string::Index::get(*header) as usize;
     let text = as_bytes(text).get(..string::Length::get(*header) as usize).unwrap_or_default();
     let bit = 1 << (index % 64);
-    let word = &mut excluded[index / 64 % 512];
-    *word = if matches(categories, text) { *word & !bit } else { *word | bit };
+    let is_match = matches(categories, text);
+    let word = &mut provider.excluded[index / 64 % 512];
+    *word = if is_match { *word & !bit } else { *word | bit };
+    provider.counter.register(index, text, is_match);
 }
 
 fn matches(categories: &CategorySet, category: &[u8]) -> bool {

@@ -1,30 +1,31 @@
-//! Collects the records of a session's providers, once for all sinks.
+//! Collects the records of the providers, once for all sessions.
 //!
 //! A save has two steps. [`Collection::copy`] copies the rolling buffer; after it, the provider may
 //! reuse the buffer. [`Collection::sanitize_one`] checks the oldest copy and returns its records;
-//! the loop calls it when no provider waits.
+//! the loop calls it when no provider waits, and passes the records to the provider's sessions.
 //!
 //! | module | subject |
 //! |---|---|
 //! | `provider` | one provider: its buffer, and copies that are not checked yet |
+//! | `window` | the time for which a session has a provider, and the counts in it |
 //! | `finisher` | the thread that reads the last records of providers |
 
 mod finisher;
 mod provider;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use trace_protocol::buffer::consumer::SaveSlot;
-use trace_protocol::buffer::header::Layout;
-
 pub(crate) use finisher::Finisher;
-pub(crate) use provider::{Departure, Extract, FinalRecords, ProviderData};
+pub(crate) use provider::{
+    Collected, Departure, Extract, FinalRecords, LastOfSession, ProviderData, SessionSlots,
+};
+pub(crate) use window::{Closed, Counts, Window};
 
-use crate::machine::{ProviderId, SaveRequest};
-use crate::query::ProviderStatistics;
-use crate::records::{Records, Spares};
+use crate::machine::{ProviderId, SaveRequest, SessionNumber};
+use crate::records::Spares;
 
 /// The data of all providers.
 #[derive(Debug)]
@@ -35,26 +36,13 @@ pub(crate) struct Collection {
     /// The providers of the copies that are not checked yet, oldest first.
     waiting: VecDeque<ProviderId>,
     next_id: u32,
-    /// Providers that have left and are completely collected.
-    departed: usize,
-    /// Their events and losses.
-    departed_events: u64,
-    departed_losses: u64,
 }
 
 impl Collection {
     /// Creates a collection without providers. Vectors for records come from `spares`.
     pub(crate) fn new(finisher: Finisher, spares: Spares) -> Self {
-        Self {
-            spares,
-            finisher,
-            providers: BTreeMap::new(),
-            waiting: VecDeque::new(),
-            next_id: 1,
-            departed: 0,
-            departed_events: 0,
-            departed_losses: 0,
-        }
+        let (providers, waiting) = (BTreeMap::new(), VecDeque::new());
+        Self { spares, finisher, providers, waiting, next_id: 1 }
     }
 
     /// Returns the archive id for the next provider.
@@ -63,14 +51,34 @@ impl Collection {
         self.next_id - 1
     }
 
+    /// Returns the spare vectors for records.
+    pub(crate) fn spares(&self) -> &Spares {
+        &self.spares
+    }
+
     /// Adds a provider.
     pub(crate) fn join(&mut self, id: ProviderId, provider: ProviderData) {
         self.providers.insert(id, provider);
     }
 
-    /// Returns a provider's archive id and its buffer's layout.
-    pub(crate) fn provider(&self, id: ProviderId) -> Option<(u32, Layout)> {
-        self.providers.get(&id).map(|provider| (provider.id(), provider.layout()))
+    /// Returns a provider.
+    pub(crate) fn provider(&self, id: ProviderId) -> Option<&ProviderData> {
+        self.providers.get(&id)
+    }
+
+    /// Returns a provider.
+    pub(crate) fn provider_mut(&mut self, id: ProviderId) -> Option<&mut ProviderData> {
+        self.providers.get_mut(&id)
+    }
+
+    /// Returns the sessions that have a provider.
+    pub(crate) fn sessions(&self, id: ProviderId) -> Vec<SessionNumber> {
+        self.providers.get(&id).map_or(Vec::new(), |provider| provider.sessions().collect())
+    }
+
+    /// Returns the providers of a session.
+    pub(crate) fn of_session(&self, session: SessionNumber) -> impl Iterator<Item = &ProviderData> {
+        self.providers.values().filter(move |provider| provider.sessions().any(|it| it == session))
     }
 
     /// Returns whether a provider has so many unchecked copies that one must be checked before the
@@ -82,10 +90,11 @@ impl Collection {
             .is_some_and(|provider| provider.waiting() >= provider.layout().rolling_buffers())
     }
 
-    /// Copies a rolling buffer, to `slot` if there is one. After this, its provider may reuse it.
-    pub(crate) fn copy(&mut self, id: ProviderId, request: SaveRequest, slot: Option<SaveSlot>) {
+    /// Copies a rolling buffer, to each of `slots` if there are any. After this, its provider may
+    /// reuse it.
+    pub(crate) fn copy(&mut self, id: ProviderId, request: SaveRequest, slots: SessionSlots) {
         if let Some(provider) = self.providers.get_mut(&id) {
-            provider.copy(request, slot);
+            provider.copy(request, slots);
             self.waiting.push_back(id);
         }
     }
@@ -96,30 +105,26 @@ impl Collection {
     }
 
     /// Checks the oldest copy, if there is one.
-    pub(crate) fn sanitize_one(&mut self) -> Option<Records> {
+    pub(crate) fn sanitize_one(&mut self) -> Option<Collected> {
         let id = self.waiting.pop_front()?;
         self.sanitize(id)
     }
 
     /// Checks the oldest copy of one provider, if it has one.
-    pub(crate) fn sanitize(&mut self, id: ProviderId) -> Option<Records> {
-        self.providers.get_mut(&id)?.sanitize_one(&self.spares)
+    pub(crate) fn sanitize(&mut self, id: ProviderId) -> Option<Collected> {
+        self.providers.get_mut(&id)?.sanitize_one(id, &self.spares)
     }
 
     /// Starts to collect the last records of a provider. [`Collection::take_final`] returns them.
     pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(provider) = self.providers.remove(&id) {
-            self.finisher.finish(provider, departure, self.spares.clone());
+            self.finisher.finish(id, provider, departure, self.spares.clone());
         }
     }
 
     /// Returns the last records of a provider that has left, if they are ready.
     pub(crate) fn take_final(&mut self) -> Option<FinalRecords> {
-        let remains = self.finisher.take()?;
-        self.departed += 1;
-        self.departed_events += remains.summary.events;
-        self.departed_losses = self.departed_losses.saturating_add(remains.summary.dropped);
-        Some(remains)
+        self.finisher.take()
     }
 
     /// Returns the number of providers that have left and are not completely collected.
@@ -127,37 +132,14 @@ impl Collection {
         self.finisher.outstanding()
     }
 
-    /// Copies the uncollected contents of the providers' buffers, while the providers continue. All
-    /// copies are checked before the call.
-    pub(crate) fn extracts(&self) -> Vec<Extract> {
-        self.providers.values().map(ProviderData::extract).collect()
+    /// Copies the uncollected contents of the buffers of a session's providers, while these
+    /// continue. All copies are checked before the call.
+    pub(crate) fn extracts(&self, session: SessionNumber) -> Vec<Extract> {
+        self.providers.values().filter_map(|provider| provider.extract(session)).collect()
     }
 
-    /// Returns the size in bytes of the connected providers' buffers.
-    pub(crate) fn buffer_sizes(&self) -> u64 {
-        self.providers.values().map(|provider| provider.layout().total_size() as u64).sum()
-    }
-
-    /// Returns the number of providers now, and of all that have joined.
-    pub(crate) fn providers(&self) -> (usize, usize) {
-        (self.providers.len(), self.providers.len() + self.outstanding() + self.departed)
-    }
-
-    /// Returns the statistics of the connected providers, without bytes of an archive.
-    pub(crate) fn statistics(&self) -> Vec<ProviderStatistics> {
-        self.providers.values().map(ProviderData::statistics).collect()
-    }
-
-    /// Returns the number of events collected so far.
-    pub(crate) fn events(&self) -> u64 {
-        self.departed_events + self.providers.values().map(ProviderData::events).sum::<u64>()
-    }
-
-    /// Returns the number of records dropped so far.
-    pub(crate) fn lost(&self) -> u64 {
-        self.providers
-            .values()
-            .map(ProviderData::dropped)
-            .fold(self.departed_losses, u64::saturating_add)
+    /// Returns the size in bytes of the buffers of a session's providers.
+    pub(crate) fn buffer_sizes(&self, session: SessionNumber) -> u64 {
+        self.of_session(session).map(|provider| provider.layout().total_size() as u64).sum()
     }
 }

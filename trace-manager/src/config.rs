@@ -53,16 +53,7 @@ impl SessionConfig {
 
     /// Returns the layout of the buffer for a provider that hints at `durable_hint` durable bytes.
     pub(crate) fn layout(&self, durable_hint: u64) -> Result<Layout, ManagerError> {
-        let available = available_memory();
-        let too_large = |size| ManagerError::BufferTooLarge { size, available };
-        let size = usize::try_from(self.buffer_size).map_err(|_| too_large(self.buffer_size))?;
-        let hint = durable_hint.min(MAX_DURABLE_HINT) as usize;
-        let layout = Layout::plan(self.mode, size, hint).ok_or(too_large(self.buffer_size))?;
-        let total = layout.total_size() as u64;
-        if total > available {
-            return Err(too_large(total));
-        }
-        Ok(layout)
+        self.provider_config().layout(durable_hint)
     }
 
     /// Returns whether alerts may cause snapshots.
@@ -74,8 +65,25 @@ impl SessionConfig {
         ProviderConfig {
             mode: self.mode,
             categories: self.categories.clone(),
+            buffer_size: self.buffer_size,
             timeouts: self.timeouts,
         }
+    }
+}
+
+impl ProviderConfig {
+    /// Returns the layout of the buffer for a provider that hints at `durable_hint` durable bytes.
+    pub(crate) fn layout(&self, durable_hint: u64) -> Result<Layout, ManagerError> {
+        let available = available_memory();
+        let too_large = |size| ManagerError::BufferTooLarge { size, available };
+        let size = usize::try_from(self.buffer_size).map_err(|_| too_large(self.buffer_size))?;
+        let hint = durable_hint.min(MAX_DURABLE_HINT) as usize;
+        let layout = Layout::plan(self.mode, size, hint).ok_or(too_large(self.buffer_size))?;
+        let total = layout.total_size() as u64;
+        if total > available {
+            return Err(too_large(total));
+        }
+        Ok(layout)
     }
 }
 
@@ -129,6 +137,7 @@ mod tests {
         let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
         let config = SessionConfig { mode, categories, timeouts, ..SessionConfig::default() };
         let sent = config.provider_config();
-        assert_eq!(sent, ProviderConfig { mode, categories: config.categories, timeouts });
+        let (categories, buffer_size) = (config.categories, config.buffer_size);
+        assert_eq!(sent, ProviderConfig { mode, categories, buffer_size, timeouts });
     }
 }

@@ -15,8 +15,6 @@ pub enum ManagerError {
         /// The error of the system call.
         source: io::Error,
     },
-    /// Another session is active.
-    SessionActive,
     /// The configured buffer size is 0.
     ZeroBufferSize,
     /// The buffer of one provider exceeds the available memory.
@@ -64,9 +62,6 @@ impl fmt::Display for ManagerError {
             Self::Bind { path, source } => {
                 write!(f, "cannot listen for providers at {}: {source}", path.display())?;
                 write!(f, "{}", bind_hint(source.kind()))
-            }
-            Self::SessionActive => {
-                write!(f, "another session is active")
             }
             Self::ZeroBufferSize => {
                 write!(f, "the buffer size is 0\nhint: use at least 4096 bytes")

@@ -16,7 +16,7 @@ use trace_protocol::socket::PeerCredentials;
 use trace_protocol::words::as_bytes;
 
 use crate::buffers::{Buffers, SharedBuffer};
-use crate::collection::ProviderData;
+use crate::collection::{ProviderData, Window};
 use crate::limits::Bound;
 use crate::waker::Waker;
 
@@ -65,19 +65,15 @@ pub(crate) fn collector(buffer: &SharedBuffer, layout: Layout) -> Collector {
     Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap()
 }
 
-/// Returns a provider and its buffer.
+/// Returns a provider of session 1, and its buffer.
 pub(crate) fn provider(layout: Layout) -> (ProviderData, Arc<SharedBuffer>) {
     let buffer = buffer(&layout);
     let collector = collector(&buffer, layout);
-    let data = ProviderData::new(
-        identity(),
-        Vec::new(),
-        collector,
-        Arc::clone(&buffer),
-        5,
-        Duration::ZERO,
-        layout,
-    );
+    let policy = IdentityPolicy::Own(4711);
+    let known = Vec::new();
+    let mut data =
+        ProviderData::new(identity(), known, policy, collector, Arc::clone(&buffer), layout);
+    data.open(1, Window::of_buffer(5, Duration::ZERO));
     (data, buffer)
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A [`Coordinator`] takes [`Input`]s and returns [`Output`]s; the caller passes the time. It has
 //! two machines, each an enum with one transition function: a [`Tracee`] for each connected
-//! provider, and the [`Session`]. They interact only through the coordinator: the session sends the
-//! same event to all tracees, and gets [`TraceeCounts`]. [`Triggers`] are the effects of alerts.
+//! provider, and a [`Session`] for each session. They interact only through the coordinator: the
+//! states of the sessions decide what each provider should do, and sessions get [`TraceeCounts`].
+//! [`Triggers`] are the effects of alerts.
 //!
 //! ```text
 //!            caller                      event loop
@@ -11,15 +12,16 @@
 //!              \                        /
 //!               v                      v
 //!           +--------------------------------+
-//!           | Coordinator: Session           |
+//!           | Coordinator: Session Session … |
 //!           |              Tracee Tracee ... |
 //!           +--------------------------------+
 //!               |                      |
 //!               v                      v
-//!        State(SessionState)    Provider(action)
+//!        State(SessionState)    Provider(action), Join, Leave
 //! ```
 
 mod coordinator;
+mod membership;
 mod save_sequence;
 mod session;
 #[cfg(test)]
@@ -27,7 +29,7 @@ mod tests;
 mod tracee;
 mod triggers;
 
-pub use coordinator::{Coordinator, Input, Output, ProviderId};
+pub use coordinator::{Coordinator, Input, Output, ProviderId, SessionNumber};
 pub use save_sequence::SaveRequest;
 pub use session::{Session, SessionAction, SessionEvent, SessionState, TraceeCounts};
 pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
@@ -53,6 +55,17 @@ pub struct Timeouts {
     pub terminate: Duration,
 }
 
+impl Timeouts {
+    /// Returns the longer of each.
+    fn max(self, other: Self) -> Self {
+        Self {
+            start: self.start.max(other.start),
+            stop: self.stop.max(other.stop),
+            terminate: self.terminate.max(other.terminate),
+        }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         let five = Duration::from_secs(5);
@@ -67,8 +80,23 @@ pub struct ProviderConfig {
     pub mode: BufferingMode,
     /// Category patterns; see [`trace_protocol::categories`].
     pub categories: Vec<String>,
+    /// The size of each provider's buffer in bytes.
+    pub buffer_size: u64,
     /// The time to wait for each provider.
     pub timeouts: Timeouts,
+}
+
+impl ProviderConfig {
+    /// Returns the configuration of providers that several sessions share: they stream into the
+    /// largest buffer, with the longest timeouts. It has no categories.
+    fn combine<'a>(configs: impl Iterator<Item = &'a Self>) -> Self {
+        let none = Self { mode: BufferingMode::Streaming, ..Self::default() };
+        configs.fold(none, |combined, config| Self {
+            buffer_size: combined.buffer_size.max(config.buffer_size),
+            timeouts: combined.timeouts.max(config.timeouts),
+            ..combined
+        })
+    }
 }
 
 /// How a provider's session ended.

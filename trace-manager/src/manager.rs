@@ -28,9 +28,9 @@ use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::sink::SinkRequest;
 use crate::summary::Progress;
 
-/// A manager: listens for providers and runs sessions, one at a time, on its own thread.
+/// A manager: listens for providers and runs sessions, any number at a time, on its own thread.
 ///
-/// When it is dropped, it ends its session as [`SessionHandle::stop`] does, and then its thread.
+/// When it is dropped, it ends its sessions as [`SessionHandle::stop`] does, and then its thread.
 #[derive(Debug)]
 pub struct Manager {
     path: PathBuf,
@@ -107,7 +107,6 @@ impl Manager {
     ///
     /// # Errors
     ///
-    /// [`ManagerError::SessionActive`] until the previous session has ended;
     /// [`ManagerError::ZeroBufferSize`] and [`ManagerError::BufferTooLarge`] for an impossible
     /// buffer; [`ManagerError::CreateArchive`].
     pub fn start(

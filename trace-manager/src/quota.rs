@@ -45,6 +45,13 @@ impl Quota {
         self.bound = bound;
     }
 
+    /// Raises each limit to at least `amount`.
+    pub(crate) fn raise_bound(&mut self, amount: u64) {
+        let Bound { process, user, total } = self.bound;
+        let (process, user, total) = (process.max(amount), user.max(amount), total.max(amount));
+        self.bound = Bound { process, user, total };
+    }
+
     /// Adds `amount` to the use of a process, unless that exceeds the bound.
     pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
         let process = (peer.pid, peer.uid);

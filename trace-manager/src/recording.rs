@@ -1,33 +1,35 @@
-//! The data of a session: the collection of its providers, and its sinks.
+//! The data of a session: its share of the collected records, and its sinks.
 
+mod retention;
 mod sinks;
 mod snapshots;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trace_protocol::archive::{ClockSample, Identity};
-use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::archive::{self, ClockSample, Loss};
+use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::producer::LossReason;
 
 use crate::archive::WriterStatus;
-use crate::buffers::SharedBuffer;
+use crate::category_filter::CategoryFilter;
 use crate::clock::{counter_rate, sample_after};
-use crate::collection::{Collection, Departure, FinalRecords, ProviderData};
+use crate::collection::{Closed, Collection, Counts, LastOfSession, ProviderData};
 use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
-use crate::machine::{ProviderId, SaveRequest};
+use crate::machine::{ProviderId, SessionNumber};
 use crate::query::ProviderStatistics;
-use crate::records::Records;
+use crate::records::{Records, Spares};
 use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 
-pub(crate) use sinks::{union, Sinks};
+use retention::{Last, Retention};
+pub(crate) use sinks::Sinks;
 
 /// The largest age of a clock sample that is compared with another one. Over a longer time, the
 /// machine may have slept and stopped the counter.
@@ -45,16 +47,26 @@ const MAX_ALERTS: usize = 1000;
 /// The data of a session.
 #[derive(Debug)]
 pub(crate) struct Recording {
+    number: SessionNumber,
     config: SessionConfig,
-    collection: Collection,
+    /// The categories of the session and of all its sinks.
+    categories: Vec<String>,
+    /// Selects the session's records if its providers record more.
+    selection: CategoryFilter,
+    retention: Retention,
     outputs: Sinks,
+    spares: Spares,
     started: Instant,
     /// The clocks at the start of the session.
     start_clocks: ClockSample,
     /// The counter's rate as measured before the session. The archive has it until the end, and a
     /// pipe has it forever.
     estimated_rate: u64,
+    /// Providers whose last records are outstanding.
+    finishing: usize,
     summaries: Vec<ProviderSummary>,
+    /// The last buffer of each provider that got a new one.
+    earlier: BTreeMap<ProviderId, EarlierBuffer>,
     refused: Vec<Refusal>,
     refusals: u64,
     alerts: BTreeMap<String, u64>,
@@ -65,19 +77,46 @@ pub(crate) struct Recording {
     pending_snapshots: Vec<(usize, Snapshot)>,
 }
 
-/// A provider that joins the session.
+/// The end of a provider's earlier buffer.
+#[derive(Debug, Clone, Copy)]
+struct EarlierBuffer {
+    /// In the provider's ticks.
+    ended_at: u64,
+    /// The words of its records.
+    words: usize,
+}
+
+/// A provider that a session gets.
 #[derive(Debug)]
-pub(crate) struct NewProvider<'a> {
-    pub(crate) identity: Identity,
-    pub(crate) known_categories: Vec<String>,
-    /// The processes about which it may write records.
-    pub(crate) policy: IdentityPolicy,
-    /// The reader of its buffer.
-    pub(crate) collector: Collector,
-    pub(crate) layout: Layout,
-    pub(crate) buffer: &'a Arc<SharedBuffer>,
-    /// The manager's end of its packet socket.
-    pub(crate) packets: BorrowedFd<'a>,
+pub(crate) struct Opened<'a> {
+    pub(crate) id: ProviderId,
+    pub(crate) joined: JoinedProvider<'a>,
+    pub(crate) now: ClockSample,
+    /// The categories that it records.
+    pub(crate) recorded: &'a [String],
+    /// `None` if the session has it from the start of its buffer.
+    pub(crate) late: Option<LateOpening<'a>>,
+}
+
+/// The state of a provider that a session gets while it records.
+#[derive(Debug)]
+pub(crate) struct LateOpening<'a> {
+    /// Its durable records so far.
+    pub(crate) durable: &'a [u64],
+    /// The last wrapped count that was copied.
+    pub(crate) last_saved: Option<u32>,
+}
+
+/// The last records of a provider in one session.
+#[derive(Debug)]
+pub(crate) struct LastRecords {
+    /// The archive id.
+    pub(crate) id: u32,
+    /// A section record, and the records.
+    pub(crate) words: Vec<u64>,
+    pub(crate) slots: Vec<SaveSlot>,
+    pub(crate) reported: u64,
+    pub(crate) last: LastOfSession,
 }
 
 /// An ended session, whose archive may still be written.
@@ -101,10 +140,11 @@ impl Recording {
     /// `earlier` is a sample from before the session. If it is too new, this waits; if it is too
     /// old, it is replaced.
     pub(crate) fn begin(
+        number: SessionNumber,
         config: SessionConfig,
-        collection: Collection,
         outputs: Sinks,
         snapshots: Snapshots,
+        spares: Spares,
         earlier: &mut ClockSample,
     ) -> Self {
         let now = ClockSample::now();
@@ -112,14 +152,21 @@ impl Recording {
             *earlier = now;
         }
         let start_clocks = sample_after(earlier);
+        let categories = outputs.categories().to_vec();
         Self {
+            number,
+            selection: CategoryFilter::new(&categories, spares.clone()),
+            retention: Retention::new(config.mode, config.buffer_size, spares.clone()),
             config,
-            collection,
+            categories,
             outputs,
+            spares,
             started: Instant::now(),
             start_clocks,
             estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
+            finishing: 0,
             summaries: Vec::new(),
+            earlier: BTreeMap::new(),
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
@@ -134,32 +181,47 @@ impl Recording {
         &self.config
     }
 
-    /// Returns the archive id for the next provider.
-    pub(crate) fn next_id(&mut self) -> u32 {
-        self.collection.next_id()
+    /// Adds a provider: when it gets its buffer, or while it records for other sessions.
+    pub(crate) fn join(&mut self, opened: &Opened<'_>) {
+        let Opened { id, joined, now, recorded, late } = opened;
+        let (provider, mode) = (joined.identity.id, joined.layout.mode());
+        let earlier = self.earlier.remove(id);
+        self.outputs.open(&Opening {
+            joined: *joined,
+            now: *now,
+            counter_rate: self.estimated_rate,
+        });
+        self.retention.add(provider, mode, earlier.map_or(0, |earlier| earlier.words));
+        if late.is_some() || **recorded != *self.categories {
+            self.selection.add(provider, if late.is_some() { joined.joined_at } else { 0 });
+        }
+        if let Some(earlier) = earlier {
+            let mut words = Records::begin(&self.spares, provider);
+            archive::interruption(&mut words, joined.identity, earlier.ended_at, joined.joined_at);
+            let records = self.block(provider, words);
+            self.outputs.take(&records);
+        }
+        if let Some(late) = late {
+            self.outputs.archive.resume(provider, late.last_saved);
+            let mut words = Records::begin(&self.spares, provider);
+            words.extend_from_slice(late.durable);
+            self.take(self.block(provider, words));
+        }
     }
 
-    /// Adds a provider, before it gets its buffer.
-    pub(crate) fn join(&mut self, id: ProviderId, new: NewProvider<'_>) {
-        let NewProvider { identity, known_categories, policy, collector, layout, buffer, packets } =
-            new;
-        let now = ClockSample::now();
-        let joined_at = now.ticks(identity.clock);
-        let joined =
-            JoinedProvider { identity: &identity, policy, joined_at, layout, buffer, packets };
-        self.outputs.open(&Opening { joined, now, counter_rate: self.estimated_rate });
-        let buffer = Arc::clone(buffer);
-        let after = self.started.elapsed();
-        let provider = ProviderData::new(
-            identity,
-            known_categories,
-            collector,
-            buffer,
-            joined_at,
-            after,
-            layout,
-        );
-        self.collection.join(id, provider);
+    /// Returns records that are in no slot.
+    fn block(&self, provider: u32, words: Vec<u64>) -> Records {
+        let words = self.spares.share(words);
+        Records { provider, words, slots: Vec::new(), reported: 0, is_last: false }
+    }
+
+    /// Notes that a provider records more categories, for other sessions. `durable` are its
+    /// durable records so far.
+    pub(crate) fn widen(&mut self, provider: &ProviderData, recorded: &[String], durable: &[u64]) {
+        let id = provider.id();
+        if recorded != self.categories && !self.selection.has(id) {
+            self.selection.add_late(id, durable, provider.counts());
+        }
     }
 
     /// Records that a provider was refused. Only the first refusals are kept.
@@ -179,63 +241,88 @@ impl Recording {
         }
     }
 
-    /// Copies a rolling buffer. After this, its provider may reuse it.
-    pub(crate) fn save(&mut self, id: ProviderId, request: SaveRequest) {
-        while self.collection.is_behind(id) {
-            let records = self.collection.sanitize(id);
-            self.take(records);
-        }
-        let Some((provider, layout)) = self.collection.provider(id) else { return };
-        let (providers, _) = self.collection.providers();
-        let archive = &mut self.outputs.archive;
-        let slot = archive.allocate_slot(provider, &layout, providers);
-        let shared = slot.is_some();
-        self.collection.copy(id, request, slot);
-        archive.copied(provider, request.wrapped_count, shared);
+    /// Returns memory, shared with the guard, for a copy of a provider's rolling buffer. Returns
+    /// `None` if there is no guard, or it does not have the provider.
+    pub(crate) fn allocate_slot(
+        &mut self,
+        provider: u32,
+        layout: &Layout,
+        providers: usize,
+    ) -> Option<SaveSlot> {
+        self.outputs.archive.allocate_slot(provider, layout, providers)
     }
 
-    /// Returns whether any copy is not checked yet.
-    pub(crate) fn has_waiting(&self) -> bool {
-        self.collection.has_waiting()
+    /// Notes that a rolling buffer was copied, before its provider gets the reply. `shared` is
+    /// whether the guard can read the copy.
+    pub(crate) fn copied(&self, provider: u32, wrapped_count: u32, shared: bool) {
+        self.outputs.archive.copied(provider, wrapped_count, shared);
     }
 
-    /// Checks the oldest copy, if there is one.
-    pub(crate) fn sanitize_one(&mut self) {
-        let records = self.collection.sanitize_one();
-        self.take(records);
-    }
-
-    fn take(&mut self, records: Option<Records>) {
-        if let Some(records) = records {
+    /// Takes collected records of a provider.
+    pub(crate) fn take(&mut self, records: Records) {
+        let selected = self.selection.select(&records);
+        for records in self.retention.accept(selected) {
             self.outputs.take(&records);
         }
     }
 
-    /// Starts to collect the last records of a provider. [`Recording::take_final`] passes them to
-    /// the sinks.
-    pub(crate) fn finish(&mut self, id: ProviderId, departure: Departure) {
-        self.collection.finish(id, departure);
+    /// Notes that the last records of a provider will follow.
+    pub(crate) fn expect_last(&mut self) {
+        self.finishing += 1;
     }
 
-    /// Passes the last records of departed providers to the sinks.
-    pub(crate) fn take_final(&mut self) {
-        while let Some(FinalRecords { records, mut summary }) = self.collection.take_final() {
-            let records = self.outputs.take(&records);
-            for (missing, snapshot) in &mut self.pending_snapshots {
-                if let Ok(contents) = &mut snapshot.contents {
-                    contents.late_records.push(records.words.clone());
-                }
-                *missing = missing.saturating_sub(1);
+    /// Takes the last records that were outstanding.
+    pub(crate) fn take_outstanding(&mut self, id: ProviderId, last: LastRecords) {
+        self.finishing = self.finishing.saturating_sub(1);
+        let records = self.take_last(id, last);
+        for (missing, snapshot) in &mut self.pending_snapshots {
+            if let Ok(contents) = &mut snapshot.contents {
+                contents.late_records.push(records.words.clone());
             }
-            self.write_snapshots();
-            summary.bytes = self.outputs.archive.take_bytes(summary.id);
-            self.summaries.push(summary);
+            *missing = missing.saturating_sub(1);
         }
+        self.write_snapshots();
+    }
+
+    /// Takes the last records of a provider in this session. Returns those of the archive.
+    pub(crate) fn take_last(&mut self, id: ProviderId, last: LastRecords) -> Records {
+        let LastRecords { id: provider, words, slots, reported, last } = last;
+        let LastOfSession { mut closed, mut summary } = last;
+        let mut kept = self.select_last(provider, words, reported);
+        kept.slots.extend(slots);
+        kept.limit(&mut closed, &mut summary);
+        let size = kept.words.len();
+        self.earlier.insert(id, EarlierBuffer { ended_at: closed.ticks(), words: size });
+        if let Some(lost) = kept.dropped {
+            let reason = LossReason::BufferFull.as_str();
+            archive::loss(&mut kept.words, &closed.identity, reason, lost);
+        }
+        closed.write(&mut kept.words);
+        let words = self.spares.share(kept.words);
+        let records = Records { provider, words, slots: kept.slots, reported, is_last: true };
+        let records = self.outputs.take(&records);
+        if let Some(counts) = self.selection.remove(provider) {
+            set_counts(&mut summary, counts);
+        }
+        summary.bytes = self.outputs.archive.take_bytes(provider);
+        self.summaries.push(summary);
+        records
+    }
+
+    /// Selects the last records. They are not copied if the session gets all of them.
+    fn select_last(&mut self, provider: u32, words: Vec<u64>, reported: u64) -> Last {
+        if !self.selection.has(provider) && !self.retention.has(provider) {
+            return Last { words, ..Last::default() };
+        }
+        let words = self.spares.share(words);
+        let records = Records { provider, words, slots: Vec::new(), reported, is_last: true };
+        let records = self.selection.select(&records);
+        self.retention.finish(provider, &records.words)
     }
 
     /// Returns whether any departed provider is not completely collected.
     pub(crate) fn is_finishing(&self) -> bool {
-        self.collection.outstanding() != 0
+        self.finishing != 0
     }
 
     /// Ends the session. All providers have left and are completely collected.
@@ -265,31 +352,58 @@ impl Recording {
     }
 
     /// Returns the number of providers now, and of all that have joined.
-    pub(crate) fn providers(&self) -> (usize, usize) {
-        self.collection.providers()
+    pub(crate) fn providers(&self, collection: &Collection) -> (usize, usize) {
+        let now = collection.of_session(self.number).count();
+        (now, now + self.finishing + self.summaries.len())
     }
 
     /// Returns the number of events collected so far.
-    pub(crate) fn events(&self) -> u64 {
-        self.collection.events()
+    pub(crate) fn events(&self, collection: &Collection) -> u64 {
+        let departed = self.summaries.iter().map(|summary| summary.events).sum::<u64>();
+        departed + collection.of_session(self.number).map(|it| self.events_of(it)).sum::<u64>()
+    }
+
+    fn events_of(&self, provider: &ProviderData) -> u64 {
+        self.selection.events(provider.id()).unwrap_or_else(|| provider.events())
     }
 
     /// Returns the number of records dropped so far.
-    pub(crate) fn lost(&self) -> u64 {
-        self.collection.lost()
+    pub(crate) fn lost(&self, collection: &Collection) -> u64 {
+        let departed = self.summaries.iter().map(|summary| summary.dropped);
+        let connected = collection.of_session(self.number).map(|it| it.dropped(self.number));
+        departed.chain(connected).fold(0, u64::saturating_add)
     }
 
     /// Returns the statistics of the connected providers.
-    pub(crate) fn statistics(&self) -> Vec<ProviderStatistics> {
-        let mut all = self.collection.statistics();
-        for provider in &mut all {
-            provider.bytes = self.outputs.archive.bytes(provider.id);
-        }
-        all
+    pub(crate) fn statistics(&self, collection: &Collection) -> Vec<ProviderStatistics> {
+        let statistics = |provider: &ProviderData| ProviderStatistics {
+            events: self.events_of(provider),
+            bytes: self.outputs.archive.bytes(provider.id()),
+            ..provider.statistics()
+        };
+        collection.of_session(self.number).map(statistics).collect()
     }
 
     /// Returns the state of the archive's writer.
     pub(crate) fn writer_status(&self) -> Arc<WriterStatus> {
         self.outputs.archive.status()
     }
+}
+
+impl Last {
+    /// Adds the session's own limits to the provider's end.
+    fn limit(&self, closed: &mut Closed, summary: &mut ProviderSummary) {
+        summary.overwritten = summary.overwritten.saturating_add(self.overwritten);
+        let dropped = self.dropped.map_or(0, |Loss { number, .. }| number);
+        summary.dropped = summary.dropped.saturating_add(dropped);
+        if let Some(closing) = &mut closed.closing {
+            closing.overwritten = summary.overwritten;
+        }
+    }
+}
+
+fn set_counts(summary: &mut ProviderSummary, counts: Counts) {
+    let Counts { records, events, others, open_scopes, categories } = counts;
+    *summary =
+        ProviderSummary { records, events, others, open_scopes, categories, ..summary.clone() };
 }

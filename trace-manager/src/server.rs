@@ -11,7 +11,8 @@
 //! | `source` | the sources of events |
 //! | `state` | the loop's data |
 //! | `registration`, `admission` | accepting connections and providers, within limits |
-//! | `active` | the active session |
+//! | `active`, `start` | the sessions |
+//! | `passing` | collected records, for the sessions |
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not read yet |
 //! | `retained` | buffers of providers that did not reply to Stop |
@@ -27,12 +28,14 @@ mod command;
 mod connection;
 mod event_loop;
 mod outbox;
+mod passing;
 mod perform;
 mod provision;
 mod queries;
 mod registration;
 mod retained;
 mod source;
+mod start;
 mod state;
 #[cfg(test)]
 mod tests;

@@ -56,8 +56,8 @@ pub(crate) struct Contents {
     /// Records of departed providers that are not in the prefix.
     pub(crate) late_records: Vec<Words>,
     pub(crate) extracts: Vec<Extract>,
-    /// The archive's filter, for the extracts; `None` for all records.
-    pub(crate) filter: Option<CategoryFilter>,
+    /// The filters of the session and of its archive, for the extracts; `None` for all records.
+    pub(crate) filters: [Option<CategoryFilter>; 2],
 }
 
 /// The requester of a snapshot.
@@ -172,7 +172,7 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
 }
 
 fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
-    let Contents { prefix, rate, late_records, extracts, mut filter } = contents;
+    let Contents { prefix, rate, late_records, extracts, mut filters } = contents;
     let Prefix { archive, bytes, rates, status } = prefix;
     wait_until_written(&status, bytes)?;
     let copied = io::copy(&mut OffsetReader::new(&archive, 0).take(bytes), &mut output.file())?;
@@ -185,10 +185,8 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let mut length = bytes;
     let rest = extracts.into_iter().map(|extract| {
         let records = extract.into_records();
-        match &mut filter {
-            Some(filter) => filter.select(&records).words,
-            None => records.words,
-        }
+        let select = |records, filter: &mut CategoryFilter| filter.select(&records);
+        filters.iter_mut().flatten().fold(records, select).words
     });
     for words in late_records.into_iter().chain(rest) {
         output.file().write_all(as_bytes(&words))?;
@@ -235,7 +233,7 @@ mod tests {
 
     fn contents(prefix: Prefix) -> Contents {
         let late_records = vec![shared(&[4]), shared(&[5, 6])];
-        Contents { prefix, rate: 77, late_records, extracts: Vec::new(), filter: None }
+        Contents { prefix, rate: 77, late_records, extracts: Vec::new(), filters: [None, None] }
     }
 
     /// The session's archive continues, and has its own rate.

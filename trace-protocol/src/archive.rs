@@ -130,6 +130,17 @@ pub fn loss(words: &mut Vec<u64>, provider: &Identity, reason: &str, loss: Loss)
     instant_of(words, koids, loss.to, LossStrings::NAME, scope, &arguments);
 }
 
+/// Appends an event which reports that a provider recorded nothing from `from` to `to`, in its
+/// ticks, because it got a new buffer.
+pub fn interruption(words: &mut Vec<u64>, provider: &Identity, from: u64, to: u64) {
+    let [_, _, from_key, to_key] = LossStrings::KEYS;
+    let arguments = [
+        Argument::new(from_key, Value::Uint64(from)),
+        Argument::new(to_key, Value::Uint64(to)),
+    ];
+    instant(words, provider, to, notes::INTERRUPTED, InstantScope::Process, &arguments);
+}
+
 /// Appends the record that says that a provider's buffer filled up.
 pub fn buffer_full(words: &mut Vec<u64>, id: u32) {
     put(words, Metadata::ProviderEvent { id, event: ProviderEvent::BUFFER_FULL }.into());

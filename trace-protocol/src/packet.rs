@@ -26,6 +26,7 @@ const STARTED: u16 = 0x1;
 const SAVE_BUFFER: u16 = 0x2;
 const STOPPED: u16 = 0x3;
 const ALERT: u16 = 0x4;
+const CATEGORIES_SET: u16 = 0x5;
 const BUFFER_SAVED: u16 = 0x100;
 
 /// A packet.
@@ -47,6 +48,13 @@ pub enum Packet {
     Stopped,
     /// Provider to manager: the application raised an alert.
     Alert(AlertName),
+    /// Provider to manager: replies to
+    /// [`SetCategories`](crate::message::ToProvider::SetCategories). In streaming mode, the requests
+    /// to save the records of all earlier trace points precede it.
+    CategoriesSet {
+        /// The number of the message.
+        sequence: u32,
+    },
     /// Manager to provider: replies to [`Packet::SaveBuffer`], with the values of the request.
     BufferSaved {
         /// The wrapped count of the request.
@@ -66,6 +74,7 @@ impl Packet {
             }
             Self::Stopped => pack(STOPPED, 0, 0),
             Self::Alert(name) => name.encode(),
+            Self::CategoriesSet { sequence } => pack(CATEGORIES_SET, sequence, 0),
             Self::BufferSaved { wrapped_count, durable_data_end } => {
                 pack(BUFFER_SAVED, wrapped_count, durable_data_end)
             }
@@ -91,11 +100,12 @@ impl Packet {
                 Ok(Self::SaveBuffer { wrapped_count, durable_data_end })
             }
             (STOPPED, 0, 0, 0) => Ok(Self::Stopped),
+            (CATEGORIES_SET, 0, sequence, 0) => Ok(Self::CategoriesSet { sequence }),
             (ALERT, ..) => AlertName::decode(&bytes).map(Self::Alert),
             (BUFFER_SAVED, 0, wrapped_count, durable_data_end) => {
                 Ok(Self::BufferSaved { wrapped_count, durable_data_end })
             }
-            (STARTED | SAVE_BUFFER | STOPPED | BUFFER_SAVED, ..) => {
+            (STARTED | SAVE_BUFFER | STOPPED | CATEGORIES_SET | BUFFER_SAVED, ..) => {
                 Err(ProtocolError::ReservedBits { request })
             }
             _ => Err(ProtocolError::UnknownRequest(request)),
@@ -213,14 +223,14 @@ mod tests {
 
     #[test]
     fn unknown_requests_and_wrong_lengths_are_refused() {
-        assert_eq!(Packet::decode(&pack(5, 0, 0)), Err(ProtocolError::UnknownRequest(5)));
+        assert_eq!(Packet::decode(&pack(6, 0, 0)), Err(ProtocolError::UnknownRequest(6)));
         assert_eq!(Packet::decode(&[0; 15]), Err(ProtocolError::PacketLength(15)));
         assert_eq!(Packet::decode(&[0; 17]), Err(ProtocolError::PacketLength(17)));
     }
 
     proptest! {
         #[test]
-        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..6) {
+        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..7) {
             let mut bytes = bytes;
             bytes[..2].copy_from_slice(&request.to_le_bytes());
             if let Ok(packet) = Packet::decode(&bytes) {

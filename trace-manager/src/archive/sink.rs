@@ -117,6 +117,14 @@ impl ArchiveSink {
         }
     }
 
+    /// Notes that the copies of a provider's rolling buffers up to `last_saved` are not a part of
+    /// this archive.
+    pub(crate) fn resume(&self, provider: u32, last_saved: Option<u32>) {
+        if let (Some(ledger), Some(last)) = (self.ledger(provider), last_saved) {
+            ledger.copied(last, true);
+        }
+    }
+
     /// Returns whether the caller has discarded the archive.
     pub(crate) fn is_discarded(&self) -> bool {
         self.discarded.load(Ordering::Acquire)

@@ -35,7 +35,9 @@ fn block(spares: &Spares, events: usize, nth: usize) -> Records {
 
 fn filter(patterns: &[&str], spares: &Spares) -> CategoryFilter {
     let patterns: Vec<String> = patterns.iter().map(|text| text.to_string()).collect();
-    CategoryFilter::new(&patterns, spares.clone())
+    let mut filter = CategoryFilter::new(&patterns, spares.clone());
+    filter.add(1, 0);
+    filter
 }
 
 #[test]
@@ -134,12 +136,52 @@ fn reports_of_losses_are_never_excluded() {
 }
 
 #[test]
-fn the_strings_of_a_departed_provider_are_forgotten() {
+fn the_records_that_pass_are_counted() {
     let spares = Spares::default();
     let mut filter = filter(&["web"], &spares);
-    let last = Records { is_last: true, ..block(&spares, 4, 2) };
-    assert_eq!(last.words.len() - filter.select(&last).words.len(), 2 * 3);
-    assert!(filter.excluded.is_empty());
+    let records = block(&spares, 10, 5);
+    filter.select(&records);
+    assert_eq!(filter.events(1), Some(8));
+    // The index of "web" has another text from now on.
+    let string = Record::String { index: 1, value: b"web server" };
+    let inline = event("web".into(), Thread::Indexed(1));
+    let words = spares.share(words(&[string, inline]));
+    filter.select(&Records { words, ..records.clone() });
+    let counts = filter.remove(1).unwrap();
+    // Four metadata records of the block, and the string.
+    assert_eq!((counts.events, counts.records, counts.others), (9, 9 + 5, 0));
+    assert_eq!(counts.categories, [("web".to_owned(), 9)].into());
+    assert!(!filter.has(1) && filter.remove(1).is_none());
+    assert!(std::ptr::eq(&*filter.select(&records).words, &*records.words), "no filter is left");
+}
+
+/// For a session that joined while the provider recorded.
+#[test]
+fn events_before_a_time_are_left_out() {
+    let spares = Spares::default();
+    let mut filter = CategoryFilter::new(&[], spares.clone());
+    filter.add(1, 4);
+    let records = block(&spares, 10, 2);
+    assert_eq!(records.words.len() - filter.select(&records).words.len(), 4 * 3);
+    assert_eq!(filter.events(1), Some(6));
+}
+
+/// A session whose provider starts to record for others, too, needs the strings so far.
+#[test]
+fn a_late_filter_has_the_earlier_strings_and_counts() {
+    let spares = Spares::default();
+    let mut filter = CategoryFilter::new(&["web".to_owned()], spares.clone());
+    let records = block(&spares, 4, 4);
+    let strings: Vec<u64> = records.words()[..6].to_vec();
+    let categories = [("web".to_owned(), 3)].into();
+    filter.add_late(1, &strings, Counts { events: 3, records: 7, categories, ..Counts::default() });
+    let mut words = Records::begin(&spares, 1);
+    words.extend(&records.words()[9..]);
+    let later = Records { words: spares.share(words), ..records };
+    assert_eq!(later.words.len() - filter.select(&later).words.len(), 3, "one event of \"db\"");
+    let counts = filter.remove(1).unwrap();
+    assert_eq!((counts.events, counts.records), (6, 10));
+    assert_eq!(counts.categories, [("web".to_owned(), 6)].into());
 }
 
 /// Returns the time in which a collector copies and checks the records, which a second

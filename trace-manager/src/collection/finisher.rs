@@ -9,11 +9,13 @@ use std::thread;
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 
 use super::provider::{Departure, FinalRecords, ProviderData};
+use crate::machine::ProviderId;
 use crate::records::Spares;
 use crate::waker::Waker;
 
 #[derive(Debug)]
 struct Job {
+    id: ProviderId,
     provider: ProviderData,
     departure: Departure,
     spares: Spares,
@@ -38,8 +40,14 @@ impl Finisher {
     }
 
     /// Starts to read the rest of a provider's buffer.
-    pub(crate) fn finish(&mut self, provider: ProviderData, departure: Departure, spares: Spares) {
-        if self.jobs.send(Job { provider, departure, spares }).is_ok() {
+    pub(crate) fn finish(
+        &mut self,
+        id: ProviderId,
+        provider: ProviderData,
+        departure: Departure,
+        spares: Spares,
+    ) {
+        if self.jobs.send(Job { id, provider, departure, spares }).is_ok() {
             self.outstanding += 1;
         }
     }
@@ -67,8 +75,8 @@ impl Finisher {
 }
 
 fn work(jobs: &Receiver<Job>, done: &Sender<FinalRecords>, waker: &Waker) {
-    for Job { provider, departure, spares } in jobs {
-        if done.send(provider.finish(departure, &spares)).is_err() {
+    for Job { id, provider, departure, spares } in jobs {
+        if done.send(provider.finish(id, &departure, &spares)).is_err() {
             return;
         }
         waker.wake();

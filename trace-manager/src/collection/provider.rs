@@ -2,17 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trace_protocol::archive::{self, ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{Collector, LiveCopy, RawSave, Rejection, SaveSlot};
+use trace_format::notes;
+use trace_protocol::archive::{ClockSample, Identity};
+use trace_protocol::buffer::consumer::{
+    Collector, IdentityPolicy, LiveCopy, RawSave, Rejection, SaveSlot,
+};
 use trace_protocol::buffer::header::Layout;
 
+use super::window::{Closed, Counts, Window};
 use crate::buffers::SharedBuffer;
-use crate::machine::{End, SaveRequest};
+use crate::guard::JoinedProvider;
+use crate::machine::{End, ProviderId, SaveRequest, SessionNumber};
 use crate::query::ProviderStatistics;
-use crate::records::{Records, Spares, Words};
+use crate::records::{Records, Spares};
 use crate::summary::ProviderSummary;
 
 /// One provider's data.
@@ -20,32 +26,56 @@ use crate::summary::ProviderSummary;
 pub(crate) struct ProviderData {
     identity: Identity,
     known_categories: Vec<String>,
+    /// The processes about which it may write records.
+    policy: IdentityPolicy,
     collector: Collector,
     /// The memory that the collector reads.
-    _buffer: Arc<SharedBuffer>,
-    /// The provider's clock when it joined, in ticks.
-    joined_at: u64,
-    /// Time from the session's start until it joined.
-    joined_after: Duration,
+    buffer: Arc<SharedBuffer>,
     layout: Layout,
     copies: VecDeque<BufferCopy>,
+    sessions: BTreeMap<SessionNumber, Window>,
 }
 
-/// The last records of a provider, and its summary.
+/// Collected records of a provider.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    pub(crate) provider: ProviderId,
+    pub(crate) records: Records,
+    pub(crate) slots: SessionSlots,
+}
+
+/// The slots of a copy, with the sessions whose guards share them.
+pub(crate) type SessionSlots = Vec<(SessionNumber, SaveSlot)>;
+
+/// The last records of a provider, and its end in each session.
 #[derive(Debug)]
 pub(crate) struct FinalRecords {
-    pub(crate) records: Records,
+    pub(crate) provider: ProviderId,
+    /// The archive id.
+    pub(crate) id: u32,
+    /// A section record, and the records.
+    pub(crate) words: Vec<u64>,
+    pub(crate) slots: SessionSlots,
+    pub(crate) reported: u64,
+    pub(crate) sessions: Vec<(SessionNumber, LastOfSession)>,
+}
+
+/// The end of a provider in a session.
+#[derive(Debug)]
+pub(crate) struct LastOfSession {
+    pub(crate) closed: Closed,
+    /// The summary of all records of the provider, without bytes.
     pub(crate) summary: ProviderSummary,
 }
 
 /// How a provider left.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Departure {
     pub(crate) end: End,
     pub(crate) answered_start: bool,
     pub(crate) answered_stop: bool,
-    /// Time from the session's start.
-    pub(crate) after: Duration,
+    /// The time for which each session has run.
+    pub(crate) elapsed: BTreeMap<SessionNumber, Duration>,
 }
 
 /// A copy of a rolling buffer, and the end of the durable data at that time.
@@ -61,18 +91,18 @@ pub(crate) struct Extract {
     identity: Identity,
     collector: Collector,
     copy: LiveCopy,
-    joined_at: u64,
+    window: Window,
     now: ClockSample,
 }
 
 impl Extract {
     /// Returns the records between a section record and the provider's closing records.
     pub(crate) fn into_records(self) -> Records {
-        let Self { identity, mut collector, copy, joined_at, now } = self;
+        let Self { identity, mut collector, copy, window, now } = self;
         let spares = Spares::default();
         let mut words = Records::begin(&spares, identity.id);
         collector.finish_copy(copy, &mut words);
-        let closing = Closing::of(&collector, 0, joined_at, now.ticks(identity.clock));
+        let closing = window.closing(&collector, now.ticks(identity.clock));
         closing.write_now(&mut words, &identity, &now);
         let reported = collector.stats().told_losses;
         let words = spares.share(words);
@@ -83,16 +113,16 @@ impl Extract {
 #[derive(Debug)]
 enum Rolling {
     Own(RawSave),
-    /// In memory that the guard shares.
-    Shared(SaveSlot),
+    /// In memory that guards share: the same copy in each slot.
+    Shared(SessionSlots),
 }
 
 impl BufferCopy {
-    /// Returns its slot, if it is in memory that the guard shares.
-    fn into_slot(self) -> Option<SaveSlot> {
+    /// Returns its slots, if it is in memory that guards share.
+    fn into_slots(self) -> SessionSlots {
         match self.rolling {
-            Rolling::Own(_) => None,
-            Rolling::Shared(slot) => Some(slot),
+            Rolling::Own(_) => Vec::new(),
+            Rolling::Shared(slots) => slots,
         }
     }
 }
@@ -101,22 +131,67 @@ impl ProviderData {
     pub(crate) fn new(
         identity: Identity,
         known_categories: Vec<String>,
+        policy: IdentityPolicy,
         collector: Collector,
         buffer: Arc<SharedBuffer>,
-        joined_at: u64,
-        joined_after: Duration,
         layout: Layout,
     ) -> Self {
-        Self {
-            identity,
-            known_categories,
-            collector,
-            _buffer: buffer,
+        let (copies, sessions) = (VecDeque::new(), BTreeMap::new());
+        Self { identity, known_categories, policy, collector, buffer, layout, copies, sessions }
+    }
+
+    /// Adds a session that has the provider from the start of its buffer.
+    pub(crate) fn open(&mut self, session: SessionNumber, window: Window) {
+        self.sessions.insert(session, window);
+    }
+
+    /// Adds a session while the provider records.
+    pub(crate) fn open_late(&mut self, session: SessionNumber, joined_at: u64, after: Duration) {
+        let window = Window::from_now(&self.collector, joined_at, after);
+        self.sessions.insert(session, window);
+    }
+
+    /// Returns the sessions that have the provider.
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = SessionNumber> + '_ {
+        self.sessions.keys().copied()
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Returns the data of the provider that a sink needs. `packets` is the manager's end of its
+    /// packet socket.
+    pub(crate) fn joined<'a>(
+        &'a self,
+        joined_at: u64,
+        packets: BorrowedFd<'a>,
+    ) -> JoinedProvider<'a> {
+        JoinedProvider {
+            identity: &self.identity,
+            policy: self.policy,
             joined_at,
-            joined_after,
-            layout,
-            copies: VecDeque::new(),
+            layout: self.layout,
+            buffer: &self.buffer,
+            packets,
         }
+    }
+
+    /// Returns the durable records that were collected so far.
+    pub(crate) fn durable_records(&self) -> Vec<u64> {
+        let mut words = Vec::new();
+        self.collector.collect_durable_again(self.policy, &mut words);
+        words
+    }
+
+    /// Returns the counts of all collected records.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts::of(&self.collector)
+    }
+
+    /// Returns the last wrapped count that was copied.
+    pub(crate) fn last_saved(&self) -> Option<u32> {
+        self.collector.last_saved()
     }
 
     /// Returns the buffer's layout.
@@ -134,9 +209,9 @@ impl ProviderData {
         self.collector.stats().events
     }
 
-    /// Returns the number of dropped records, as reported by the provider.
-    pub(crate) fn dropped(&self) -> u64 {
-        self.collector.dropped()
+    /// Returns the number of records dropped while a session has the provider.
+    pub(crate) fn dropped(&self, session: SessionNumber) -> u64 {
+        self.sessions.get(&session).map_or(0, |window| window.dropped(&self.collector))
     }
 
     /// Returns its statistics so far, without bytes of an archive.
@@ -156,15 +231,16 @@ impl ProviderData {
         }
     }
 
-    /// Copies a rolling buffer, to `slot` if there is one. After this, the provider may reuse it.
-    pub(crate) fn copy(&mut self, request: SaveRequest, slot: Option<SaveSlot>) {
+    /// Copies a rolling buffer, to each of `slots` if there are any. After this, the provider may
+    /// reuse it.
+    pub(crate) fn copy(&mut self, request: SaveRequest, slots: SessionSlots) {
         let SaveRequest { wrapped_count, durable_data_end } = request;
-        let rolling = match slot {
-            Some(slot) => {
-                self.collector.copy_rolling_into(wrapped_count, &slot, self.identity.id);
-                Rolling::Shared(slot)
-            }
-            None => Rolling::Own(self.collector.copy_rolling(wrapped_count)),
+        for (_, slot) in &slots {
+            self.collector.copy_rolling_into(wrapped_count, slot, self.identity.id);
+        }
+        let rolling = match slots.is_empty() {
+            true => Rolling::Own(self.collector.copy_rolling(wrapped_count)),
+            false => Rolling::Shared(slots),
         };
         self.copies.push_back(BufferCopy { rolling, durable_data_end });
     }
@@ -175,98 +251,121 @@ impl ProviderData {
     }
 
     /// Returns the records of the oldest copy, if there is one.
-    pub(crate) fn sanitize_one(&mut self, spares: &Spares) -> Option<Records> {
+    pub(crate) fn sanitize_one(&mut self, id: ProviderId, spares: &Spares) -> Option<Collected> {
         let copy = self.copies.pop_front()?;
         let mut words = Records::begin(spares, self.identity.id);
-        let slot = self.sanitize(copy, &mut words);
-        Some(self.records(spares.share(words), Vec::from_iter(slot), false))
+        let slots = self.sanitize(copy, &mut words);
+        let reported = self.collector.stats().told_losses;
+        let words = spares.share(words);
+        let provider = self.identity.id;
+        let records = Records { provider, words, slots: Vec::new(), reported, is_last: false };
+        Some(Collected { provider: id, records, slots })
     }
 
-    /// Appends the well-formed records of a copy. Returns its slot, if it has one.
-    fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> Option<SaveSlot> {
+    /// Appends the well-formed records of a copy. Returns its slots.
+    fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> SessionSlots {
         let reported = self.collector.stats().told_losses;
         self.collector.collect_durable(copy.durable_data_end, words);
         match copy.rolling {
             Rolling::Own(rolling) => {
                 self.collector.sanitize(rolling, words);
-                None
+                Vec::new()
             }
-            Rolling::Shared(slot) => {
-                slot.set_told(reported);
-                self.collector.sanitize_slot(&slot.reader(), words);
-                Some(slot)
+            Rolling::Shared(slots) => {
+                slots.iter().for_each(|(_, slot)| slot.set_told(reported));
+                if let Some((_, slot)) = slots.first() {
+                    self.collector.sanitize_slot(&slot.reader(), words);
+                }
+                slots
             }
         }
     }
 
-    fn records(&self, words: Words, slots: Vec<SaveSlot>, is_last: bool) -> Records {
-        let reported = self.collector.stats().told_losses;
-        Records { provider: self.identity.id, words, slots, reported, is_last }
-    }
-
-    /// Returns the last records and the summary.
-    pub(crate) fn finish(mut self, departure: Departure, spares: &Spares) -> FinalRecords {
+    /// Returns the last records, and the end in each session.
+    pub(crate) fn finish(
+        mut self,
+        provider: ProviderId,
+        departure: &Departure,
+        spares: &Spares,
+    ) -> FinalRecords {
         let mut words = Records::begin(spares, self.identity.id);
         let mut slots = Vec::new();
         let copies = std::mem::take(&mut self.copies);
         if departure.end.ignores_data() {
-            slots.extend(copies.into_iter().filter_map(BufferCopy::into_slot));
-            archive::anchor(&mut words, &self.identity, &ClockSample::now());
+            slots.extend(copies.into_iter().flat_map(BufferCopy::into_slots));
         } else {
             for copy in copies {
                 slots.extend(self.sanitize(copy, &mut words));
             }
             self.collector.finish(&mut words);
-            self.close(&mut words);
         }
-        let records = self.records(spares.share(words), slots, true);
-        FinalRecords { records, summary: self.into_summary(departure) }
+        let reported = self.collector.stats().told_losses;
+        let sessions = std::mem::take(&mut self.sessions);
+        let last = |(session, window)| (session, self.last(session, &window, departure));
+        let sessions = sessions.into_iter().map(last).collect();
+        FinalRecords { provider, id: self.identity.id, words, slots, reported, sessions }
     }
 
-    /// Copies the rest of the buffer as if the provider ended now. All copies are checked before
-    /// the call.
-    pub(crate) fn extract(&self) -> Extract {
-        Extract {
+    /// Removes a session while the provider continues. All copies are checked before the call.
+    pub(crate) fn leave(
+        &mut self,
+        session: SessionNumber,
+        departure: &Departure,
+    ) -> Option<LastOfSession> {
+        let window = self.sessions.remove(&session)?;
+        Some(self.last(session, &window, departure))
+    }
+
+    /// Returns the end in one session.
+    fn last(
+        &self,
+        session: SessionNumber,
+        window: &Window,
+        departure: &Departure,
+    ) -> LastOfSession {
+        let now = ClockSample::now();
+        let closing = window.closing(&self.collector, now.ticks(self.identity.clock));
+        let closing = Some(closing).filter(|_| !departure.end.ignores_data());
+        let dropped = closing.as_ref().map_or(0, |closing| closing.dropped);
+        let left_after = departure.elapsed.get(&session).copied().unwrap_or_default();
+        let summary =
+            ProviderSummary { dropped, left_after, ..self.summary(window, departure.clone()) };
+        LastOfSession { closed: Closed { closing, identity: self.identity.clone(), now }, summary }
+    }
+
+    /// Copies the rest of the buffer for a session as if the provider ended now. All copies are
+    /// checked before the call.
+    pub(crate) fn extract(&self, session: SessionNumber) -> Option<Extract> {
+        Some(Extract {
             identity: self.identity.clone(),
             copy: self.collector.copy_live(),
             collector: self.collector.clone(),
-            joined_at: self.joined_at,
+            window: self.sessions.get(&session)?.clone(),
             now: ClockSample::now(),
-        }
+        })
     }
 
-    /// Appends the provider's closing records.
-    fn close(&self, words: &mut Vec<u64>) {
-        let now = ClockSample::now();
-        let to = now.ticks(self.identity.clock);
-        Closing::of(&self.collector, 0, self.joined_at, to).write_now(words, &self.identity, &now);
-    }
-
-    fn into_summary(self, departure: Departure) -> ProviderSummary {
-        let stats = self.collector.stats();
-        let rejected = Rejection::ALL.into_iter().zip(stats.rejected);
-        let mut categories = BTreeMap::<String, u64>::new();
-        for (name, number) in self.collector.events_by_category() {
-            *categories.entry(name.to_owned()).or_default() += number;
-        }
+    fn summary(&self, window: &Window, departure: Departure) -> ProviderSummary {
+        let counts = self.counts();
+        let rejected = Rejection::ALL.into_iter().zip(window.rejected(&self.collector));
         ProviderSummary {
             id: self.identity.id,
             pid: self.identity.pid,
             uid: self.identity.uid,
-            name: self.identity.name,
-            records: stats.records,
-            events: stats.events,
-            others: stats.others,
+            name: self.identity.name.clone(),
+            records: counts.records,
+            events: counts.events,
+            others: counts.others,
             bytes: 0,
-            dropped: if departure.end.ignores_data() { 0 } else { self.collector.dropped() },
-            omitted: stats.omissions().collect(),
+            dropped: 0,
+            omitted: notes::omissions(window.omitted(&self.collector)).collect(),
             rejected: rejected.filter(|(_, number)| *number != 0).collect(),
-            categories,
-            known_categories: self.known_categories,
-            open_scopes: stats.open_scopes(),
-            overwritten: stats.overwritten,
-            joined_after: self.joined_after,
-            left_after: departure.after,
+            categories: counts.categories,
+            known_categories: self.known_categories.clone(),
+            open_scopes: counts.open_scopes,
+            overwritten: self.collector.stats().overwritten,
+            joined_after: window.joined_after,
+            left_after: Duration::ZERO,
             answered_start: departure.answered_start,
             answered_stop: departure.answered_stop,
             buffer_size: self.layout.total_size() as u64,

@@ -10,7 +10,7 @@ const DEPARTURE: Departure = Departure {
     end: End::Terminated,
     answered_start: true,
     answered_stop: true,
-    after: Duration::ZERO,
+    elapsed: BTreeMap::new(),
 };
 
 fn collection() -> Collection {
@@ -48,16 +48,18 @@ fn copies_are_checked_oldest_first() {
         collection.join(id, data);
     }
     assert!(!collection.has_waiting() && collection.sanitize_one().is_none());
-    collection.copy(2, request(0), None);
-    collection.copy(1, request(0), None);
-    assert_eq!(collection.events(), 0);
+    collection.copy(2, request(0), Vec::new());
+    collection.copy(1, request(0), Vec::new());
+    let events =
+        |collection: &Collection| collection.of_session(1).map(ProviderData::events).sum::<u64>();
+    assert_eq!(events(&collection), 0);
     for ticks in [102, 101] {
         assert!(collection.has_waiting());
-        let records = collection.sanitize_one().unwrap();
+        let Collected { records, .. } = collection.sanitize_one().unwrap();
         assert!(records.words().contains(&ticks) && !records.is_last());
     }
     assert!(!collection.has_waiting());
-    assert_eq!(collection.events(), 2);
+    assert_eq!(events(&collection), 2);
 }
 
 /// Unchecked copies take as much memory as the buffer at most.
@@ -67,7 +69,7 @@ fn a_provider_is_behind_with_a_copy_of_each_rolling_buffer() {
     collection.join(1, provider(layout).0);
     for wrapped_count in 0..2 {
         assert!(!collection.is_behind(1), "{wrapped_count} copies");
-        collection.copy(1, request(wrapped_count), None);
+        collection.copy(1, request(wrapped_count), Vec::new());
     }
     assert!(collection.is_behind(1));
     assert!(!collection.is_behind(2), "the provider does not exist");
@@ -76,27 +78,41 @@ fn a_provider_is_behind_with_a_copy_of_each_rolling_buffer() {
 }
 
 #[test]
-fn departed_providers_stay_in_the_totals() {
+fn the_last_records_are_those_of_each_session() {
     let (mut collection, layout) = (collection(), layout(BufferingMode::Streaming));
-    for id in [1, 2, 3] {
-        let (data, buffer) = provider(layout);
-        write_event(&buffer, &layout, 0, 100);
-        write_losses(&buffer, &layout, 5);
-        collection.join(id, data);
-    }
-    assert_eq!(collection.provider(2), Some((7, layout)));
-    assert_eq!(collection.buffer_sizes(), 3 * layout.total_size() as u64);
-    assert_eq!((collection.providers(), collection.outstanding()), ((3, 3), 0));
-    for (id, now) in [(1, 2), (2, 1)] {
-        collection.finish(id, DEPARTURE);
-        assert_eq!((collection.providers(), collection.outstanding()), ((now, 3), 1));
-        let FinalRecords { records, summary } = take_final(&mut collection);
-        assert!(records.is_last() && records.words().contains(&100));
-        assert_eq!((summary.events, summary.dropped), (1, 5));
-    }
-    assert_eq!((collection.providers(), collection.outstanding()), ((1, 3), 0));
-    assert_eq!((collection.events(), collection.lost()), (2, 15));
-    assert_eq!(collection.provider(2), None);
+    let (mut data, buffer) = provider(layout);
+    write_event(&buffer, &layout, 0, 100);
+    write_losses(&buffer, &layout, 5);
+    data.open_late(2, 50, Duration::ZERO);
+    collection.join(1, data);
+    assert_eq!(collection.sessions(1), [1, 2]);
+    assert_eq!((collection.of_session(2).count(), collection.of_session(3).count()), (1, 0));
+    assert_eq!(collection.buffer_sizes(2), layout.total_size() as u64);
+    write_losses(&buffer, &layout, 7);
+    collection.finish(1, DEPARTURE);
+    assert_eq!((collection.sessions(1).len(), collection.outstanding()), (0, 1));
+    let last = take_final(&mut collection);
+    assert!(last.words.contains(&100));
+    let of = |session| &last.sessions.iter().find(|(number, _)| *number == session).unwrap().1;
+    assert_eq!((of(1).summary.events, of(1).summary.dropped), (1, 7));
+    assert_eq!(of(2).summary.dropped, 2, "the other records were dropped before it joined");
+    let closing = of(2).closed.closing.as_ref().unwrap();
+    assert_eq!((closing.dropped, closing.from, closing.unreported.len()), (2, 50, 0));
+}
+
+/// The provider continues for the other session.
+#[test]
+fn a_session_can_leave_a_provider() {
+    let (mut collection, layout) = (collection(), layout(BufferingMode::Streaming));
+    let (mut data, buffer) = provider(layout);
+    data.open_late(2, 50, Duration::ZERO);
+    write_losses(&buffer, &layout, 5);
+    let elapsed = [(1, Duration::from_secs(3))].into();
+    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }).unwrap();
+    assert_eq!((last.summary.dropped, last.summary.left_after.as_secs()), (5, 3));
+    assert!(data.leave(1, &DEPARTURE).is_none());
+    collection.join(1, data);
+    assert_eq!(collection.sessions(1), [2]);
 }
 
 #[test]
@@ -109,8 +125,10 @@ fn the_data_of_an_unknown_version_is_ignored() {
     let end = End::CutOff(crate::machine::Violation::PacketVersion(9));
     collection.finish(1, Departure { end, ..DEPARTURE });
     let last = take_final(&mut collection);
-    assert!(!last.records.words().contains(&100));
-    assert_eq!((last.summary.events, last.summary.dropped), (0, 0));
+    assert!(!last.words.contains(&100));
+    let (_, session) = &last.sessions[0];
+    assert_eq!((session.summary.events, session.summary.dropped), (0, 0));
+    assert!(session.closed.closing.is_none());
 }
 
 #[test]
@@ -119,10 +137,11 @@ fn an_extract_has_the_uncollected_records_and_changes_nothing() {
     let (data, buffer) = provider(layout);
     write_event(&buffer, &layout, 0, 100);
     collection.join(1, data);
-    let extracts = collection.extracts();
-    assert_eq!((extracts.len(), collection.events()), (1, 0));
+    assert!(collection.extracts(2).is_empty(), "another session");
+    let extracts = collection.extracts(1);
+    assert_eq!((extracts.len(), collection.provider(1).unwrap().events()), (1, 0));
     let records = extracts.into_iter().next().unwrap().into_records();
     assert!(records.words().contains(&100) && records.is_last());
     collection.finish(1, DEPARTURE);
-    assert_eq!(take_final(&mut collection).summary.events, 1);
+    assert_eq!(take_final(&mut collection).sessions[0].1.summary.events, 1);
 }

@@ -37,7 +37,7 @@ pub(crate) struct ProviderLedger {
 }
 
 /// A provider that joins, as it is sent to the guard.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct JoinedProvider<'a> {
     pub(crate) identity: &'a Identity,
     /// The processes about which it may write records.

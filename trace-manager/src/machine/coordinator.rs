@@ -1,9 +1,10 @@
-//! The coordinator of the session and all providers.
+//! The coordinator of the sessions and all providers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::message::{StartOptions, ToProvider};
 
+use super::membership::{Demand, Membership, Step};
 use super::{
     ProviderConfig, Session, SessionAction, SessionEvent, SessionState, Time, Tracee, TraceeAction,
     TraceeCounts, TraceeEvent, TraceeState,
@@ -12,6 +13,9 @@ use super::{
 /// The manager's number of a connected provider. Numbers are never reused.
 pub type ProviderId = u32;
 
+/// The number of a session, which the caller chooses. Numbers are never reused.
+pub type SessionNumber = u64;
+
 /// An event for the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
@@ -19,14 +23,14 @@ pub enum Input {
     Registered(ProviderId),
     /// An event of one provider.
     Provider(ProviderId, TraceeEvent),
-    /// The caller opens a session. Ignored while a session exists.
-    Open(ProviderConfig),
+    /// The caller opens a session. Ignored if it exists.
+    Open(SessionNumber, ProviderConfig),
     /// The caller starts the session.
-    Start(StartOptions),
+    Start(SessionNumber, StartOptions),
     /// The caller stops the session.
-    Stop,
+    Stop(SessionNumber),
     /// The caller ends the session.
-    Terminate,
+    Terminate(SessionNumber),
     /// The caller flushes the current rolling buffers (streaming).
     Flush,
     /// Time passed.
@@ -38,15 +42,21 @@ pub enum Input {
 pub enum Output {
     /// An action for one provider.
     Provider(ProviderId, TraceeAction),
+    /// A session joins a provider that has its buffer: its sinks get the provider's next records.
+    Join(ProviderId, SessionNumber),
+    /// A session leaves a provider, which continues for others: its sinks have all its records.
+    Leave(ProviderId, SessionNumber),
     /// The session has a new state.
-    State(SessionState),
+    State(SessionNumber, SessionState),
 }
 
-/// The session, if there is one, and all connected providers.
+/// The sessions and all connected providers.
 #[derive(Debug, Default)]
 pub struct Coordinator {
-    tracees: BTreeMap<ProviderId, Tracee>,
-    current: Option<Current>,
+    providers: BTreeMap<ProviderId, Provider>,
+    sessions: BTreeMap<SessionNumber, Current>,
+    /// Providers that may have to change, because their state or that of a session has changed.
+    changed: BTreeSet<ProviderId>,
     outputs: Vec<Output>,
 }
 
@@ -57,83 +67,93 @@ struct Current {
     start: StartOptions,
 }
 
+#[derive(Debug, Default)]
+struct Provider {
+    tracee: Tracee,
+    membership: Membership,
+}
+
 impl Coordinator {
-    /// Creates a coordinator without providers and without a session.
+    /// Creates a coordinator without providers and without sessions.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the session's state; `None` when there is no session.
-    pub fn session_state(&self) -> Option<SessionState> {
-        self.current.as_ref().map(|current| current.session.state())
+    /// Returns a session's state; `None` if there is no such session.
+    pub fn session_state(&self, session: SessionNumber) -> Option<SessionState> {
+        self.sessions.get(&session).map(|current| current.session.state())
     }
 
     /// Returns a connected provider.
     pub fn tracee(&self, id: ProviderId) -> Option<&Tracee> {
-        self.tracees.get(&id)
+        self.providers.get(&id).map(|provider| &provider.tracee)
+    }
+
+    /// Returns the sessions that a provider is in, or for which it waits for its buffer.
+    pub fn sessions_of(&self, id: ProviderId) -> Vec<SessionNumber> {
+        self.providers.get(&id).map_or(Vec::new(), |provider| provider.membership.sessions())
+    }
+
+    /// Returns the combined configuration of the sessions that a provider is in.
+    pub fn config_of(&self, id: ProviderId) -> ProviderConfig {
+        self.combine(&self.sessions_of(id))
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        self.tracees.values().filter_map(Tracee::deadline).min()
+        self.providers.values().filter_map(|provider| provider.tracee.deadline()).min()
     }
 
     /// Handles an event at the time `now`. Returns the actions, in order.
     ///
     /// Dead providers stay available until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
-        self.tracees.retain(|_, tracee| tracee.state() != TraceeState::Dead);
+        self.providers.retain(|_, provider| provider.tracee.state() != TraceeState::Dead);
         match input {
-            Input::Registered(id) => self.registered(id, now),
-            Input::Provider(id, event) => self.provider(id, event, now),
-            Input::Open(config) => self.open(config, now),
-            Input::Start(options) => self.session(SessionEvent::Start(options), now),
-            Input::Stop => self.session(SessionEvent::Stop, now),
-            Input::Terminate => self.session(SessionEvent::Terminate, now),
+            Input::Registered(id) => self.registered(id),
+            Input::Provider(id, event) => self.tracee_event(id, event, now),
+            Input::Open(session, config) => self.open(session, config),
+            Input::Start(session, options) => {
+                self.session(session, SessionEvent::Start(options), now);
+            }
+            Input::Stop(session) => self.session(session, SessionEvent::Stop, now),
+            Input::Terminate(session) => self.session(session, SessionEvent::Terminate, now),
             Input::Flush => self.all(&TraceeEvent::Flush, now),
             Input::Tick => self.all(&TraceeEvent::Tick, now),
         }
-        self.update_session(now);
+        self.settle(now);
         std::mem::take(&mut self.outputs)
     }
 
-    fn registered(&mut self, id: ProviderId, now: Time) {
-        self.tracees.insert(id, Tracee::new());
-        let state = self.session_state();
-        let started = state.is_some_and(SessionState::is_running);
+    fn registered(&mut self, id: ProviderId) {
+        self.providers.insert(id, Provider::default());
+        let started = self.sessions.values().any(|it| it.session.state().is_running());
         let reply = TraceeAction::Send(ToProvider::Registered { started });
         self.outputs.push(Output::Provider(id, reply));
-        let joins = started || state == Some(SessionState::Initialized);
-        if let (true, Some(current)) = (joins, &self.current) {
-            let initialize = TraceeEvent::Initialize(current.config.clone());
-            self.tracee_event(id, initialize, now);
+        self.changed.insert(id);
+    }
+
+    fn open(&mut self, number: SessionNumber, config: ProviderConfig) {
+        if self.sessions.contains_key(&number) {
+            return;
+        }
+        let (session, start) = (Session::new(), StartOptions::default());
+        self.sessions.insert(number, Current { session, config, start });
+        self.entered(number, SessionState::Initialized);
+    }
+
+    /// Notes that a session has a new state.
+    fn entered(&mut self, session: SessionNumber, state: SessionState) {
+        self.outputs.push(Output::State(session, state));
+        self.changed.extend(self.providers.keys());
+        if state == SessionState::Terminated {
+            self.sessions.remove(&session);
+            self.providers.values_mut().for_each(|it| it.membership.forget(session));
         }
     }
 
-    fn provider(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
-        let buffer_ready = matches!(event, TraceeEvent::BufferReady { .. });
-        self.tracee_event(id, event, now);
-        match &self.current {
-            Some(current) if buffer_ready && current.session.state().is_running() => {
-                let start = TraceeEvent::Start(current.start.clone());
-                self.tracee_event(id, start, now);
-            }
-            _ => {}
-        }
-    }
-
-    fn open(&mut self, config: ProviderConfig, now: Time) {
-        if self.current.is_none() {
-            let initialize = TraceeEvent::Initialize(config.clone());
-            let session = Session::new();
-            self.current = Some(Current { session, config, start: StartOptions::default() });
-            self.outputs.push(Output::State(SessionState::Initialized));
-            self.all(&initialize, now);
-        }
-    }
-
-    fn session(&mut self, event: SessionEvent, now: Time) {
-        let Some(current) = &mut self.current else { return };
+    fn session(&mut self, number: SessionNumber, event: SessionEvent, now: Time) {
+        let Some(current) = self.sessions.get_mut(&number) else { return };
         let before = current.session.state();
         let action = current.session.on(event);
         let after = current.session.state();
@@ -141,55 +161,139 @@ impl Coordinator {
             current.start = options.clone();
         }
         if before != after {
-            self.outputs.push(Output::State(after));
+            self.entered(number, after);
         }
-        match action {
-            Some(SessionAction::StartAll(options)) => self.all(&TraceeEvent::Start(options), now),
-            Some(SessionAction::StopAll) => self.all(&TraceeEvent::Stop, now),
-            Some(SessionAction::TerminateAll) => self.all(&TraceeEvent::Terminate, now),
-            None => {}
-        }
-    }
-
-    /// Updates the session with the states of its providers, until its state is stable.
-    fn update_session(&mut self, now: Time) {
-        while let Some(before) = self.session_state() {
-            self.session(SessionEvent::Counts(self.counts()), now);
-            let after = self.session_state();
-            if after == Some(SessionState::Terminated) {
-                self.current = None;
-            } else if after == Some(before) {
-                break;
+        // A session that starts again has stopped its providers. The other actions follow from the
+        // session's state.
+        if let Some(SessionAction::StartAll(options)) = action {
+            for id in self.providers.keys().copied().collect::<Vec<_>>() {
+                if self.sessions_of(id) == [number] {
+                    self.tracee_event(id, TraceeEvent::StartAgain(options.clone()), now);
+                }
             }
         }
     }
 
-    fn counts(&self) -> TraceeCounts {
-        let mut counts = TraceeCounts::default();
-        for tracee in self.tracees.values().filter(|tracee| tracee.in_session()) {
-            counts.present += 1;
-            match tracee.state() {
-                TraceeState::Starting { .. } => {
-                    counts.starting += 1;
-                    counts.unstopped += 1;
+    /// Changes providers by the states of the sessions, and sessions by the states of their
+    /// providers, until both are stable.
+    fn settle(&mut self, now: Time) {
+        loop {
+            while let Some(id) = self.changed.pop_first() {
+                self.settle_provider(id, now);
+            }
+            let before = self.outputs.len();
+            let numbers: Vec<SessionNumber> = self.sessions.keys().copied().collect();
+            for number in numbers {
+                let counts = self.counts(number);
+                self.session(number, SessionEvent::Counts(counts), now);
+            }
+            if self.outputs.len() == before {
+                return;
+            }
+        }
+    }
+
+    fn settle_provider(&mut self, id: ProviderId, now: Time) {
+        let demand = self.demand(id);
+        let Some(provider) = self.providers.get_mut(&id) else { return };
+        let steps = provider.membership.next(&provider.tracee, &demand);
+        for step in steps {
+            match step {
+                Step::Join(session) => self.outputs.push(Output::Join(id, session)),
+                Step::Leave(session) => self.outputs.push(Output::Leave(id, session)),
+                Step::Initialize => {
+                    let config = self.config_of(id);
+                    self.tracee_event(id, TraceeEvent::Initialize(config), now);
                 }
-                TraceeState::Started | TraceeState::Stopping { .. } => counts.unstopped += 1,
+                Step::Start => {
+                    let options = self.start_options(id);
+                    self.tracee_event(id, TraceeEvent::Start(options), now);
+                }
+                Step::SetCategories => {
+                    let categories = self.combine_started(&demand.running);
+                    self.tracee_event(id, TraceeEvent::SetCategories(categories), now);
+                }
+                Step::Stop => self.tracee_event(id, TraceeEvent::Stop, now),
+                Step::Terminate => self.tracee_event(id, TraceeEvent::Terminate, now),
+            }
+        }
+    }
+
+    /// Returns the sessions that a provider should serve.
+    fn demand(&self, id: ProviderId) -> Demand {
+        let mut demand = Demand::default();
+        let Some(provider) = self.providers.get(&id) else { return demand };
+        for (number, current) in &self.sessions {
+            let excluded = provider.membership.excludes(*number);
+            match current.session.state() {
+                state if state.is_running() && !excluded => demand.running.push(*number),
+                SessionState::Initialized if !excluded => demand.initialized.push(*number),
+                SessionState::Terminating => demand.ending.push(*number),
                 _ => {}
+            }
+        }
+        demand
+    }
+
+    /// Returns the options of the start of a new buffer.
+    fn start_options(&self, id: ProviderId) -> StartOptions {
+        match self.sessions_of(id)[..] {
+            [session] => self.sessions.get(&session).map(|it| it.start.clone()).unwrap_or_default(),
+            _ => StartOptions::default(),
+        }
+    }
+
+    fn combine(&self, sessions: &[SessionNumber]) -> ProviderConfig {
+        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
+        match currents.clone().collect::<Vec<_>>()[..] {
+            [current] => current.config.clone(),
+            _ => ProviderConfig {
+                categories: self.combine_started(sessions),
+                ..ProviderConfig::combine(currents.map(|current| &current.config))
+            },
+        }
+    }
+
+    /// Returns the union of the sessions' categories, with those of their starts.
+    fn combine_started(&self, sessions: &[SessionNumber]) -> Vec<String> {
+        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
+        let lists: Vec<Vec<String>> =
+            currents.map(|it| it.start.add_to(&it.config.categories)).collect();
+        let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
+        trace_protocol::categories::union(&lists)
+    }
+
+    fn counts(&self, session: SessionNumber) -> TraceeCounts {
+        let mut counts = TraceeCounts::default();
+        let is_running = self.session_state(session).is_some_and(SessionState::is_running);
+        for Provider { tracee, membership } in self.providers.values() {
+            if membership.has(session) {
+                let is_starting = membership.is_starting(session, tracee);
+                counts.present += 1;
+                counts.starting += usize::from(is_starting);
+                counts.unstopped += usize::from(tracee.is_unstopped());
+            } else if is_running && tracee.in_session() && !membership.excludes(session) {
+                counts.starting += 1;
             }
         }
         counts
     }
 
     fn all(&mut self, event: &TraceeEvent, now: Time) {
-        let ids: Vec<ProviderId> = self.tracees.keys().copied().collect();
+        let ids: Vec<ProviderId> = self.providers.keys().copied().collect();
         for id in ids {
             self.tracee_event(id, event.clone(), now);
         }
     }
 
     fn tracee_event(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
-        let Some(tracee) = self.tracees.get_mut(&id) else { return };
+        let Some(Provider { tracee, membership }) = self.providers.get_mut(&id) else { return };
+        let before = (tracee.state(), tracee.changes());
         let actions = tracee.on(event, now);
+        if before != (tracee.state(), tracee.changes()) {
+            self.changed.insert(id);
+        }
+        membership.after(&actions, tracee);
         self.outputs.extend(actions.into_iter().map(|action| Output::Provider(id, action)));
     }
 }

@@ -46,8 +46,8 @@ impl Scene {
     /// Returns a scene whose session is starting; no provider has replied.
     pub(super) fn starting(providers: u32) -> Self {
         let mut scene = Self::new(providers);
-        scene.dispatch(Input::Open(config()));
-        scene.dispatch(Input::Start(StartOptions::default()));
+        scene.dispatch(Input::Open(1, config()));
+        scene.dispatch(Input::Start(1, StartOptions::default()));
         scene.log.clear();
         scene
     }
@@ -94,7 +94,7 @@ impl Scene {
     }
 
     pub(super) fn state(&self) -> Option<SessionState> {
-        self.coordinator.session_state()
+        self.coordinator.session_state(1)
     }
 
     pub(super) fn tracee(&self, id: ProviderId) -> TraceeState {
@@ -119,6 +119,7 @@ pub(super) fn config() -> ProviderConfig {
     ProviderConfig {
         mode: BufferingMode::Streaming,
         categories: vec!["io".to_owned()],
+        buffer_size: 1 << 20,
         timeouts: Timeouts::default(),
     }
 }

@@ -14,6 +14,9 @@
 //!     |                                        | STARTED (provider), or time-out
 //!     |                                        v
 //!     |                                     Started ------ STOPPED (provider) ------+
+//!     |     set categories (session): no    |  |
+//!     |     new state; confirmed by          +--+                                   |
+//!     |     CATEGORIES_SET (provider)          |                                    |
 //!     |                                        | stop (session; also in Starting)   |
 //!     |                                        v                                    |
 //!     |                                    Stopping                                 |
@@ -52,6 +55,16 @@ pub struct Tracee {
     saves: SaveSequence,
     start_acknowledged: bool,
     stop_acknowledged: bool,
+    changes: Changes,
+}
+
+/// The changes of categories in one buffer, which are numbered from 1.
+#[derive(Debug, Clone, Copy, Default)]
+struct Changes {
+    sent: u32,
+    confirmed: u32,
+    /// The time from which all are treated as confirmed.
+    deadline: Option<Time>,
 }
 
 type Actions = Vec<TraceeAction>;
@@ -66,6 +79,7 @@ impl Tracee {
             saves: SaveSequence::default(),
             start_acknowledged: false,
             stop_acknowledged: false,
+            changes: Changes::default(),
         }
     }
 
@@ -89,14 +103,36 @@ impl Tracee {
         !matches!(self.state, TraceeState::Registered | TraceeState::Dead)
     }
 
+    /// Returns whether it has been started and has not stopped.
+    pub fn is_unstopped(&self) -> bool {
+        use TraceeState as S;
+        matches!(self.state, S::Starting { .. } | S::Started | S::Stopping { .. })
+    }
+
+    /// Returns the mode of its buffer.
+    pub fn mode(&self) -> BufferingMode {
+        self.initialize.mode
+    }
+
+    /// Returns the number of the last change of categories that it confirmed.
+    pub fn changes(&self) -> u32 {
+        self.changes.confirmed
+    }
+
+    /// Returns the number of the next change of categories.
+    pub(super) fn next_change(&self) -> u32 {
+        self.changes.sent + 1
+    }
+
     /// Returns the time at which a [`TraceeEvent::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        match self.state {
+        let of_state = match self.state {
             TraceeState::Starting { deadline }
             | TraceeState::Stopping { deadline }
             | TraceeState::Terminating { deadline } => Some(deadline),
             _ => None,
-        }
+        };
+        of_state.into_iter().chain(self.changes.deadline).min()
     }
 
     /// The transition function: handles an event at the time `now`, and returns the actions.
@@ -110,9 +146,14 @@ impl Tracee {
             (S::Registered, E::Initialize(config)) => self.enter(config),
             (S::Registered, E::Packet(_)) => self.cut_off(Violation::Unexpected("a packet")),
             (S::Registered, _) => Vec::new(),
+            (S::Initializing, E::Initialize(config)) => self.configure(config),
             (S::Initializing, E::BufferReady { durable_size }) => self.initialized(durable_size),
             (S::Initializing, E::NoBuffer) => self.without_buffer(),
-            (S::Initialized | S::Stopped, E::Start(options)) => self.start(options, now),
+            (S::Initialized, E::Start(options)) => self.start(options, now),
+            (S::Stopped, E::StartAgain(options)) => self.start(options, now),
+            (S::Starting { .. } | S::Started, E::SetCategories(categories)) => {
+                self.set_categories(categories, now)
+            }
             (S::Starting { .. } | S::Started, E::Stop) => self.stop(now),
             (S::Initialized | S::Stopped, E::Terminate) => self.terminate(now),
             (S::Starting { .. } | S::Started, E::Flush) => self.flush(),
@@ -126,11 +167,43 @@ impl Tracee {
 
     fn enter(&mut self, config: ProviderConfig) -> Actions {
         self.state = TraceeState::Initializing;
-        self.timeouts = config.timeouts;
-        self.initialize = Initialize { mode: config.mode, categories: config.categories };
         self.start_acknowledged = false;
         self.stop_acknowledged = false;
+        self.changes = Changes::default();
+        self.configure(config);
         vec![TraceeAction::CreateBuffer]
+    }
+
+    fn configure(&mut self, config: ProviderConfig) -> Actions {
+        self.timeouts = config.timeouts;
+        self.initialize = Initialize { mode: config.mode, categories: config.categories };
+        Vec::new()
+    }
+
+    fn set_categories(&mut self, categories: Vec<String>, now: Time) -> Actions {
+        let sequence = self.next_change();
+        let timeout = self.timeouts.start.max(self.timeouts.stop);
+        self.changes.sent = sequence;
+        self.changes.deadline = Some(now + timeout);
+        vec![TraceeAction::Send(ToProvider::SetCategories { sequence, categories })]
+    }
+
+    /// Treats all changes as confirmed: the provider has stopped, or did not reply in time.
+    fn confirm_changes(&mut self) {
+        self.changes.confirmed = self.changes.sent;
+        self.changes.deadline = None;
+    }
+
+    fn categories_set(&mut self, sequence: u32) -> Actions {
+        let Changes { sent, .. } = self.changes;
+        if !self.start_acknowledged || sequence == 0 || sequence > sent {
+            return self.cut_off(Violation::Unexpected("CATEGORIES_SET"));
+        }
+        self.changes.confirmed = self.changes.confirmed.max(sequence);
+        if sequence == sent {
+            self.changes.deadline = None;
+        }
+        Vec::new()
     }
 
     fn initialized(&mut self, durable_size: u64) -> Actions {
@@ -181,6 +254,7 @@ impl Tracee {
                 self.save(wrapped_count, durable_data_end)
             }
             Packet::Stopped => self.stopped(),
+            Packet::CategoriesSet { sequence } => self.categories_set(sequence),
             Packet::Alert(name) => vec![TraceeAction::Alert(name)],
             Packet::BufferSaved { .. } => self.cut_off(Violation::Unexpected("BUFFER_SAVED")),
         }
@@ -207,6 +281,7 @@ impl Tracee {
             return self.cut_off(Violation::Unexpected("STOPPED"));
         }
         self.stop_acknowledged = true;
+        self.confirm_changes();
         if let TraceeState::Started | TraceeState::Stopping { .. } = self.state {
             self.state = TraceeState::Stopped;
         }
@@ -227,19 +302,23 @@ impl Tracee {
     }
 
     fn tick(&mut self, now: Time) -> Actions {
-        if self.deadline().is_none_or(|deadline| deadline > now) {
-            return Vec::new();
+        if self.changes.deadline.is_some_and(|deadline| deadline <= now) {
+            self.confirm_changes();
         }
         match self.state {
-            TraceeState::Starting { .. } => {
+            TraceeState::Starting { deadline } if deadline <= now => {
                 self.state = TraceeState::Started;
                 vec![TraceeAction::StartTimedOut]
             }
-            TraceeState::Stopping { .. } => {
+            TraceeState::Stopping { deadline } if deadline <= now => {
                 self.state = TraceeState::Stopped;
+                self.confirm_changes();
                 Vec::new()
             }
-            _ => self.leave(TraceeState::Registered, End::TimedOut),
+            TraceeState::Terminating { deadline } if deadline <= now => {
+                self.leave(TraceeState::Registered, End::TimedOut)
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -254,6 +333,7 @@ impl Tracee {
         let had_buffer = self.in_session() && self.state != TraceeState::Initializing;
         let orderly = end == End::Disconnected && self.stop_acknowledged;
         self.state = state;
+        self.confirm_changes();
         let end = if orderly { End::Terminated } else { end };
         if had_buffer {
             vec![TraceeAction::Finish(end)]

@@ -13,10 +13,12 @@ pub(crate) struct Sinks {
     pub(crate) archive: ArchiveSink,
     filter: Option<CategoryFilter>,
     sinks: Vec<(Option<CategoryFilter>, Box<dyn Sink>)>,
+    /// The union of the categories.
+    categories: Vec<String>,
 }
 
 /// Returns the categories of the session and of all its sinks, which providers record.
-pub(crate) fn union(categories: &[String], sinks: &[SinkRequest]) -> Vec<String> {
+fn union(categories: &[String], sinks: &[SinkRequest]) -> Vec<String> {
     let lists = sinks.iter().map(|sink| sink.categories.as_slice());
     categories::union(&[categories].into_iter().chain(lists).collect::<Vec<_>>())
 }
@@ -35,14 +37,23 @@ impl Sinks {
             (categories != recorded).then(|| CategoryFilter::new(categories, spares.clone()))
         };
         let sinks = sinks.into_iter().map(|it| (filter(&it.categories), it.sink)).collect();
-        Self { archive, filter: filter(categories), sinks }
+        let filter = filter(categories);
+        Self { archive, filter, sinks, categories: recorded }
+    }
+
+    /// Returns the categories of the archive and of all other sinks.
+    pub(crate) fn categories(&self) -> &[String] {
+        &self.categories
     }
 
     /// Adds a provider to all sinks.
     pub(crate) fn open(&mut self, opening: &Opening<'_>) {
+        let id = opening.identity().id;
         self.archive.open(opening);
-        for (_, sink) in &mut self.sinks {
+        self.filter.iter_mut().for_each(|filter| filter.add(id, 0));
+        for (filter, sink) in &mut self.sinks {
             sink.open(opening);
+            filter.iter_mut().for_each(|filter| filter.add(id, 0));
         }
     }
 
@@ -71,8 +82,10 @@ impl Sinks {
 }
 
 fn select(filter: &mut Option<CategoryFilter>, records: &Records) -> Records {
-    match filter {
-        Some(filter) => filter.select(records),
-        None => records.clone(),
+    let Some(filter) = filter else { return records.clone() };
+    let selected = filter.select(records);
+    if records.is_last {
+        filter.remove(records.provider);
     }
+    selected
 }

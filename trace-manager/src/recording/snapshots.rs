@@ -6,16 +6,25 @@ use trace_protocol::archive::ClockSample;
 
 use super::Recording;
 use crate::clock::counter_rate;
+use crate::collection::Collection;
 use crate::error::ManagerError;
 use crate::memory::available_memory;
+use crate::records::{Records, Words};
 use crate::snapshot::{Contents, Requester, Snapshot};
 
 impl Recording {
     /// Takes a snapshot: the archive so far, and the uncollected contents of the providers'
     /// buffers. Another thread writes it to `path` and reports the result.
-    pub(crate) fn snapshot(&mut self, path: PathBuf, requester: Requester) {
-        let contents = self.contents();
-        let missing = contents.as_ref().map_or(0, |_| self.collection.outstanding());
+    ///
+    /// All copies are checked before the call.
+    pub(crate) fn snapshot(
+        &mut self,
+        collection: &Collection,
+        path: PathBuf,
+        requester: Requester,
+    ) {
+        let contents = self.contents(collection);
+        let missing = contents.as_ref().map_or(0, |_| self.finishing);
         self.pending_snapshots.push((missing, Snapshot { path, requester, contents }));
         self.write_snapshots();
     }
@@ -25,23 +34,30 @@ impl Recording {
         self.snapshots.write(Snapshot { path, requester, contents: Err(error) });
     }
 
-    fn contents(&mut self) -> Result<Contents, ManagerError> {
-        self.check_memory()?;
-        while self.has_waiting() {
-            self.sanitize_one();
-        }
+    fn contents(&self, collection: &Collection) -> Result<Contents, ManagerError> {
+        check_copy(collection.buffer_sizes(self.number), available_memory())?;
         Ok(Contents {
             prefix: self.outputs.archive.prefix()?,
             rate: counter_rate(&self.start_clocks, &ClockSample::now())
                 .unwrap_or(self.estimated_rate),
-            late_records: Vec::new(),
-            extracts: self.collection.extracts(),
-            filter: self.outputs.filter(),
+            late_records: self.retained(),
+            extracts: collection.extracts(self.number),
+            filters: [Some(self.selection.clone()), self.outputs.filter()],
         })
     }
 
-    fn check_memory(&self) -> Result<(), ManagerError> {
-        check_copy(self.collection.buffer_sizes(), available_memory())
+    /// Returns the records that the archive does not have yet.
+    fn retained(&self) -> Vec<Words> {
+        let mut filter = self.outputs.filter();
+        let mut select = |(provider, words)| {
+            let records =
+                Records { provider, words, slots: Vec::new(), reported: 0, is_last: false };
+            match &mut filter {
+                Some(filter) => filter.select(&records).words,
+                None => records.words,
+            }
+        };
+        self.retention.contents().into_iter().map(&mut select).collect()
     }
 
     /// Starts to write the snapshots that have the last records of all providers that left before

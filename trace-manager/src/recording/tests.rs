@@ -3,48 +3,65 @@ use std::path::Path;
 
 use super::*;
 use crate::archive::{ArchiveOutput, ArchiveSink};
-use crate::collection::Finisher;
+use crate::collection::{Departure, FinalRecords, Finisher, Window};
 use crate::fixture::{buffer, collector, identity, layout, write_event};
 use crate::machine::End;
 use crate::notice::NoticeSender;
 use crate::records::Spares;
 use crate::snapshot::Requester;
 use crate::waker::Waker;
+use trace_protocol::archive::Identity;
+use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode;
 
-fn recording(path: &Path) -> Recording {
-    let (waker, spares) = (Waker::new().unwrap(), Spares::default());
+fn collection() -> Collection {
+    Collection::new(Finisher::spawn(Waker::new().unwrap()).unwrap(), Spares::default())
+}
+
+fn recording(path: &Path, collection: &Collection) -> Recording {
+    let (waker, spares) = (Waker::new().unwrap(), collection.spares().clone());
     let output = ArchiveOutput::create_file(path).unwrap();
     let archive = ArchiveSink::begin(output, None, None, Arc::default(), spares.clone()).unwrap();
-    let snapshots =
-        Snapshots::spawn(waker.clone(), NoticeSender::new().0, Default::default()).unwrap();
-    let collection = Collection::new(Finisher::spawn(waker).unwrap(), spares.clone());
+    let snapshots = Snapshots::spawn(waker, NoticeSender::new().0, Default::default()).unwrap();
     let sinks = Sinks::new(archive, &[], Vec::new(), &spares);
     let config = SessionConfig::default();
-    Recording::begin(config, collection, sinks, snapshots, &mut ClockSample::now())
+    Recording::begin(1, config, sinks, snapshots, spares, &mut ClockSample::now())
 }
 
 /// Adds a provider with one event in its rolling buffer.
-fn join(recording: &mut Recording, id: ProviderId) {
-    let layout = layout(BufferingMode::Streaming);
+fn join(recording: &mut Recording, collection: &mut Collection, id: ProviderId) {
+    let layout = layout(BufferingMode::Oneshot);
     let buffer = buffer(&layout);
     write_event(&buffer, &layout, 0, 100);
-    let new = NewProvider {
-        identity: Identity { id: recording.next_id(), ..identity() },
-        known_categories: Vec::new(),
-        policy: IdentityPolicy::Own(4711),
-        collector: collector(&buffer, layout),
-        layout,
-        buffer: &buffer,
-        packets: buffer.as_fd(),
-    };
-    recording.join(id, new);
+    let identity = Identity { id: collection.next_id(), ..identity() };
+    let (policy, collector) = (IdentityPolicy::Own(4711), collector(&buffer, layout));
+    let known = Vec::new();
+    let mut provider =
+        ProviderData::new(identity, known, policy, collector, Arc::clone(&buffer), layout);
+    let (joined, now) = (provider.joined(5, buffer.as_fd()), ClockSample::now());
+    recording.join(&Opened { id, joined, now, recorded: &[], late: None });
+    provider.open(1, Window::of_buffer(5, Duration::ZERO));
+    collection.join(id, provider);
+}
+
+/// Passes the outstanding records on until all departed providers are collected.
+fn take_final(recording: &mut Recording, collection: &mut Collection) {
+    while recording.is_finishing() {
+        std::thread::sleep(Duration::from_millis(1));
+        while let Some(last) = collection.take_final() {
+            let FinalRecords { provider, id, words, reported, mut sessions, .. } = last;
+            let (_, last) = sessions.remove(0);
+            let slots = Vec::new();
+            let last = LastRecords { id, words, slots, reported, last };
+            recording.take_outstanding(provider, last);
+        }
+    }
 }
 
 #[test]
 fn only_the_first_refusals_and_alerts_are_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let mut recording = recording(&directory.path().join("a.fxt"));
+    let mut recording = recording(&directory.path().join("a.fxt"), &collection());
     for pid in 1..=MAX_REFUSALS as u32 + 1 {
         recording.refuse(Refusal { pid, name: String::new(), reason: String::new() });
     }
@@ -63,24 +80,23 @@ fn only_the_first_refusals_and_alerts_are_kept() {
 #[test]
 fn a_snapshot_waits_for_departed_providers() {
     let directory = tempfile::tempdir().unwrap();
-    let mut recording = recording(&directory.path().join("a.fxt"));
-    join(&mut recording, 1);
-    join(&mut recording, 2);
+    let collection = &mut collection();
+    let mut recording = recording(&directory.path().join("a.fxt"), collection);
+    join(&mut recording, collection, 1);
+    join(&mut recording, collection, 2);
     let departure = || Departure {
         end: End::Terminated,
         answered_start: true,
         answered_stop: true,
-        after: Duration::ZERO,
+        elapsed: BTreeMap::new(),
     };
-    recording.finish(1, departure());
+    recording.expect_last();
+    collection.finish(1, departure());
     let (reply, replies) = crossbeam_channel::bounded(1);
     let path = directory.path().join("snapshot.fxt");
-    recording.snapshot(path.clone(), Requester::Caller(reply));
+    recording.snapshot(collection, path.clone(), Requester::Caller(reply));
     assert!(replies.recv_timeout(Duration::from_millis(20)).is_err() && !path.exists());
-    while recording.is_finishing() {
-        std::thread::sleep(Duration::from_millis(1));
-        recording.take_final();
-    }
+    take_final(&mut recording, collection);
     let size = replies.recv().unwrap().unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len() as u64, size);
     let mut reader = trace_format::Reader::new(std::fs::File::open(&path).unwrap());
@@ -91,12 +107,10 @@ fn a_snapshot_waits_for_departed_providers() {
         }
     }
     assert_eq!(providers, [Some(1), Some(2)]);
-    recording.finish(2, departure());
-    while recording.is_finishing() {
-        std::thread::sleep(Duration::from_millis(1));
-        recording.take_final();
-    }
-    assert_eq!((recording.providers(), recording.events()), ((0, 2), 2));
+    recording.expect_last();
+    collection.finish(2, departure());
+    take_final(&mut recording, collection);
+    assert_eq!((recording.providers(collection), recording.events(collection)), ((0, 2), 2));
     let ended = recording.end();
     assert!(ended.providers.iter().all(|provider| provider.bytes > 0 && provider.events == 1));
     let bytes: u64 = ended.providers.iter().map(|provider| provider.bytes).sum();

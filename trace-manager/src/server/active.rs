@@ -1,4 +1,4 @@
-//! The active session.
+//! A session that has not ended.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -6,6 +6,7 @@ use std::time::{Instant, SystemTime};
 use crossbeam_channel::Sender;
 
 use super::command::SharedProgress;
+use crate::collection::Collection;
 use crate::error::ManagerError;
 use crate::machine::{SessionState, Triggers};
 use crate::notice::NoticeSender;
@@ -22,7 +23,7 @@ pub(super) struct Alerts {
     pub(super) names: SnapshotNames,
 }
 
-/// The active session.
+/// A session that has not ended.
 #[derive(Debug)]
 pub(super) struct Active {
     pub(super) number: u64,
@@ -46,17 +47,17 @@ impl Active {
         Self { number, recording, alerts, shared, done, state, published_at: Instant::now() }
     }
 
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn progress(&self, collection: &Collection) -> Progress {
         let status = self.recording.writer_status();
-        let (providers, joined) = self.recording.providers();
+        let (providers, joined) = self.recording.providers(collection);
         Progress {
             state: self.state,
             elapsed: self.recording.elapsed(),
             providers,
             joined,
-            events: self.recording.events(),
+            events: self.recording.events(collection),
             bytes: status.bytes(),
-            lost: self.recording.lost(),
+            lost: self.recording.lost(collection),
             archive_failure: status.failure(),
         }
     }
@@ -73,9 +74,10 @@ impl Active {
         }
     }
 
-    pub(super) fn take_snapshot(&mut self, alerts: Vec<String>) {
+    /// Takes a snapshot for alerts. All copies are checked before the call.
+    pub(super) fn take_snapshot(&mut self, collection: &Collection, alerts: Vec<String>) {
         let path = self.alerts.names.next(SystemTime::now());
-        self.recording.snapshot(path, Requester::Triggers(alerts));
+        self.recording.snapshot(collection, path, Requester::Triggers(alerts));
     }
 
     /// Reports the alerts whose snapshot the session's end prevented.

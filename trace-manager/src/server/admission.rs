@@ -49,10 +49,16 @@ impl Admission {
         }
     }
 
-    /// Sets the bound for the buffers of a session whose default buffer has `size` bytes.
-    pub(super) fn begin_session(&self, size: u64) {
-        let default = || Bound::of_buffers(available_memory(), size);
-        self.buffers.set_bound(self.limits.buffers.unwrap_or_else(default));
+    /// Sets the bound for the buffers of a session whose default buffer has `size` bytes. The bound
+    /// for the first session holds for those that join it, but one buffer is always allowed.
+    pub(super) fn begin_session(&self, size: u64, is_first: bool) {
+        match self.limits.buffers {
+            Some(bound) => self.buffers.set_bound(bound),
+            None if is_first => {
+                self.buffers.set_bound(Bound::of_buffers(available_memory(), size));
+            }
+            None => self.buffers.raise_bound(size),
+        }
     }
 
     /// Returns the number of connections for which file descriptors suffice, at least one.

@@ -6,7 +6,7 @@ use crossbeam_channel::Sender;
 
 use super::state::EventLoop;
 use crate::error::ManagerError;
-use crate::machine::{Input, ProviderId, Reaction, SessionState};
+use crate::machine::{Input, ProviderId, Reaction, SessionNumber, SessionState};
 use crate::notice::Notice;
 use crate::snapshot::Requester;
 
@@ -15,43 +15,55 @@ impl EventLoop {
     pub(super) fn handle_alert(&mut self, id: ProviderId, name: &str) {
         let pid = self.connections.get(&id).map_or(0, |connection| connection.peer.pid);
         let now = self.now();
-        let Some(active) = &mut self.active else { return };
-        active.recording.alert(name);
-        active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid });
-        for reaction in active.alerts.triggers.alert(name, now) {
-            self.react(reaction);
+        let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
+        for session in sessions {
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            active.recording.alert(name);
+            active.alerts.notices.send(Notice::Alert { name: name.to_owned(), pid });
+            for reaction in active.alerts.triggers.alert(name, now) {
+                self.react(session, reaction);
+            }
         }
     }
 
-    /// Takes the snapshot that is due: alerts waited for another one or for the interval, or the
+    /// Takes the snapshots that are due: alerts waited for another one or for the interval, or the
     /// caller has requested it.
-    pub(super) fn next_snapshot(&mut self) {
+    pub(super) fn next_snapshots(&mut self) {
         let now = self.now();
-        let Some(active) = &mut self.active else { return };
-        if active.recording.take_finished_snapshot() {
-            active.alerts.triggers.written();
-        }
-        if let Some(reaction) = active.alerts.triggers.next(now) {
-            self.react(reaction);
+        for session in self.active.keys().copied().collect::<Vec<_>>() {
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            if active.recording.take_finished_snapshot() {
+                active.alerts.triggers.written();
+            }
+            if let Some(reaction) = active.alerts.triggers.next(now) {
+                self.react(session, reaction);
+            }
         }
     }
 
     /// Handles the caller's request for a snapshot beside the archive.
-    pub(super) fn request_snapshot(&mut self, session: u64) {
-        if let Some(active) = self.active.as_mut().filter(|active| active.number == session) {
+    pub(super) fn request_snapshot(&mut self, session: SessionNumber) {
+        if let Some(active) = self.active.get_mut(&session) {
             active.alerts.triggers.request();
         }
     }
 
-    fn react(&mut self, reaction: Reaction) {
-        let Some(active) = &mut self.active else { return };
+    fn react(&mut self, session: SessionNumber, reaction: Reaction) {
         match reaction {
-            Reaction::Snapshot { alerts } => active.take_snapshot(alerts),
+            Reaction::Snapshot { alerts } => {
+                self.pass_all_on();
+                if let (Some(active), Some(collection)) =
+                    (self.active.get_mut(&session), &self.collection)
+                {
+                    active.take_snapshot(collection, alerts);
+                }
+            }
             Reaction::Stop { alert } => {
+                let Some(active) = self.active.get_mut(&session) else { return };
                 if active.state < SessionState::Stopping {
                     active.recording.stopped_by = Some(alert.clone());
                     active.alerts.notices.send(Notice::Stopping { alert });
-                    self.dispatch(Input::Terminate);
+                    self.dispatch(Input::Terminate(session));
                 }
             }
         }
@@ -60,15 +72,17 @@ impl EventLoop {
     /// Takes a snapshot for the caller.
     pub(super) fn caller_snapshot(
         &mut self,
-        session: u64,
+        session: SessionNumber,
         path: PathBuf,
         reply: Sender<Result<u64, ManagerError>>,
     ) {
-        let active = self.active.as_mut().filter(|active| active.number == session);
-        match active {
-            Some(active) => active.recording.snapshot(path, Requester::Caller(reply)),
+        self.pass_all_on();
+        match (self.active.get_mut(&session), &self.collection) {
+            (Some(active), Some(collection)) => {
+                active.recording.snapshot(collection, path, Requester::Caller(reply));
+            }
             // Fails if the caller no longer waits.
-            None => drop(reply.send(Err(ManagerError::SessionEnded))),
+            _ => drop(reply.send(Err(ManagerError::SessionEnded))),
         }
     }
 }

@@ -7,21 +7,13 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags, EventVec};
 use trace_protocol::slices;
 
-use super::active::{Active, Alerts};
-use super::command::{Command, StartRequest};
+use super::command::Command;
 use super::connection::{Connection, Received, ReceivedPacket};
 use super::queries::CategoriesQuery;
 use super::source::Source;
 use super::state::EventLoop;
-use crate::archive::ArchiveSink;
-use crate::collection::{Collection, Finisher};
-use crate::error::ManagerError;
-use crate::guard::GuardHandle;
-use crate::machine::{Input, ProviderConfig, ProviderId, TraceeEvent, Triggers};
-use crate::recording::{union, Recording, Sinks};
-use crate::records::Spares;
-use crate::sink::SinkRequest;
-use crate::snapshot::{SnapshotNames, Snapshots};
+use crate::collection::Collection;
+use crate::machine::{Input, ProviderId, TraceeEvent};
 
 /// The interval of updates of a session's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -42,7 +34,7 @@ impl EventLoop {
         // Providers fill their buffers while this thread waits for a processor.
         slices::ask_for_short();
         let mut events = EventVec::with_capacity(256);
-        while !(self.quitting && self.active.is_none()) {
+        while !(self.quitting && self.active.is_empty()) {
             match epoll::wait(&self.epoll, &mut events, self.timeout()) {
                 Ok(()) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -78,16 +70,14 @@ impl EventLoop {
         if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now()) {
             self.dispatch(Input::Tick);
         }
-        if let Some(active) = &mut self.active {
-            // Only one copy: a provider that waits for its reply comes first.
-            active.recording.sanitize_one();
-            active.recording.take_final();
-        }
+        // Only one copy: a provider that waits for its reply comes first.
+        self.pass_one_on();
+        self.take_final();
         self.close_unregistered();
         self.reply_categories();
         self.serve_waiting();
-        self.next_snapshot();
-        self.end_session_if_collected();
+        self.next_snapshots();
+        self.end_collected_sessions();
         if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
             self.resume_accepting();
         }
@@ -97,12 +87,11 @@ impl EventLoop {
     /// Returns the time to wait for events, in milliseconds for epoll_wait(2).
     pub(super) fn timeout(&self) -> i32 {
         let now = Instant::now();
-        let active = self.active.as_ref();
-        if active.is_some_and(|active| active.recording.has_waiting()) {
+        if self.collection.as_ref().is_some_and(Collection::has_waiting) {
             return 0;
         }
         let deadline = self.coordinator.deadline().map(|at| at.saturating_sub(self.now()));
-        let progress = active.map(|_| PROGRESS_INTERVAL);
+        let progress = (!self.active.is_empty()).then_some(PROGRESS_INTERVAL);
         let accept = self.accept_resumes_at.map(|at| at.saturating_duration_since(now));
         let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
         let buffer = self.admission.pending.front();
@@ -184,11 +173,7 @@ impl EventLoop {
         while let Ok(command) = self.inbox.commands.try_recv() {
             match command {
                 Command::Start(request) => self.start(*request),
-                Command::Stop { session } => {
-                    if self.active.as_ref().is_some_and(|active| active.number == session) {
-                        self.dispatch(Input::Terminate);
-                    }
-                }
+                Command::Stop { session } => self.dispatch(Input::Terminate(session)),
                 Command::Snapshot { session, path, reply } => {
                     self.caller_snapshot(session, path, reply);
                 }
@@ -203,60 +188,12 @@ impl EventLoop {
                 Command::Flush => self.dispatch(Input::Flush),
                 Command::Quit => {
                     self.quitting = true;
-                    self.dispatch(Input::Terminate);
+                    for session in self.active.keys().copied().collect::<Vec<_>>() {
+                        self.dispatch(Input::Terminate(session));
+                    }
                 }
             }
         }
-    }
-
-    fn start(&mut self, request: StartRequest) {
-        if self.active.is_some() || self.quitting {
-            let reply = request.reply.clone();
-            request.discard();
-            // Fails if the caller no longer waits.
-            let _ = reply.send(Err(ManagerError::SessionActive));
-            return;
-        }
-        let StartRequest { config, output, sinks, guard, path, notices, discarded, .. } = request;
-        let (shared, reply, done) = (request.shared, request.reply, request.done);
-        let finisher = Finisher::spawn(self.inbox.waker.clone());
-        let limits = config.snapshots;
-        let snapshots = Snapshots::spawn(self.inbox.waker.clone(), notices.clone(), limits);
-        let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output));
-        let (spares, layout) = (Spares::default(), config.layout(0).ok());
-        // The writer is started last: it ends by a command, and the other threads when their
-        // handles are dropped.
-        let threads = finisher.and_then(|finisher| {
-            let (snapshots, spares) = (snapshots?, spares.clone());
-            let archive = ArchiveSink::begin(output, handle.clone(), layout, discarded, spares)?;
-            Ok((archive, finisher, snapshots))
-        });
-        let (archive, finisher, snapshots) = match threads {
-            Ok(threads) => threads,
-            Err(error) => {
-                handle.iter().for_each(GuardHandle::abandoned);
-                sinks.into_iter().for_each(SinkRequest::discard);
-                let _ = reply.send(Err(ManagerError::EventLoop(error)));
-                return;
-            }
-        };
-        self.sessions += 1;
-        let number = self.sessions;
-        let provider_config = ProviderConfig {
-            categories: union(&config.categories, &sinks),
-            ..config.provider_config()
-        };
-        let triggers = Triggers::new(config.triggers.clone(), limits.min_interval);
-        self.admission.begin_session(layout.map_or(0, |layout| layout.total_size() as u64));
-        let outputs = Sinks::new(archive, &config.categories, sinks, &spares);
-        let collection = Collection::new(finisher, spares);
-        let recording = Recording::begin(config, collection, outputs, snapshots, &mut self.clocks);
-        let alerts = Alerts { triggers, notices, names: SnapshotNames::new(path) };
-        self.active = Some(Active::new(number, recording, alerts, shared, done));
-        self.dispatch(Input::Open(provider_config));
-        self.dispatch(Input::Start(Default::default()));
-        self.publish_progress(Duration::ZERO);
-        let _ = reply.send(Ok(number));
     }
 
     pub(super) fn read_messages(&mut self, id: ProviderId) {

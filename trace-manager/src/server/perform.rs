@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
 use trace_protocol::message::ToProvider;
-use trace_protocol::packet::Packet;
 use trace_protocol::socket::PeerCredentials;
 
 use super::active::Active;
@@ -15,18 +14,16 @@ use super::retained::RetainedBuffer;
 use super::source::{unwatch, Source};
 use super::state::EventLoop;
 use crate::collection::Departure;
-use crate::machine::{
-    End, Output, ProviderId, SaveRequest, SessionState, Tracee, TraceeAction, TraceeEvent,
-    Violation,
-};
-use crate::recording::Recording;
+use crate::machine::{End, Output, ProviderId, SessionState, TraceeAction, TraceeEvent, Violation};
 use crate::summary::Refusal;
 
 impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {
         match output {
-            Output::State(state) => {
-                if let Some(active) = &mut self.active {
+            Output::Join(id, session) => self.join(id, session),
+            Output::Leave(id, session) => self.leave(id, session),
+            Output::State(session, state) => {
+                if let Some(active) = self.active.get_mut(&session) {
                     active.state = state;
                 }
                 self.publish_progress(Duration::ZERO);
@@ -43,14 +40,7 @@ impl EventLoop {
             TraceeAction::Alert(name) => self.handle_alert(id, name.as_str()),
             TraceeAction::StartTimedOut => self.publish_progress(Duration::ZERO),
             TraceeAction::Finish(end) => {
-                let tracee = self.coordinator.tracee(id);
-                let recording = self.active.as_ref().map(|active| &active.recording);
-                let departure = Departure {
-                    end,
-                    answered_start: tracee.is_some_and(Tracee::start_acknowledged),
-                    answered_stop: tracee.is_some_and(Tracee::stop_acknowledged),
-                    after: recording.map_or(Duration::ZERO, Recording::elapsed),
-                };
+                let departure = self.departure(id, end);
                 self.finish(id, departure);
             }
             TraceeAction::CutOff(_) => self.remove_connection(id),
@@ -68,7 +58,8 @@ impl EventLoop {
     }
 
     fn record_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
-        if let Some(active) = &mut self.active {
+        for active in self.active.values_mut() {
+            let (name, reason) = (name.clone(), reason.clone());
             active.recording.refuse(Refusal { pid: peer.pid, name, reason });
         }
     }
@@ -100,17 +91,6 @@ impl EventLoop {
         let _ = epoll::modify(&self.epoll, socket.as_fd(), data, EventFlags::IN | writable);
     }
 
-    fn save(&mut self, id: ProviderId, request: SaveRequest) {
-        let Some(active) = &mut self.active else { return };
-        active.recording.save(id, request);
-        let SaveRequest { wrapped_count, durable_data_end } = request;
-        let saved = Packet::BufferSaved { wrapped_count, durable_data_end };
-        let sent = self.connections.get(&id).map(|connection| connection.send_packet(saved));
-        if let Some(Err(violation)) = sent {
-            self.disconnect(id, TraceeEvent::Violation(violation));
-        }
-    }
-
     fn finish(&mut self, id: ProviderId, departure: Departure) {
         if let Some(connection) = self.connections.get_mut(&id) {
             // Handles that are still here were not sent.
@@ -126,9 +106,7 @@ impl EventLoop {
                 }
             }
         }
-        if let Some(active) = &mut self.active {
-            active.recording.finish(id, departure);
-        }
+        self.collect_last(id, departure);
         self.publish_progress(Duration::ZERO);
     }
 
@@ -154,26 +132,32 @@ impl EventLoop {
         }
     }
 
-    /// Ends the session if it has terminated and all providers are completely collected.
-    pub(super) fn end_session_if_collected(&mut self) {
-        let has_ended = |active: &mut Active| {
-            active.state == SessionState::Terminated && !active.recording.is_finishing()
+    /// Ends the sessions that have terminated and whose providers are completely collected.
+    pub(super) fn end_collected_sessions(&mut self) {
+        let Some(collection) = &self.collection else { return };
+        let is_collected = |active: &Active| {
+            let is_finishing = active.recording.is_finishing() && collection.outstanding() != 0;
+            active.state == SessionState::Terminated && !is_finishing
         };
-        if let Some(mut active) = self.active.take_if(has_ended) {
+        let ended = self.active.iter().filter(|(_, active)| is_collected(active));
+        let ended: Vec<_> = ended.map(|(number, _)| *number).collect();
+        for mut active in ended.into_iter().filter_map(|number| self.active.remove(&number)) {
             active.end_alerts();
-            let progress = active.progress();
+            let progress = active.progress(collection);
             let ended = active.recording.end();
             // If the caller does not wait for it, the archive is written all the same.
             let _ = active.done.send(ended);
             active.shared.set(progress);
         }
+        self.close_collection();
     }
 
-    /// Updates the caller's progress if the last update is older than `interval`.
+    /// Updates the callers' progress if the last update is older than `interval`.
     pub(super) fn publish_progress(&mut self, interval: Duration) {
-        if let Some(active) = &mut self.active {
+        let Some(collection) = &self.collection else { return };
+        for active in self.active.values_mut() {
             if active.published_at.elapsed() >= interval {
-                active.shared.set(active.progress());
+                active.shared.set(active.progress(collection));
                 active.published_at = Instant::now();
             }
         }

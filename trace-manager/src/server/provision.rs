@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags};
-use trace_protocol::archive::Identity;
+use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::ReadMapping;
@@ -20,8 +20,9 @@ use super::outbox::Handles;
 use super::source::Source;
 use super::state::EventLoop;
 use crate::buffers::{NoMemory, Share, SharedBuffer};
-use crate::machine::{ProviderId, SessionState, TraceeEvent};
-use crate::recording::NewProvider;
+use crate::collection::{ProviderData, Window};
+use crate::machine::{ProviderConfig, ProviderId, SessionState, TraceeEvent};
+use crate::recording::Opened;
 
 /// The time for which a provider waits for memory that others will release: until the rest of their
 /// records is archived.
@@ -70,13 +71,12 @@ impl EventLoop {
     /// Creates the buffers of waiting providers if memory was released, and refuses those whose
     /// deadline has passed.
     pub(super) fn serve_waiting(&mut self) {
-        let is_running = self.active.as_ref().is_some_and(|it| SessionState::is_running(it.state));
         for _ in 0..self.admission.pending.len() {
             let Some(waiting) = self.admission.pending.pop_front() else { return };
             if !self.connections.contains_key(&waiting.id) {
                 continue;
             }
-            if !is_running || waiting.deadline <= Instant::now() {
+            if !self.is_recorded(waiting.id) || waiting.deadline <= Instant::now() {
                 self.refuse_buffer(waiting.id, &waiting.no_memory);
             } else if waiting.no_memory.freed != self.admission.buffers.freed() {
                 self.create_buffer_until(waiting.id, waiting.deadline);
@@ -86,17 +86,23 @@ impl EventLoop {
         }
     }
 
+    /// Returns whether a provider waits for its buffer, or records, for a session that runs.
+    fn is_recorded(&self, id: ProviderId) -> bool {
+        let states = self.coordinator.sessions_of(id).into_iter();
+        let mut states = states.filter_map(|session| self.coordinator.session_state(session));
+        states.any(SessionState::is_running)
+    }
+
     /// Reserves the memory of a provider's buffer. If the hinted size is too large, uses the
     /// default size; some of the provider's strings may not fit then.
     fn take_memory(
         &self,
+        config: &ProviderConfig,
         peer: PeerCredentials,
         durable_hint: u64,
     ) -> Result<(Layout, Share), NoBuffer> {
-        let Some(active) = &self.active else { return failed("there is no session") };
         let with_hint = |hint| {
-            let layout = active.recording.config().layout(hint);
-            let layout = layout.or_else(failed)?;
+            let layout = config.layout(hint).or_else(failed)?;
             let share = self.admission.buffers.take(peer, layout.total_size() as u64);
             share.map(|share| (layout, share)).map_err(NoBuffer::NoMemory)
         };
@@ -110,7 +116,12 @@ impl EventLoop {
         };
         let Register { durable_hint, categories, clock, .. } =
             connection.register.clone().unwrap_or_default();
-        let (layout, share) = self.take_memory(connection.peer, durable_hint)?;
+        let sessions = self.coordinator.sessions_of(id);
+        if sessions.is_empty() {
+            return failed("there is no session");
+        }
+        let config = self.coordinator.config_of(id);
+        let (layout, share) = self.take_memory(&config, connection.peer, durable_hint)?;
         let name = connection.name();
         let endpoints = create_endpoints(share, &layout, &name)
             .or_else(|error| failed(format!("no buffer: {error}")))?;
@@ -119,28 +130,36 @@ impl EventLoop {
             .or_else(|error| failed(format!("no packet socket: {error}")))?;
         let policy = self.machine_providers.policy(connection.peer, connection.accepted);
         let collector = Collector::new(endpoints.mapping, layout, policy).or_else(failed)?;
-        let (Some(active), Some(connection)) = (&mut self.active, self.connections.get_mut(&id))
+        let (Some(collection), Some(connection)) =
+            (&mut self.collection, self.connections.get_mut(&id))
         else {
             return failed("there is no session");
         };
         let identity = Identity {
-            id: active.recording.next_id(),
+            id: collection.next_id(),
             name,
             process_name: connection.process_name(),
             pid: connection.peer.pid,
             uid: connection.peer.uid,
             clock,
         };
-        let new = NewProvider {
-            identity,
-            known_categories: categories.into_iter().map(|category| category.name).collect(),
-            policy,
-            collector,
-            layout,
-            buffer: &endpoints.handles.buffer,
-            packets: endpoints.packets.as_fd(),
-        };
-        active.recording.join(id, new);
+        let known = categories.into_iter().map(|category| category.name).collect();
+        let buffer = Arc::clone(&endpoints.handles.buffer);
+        let now = ClockSample::now();
+        let joined_at = now.ticks(clock);
+        let mut provider = ProviderData::new(identity, known, policy, collector, buffer, layout);
+        for session in sessions {
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            active.recording.join(&Opened {
+                id,
+                joined: provider.joined(joined_at, endpoints.packets.as_fd()),
+                now,
+                recorded: &config.categories,
+                late: None,
+            });
+            provider.open(session, Window::of_buffer(joined_at, active.recording.elapsed()));
+        }
+        collection.join(id, provider);
         connection.buffer = Some(Arc::clone(&endpoints.handles.buffer));
         connection.packets = Some(endpoints.packets);
         connection.handles = Some(endpoints.handles);

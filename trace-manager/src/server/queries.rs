@@ -8,7 +8,7 @@ use trace_protocol::message::{CategoryInfo, ToProvider};
 
 use super::active::Active;
 use super::state::EventLoop;
-use crate::machine::{ProviderId, Tracee};
+use crate::machine::ProviderId;
 use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 
 /// The time in which providers reply with their categories. The last reply of the others is used.
@@ -48,25 +48,20 @@ impl EventLoop {
             registered: connection.accepted_at,
             clock: register.clock,
             state: ProviderState::of(tracee.state())?,
-            sessions: self
-                .active
-                .iter()
-                .filter(|_| Tracee::in_session(tracee))
-                .map(|it| it.number)
-                .collect(),
+            sessions: self.coordinator.sessions_of(id),
             categories: register.categories.clone(),
         })
     }
 
     /// Returns the sessions that have not ended, in the order of their starts.
     pub(super) fn session_infos(&self) -> Vec<SessionInfo> {
-        self.active.iter().map(Active::info).collect()
+        self.active.values().map(Active::info).collect()
     }
 
     /// Returns the statistics of a session's providers; `None` if the session has ended.
     pub(super) fn statistics(&self, session: u64) -> Option<Vec<ProviderStatistics>> {
-        let active = self.active.as_ref().filter(|active| active.number == session)?;
-        Some(active.recording.statistics())
+        let active = self.active.get(&session)?;
+        Some(active.recording.statistics(self.collection.as_ref()?))
     }
 
     /// Requests the categories of all providers. The reply is sent when they have replied.

@@ -15,8 +15,9 @@ use super::command::Inbox;
 use super::connection::Connection;
 use super::queries::CategoriesQuery;
 use super::source::Source;
+use crate::collection::Collection;
 use crate::limits::Limits;
-use crate::machine::{Coordinator, ProviderId, Time};
+use crate::machine::{Coordinator, ProviderId, SessionNumber, Time};
 use crate::machine_providers::MachineProviders;
 
 /// Bytes of one provider's messages that are read in one turn.
@@ -30,9 +31,12 @@ pub(crate) struct EventLoop {
     pub(super) inbox: Inbox,
     pub(super) coordinator: Coordinator,
     pub(super) connections: BTreeMap<ProviderId, Connection>,
-    pub(super) active: Option<Active>,
+    /// The sessions that have not ended.
+    pub(super) active: BTreeMap<SessionNumber, Active>,
+    /// The data of the providers; `None` without a session.
+    pub(super) collection: Option<Collection>,
     pub(super) next_provider: ProviderId,
-    pub(super) sessions: u64,
+    pub(super) last_session: SessionNumber,
     /// The origin of the coordinator's time.
     pub(super) origin: Instant,
     /// A sample of the clocks from before the session.
@@ -65,9 +69,10 @@ impl EventLoop {
             inbox,
             coordinator: Coordinator::new(),
             connections: BTreeMap::new(),
-            active: None,
+            active: BTreeMap::new(),
+            collection: None,
             next_provider: 1,
-            sessions: 0,
+            last_session: 0,
             origin: Instant::now(),
             clocks: ClockSample::now(),
             admission,

@@ -117,7 +117,7 @@ impl Scene {
     }
 
     fn session_state(&self) -> Option<SessionState> {
-        self.event_loop.active.as_ref().map(|active| active.state)
+        self.event_loop.active.values().next().map(|active| active.state)
     }
 
     /// Runs the loop's housekeeping until `condition` holds.
@@ -162,20 +162,23 @@ fn a_session_without_providers_stops() {
 }
 
 #[test]
-fn one_session_runs_at_a_time() {
+fn sessions_run_beside_each_other_until_the_manager_ends() {
     let mut scene = Scene::new(Limits::default());
-    let (number, _ended) = scene.start().unwrap();
+    let (first, first_ended) = scene.start().unwrap();
+    let (second, second_ended) = scene.start().unwrap();
+    assert_eq!((second, scene.event_loop.active.len()), (first + 1, 2));
+    scene.command(Command::Stop { session: first });
+    scene.event_loop.housekeeping();
+    assert!(first_ended.try_recv().is_ok() && second_ended.try_recv().is_err());
+    scene.command(Command::Quit);
+    scene.event_loop.housekeeping();
+    assert!(second_ended.try_recv().is_ok());
+    assert!(scene.event_loop.collection.is_none(), "the threads end with the last session");
     let directory = scene.directory.path().to_owned();
     let files = || std::fs::read_dir(&directory).unwrap().count();
     let before = files();
-    assert!(matches!(scene.start(), Err(ManagerError::SessionActive)));
+    assert!(matches!(scene.start(), Err(ManagerError::Ended)), "the manager ends");
     assert_eq!(files(), before, "the refused archive is removed");
-    scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
-    assert_eq!(scene.start().unwrap().0, number + 1);
-    scene.command(Command::Quit);
-    scene.event_loop.housekeeping();
-    assert!(matches!(scene.start(), Err(ManagerError::SessionActive)), "the manager ends");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::archive::Archive;
 use super::provider::Provider;
 use super::*;
 
-use trace_manager::{End, ManagerError};
+use trace_manager::End;
 use trace_protocol::counter;
 
 #[test]
@@ -159,18 +159,6 @@ fn a_thousand_sessions_follow_each_other() {
     let mut files = stage.files();
     files.sort();
     assert_eq!(files, ["out.fxt", "out.fxt.old"]);
-}
-
-#[test]
-fn one_session_runs_at_a_time() {
-    let stage = Stage::new();
-    let session = stage.start(config(BufferingMode::Oneshot));
-    let other = stage.directory.path().join("other.fxt");
-    let refused = stage.manager.start(SessionConfig::default(), ArchiveTarget::File(other));
-    assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
-    assert!(end(&session).archive.is_ok());
-    assert_eq!(stage.files(), ["out.fxt"]);
-    end(&stage.start(config(BufferingMode::Oneshot)));
 }
 
 #[test]

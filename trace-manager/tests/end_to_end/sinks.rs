@@ -138,11 +138,11 @@ fn a_session_that_is_discarded_or_refused_leaves_no_archive() {
     let stage = Stage::new();
     let paths = ["one", "two"].map(|name| stage.directory.path().join(name));
     let session = start(&stage, config(BufferingMode::Oneshot), vec![archive(&paths[0], &[])]);
-    let target = ArchiveTarget::File(stage.directory.path().join("second.fxt"));
+    let target = ArchiveTarget::File(stage.directory.path().join("missing/second.fxt"));
     let config = SessionConfig::default();
     let second = archive(&paths[1], &[]);
     let refused = stage.manager.start_with_sinks(config, target, None, vec![second]);
-    assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
+    assert!(matches!(refused, Err(ManagerError::CreateArchive { .. })), "{refused:?}");
     drop(archive(&stage.directory.path().join("unused"), &[]));
     session.discard();
     assert_eq!(

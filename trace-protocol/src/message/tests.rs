@@ -32,6 +32,8 @@ fn every_to_provider() -> Vec<ToProvider> {
         ToProvider::Terminate,
         ToProvider::GetKnownCategories,
         ToProvider::Flush,
+        ToProvider::SetCategories { sequence: 7, categories: vec!["io".to_owned()] },
+        ToProvider::Refused { reason: "full".to_owned() },
     ]
 }
 

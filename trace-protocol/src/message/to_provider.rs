@@ -13,6 +13,7 @@ const TERMINATE: u16 = 0x105;
 const GET_KNOWN_CATEGORIES: u16 = 0x106;
 const FLUSH: u16 = 0x107;
 const REFUSED: u16 = 0x108;
+const SET_CATEGORIES: u16 = 0x109;
 
 /// The treatment of records that are in the buffer at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +61,18 @@ pub struct StartOptions {
     pub additional_categories: Vec<String>,
 }
 
+impl StartOptions {
+    /// Returns the patterns of [`Initialize`] with the additional ones. If they select all
+    /// categories, the additional ones are left out, because they would restrict the selection.
+    pub fn add_to(&self, categories: &[String]) -> Vec<String> {
+        let mut patterns = categories.to_vec();
+        if patterns.iter().any(|pattern| !pattern.starts_with('-')) {
+            patterns.extend(self.additional_categories.iter().cloned());
+        }
+        patterns
+    }
+}
+
 /// A message from the manager to a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToProvider {
@@ -82,6 +95,14 @@ pub enum ToProvider {
     GetKnownCategories,
     /// Streaming only: requests the current rolling buffer before it is full.
     Flush,
+    /// Changes the categories while the provider records. The reply is the packet
+    /// [`CategoriesSet`](crate::packet::Packet::CategoriesSet).
+    SetCategories {
+        /// A number for the reply.
+        sequence: u32,
+        /// Category patterns, which replace those of [`Initialize`] and [`StartOptions`].
+        categories: Vec<String>,
+    },
     /// Refuses the provider for this session, or, if the connection is then closed, for all. The
     /// provider retries after a delay.
     Refused {
@@ -109,6 +130,12 @@ impl ToProvider {
             Self::Terminate => encode_message(TERMINATE, |_| {}),
             Self::GetKnownCategories => encode_message(GET_KNOWN_CATEGORIES, |_| {}),
             Self::Flush => encode_message(FLUSH, |_| {}),
+            Self::SetCategories { sequence, categories } => {
+                encode_message(SET_CATEGORIES, |body| {
+                    body.u32(*sequence);
+                    write_strings(body, categories);
+                })
+            }
             Self::Refused { reason } => encode_message(REFUSED, |body| body.string(reason)),
         }
     }
@@ -127,6 +154,7 @@ impl Message for ToProvider {
             TERMINATE => empty(Self::Terminate),
             GET_KNOWN_CATEGORIES => empty(Self::GetKnownCategories),
             FLUSH => empty(Self::Flush),
+            SET_CATEGORIES => decode_all(kind, untrusted, read_set_categories),
             REFUSED => {
                 decode_all(kind, untrusted, |body| Some(Self::Refused { reason: body.string()? }))
             }
@@ -152,4 +180,8 @@ fn read_start(body: &mut BodyReader<'_>) -> Option<StartOptions> {
         disposition: BufferDisposition::from_value(body.u8()?)?,
         additional_categories: read_strings(body)?,
     })
+}
+
+fn read_set_categories(body: &mut BodyReader<'_>) -> Option<ToProvider> {
+    Some(ToProvider::SetCategories { sequence: body.u32()?, categories: read_strings(body)? })
 }

@@ -70,6 +70,11 @@ impl<'a> Active<'a> {
         self.enter(TraceState::Started);
     }
 
+    /// Records `categories` from now on. The others' trace points are turned off.
+    pub(crate) fn select(&self, categories: &SelectedCategories) {
+        self.recording.select(categories);
+    }
+
     /// Stops recording. Returns whether there was a recording.
     pub(crate) fn stop(&mut self) -> bool {
         if self.started {
@@ -144,9 +149,15 @@ impl<'a> Active<'a> {
         self.recording.report_omission(omission, number);
     }
 
-    /// Hands the current rolling buffer over before it is full.
-    pub(crate) fn flush(&self) {
-        self.engine.recorder.flush();
+    /// Hands the current rolling buffer over before it is full. Returns the first wrapped count
+    /// whose rolling buffer has only later records, or `None` if the next one is not free.
+    pub(crate) fn flush(&self) -> Option<u32> {
+        self.engine.recorder.flush()
+    }
+
+    /// Returns whether the rolling buffers before this wrapped count are handed over.
+    pub(crate) fn is_handed_over(&self, wrapped_count: u32) -> bool {
+        self.next >= wrapped_count
     }
 
     /// Adds slots for more threads, and records the names of new threads, and periodically the

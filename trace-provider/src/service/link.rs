@@ -167,6 +167,12 @@ impl<'a> Link<'a> {
                 }
                 self.service.settle();
             }
+            ToProvider::SetCategories { sequence, categories } => {
+                if let Some(session) = self.session.as_mut() {
+                    let own = self.service.config.category_set();
+                    session.set_categories(sequence, categories, own)?;
+                }
+            }
             ToProvider::Stop => {
                 if let Some(session) = self.session.as_mut() {
                     session.stop()?;
@@ -178,7 +184,8 @@ impl<'a> Link<'a> {
             }
             ToProvider::Flush => {
                 if let Some(session) = &self.session {
-                    session.active.flush();
+                    // If the next rolling buffer is not free, the records follow with the others.
+                    let _handed_over = session.active.flush();
                 }
             }
         }

@@ -68,13 +68,21 @@ impl<'a> Recording<'a> {
         self.with_table(|table| {
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             self.engine.set_process_key(key);
+        });
+        self.select(categories);
+        // After the strings, because trace points without them are off.
+        self.client.begin();
+        self.engine.recorder.start()
+    }
+
+    /// Turns on the trace points of `categories`, which the engine has selected, and all others
+    /// off. A trace point that stays on has the same strings, so it records without a gap.
+    pub(crate) fn select(&self, categories: &SelectedCategories) {
+        self.with_table(|table| {
             table.select(Some(categories.clone()));
             self.client.turn(table);
             table.report_disabled_sites();
         });
-        // After the strings, because trace points without them are off.
-        self.client.begin();
-        self.engine.recorder.start()
     }
 
     /// Stops recording, turns the trace points off, and writes the pending ends of scopes.

@@ -30,6 +30,16 @@ pub(crate) struct Session<'a> {
     alerts: AlertSender<'a>,
     /// The wrapped counts that the manager was requested to save, and has not saved.
     saving: Range<u32>,
+    /// The last change of categories, until the manager has the reply.
+    change: Option<Change>,
+}
+
+/// A change of categories without a reply yet.
+#[derive(Clone, Copy)]
+struct Change {
+    sequence: u32,
+    /// The first wrapped count whose rolling buffer has only later records, once it is known.
+    until: Option<u32>,
 }
 
 impl<'a> Session<'a> {
@@ -41,17 +51,12 @@ impl<'a> Session<'a> {
         categories: Vec<String>,
     ) -> Self {
         let alerts = AlertSender::new(engine, client);
-        Self { engine, active, packets, categories, alerts, saving: 0..0 }
+        Self { engine, active, packets, categories, alerts, saving: 0..0, change: None }
     }
 
     /// Starts recording the categories that the session requests and the application allows.
     pub(crate) fn start(&mut self, options: &StartOptions, own: CategorySet) -> Result<(), Closed> {
-        let mut patterns = self.categories.clone();
-        if patterns.iter().any(|pattern| !pattern.starts_with('-')) {
-            // Without such a pattern, the session selects all categories, and these would restrict
-            // it.
-            patterns.extend(options.additional_categories.iter().cloned());
-        }
+        let patterns = options.add_to(&self.categories);
         check_patterns(&patterns)?;
         let categories = SelectedCategories::new(CategorySet::new(&patterns), own);
         if !self.active.is_started() {
@@ -64,10 +69,30 @@ impl<'a> Session<'a> {
         self.send(Packet::Started { version: PACKET_VERSION })
     }
 
+    /// Records other categories from now on. The manager gets the reply after the earlier records.
+    pub(crate) fn set_categories(
+        &mut self,
+        sequence: u32,
+        patterns: Vec<String>,
+        own: CategorySet,
+    ) -> Result<(), Closed> {
+        check_patterns(&patterns)?;
+        self.categories = patterns;
+        if self.active.is_started() {
+            let categories = SelectedCategories::new(CategorySet::new(&self.categories), own);
+            self.engine.categories.select(&categories)?;
+            self.active.select(&categories);
+            self.change = Some(Change { sequence, until: None });
+        }
+        Ok(())
+    }
+
     pub(crate) fn stop(&mut self) -> Result<(), Closed> {
         if !self.active.stop() {
             return Ok(());
         }
+        // STOPPED is the reply to a change, too.
+        self.change = None;
         self.send_last_alerts()?;
         self.send(Packet::Stopped)
     }
@@ -85,6 +110,7 @@ impl<'a> Session<'a> {
         let more = self.receive_packets()?;
         // Before alerts, which could fill the packet socket.
         self.hand_over()?;
+        self.reply_to_change()?;
         self.send_alerts()?;
         self.active.serve_threads();
         Ok(more)
@@ -135,6 +161,21 @@ impl<'a> Session<'a> {
             self.saving = first..wrapped_count + 1;
         }
         Ok(())
+    }
+
+    /// Replies to a change of categories once the earlier records are handed over.
+    fn reply_to_change(&mut self) -> Result<(), Closed> {
+        let Some(change) = &mut self.change else { return Ok(()) };
+        if self.active.mode() == BufferingMode::Streaming {
+            change.until = change.until.or_else(|| self.active.flush());
+            let Some(until) = change.until else { return Ok(()) };
+            self.hand_over()?;
+            if !self.active.is_handed_over(until) {
+                return Ok(());
+            }
+        }
+        let Some(Change { sequence, .. }) = self.change.take() else { return Ok(()) };
+        self.send(Packet::CategoriesSet { sequence })
     }
 
     /// Sends the raised alerts, or as many of them as the manager takes now.

@@ -2,8 +2,8 @@
 
 use super::*;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use crate::archive::ArchiveSink;
 use crate::collection::Departure;
@@ -11,7 +11,7 @@ use crate::fixture::provider;
 use crate::guard::messages::{Message, MAX_MESSAGE};
 use crate::guard::state::GuardedProvider;
 use crate::machine::{End, SaveRequest, Violation};
-use crate::records::Spares;
+use crate::records::{Records, Spares};
 use crate::sink::{Ending, Opening, Sink};
 
 const COPIES: u32 = 3;
@@ -37,13 +37,21 @@ fn free_slots_after(end: End) -> Vec<bool> {
     sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 1 });
     let copy = |wrapped_count| {
         let slot = sink.allocate_slot(identity.id, &layout, 1).unwrap();
-        provider.copy(SaveRequest { wrapped_count, durable_data_end: 0 }, Some(slot.clone()));
+        provider.copy(SaveRequest { wrapped_count, durable_data_end: 0 }, vec![(1, slot.clone())]);
         slot
     };
     let slots: Vec<SaveSlot> = (0..COPIES).map(copy).collect();
-    let after = Duration::ZERO;
-    let departure = Departure { end, answered_start: true, answered_stop: false, after };
-    sink.take(&provider.finish(departure, &spares).records);
+    let elapsed = BTreeMap::new();
+    let departure = Departure { end, answered_start: true, answered_stop: false, elapsed };
+    let last = provider.finish(1, &departure, &spares);
+    let slots_of_records = last.slots.into_iter().map(|(_, slot)| slot).collect();
+    sink.take(&Records {
+        provider: last.id,
+        words: spares.share(last.words),
+        slots: slots_of_records,
+        reported: last.reported,
+        is_last: true,
+    });
     sink.finish(Ending { counter_rate: 1, is_discarded: false }).wait().unwrap();
     slots.iter().map(|slot| slot.is_free(handle.archived_bytes())).collect()
 }

@@ -15,7 +15,7 @@ fn the_session_does_not_wait_for_dead_providers() {
     scene.packet(1, Packet::Started { version: 1 });
     scene.event(2, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), Some(SessionState::Started));
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     scene.event(1, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), None, "no provider is left");
 }
@@ -23,7 +23,7 @@ fn the_session_does_not_wait_for_dead_providers() {
 #[test]
 fn a_death_while_stopping_lets_the_session_stop() {
     let mut scene = Scene::started(2);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.packet(1, Packet::Stopped);
     scene.event(2, TraceeEvent::Disconnected);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
@@ -32,7 +32,7 @@ fn a_death_while_stopping_lets_the_session_stop() {
 #[test]
 fn a_death_while_terminating_finishes_once() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.event(1, TraceeEvent::PacketsClosed);

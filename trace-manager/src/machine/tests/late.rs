@@ -28,23 +28,23 @@ fn a_late_provider_does_not_reset_the_session() {
 #[test]
 fn a_provider_that_registers_before_the_start_waits_for_it() {
     let mut scene = Scene::new(0);
-    scene.dispatch(Input::Open(config()));
+    scene.dispatch(Input::Open(1, config()));
     scene.dispatch(Input::Registered(7));
     assert_eq!(scene.actions(7)[0], registered(false));
     assert_eq!(scene.tracee(7), TraceeState::Initialized);
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     assert_eq!(scene.actions(7), [start()]);
 }
 
 #[test]
 fn a_provider_that_registers_after_the_stop_does_not_join() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.dispatch(Input::Registered(7));
     assert_eq!(scene.actions(7), [registered(false)]);
     scene.packet(1, Packet::Stopped);
     scene.dispatch(Input::Registered(8));
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     scene.dispatch(Input::Registered(9));
     for id in [7, 8, 9] {
         assert_eq!(scene.tracee(id), TraceeState::Registered);
@@ -59,7 +59,7 @@ fn a_late_provider_is_stopped_with_the_others() {
     scene.dispatch(Input::Registered(7));
     scene.packet(7, Packet::Started { version: 1 });
     scene.log.clear();
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     assert_eq!(scene.actions(7), [send(ToProvider::Stop)]);
 }
 
@@ -70,7 +70,7 @@ fn hundreds_of_late_providers_join() {
         scene.dispatch(Input::Registered(id));
         scene.packet(id, Packet::Started { version: 1 });
     }
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     for id in 1..=500 {
         scene.packet(id, Packet::Stopped);
     }

@@ -30,10 +30,10 @@ fn input() -> impl Strategy<Value = Input> {
     prop_oneof![
         2 => (1u32..5).prop_map(Input::Registered),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
-        2 => Just(Input::Open(config())),
-        2 => Just(Input::Start(StartOptions::default())),
-        1 => Just(Input::Stop),
-        1 => Just(Input::Terminate),
+        2 => Just(Input::Open(1, config())),
+        2 => Just(Input::Start(1, StartOptions::default())),
+        1 => Just(Input::Stop(1)),
+        1 => Just(Input::Terminate(1)),
         1 => Just(Input::Flush),
         1 => Just(Input::Tick),
     ]
@@ -68,7 +68,7 @@ proptest! {
             check_buffers(&mut scene, &mut owners);
             connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
         }
-        scene.dispatch(Input::Terminate);
+        scene.dispatch(Input::Terminate(1));
         for _ in 0..3 {
             scene.pass(Duration::from_secs(5));
         }

@@ -17,7 +17,7 @@ fn valid_requests_are_saved_in_order() {
 #[test]
 fn a_request_is_valid_while_stopping() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.log.clear();
     scene.packet(1, save(0, 0));
     assert!(matches!(scene.actions(1)[..], [TraceeAction::Save(_)]));
@@ -41,8 +41,8 @@ fn an_invalid_request_cuts_off_its_provider_only() {
 fn a_request_in_another_mode_is_a_violation() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut scene = Scene::new(1);
-        scene.dispatch(Input::Open(ProviderConfig { mode, ..config() }));
-        scene.dispatch(Input::Start(StartOptions::default()));
+        scene.dispatch(Input::Open(1, ProviderConfig { mode, ..config() }));
+        scene.dispatch(Input::Start(1, StartOptions::default()));
         scene.packet(1, Packet::Started { version: 1 });
         scene.log.clear();
         scene.packet(1, save(0, 0));

@@ -26,7 +26,7 @@ fn a_late_reply_to_start_is_accepted() {
     assert_eq!(scene.tracee(1), TraceeState::Started);
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.packet(1, Packet::Started { version: 1 });
     assert!(matches!(scene.tracee(1), TraceeState::Stopping { .. }));
     scene.packet(1, Packet::Stopped);
@@ -36,7 +36,7 @@ fn a_late_reply_to_start_is_accepted() {
 #[test]
 fn a_hanging_provider_delays_the_end_once() {
     let mut scene = Scene::started(2);
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.pass(5 * SECOND);
@@ -54,19 +54,19 @@ fn a_hanging_provider_delays_the_end_once() {
 #[test]
 fn a_late_reply_to_stop_is_accepted() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.pass(5 * SECOND);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Terminate)]);
 }
 
 #[test]
 fn terminate_has_a_time_out() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.pass(5 * SECOND);
@@ -78,13 +78,13 @@ fn terminate_has_a_time_out() {
 fn a_session_has_its_own_timeouts() {
     let mut scene = Scene::new(1);
     let timeouts = Timeouts { start: SECOND, stop: 2 * SECOND, terminate: 3 * SECOND };
-    scene.dispatch(Input::Open(ProviderConfig { timeouts, ..config() }));
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Open(1, ProviderConfig { timeouts, ..config() }));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     assert_eq!(scene.coordinator.deadline(), Some(scene.now + SECOND));
     scene.packet(1, Packet::Started { version: 1 });
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     assert_eq!(scene.coordinator.deadline(), Some(scene.now + 2 * SECOND));
     scene.packet(1, Packet::Stopped);
-    scene.dispatch(Input::Terminate);
+    scene.dispatch(Input::Terminate(1));
     assert_eq!(scene.coordinator.deadline(), Some(scene.now + 3 * SECOND));
 }

@@ -3,16 +3,16 @@ use super::*;
 #[test]
 fn the_session_is_started_when_all_have_replied() {
     let mut scene = Scene::new(2);
-    scene.dispatch(Input::Open(config()));
+    scene.dispatch(Input::Open(1, config()));
     scene.log.clear();
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     assert_eq!(scene.actions(1), [start()]);
     assert_eq!(scene.actions(2), [start()]);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Starting));
     scene.packet(2, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Started));
-    assert_eq!(scene.log.last(), Some(&Output::State(SessionState::Started)));
+    assert_eq!(scene.log.last(), Some(&Output::State(1, SessionState::Started)));
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn a_session_without_providers_starts() {
 #[test]
 fn a_second_start_is_ignored() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     assert_eq!(scene.log, []);
 }
 
@@ -53,8 +53,8 @@ fn only_streaming_providers_flush() {
     scene.dispatch(Input::Flush);
     assert_eq!(scene.actions(1), [send(ToProvider::Flush)]);
     let mut scene = Scene::new(1);
-    scene.dispatch(Input::Open(ProviderConfig { mode: BufferingMode::Circular, ..config() }));
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Open(1, ProviderConfig { mode: BufferingMode::Circular, ..config() }));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     scene.log.clear();
     scene.dispatch(Input::Flush);
     assert_eq!(scene.actions(1), []);

@@ -3,7 +3,7 @@ use super::*;
 #[test]
 fn the_session_is_stopped_when_all_have_replied() {
     let mut scene = Scene::started(2);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
     assert_eq!(scene.actions(2), [send(ToProvider::Stop)]);
     scene.packet(2, Packet::Stopped);
@@ -16,7 +16,7 @@ fn the_session_is_stopped_when_all_have_replied() {
 #[test]
 fn a_stop_is_sent_before_the_reply_to_start() {
     let mut scene = Scene::starting(1);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Stop)]);
     scene.packet(1, Packet::Started { version: 1 });
     scene.packet(1, Packet::Stopped);
@@ -30,7 +30,7 @@ fn a_provider_may_stop_by_itself() {
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.tracee(1), TraceeState::Stopped);
     assert_eq!(scene.state(), Some(SessionState::Started));
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     assert_eq!(scene.actions(1), []);
     assert_eq!(scene.actions(2), [send(ToProvider::Stop)]);
 }
@@ -38,7 +38,7 @@ fn a_provider_may_stop_by_itself() {
 #[test]
 fn a_second_stopped_is_a_violation() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.packet(1, Packet::Stopped);
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.tracee(1), TraceeState::Dead);
@@ -48,10 +48,10 @@ fn a_second_stopped_is_a_violation() {
 fn a_stopped_session_starts_again() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });
-    scene.dispatch(Input::Stop);
+    scene.dispatch(Input::Stop(1));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
-    scene.dispatch(Input::Start(StartOptions::default()));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
     assert_eq!(scene.actions(1), [start()]);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Started));
@@ -66,7 +66,7 @@ fn a_stopped_session_starts_again() {
 #[test]
 fn inputs_without_a_session_are_ignored() {
     let mut scene = Scene::new(1);
-    for input in [Input::Stop, Input::Start(StartOptions::default()), Input::Terminate] {
+    for input in [Input::Stop(1), Input::Start(1, StartOptions::default()), Input::Terminate(1)] {
         scene.dispatch(input);
     }
     assert_eq!(scene.log, []);

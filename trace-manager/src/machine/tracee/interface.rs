@@ -40,7 +40,7 @@ pub enum TraceeState {
 /// An event for a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TraceeEvent {
-    /// The session includes it.
+    /// Sessions include it. While it waits for its buffer, this replaces the configuration.
     Initialize(ProviderConfig),
     /// The loop created its buffer.
     BufferReady {
@@ -49,11 +49,15 @@ pub enum TraceeEvent {
     },
     /// The loop could not create its buffer.
     NoBuffer,
-    /// The session starts.
+    /// Its sessions start.
     Start(StartOptions),
-    /// The session stops.
+    /// Its session starts again.
+    StartAgain(StartOptions),
+    /// Its sessions have changed, and so have their categories.
+    SetCategories(Vec<String>),
+    /// Its last session stops.
     Stop,
-    /// The session ends.
+    /// Its last session ends, or it gets a new buffer.
     Terminate,
     /// The session flushes the current rolling buffer.
     Flush,

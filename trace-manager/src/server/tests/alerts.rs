@@ -5,11 +5,15 @@ fn the_first_alert_stops_the_session() {
     let mut scene = Scene::new(Limits::default());
     let triggers = [("first", TriggerAction::Stop), ("second", TriggerAction::Stop)];
     let (_, ended, notices) = scene.start_with(&triggers, Timeouts::default()).unwrap();
+    let peer = scene.register();
     for name in ["other", "first", "second"] {
-        scene.event_loop.handle_alert(1, name);
+        scene.event_loop.handle_alert(peer.id, name);
     }
-    scene.event_loop.housekeeping();
-    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid: 0 };
+    drop(peer.socket);
+    scene.event_loop.read_messages(peer.id);
+    scene.run_until(|scene| scene.event_loop.active.is_empty());
+    let pid = std::process::id();
+    let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid };
     let stopping = Notice::Stopping { alert: "first".to_owned() };
     let expected = [alert("other"), alert("first"), stopping, alert("second")];
     assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
@@ -23,7 +27,7 @@ fn an_alert_without_a_snapshot_at_the_end_is_reported() {
     let (number, ended, _notices) =
         scene.start_with(&[("slow", TriggerAction::Snapshot)], Timeouts::default()).unwrap();
     let now = scene.event_loop.now();
-    let triggers = &mut scene.event_loop.active.as_mut().unwrap().alerts.triggers;
+    let triggers = &mut scene.event_loop.active.get_mut(&number).unwrap().alerts.triggers;
     assert_eq!((triggers.alert("slow", now).len(), triggers.alert("slow", now).len()), (1, 0));
     scene.command(Command::Stop { session: number });
     scene.event_loop.housekeeping();
@@ -37,8 +41,9 @@ fn snapshots_of_alerts_follow_each_other() {
     let mut scene = Scene::new(Limits::default());
     let (_, _ended, notices) =
         scene.start_with(&[("slow", TriggerAction::Snapshot)], Timeouts::default()).unwrap();
+    let peer = scene.register();
     for _ in 0..3 {
-        scene.event_loop.handle_alert(1, "slow");
+        scene.event_loop.handle_alert(peer.id, "slow");
     }
     let directory = scene.directory.path().to_owned();
     let snapshots = || {

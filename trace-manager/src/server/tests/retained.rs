@@ -11,7 +11,7 @@ fn ended_without_reply(scene: &mut Scene) -> Peer {
     scene.event_loop.housekeeping();
     assert_eq!(scene.state(&peer), TraceeState::Started, "the reply to Start timed out");
     scene.command(Command::Stop { session: number });
-    scene.run_until(|scene| scene.event_loop.active.is_none());
+    scene.run_until(|scene| scene.event_loop.active.is_empty());
     assert_eq!(ended.try_recv().unwrap().providers[0].end, End::TimedOut);
     peer
 }

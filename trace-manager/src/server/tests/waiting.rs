@@ -45,7 +45,7 @@ fn a_waiting_provider_is_refused_when_the_session_stops() {
     assert_eq!(scene.session_state(), Some(SessionState::Stopping));
     drop(first.socket);
     scene.event_loop.read_messages(first.id);
-    scene.run_until(|scene| scene.event_loop.active.is_none());
+    scene.run_until(|scene| scene.event_loop.active.is_empty());
     let ended = ended.try_recv().unwrap();
     assert_eq!((ended.providers.len(), ended.refusals), (1, 1));
     assert_eq!(ended.refused[0].reason, REFUSAL);

@@ -73,6 +73,20 @@ impl Collector {
         self.filter.filter(&mut words, out);
     }
 
+    /// Appends the durable data that was collected so far once more, for a reader who needs it from
+    /// its start. The state does not change.
+    pub fn collect_durable_again(&self, policy: IdentityPolicy, out: &mut Vec<u64>) {
+        let (mapping, layout) = (self.mapping.clone(), self.layout);
+        if let Ok(mut again) = Self::new(mapping, layout, policy) {
+            again.collect_durable(self.durable_read as u64 * 8, out);
+        }
+    }
+
+    /// Returns the last wrapped count that was copied.
+    pub fn last_saved(&self) -> Option<u32> {
+        self.last_saved
+    }
+
     /// Copies what is new in the durable buffer, up to `end` bytes of it.
     pub(super) fn copy_durable(&self, end: u64) -> Vec<u64> {
         let start = self.layout.durable_start();

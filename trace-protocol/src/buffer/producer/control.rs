@@ -168,11 +168,16 @@ impl Recorder {
 
     /// Hands the current rolling buffer over although it is not full, if the next one is ready.
     /// Service thread only.
-    pub fn flush(&self) {
+    ///
+    /// Returns the first wrapped count whose rolling buffer has only later records. Returns `None`
+    /// if the next rolling buffer is not ready, or nothing is recorded.
+    pub fn flush(&self) -> Option<u32> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        if let Some(session) = self.session(epoch) {
-            self.force_switch(session, epoch);
-        }
+        self.force_switch(self.session(epoch)?, epoch);
+        let allocation = self.allocation.load(Ordering::Acquire);
+        let ahead = ((allocation >> 32) as u32).wrapping_sub(epoch as u32);
+        let is_empty = allocation as u32 == 0;
+        (ahead != 0 || is_empty).then(|| self.wrapped_count(epoch + u64::from(ahead)))
     }
 
     /// Says that the rolling buffers which held `wrapped_count` and those before it may be written

@@ -1,0 +1,128 @@
+//! The time for which a session has a provider, and the provider's counts in it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use trace_format::notes::Omitted;
+use trace_protocol::archive::{ClockSample, Closing, Identity};
+use trace_protocol::buffer::consumer::{Collector, Rejection, Stats};
+
+/// The time for which a session has a provider.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    /// The provider's clock at the start, in ticks.
+    pub(crate) joined_at: u64,
+    /// Time from the session's start until it got the provider.
+    pub(crate) joined_after: Duration,
+    /// The counts at the start, if the provider recorded before.
+    base: Option<Base>,
+}
+
+#[derive(Debug, Clone)]
+struct Base {
+    dropped: u64,
+    stats: Stats,
+}
+
+/// Counts of records in an archive.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) records: u64,
+    pub(crate) events: u64,
+    pub(crate) others: u64,
+    pub(crate) open_scopes: u64,
+    pub(crate) categories: BTreeMap<String, u64>,
+}
+
+impl Window {
+    /// The window of a session that has a provider from the start of its buffer.
+    pub(crate) fn of_buffer(joined_at: u64, joined_after: Duration) -> Self {
+        Self { joined_at, joined_after, base: None }
+    }
+
+    /// The window of a session that joins while the provider records.
+    pub(crate) fn from_now(collector: &Collector, joined_at: u64, joined_after: Duration) -> Self {
+        let base = Base { dropped: collector.dropped(), stats: collector.stats().clone() };
+        Self { joined_at, joined_after, base: Some(base) }
+    }
+
+    /// Returns the number of records dropped in the window.
+    pub(crate) fn dropped(&self, collector: &Collector) -> u64 {
+        let before = self.base.as_ref().map_or(0, |base| base.dropped);
+        collector.dropped().saturating_sub(before)
+    }
+
+    /// Returns the results at `to`, in the provider's ticks.
+    pub(super) fn closing(&self, collector: &Collector, to: u64) -> Closing {
+        let mut closing = Closing::of(collector, 0, self.joined_at, to);
+        if let Some(base) = &self.base {
+            closing.dropped = closing.dropped.saturating_sub(base.dropped);
+            closing.told = closing.told.saturating_sub(base.stats.told_losses);
+            closing.refused = closing.refused.saturating_sub(base.stats.rejections());
+            closing.unreported.retain(|lost| lost.to >= self.joined_at);
+        }
+        closing
+    }
+
+    pub(super) fn omitted(&self, collector: &Collector) -> Omitted {
+        self.since(collector, |stats| stats.omitted)
+    }
+
+    pub(super) fn rejected(&self, collector: &Collector) -> [u64; Rejection::ALL.len()] {
+        self.since(collector, |stats| stats.rejected)
+    }
+
+    fn since<const N: usize>(
+        &self,
+        collector: &Collector,
+        of: impl Fn(&Stats) -> [u64; N],
+    ) -> [u64; N] {
+        let (mut now, before) = (of(collector.stats()), self.base.as_ref().map(|it| of(&it.stats)));
+        for (now, before) in now.iter_mut().zip(before.into_iter().flatten()) {
+            *now = now.saturating_sub(before);
+        }
+        now
+    }
+}
+
+impl Counts {
+    /// Returns the counts of all records that were collected from a provider.
+    pub(crate) fn of(collector: &Collector) -> Self {
+        let stats = collector.stats();
+        let mut categories = BTreeMap::<String, u64>::new();
+        for (name, number) in collector.events_by_category() {
+            *categories.entry(name.to_owned()).or_default() += number;
+        }
+        Self {
+            records: stats.records,
+            events: stats.events,
+            others: stats.others,
+            open_scopes: stats.open_scopes(),
+            categories,
+        }
+    }
+}
+
+/// The end of a provider in a session: the data for the closing records.
+#[derive(Debug, Clone)]
+pub(crate) struct Closed {
+    /// `None` if the provider's data is ignored.
+    pub(crate) closing: Option<Closing>,
+    pub(crate) identity: Identity,
+    pub(crate) now: ClockSample,
+}
+
+impl Closed {
+    /// Returns the time of the end, in the provider's ticks.
+    pub(crate) fn ticks(&self) -> u64 {
+        self.now.ticks(self.identity.clock)
+    }
+
+    /// Appends the provider's closing records.
+    pub(crate) fn write(&self, words: &mut Vec<u64>) {
+        match &self.closing {
+            Some(closing) => closing.write_now(words, &self.identity, &self.now),
+            None => trace_protocol::archive::anchor(words, &self.identity, &self.now),
+        }
+    }
+}

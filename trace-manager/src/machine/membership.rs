@@ -1,0 +1,197 @@
+//! The sessions that a provider is in.
+//!
+//! A provider serves all its sessions with one buffer:
+//!
+//! ```text
+//!            buffer created,              CATEGORIES_SET, or time-out
+//!            or SET_CATEGORIES                       |
+//!   --- wanted ----------------> joining ------------+-----> joined
+//!                                   |                          |
+//!                                   +----- session stops ------+
+//!                                                 |
+//!                                                 v   CATEGORIES_SET, STOPPED, or time-out
+//!                                              leaving -----------------------------------> left
+//! ```
+//!
+//! If several sessions include a provider, its mode is streaming, because only then the manager gets
+//! each record once, and can split the records. A provider in another mode is therefore restarted
+//! with a new buffer when a second session joins. It stays in streaming mode until its last session
+//! leaves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trace_protocol::buffer::header::BufferingMode;
+
+use super::coordinator::SessionNumber;
+use super::{End, Tracee, TraceeAction, TraceeState};
+
+/// The sessions of one provider.
+#[derive(Debug, Default)]
+pub(super) struct Membership {
+    members: BTreeMap<SessionNumber, Member>,
+    /// Sessions that the provider has left, or for which it got no buffer.
+    excluded: BTreeSet<SessionNumber>,
+    /// Whether it gets a new buffer for the same sessions.
+    restarts: bool,
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    /// The change of categories by which it joins or leaves; 0 if it joined with the buffer.
+    change: u32,
+    leaves: bool,
+}
+
+/// The sessions that a provider should serve.
+#[derive(Debug, Default)]
+pub(super) struct Demand {
+    /// Sessions that record.
+    pub(super) running: Vec<SessionNumber>,
+    /// Sessions that are not started.
+    pub(super) initialized: Vec<SessionNumber>,
+    /// Sessions that wait until the provider has left its buffer.
+    pub(super) ending: Vec<SessionNumber>,
+}
+
+/// A step of a provider towards the demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    Join(SessionNumber),
+    Leave(SessionNumber),
+    Initialize,
+    Start,
+    SetCategories,
+    Stop,
+    Terminate,
+}
+
+impl Demand {
+    /// Returns the sessions for which the provider should have a buffer. Sessions that are not
+    /// started join later if others record.
+    fn wanted(&self) -> &[SessionNumber] {
+        if self.running.is_empty() {
+            &self.initialized
+        } else {
+            &self.running
+        }
+    }
+}
+
+impl Membership {
+    /// Returns the sessions, also those that are leaving.
+    pub(super) fn sessions(&self) -> Vec<SessionNumber> {
+        self.members.keys().copied().collect()
+    }
+
+    pub(super) fn has(&self, session: SessionNumber) -> bool {
+        self.members.contains_key(&session)
+    }
+
+    /// Returns whether the provider does not join this session any more.
+    pub(super) fn excludes(&self, session: SessionNumber) -> bool {
+        self.excluded.contains(&session)
+    }
+
+    /// Returns whether the provider has not confirmed that it records for this session.
+    pub(super) fn is_starting(&self, session: SessionNumber, tracee: &Tracee) -> bool {
+        let joins = |member: &Member| !member.leaves && member.change > tracee.changes();
+        let is_changing = self.members.get(&session).is_some_and(joins);
+        matches!(tracee.state(), TraceeState::Starting { .. })
+            || (tracee.state() == TraceeState::Started && is_changing)
+    }
+
+    /// Removes an ended session.
+    pub(super) fn forget(&mut self, session: SessionNumber) {
+        self.excluded.remove(&session);
+    }
+
+    /// Returns the next steps of the provider.
+    pub(super) fn next(&mut self, tracee: &Tracee, demand: &Demand) -> Vec<Step> {
+        let mut steps = self.complete_leaves(tracee);
+        match tracee.state() {
+            TraceeState::Registered if !demand.wanted().is_empty() => {
+                self.restarts = false;
+                self.members = members(demand.wanted());
+                steps.push(Step::Initialize);
+            }
+            // The members are those of the time when the buffer is created.
+            TraceeState::Initializing if self.sessions() != demand.wanted() => {
+                self.members = members(demand.wanted());
+                steps.push(Step::Initialize);
+            }
+            TraceeState::Initialized if self.sessions() != demand.wanted() => {
+                self.restarts = !demand.wanted().is_empty();
+                steps.push(Step::Terminate);
+            }
+            TraceeState::Initialized if !demand.running.is_empty() => steps.push(Step::Start),
+            TraceeState::Starting { .. } | TraceeState::Started => {
+                steps.extend(self.follow(tracee, &demand.running));
+            }
+            TraceeState::Stopped if self.is_over(demand) => steps.push(Step::Terminate),
+            _ => {}
+        }
+        steps
+    }
+
+    /// Joins and leaves sessions while the provider records.
+    fn follow(&mut self, tracee: &Tracee, running: &[SessionNumber]) -> Vec<Step> {
+        let joining: Vec<_> =
+            running.iter().copied().filter(|it| !self.members.contains_key(it)).collect();
+        let stays = |session: &SessionNumber| running.contains(session);
+        let is_leaving =
+            |session: &SessionNumber, member: &Member| !member.leaves && !stays(session);
+        if running.is_empty() {
+            return vec![Step::Stop];
+        }
+        if !joining.is_empty() && tracee.mode() != BufferingMode::Streaming {
+            self.restarts = true;
+            return vec![Step::Stop];
+        }
+        let leaves = self.members.iter().any(|(session, member)| is_leaving(session, member));
+        if joining.is_empty() && !leaves {
+            return Vec::new();
+        }
+        let change = tracee.next_change();
+        for (session, member) in &mut self.members {
+            if is_leaving(session, member) {
+                *member = Member { change, leaves: true };
+            }
+        }
+        let joined = joining.iter().map(|session| (*session, Member { change, leaves: false }));
+        self.members.extend(joined);
+        joining.into_iter().map(Step::Join).chain([Step::SetCategories]).collect()
+    }
+
+    fn complete_leaves(&mut self, tracee: &Tracee) -> Vec<Step> {
+        let confirmed = tracee.changes();
+        let has_left = |member: &Member| member.leaves && member.change <= confirmed;
+        let left = self.members.iter().filter(|(_, member)| has_left(member));
+        let left: Vec<SessionNumber> = left.map(|(session, _)| *session).collect();
+        self.members.retain(|_, member| !has_left(member));
+        left.into_iter().map(Step::Leave).collect()
+    }
+
+    /// Returns whether a stopped provider should leave its buffer.
+    fn is_over(&mut self, demand: &Demand) -> bool {
+        let joins = demand.running.iter().any(|session| !self.members.contains_key(session));
+        self.restarts |= joins;
+        self.restarts || self.members.keys().all(|session| demand.ending.contains(session))
+    }
+
+    /// Updates the members after the provider's actions.
+    pub(super) fn after(&mut self, actions: &[TraceeAction], tracee: &Tracee) {
+        let is_terminated =
+            |action: &TraceeAction| matches!(action, TraceeAction::Finish(End::Terminated));
+        if tracee.in_session() || self.members.is_empty() {
+            return;
+        }
+        let members = std::mem::take(&mut self.members);
+        if !(self.restarts && actions.iter().any(is_terminated)) {
+            self.excluded.extend(members.into_keys());
+        }
+    }
+}
+
+fn members(sessions: &[SessionNumber]) -> BTreeMap<SessionNumber, Member> {
+    sessions.iter().map(|session| (*session, Member::default())).collect()
+}

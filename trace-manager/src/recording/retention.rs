@@ -1,0 +1,210 @@
+//! Limits a session to its buffer size if its providers stream because of other sessions.
+//!
+//! A oneshot session keeps the first records of each provider, and a circular one the last.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use trace_format::layout::{record, thread, RecordType};
+use trace_protocol::archive::Loss;
+use trace_protocol::buffer::consumer::{record_words, SaveSlot};
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::producer::CHUNK_THREAD;
+
+use crate::records::{Records, Spares, Words, SECTION};
+
+/// The retained records of a session.
+#[derive(Debug)]
+pub(super) struct Retention {
+    mode: BufferingMode,
+    /// The most words of a provider.
+    limit: usize,
+    spares: Spares,
+    providers: BTreeMap<u32, Retained>,
+}
+
+/// The retained records of a provider.
+#[derive(Debug, Default)]
+struct Retained {
+    /// Words so far in oneshot mode; words of `blocks` in circular mode.
+    words: usize,
+    /// Records beyond the limit, in oneshot mode.
+    dropped: Option<Loss>,
+    /// Strings, threads and objects of blocks that were removed, in circular mode.
+    metadata: Vec<u64>,
+    blocks: VecDeque<Records>,
+    /// The number of blocks that were removed.
+    removed: u32,
+}
+
+/// The last records of a provider, after the retained ones.
+#[derive(Debug, Default)]
+pub(super) struct Last {
+    pub(super) words: Vec<u64>,
+    /// The slots of the retained records.
+    pub(super) slots: Vec<SaveSlot>,
+    /// Records beyond the limit, in oneshot mode.
+    pub(super) dropped: Option<Loss>,
+    /// Removed blocks, in circular mode.
+    pub(super) overwritten: u32,
+}
+
+impl Retention {
+    pub(super) fn new(mode: BufferingMode, limit: u64, spares: Spares) -> Self {
+        let limit = usize::try_from(limit / 8).unwrap_or(usize::MAX);
+        Self { mode, limit, spares, providers: BTreeMap::new() }
+    }
+
+    /// Adds a provider whose buffer has the mode `mode`, and which has `used` words of the limit in
+    /// an earlier buffer. Does nothing if the buffer keeps the limit itself.
+    pub(super) fn add(&mut self, provider: u32, mode: BufferingMode, used: usize) {
+        if self.mode != BufferingMode::Streaming && mode != self.mode {
+            let words = if self.mode == BufferingMode::Oneshot { used } else { 0 };
+            self.providers.insert(provider, Retained { words, ..Retained::default() });
+        }
+    }
+
+    /// Returns whether a provider's records are limited.
+    pub(super) fn has(&self, provider: u32) -> bool {
+        self.providers.contains_key(&provider)
+    }
+
+    /// Returns the records to pass on now: in circular mode none but those of removed blocks, of
+    /// which only the slots are left.
+    pub(super) fn accept(&mut self, records: Records) -> Vec<Records> {
+        let Some(retained) = self.providers.get_mut(&records.provider) else {
+            return vec![records];
+        };
+        match self.mode {
+            BufferingMode::Oneshot => match retained.take_first(&records.words, self.limit) {
+                Some(words) => vec![Records { words: self.spares.share(words), ..records }],
+                None => vec![records],
+            },
+            _ => retained.push(records, self.limit, &self.spares),
+        }
+    }
+
+    /// Removes a provider. Returns `last`, which begins with a section record, after the retained
+    /// records.
+    pub(super) fn finish(&mut self, provider: u32, last: &Words) -> Last {
+        let Some(mut retained) = self.providers.remove(&provider) else {
+            return Last { words: last.to_vec(), ..Last::default() };
+        };
+        if self.mode == BufferingMode::Oneshot {
+            let words = retained.take_first(last, self.limit).unwrap_or_else(|| last.to_vec());
+            return Last { words, dropped: retained.dropped, ..Last::default() };
+        }
+        let mut words: Vec<u64> = last.get(..SECTION).unwrap_or_default().to_vec();
+        words.extend(&retained.metadata);
+        for block in &retained.blocks {
+            words.extend_from_slice(block.words());
+        }
+        words.extend_from_slice(last.get(SECTION..).unwrap_or_default());
+        let slots = retained.blocks.into_iter().flat_map(|block| block.slots).collect();
+        Last { words, slots, overwritten: retained.removed, dropped: None }
+    }
+
+    /// Returns the retained words of all providers, for a snapshot.
+    pub(super) fn contents(&self) -> Vec<(u32, Words)> {
+        let contents = |(id, retained): (&u32, &Retained)| {
+            let mut words = Records::begin(&self.spares, *id);
+            words.extend(&retained.metadata);
+            for block in &retained.blocks {
+                words.extend_from_slice(block.words());
+            }
+            (*id, self.spares.share(words))
+        };
+        self.providers.iter().map(contents).collect()
+    }
+}
+
+impl Retained {
+    /// Counts a block. Returns its first records, within the limit, and its metadata; `None` if the
+    /// limit is not reached.
+    fn take_first(&mut self, words: &[u64], limit: usize) -> Option<Vec<u64>> {
+        let block = words.len().saturating_sub(SECTION);
+        if self.words.saturating_add(block) <= limit {
+            self.words += block;
+            return None;
+        }
+        let mut kept = words.get(..SECTION).unwrap_or_default().to_vec();
+        for record in records(words) {
+            if is_metadata(record) {
+                kept.extend_from_slice(record);
+            } else if self.dropped.is_none() && self.words + record.len() <= limit {
+                self.words += record.len();
+                kept.extend_from_slice(record);
+            } else {
+                self.drop_record(record);
+            }
+        }
+        Some(kept)
+    }
+
+    fn drop_record(&mut self, record: &[u64]) {
+        let is_event = record
+            .first()
+            .is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits());
+        let at = record.get(1).copied().filter(|_| is_event);
+        let loss = self.dropped.get_or_insert_with(|| {
+            let at = at.unwrap_or(0);
+            Loss { thread: None, number: 0, from: at, to: at }
+        });
+        // The chunk's thread is not a record of the program.
+        loss.number += u64::from(!is_thread(record));
+        if let Some(at) = at {
+            loss.from = loss.from.min(at);
+            loss.to = loss.to.max(at);
+        }
+    }
+
+    /// Adds a block. Returns the oldest blocks beyond the limit, without words.
+    fn push(&mut self, records: Records, limit: usize, spares: &Spares) -> Vec<Records> {
+        self.words += records.words().len();
+        self.blocks.push_back(records);
+        let mut removed = Vec::new();
+        while self.words > limit && self.blocks.len() > 1 {
+            let Some(oldest) = self.blocks.pop_front() else { break };
+            self.words -= oldest.words().len();
+            self.removed += 1;
+            // Objects in events are not bounded by the durable buffer, so they are limited too.
+            let metadata = self::records(&oldest.words).filter(|record| is_metadata(record));
+            for record in metadata {
+                let is_string = record
+                    .first()
+                    .is_some_and(|header| record::Type::get(*header) == RecordType::String.bits());
+                if is_string || self.metadata.len() < limit {
+                    self.metadata.extend_from_slice(record);
+                }
+            }
+            let words = spares.share(oldest.words.get(..SECTION).unwrap_or_default().to_vec());
+            removed.push(Records { words, ..oldest });
+        }
+        removed
+    }
+}
+
+/// Returns the records after the section record.
+fn records(words: &[u64]) -> impl Iterator<Item = &[u64]> {
+    let mut rest = words.get(SECTION..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let size = record_words(*rest.first()?).unwrap_or(rest.len()).clamp(1, rest.len());
+        let (record, after) = rest.split_at_checked(size)?;
+        rest = after;
+        Some(record)
+    })
+}
+
+/// Returns whether later records may need this one: a string, an object, or a thread that is not
+/// only a chunk's.
+fn is_metadata(record: &[u64]) -> bool {
+    let Some(header) = record.first() else { return false };
+    match RecordType::from_bits(record::Type::get(*header)) {
+        Some(RecordType::String | RecordType::KernelObject) => true,
+        Some(RecordType::Thread) => thread::Index::get(*header) != u64::from(CHUNK_THREAD.bits()),
+        _ => false,
+    }
+}
+
+fn is_thread(record: &[u64]) -> bool {
+    record.first().is_some_and(|header| record::Type::get(*header) == RecordType::Thread.bits())
+}

@@ -1,0 +1,184 @@
+//! Passing the collected records on to the sessions.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use trace_protocol::archive::ClockSample;
+use trace_protocol::packet::Packet;
+
+use super::state::EventLoop;
+use crate::collection::{Collected, Departure, FinalRecords};
+use crate::machine::{End, ProviderId, SaveRequest, SessionNumber, TraceeEvent};
+use crate::recording::{LastRecords, LateOpening, Opened};
+use crate::records::Records;
+
+impl EventLoop {
+    /// Copies a rolling buffer, and replies to its provider.
+    pub(super) fn save(&mut self, id: ProviderId, request: SaveRequest) {
+        while self.collection.as_ref().is_some_and(|collection| collection.is_behind(id)) {
+            self.pass_on_oldest(id);
+        }
+        self.copy(id, request);
+        let SaveRequest { wrapped_count, durable_data_end } = request;
+        let saved = Packet::BufferSaved { wrapped_count, durable_data_end };
+        let sent = self.connections.get(&id).map(|connection| connection.send_packet(saved));
+        if let Some(Err(violation)) = sent {
+            self.disconnect(id, TraceeEvent::Violation(violation));
+        }
+    }
+
+    fn copy(&mut self, id: ProviderId, request: SaveRequest) {
+        let Some(collection) = &mut self.collection else { return };
+        let Some(provider) = collection.provider(id) else { return };
+        let (archive_id, layout) = (provider.id(), provider.layout());
+        let mut slots = Vec::new();
+        let sessions = collection.sessions(id);
+        for session in &sessions {
+            let Some(active) = self.active.get_mut(session) else { continue };
+            let (providers, _) = active.recording.providers(collection);
+            let slot = active.recording.allocate_slot(archive_id, &layout, providers);
+            slots.extend(slot.map(|slot| (*session, slot)));
+        }
+        let shared: Vec<SessionNumber> = slots.iter().map(|(session, _)| *session).collect();
+        collection.copy(id, request, slots);
+        for session in sessions {
+            if let Some(active) = self.active.get(&session) {
+                let is_shared = shared.contains(&session);
+                active.recording.copied(archive_id, request.wrapped_count, is_shared);
+            }
+        }
+    }
+
+    /// Checks the oldest copy, if there is one, and passes its records on.
+    pub(super) fn pass_one_on(&mut self) {
+        let collected = self.collection.as_mut().and_then(|it| it.sanitize_one());
+        self.pass_on(collected);
+    }
+
+    fn pass_on_oldest(&mut self, id: ProviderId) -> bool {
+        let collected = self.collection.as_mut().and_then(|it| it.sanitize(id));
+        let is_found = collected.is_some();
+        self.pass_on(collected);
+        is_found
+    }
+
+    /// Checks all copies, and passes their records on.
+    pub(super) fn pass_all_on(&mut self) {
+        while self.collection.as_ref().is_some_and(|collection| collection.has_waiting()) {
+            self.pass_one_on();
+        }
+    }
+
+    fn pass_on(&mut self, collected: Option<Collected>) {
+        let (Some(Collected { provider, records, slots }), Some(collection)) =
+            (collected, &self.collection)
+        else {
+            return;
+        };
+        for session in collection.sessions(provider) {
+            let own = slots.iter().filter(|(owner, _)| *owner == session);
+            let slots = own.map(|(_, slot)| slot.clone()).collect();
+            if let Some(active) = self.active.get_mut(&session) {
+                active.recording.take(Records { slots, ..records.clone() });
+            }
+        }
+    }
+
+    /// Adds a session to a provider that records.
+    pub(super) fn join(&mut self, id: ProviderId, session: SessionNumber) {
+        let recorded = self.coordinator.config_of(id).categories;
+        let now = ClockSample::now();
+        let (Some(collection), Some(active), Some(connection)) =
+            (&mut self.collection, self.active.get_mut(&session), self.connections.get(&id))
+        else {
+            return;
+        };
+        let (Some(provider), Some(packets)) = (collection.provider_mut(id), &connection.packets)
+        else {
+            return;
+        };
+        let joined_at = now.ticks(provider.identity().clock);
+        let durable = provider.durable_records();
+        let last_saved = provider.last_saved();
+        active.recording.join(&Opened {
+            id,
+            joined: provider.joined(joined_at, packets.as_fd()),
+            now,
+            recorded: &recorded,
+            late: Some(LateOpening { durable: &durable, last_saved }),
+        });
+        for other in provider.sessions() {
+            if let Some(other) = self.active.get_mut(&other) {
+                other.recording.widen(provider, &recorded, &durable);
+            }
+        }
+        let elapsed = self.active.get(&session).map_or(Duration::ZERO, |it| it.recording.elapsed());
+        provider.open_late(session, joined_at, elapsed);
+    }
+
+    /// Removes a session from a provider that continues for others.
+    pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber) {
+        while self.pass_on_oldest(id) {}
+        let departure = self.departure(id, End::Terminated);
+        let (Some(collection), Some(active)) =
+            (&mut self.collection, self.active.get_mut(&session))
+        else {
+            return;
+        };
+        let spares = collection.spares().clone();
+        let Some(provider) = collection.provider_mut(id) else { return };
+        let archive_id = provider.id();
+        if let Some(last) = provider.leave(session, &departure) {
+            let words = Records::begin(&spares, archive_id);
+            let (slots, reported) = (Vec::new(), 0);
+            let last = LastRecords { id: archive_id, words, slots, reported, last };
+            active.recording.take_last(id, last);
+        }
+        self.publish_progress(Duration::ZERO);
+    }
+
+    /// Returns how a provider leaves its sessions now.
+    pub(super) fn departure(&self, id: ProviderId, end: End) -> Departure {
+        let tracee = self.coordinator.tracee(id);
+        let elapsed = self.active.iter().map(|(number, it)| (*number, it.recording.elapsed()));
+        Departure {
+            end,
+            answered_start: tracee.is_some_and(|tracee| tracee.start_acknowledged()),
+            answered_stop: tracee.is_some_and(|tracee| tracee.stop_acknowledged()),
+            elapsed: elapsed.collect(),
+        }
+    }
+
+    /// Starts to collect the last records of a provider.
+    pub(super) fn collect_last(&mut self, id: ProviderId, departure: Departure) {
+        let Some(collection) = &mut self.collection else { return };
+        for session in collection.sessions(id) {
+            if let Some(active) = self.active.get_mut(&session) {
+                active.recording.expect_last();
+            }
+        }
+        collection.finish(id, departure);
+    }
+
+    /// Passes the last records of departed providers on.
+    pub(super) fn take_final(&mut self) {
+        while let Some(last) = self.collection.as_mut().and_then(|it| it.take_final()) {
+            self.pass_last_on(last);
+        }
+    }
+
+    fn pass_last_on(&mut self, last: FinalRecords) {
+        let FinalRecords { provider, id, mut words, slots, reported, mut sessions } = last;
+        while let Some((session, last)) = sessions.pop() {
+            // The last session gets the words without a copy.
+            let words =
+                if sessions.is_empty() { std::mem::take(&mut words) } else { words.clone() };
+            let own = slots.iter().filter(|(owner, _)| *owner == session);
+            let slots = own.map(|(_, slot)| slot.clone()).collect();
+            if let Some(active) = self.active.get_mut(&session) {
+                let last = LastRecords { id, words, slots, reported, last };
+                active.recording.take_outstanding(provider, last);
+            }
+        }
+    }
+}
