@@ -65,8 +65,8 @@ pub(crate) struct Recording {
     /// Providers whose last records are outstanding.
     finishing: usize,
     summaries: Vec<ProviderSummary>,
-    /// The last buffer of each provider that got a new one.
-    earlier: BTreeMap<ProviderId, EarlierBuffer>,
+    /// The end of the last buffer of each connection, in the provider's ticks.
+    earlier: BTreeMap<ProviderId, u64>,
     refused: Vec<Refusal>,
     refusals: u64,
     alerts: BTreeMap<String, u64>,
@@ -75,15 +75,6 @@ pub(crate) struct Recording {
     snapshots: Snapshots,
     /// Snapshots that wait for the last records of providers, with the number of these providers.
     pending_snapshots: Vec<(usize, Snapshot)>,
-}
-
-/// The end of a provider's earlier buffer.
-#[derive(Debug, Clone, Copy)]
-struct EarlierBuffer {
-    /// In the provider's ticks.
-    ended_at: u64,
-    /// The words of its records.
-    words: usize,
 }
 
 /// A provider that a session gets.
@@ -185,19 +176,19 @@ impl Recording {
     pub(crate) fn join(&mut self, opened: &Opened<'_>) {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
-        let earlier = self.earlier.remove(id);
+        let interrupted_at = self.earlier.remove(id);
         self.outputs.open(&Opening {
             joined: *joined,
             now: *now,
             counter_rate: self.estimated_rate,
         });
-        self.retention.add(provider, mode, earlier.map_or(0, |earlier| earlier.words));
+        self.retention.add(*id, provider, mode);
         if late.is_some() || **recorded != *self.categories {
             self.selection.add(provider, if late.is_some() { joined.joined_at } else { 0 });
         }
-        if let Some(earlier) = earlier {
+        if let Some(from) = interrupted_at {
             let mut words = Records::begin(&self.spares, provider);
-            archive::interruption(&mut words, joined.identity, earlier.ended_at, joined.joined_at);
+            archive::interruption(&mut words, joined.identity, from, joined.joined_at);
             let records = self.block(provider, words);
             self.outputs.take(&records);
         }
@@ -266,9 +257,11 @@ impl Recording {
         }
     }
 
-    /// Notes that the last records of a provider will follow.
-    pub(crate) fn expect_last(&mut self) {
+    /// Notes that a provider has left its buffer at `now`, in its ticks. Its last records will
+    /// follow, perhaps after those of its next buffer.
+    pub(crate) fn expect_last(&mut self, id: ProviderId, now: u64) {
         self.finishing += 1;
+        self.earlier.insert(id, now);
     }
 
     /// Takes the last records that were outstanding.
@@ -288,11 +281,13 @@ impl Recording {
     pub(crate) fn take_last(&mut self, id: ProviderId, last: LastRecords) -> Records {
         let LastRecords { id: provider, words, slots, reported, last } = last;
         let LastOfSession { mut closed, mut summary } = last;
+        let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);
-        let size = kept.words.len();
-        self.earlier.insert(id, EarlierBuffer { ended_at: closed.ticks(), words: size });
+        if !is_limited {
+            self.retention.charge(id, kept.words.len());
+        }
         if let Some(lost) = kept.dropped {
             let reason = LossReason::BufferFull.as_str();
             archive::loss(&mut kept.words, &closed.identity, reason, lost);

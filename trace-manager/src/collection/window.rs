@@ -113,11 +113,6 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
-    /// Returns the time of the end, in the provider's ticks.
-    pub(crate) fn ticks(&self) -> u64 {
-        self.now.ticks(self.identity.clock)
-    }
-
     /// Appends the provider's closing records.
     pub(crate) fn write(&self, words: &mut Vec<u64>) {
         match &self.closing {

@@ -5,6 +5,7 @@ mod initialize;
 mod late;
 mod random;
 mod save;
+mod several;
 mod slow;
 mod start;
 mod stop;

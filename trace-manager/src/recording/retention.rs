@@ -10,6 +10,7 @@ use trace_protocol::buffer::consumer::{record_words, SaveSlot};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
+use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
 
 /// The retained records of a session.
@@ -20,12 +21,15 @@ pub(super) struct Retention {
     limit: usize,
     spares: Spares,
     providers: BTreeMap<u32, Retained>,
+    /// The words so far of each connection, in oneshot mode.
+    used: BTreeMap<ProviderId, usize>,
 }
 
 /// The retained records of a provider.
 #[derive(Debug, Default)]
 struct Retained {
-    /// Words so far in oneshot mode; words of `blocks` in circular mode.
+    connection: ProviderId,
+    /// Words of `blocks`, in circular mode.
     words: usize,
     /// Records beyond the limit, in oneshot mode.
     dropped: Option<Loss>,
@@ -51,15 +55,21 @@ pub(super) struct Last {
 impl Retention {
     pub(super) fn new(mode: BufferingMode, limit: u64, spares: Spares) -> Self {
         let limit = usize::try_from(limit / 8).unwrap_or(usize::MAX);
-        Self { mode, limit, spares, providers: BTreeMap::new() }
+        Self { mode, limit, spares, providers: BTreeMap::new(), used: BTreeMap::new() }
     }
 
-    /// Adds a provider whose buffer has the mode `mode`, and which has `used` words of the limit in
-    /// an earlier buffer. Does nothing if the buffer keeps the limit itself.
-    pub(super) fn add(&mut self, provider: u32, mode: BufferingMode, used: usize) {
+    /// Adds a provider whose buffer has the mode `mode`. Does nothing if the buffer keeps the limit
+    /// itself.
+    pub(super) fn add(&mut self, connection: ProviderId, provider: u32, mode: BufferingMode) {
         if self.mode != BufferingMode::Streaming && mode != self.mode {
-            let words = if self.mode == BufferingMode::Oneshot { used } else { 0 };
-            self.providers.insert(provider, Retained { words, ..Retained::default() });
+            self.providers.insert(provider, Retained { connection, ..Retained::default() });
+        }
+    }
+
+    /// Counts the words of a buffer that kept the limit itself.
+    pub(super) fn charge(&mut self, connection: ProviderId, words: usize) {
+        if self.mode == BufferingMode::Oneshot {
+            *self.used.entry(connection).or_default() += words;
         }
     }
 
@@ -75,10 +85,13 @@ impl Retention {
             return vec![records];
         };
         match self.mode {
-            BufferingMode::Oneshot => match retained.take_first(&records.words, self.limit) {
-                Some(words) => vec![Records { words: self.spares.share(words), ..records }],
-                None => vec![records],
-            },
+            BufferingMode::Oneshot => {
+                let used = self.used.entry(retained.connection).or_default();
+                match retained.take_first(&records.words, used, self.limit) {
+                    Some(words) => vec![Records { words: self.spares.share(words), ..records }],
+                    None => vec![records],
+                }
+            }
             _ => retained.push(records, self.limit, &self.spares),
         }
     }
@@ -90,7 +103,9 @@ impl Retention {
             return Last { words: last.to_vec(), ..Last::default() };
         };
         if self.mode == BufferingMode::Oneshot {
-            let words = retained.take_first(last, self.limit).unwrap_or_else(|| last.to_vec());
+            let used = self.used.entry(retained.connection).or_default();
+            let words = retained.take_first(last, used, self.limit);
+            let words = words.unwrap_or_else(|| last.to_vec());
             return Last { words, dropped: retained.dropped, ..Last::default() };
         }
         let mut words: Vec<u64> = last.get(..SECTION).unwrap_or_default().to_vec();
@@ -120,18 +135,18 @@ impl Retention {
 impl Retained {
     /// Counts a block. Returns its first records, within the limit, and its metadata; `None` if the
     /// limit is not reached.
-    fn take_first(&mut self, words: &[u64], limit: usize) -> Option<Vec<u64>> {
+    fn take_first(&mut self, words: &[u64], used: &mut usize, limit: usize) -> Option<Vec<u64>> {
         let block = words.len().saturating_sub(SECTION);
-        if self.words.saturating_add(block) <= limit {
-            self.words += block;
+        if used.saturating_add(block) <= limit {
+            *used += block;
             return None;
         }
         let mut kept = words.get(..SECTION).unwrap_or_default().to_vec();
         for record in records(words) {
             if is_metadata(record) {
                 kept.extend_from_slice(record);
-            } else if self.dropped.is_none() && self.words + record.len() <= limit {
-                self.words += record.len();
+            } else if self.dropped.is_none() && *used + record.len() <= limit {
+                *used += record.len();
                 kept.extend_from_slice(record);
             } else {
                 self.drop_record(record);

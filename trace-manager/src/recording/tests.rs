@@ -90,7 +90,7 @@ fn a_snapshot_waits_for_departed_providers() {
         answered_stop: true,
         elapsed: BTreeMap::new(),
     };
-    recording.expect_last();
+    recording.expect_last(1, 5);
     collection.finish(1, departure());
     let (reply, replies) = crossbeam_channel::bounded(1);
     let path = directory.path().join("snapshot.fxt");
@@ -107,7 +107,7 @@ fn a_snapshot_waits_for_departed_providers() {
         }
     }
     assert_eq!(providers, [Some(1), Some(2)]);
-    recording.expect_last();
+    recording.expect_last(2, 5);
     collection.finish(2, departure());
     take_final(&mut recording, collection);
     assert_eq!((recording.providers(collection), recording.events(collection)), ((0, 2), 2));

@@ -152,9 +152,11 @@ impl EventLoop {
     /// Starts to collect the last records of a provider.
     pub(super) fn collect_last(&mut self, id: ProviderId, departure: Departure) {
         let Some(collection) = &mut self.collection else { return };
+        let clock = collection.provider(id).map(|provider| provider.identity().clock);
+        let now = ClockSample::now().ticks(clock.unwrap_or_default());
         for session in collection.sessions(id) {
             if let Some(active) = self.active.get_mut(&session) {
-                active.recording.expect_last();
+                active.recording.expect_last(id, now);
             }
         }
         collection.finish(id, departure);

@@ -1,0 +1,56 @@
+//! Reads an archive.
+
+use std::path::Path;
+
+use trace_format::audit::Audit;
+use trace_format::record::{Record, Value};
+use trace_format::Reader;
+
+/// The numbers of the programs' events, and the manager's events.
+#[derive(Debug, Default)]
+pub(crate) struct Archive {
+    /// Category and number, in the archive's order.
+    events: Vec<(String, u64)>,
+    /// Names of the events of category `trace`.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Archive {
+    /// Reads all records. Fails the test if one is malformed.
+    pub(crate) fn open(path: &Path) -> Self {
+        let mut reader = Reader::new(std::fs::File::open(path).unwrap());
+        let (mut archive, mut audit) = (Self::default(), Audit::default());
+        while let Some(item) = reader.next().unwrap() {
+            audit.item(&item);
+            let Record::Event(event) = &item.record else { continue };
+            let (category, name) = (item.text(event.category), item.text(event.name));
+            match event.arguments.iter().next().map(|argument| argument.value) {
+                Some(Value::Uint64(number)) if category != "trace" => {
+                    archive.events.push((category.into_owned(), number));
+                }
+                _ => archive.notes.push(name.into_owned()),
+            }
+        }
+        assert_eq!(audit, Audit::default());
+        archive
+    }
+
+    /// Returns the numbers of a category's events, in order.
+    pub(crate) fn numbers(&self, category: &str) -> Vec<u64> {
+        let own = self.events.iter().filter(|(found, _)| found == category);
+        own.map(|(_, number)| *number).collect()
+    }
+
+    /// Returns the categories, each once, in order.
+    pub(crate) fn categories(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.events.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns whether the archive has a note.
+    pub(crate) fn has_note(&self, name: &str) -> bool {
+        self.notes.iter().any(|note| note == name)
+    }
+}

@@ -1,0 +1,96 @@
+//! Sessions with different modes and sizes beside each other.
+
+use super::*;
+
+const INTERRUPTED: &str = trace_format::notes::INTERRUPTED;
+
+/// A recorder that is on does not prevent another session of the same programs.
+#[test]
+fn a_streaming_session_joins_a_circular_one() {
+    let stage = Stage::new();
+    let recorder = stage.start("recorder.fxt", config(BufferingMode::Circular, &["a"]));
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(1000);
+    let streaming = stage.start("streaming.fxt", config(BufferingMode::Streaming, &["b"]));
+    streaming.wait_started();
+    let from = program.run(1);
+    let to = program.run(2000);
+    let (archive, summary) = streaming.end();
+    let numbers = archive.numbers("b");
+    assert_eq!(archive.categories(), ["b"]);
+    assert!(numbers[0] <= from && *numbers.last().unwrap() >= to - 2, "{from} {to}");
+    assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+    assert_eq!((summary.lost(), archive.has_note(INTERRUPTED)), (0, false));
+    program.run(1000);
+    let recorded = program.end();
+    let (archive, summary) = recorder.end();
+    let numbers = archive.numbers("a");
+    assert_eq!(numbers.last(), recorded["a"].last());
+    assert!(archive.has_note(INTERRUPTED), "the provider got a new buffer");
+    assert_eq!(summary.providers.len(), 2, "one for each buffer");
+    assert_eq!(summary.providers[0].pid, summary.providers[1].pid);
+    assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
+}
+
+/// The recorder's buffer is small, so the manager removes its oldest records.
+#[test]
+fn a_circular_session_beside_a_streaming_one_keeps_its_last_records() {
+    let stage = Stage::new();
+    let streaming = stage.start("streaming.fxt", config(BufferingMode::Streaming, &["b"]));
+    let small = SessionConfig { buffer_size: 16 << 10, ..config(BufferingMode::Circular, &["a"]) };
+    let recorder = stage.start("recorder.fxt", small);
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(20_000);
+    let snapshot = stage.directory.path().join("snapshot.fxt");
+    recorder.handle.snapshot(&snapshot).unwrap();
+    program.run(1000);
+    let recorded = program.end();
+    assert_eq!(streaming.end().0.numbers("b"), recorded["b"]);
+    let (archive, summary) = recorder.end();
+    for archive in [&archive, &Archive::open(&snapshot)] {
+        let numbers = archive.numbers("a");
+        assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]));
+        assert!((300..15_000).contains(&numbers.len()), "{}", numbers.len());
+    }
+    assert_eq!(archive.numbers("a").last(), recorded["a"].last());
+    assert!(summary.providers[0].overwritten > 0, "{summary:?}");
+    assert!(archive.has_note("older records overwritten"));
+}
+
+#[test]
+fn a_oneshot_session_beside_a_streaming_one_keeps_its_first_records() {
+    let stage = Stage::new();
+    let streaming = stage.start("streaming.fxt", config(BufferingMode::Streaming, &["b"]));
+    let small = SessionConfig { buffer_size: 16 << 10, ..config(BufferingMode::Oneshot, &["a"]) };
+    let oneshot = stage.start("oneshot.fxt", small);
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(20_000);
+    let recorded = program.end();
+    assert_eq!(streaming.end().0.numbers("b"), recorded["b"]);
+    let (archive, summary) = oneshot.end();
+    let (numbers, all) = (archive.numbers("a"), &recorded["a"]);
+    assert!((200..1000).contains(&numbers.len()), "{}", numbers.len());
+    assert_eq!(numbers, all[..numbers.len()]);
+    assert_eq!(summary.lost(), (all.len() - numbers.len()) as u64);
+    assert!(archive.has_note("records dropped"));
+}
+
+#[test]
+fn oneshot_and_circular_sessions_join_each_other() {
+    let stage = Stage::new();
+    let oneshot = stage.start("oneshot.fxt", config(BufferingMode::Oneshot, &["a"]));
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(500);
+    let circular = stage.start("circular.fxt", config(BufferingMode::Circular, &["a", "c"]));
+    circular.wait_started();
+    let middle = program.run(500);
+    let (archive, _) = oneshot.end();
+    assert!(archive.numbers("a").last().is_some_and(|last| *last >= middle - 2));
+    assert_eq!(archive.categories(), ["a"]);
+    program.run(500);
+    let recorded = program.end();
+    let (archive, _) = circular.end();
+    assert_eq!(archive.numbers("c"), recorded["c"]);
+    assert_eq!(archive.numbers("a").last(), recorded["a"].last());
+    assert!(!archive.has_note(INTERRUPTED), "it had the provider from the new buffer on");
+}
