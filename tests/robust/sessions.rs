@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use trace_manager::{ArchiveTarget, Manager, ManagerError, SessionConfig, SessionHandle};
+use trace_manager::{ArchiveTarget, Manager, SessionConfig, SessionHandle};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_runtime::{trace_enabled, trace_instant};
 
@@ -68,15 +68,30 @@ fn two_managers_record_each_its_own_providers() {
     }
 }
 
+/// A flight recorder is on while another session records the same program.
 #[test]
-fn a_second_session_of_a_manager_is_refused_and_does_not_affect_the_first() {
-    let session = Session::start("streaming", 1 << 20);
-    let target = ArchiveTarget::File(session.path("second.fxt"));
-    let refused = session.manager.start(SessionConfig::default(), target);
-    assert!(matches!(refused, Err(ManagerError::SessionActive)), "{refused:?}");
-    assert_eq!(Run::of(&mut session.subject(&["end", "return"])).code(), 0);
-    assert!(!session.path("second.fxt").exists());
-    assert_eq!(session.end().0.only().events.len(), 2);
+fn a_recorder_does_not_prevent_another_session() {
+    let recorder = Session::start("circular", 1 << 20);
+    let mut child = recorder.subject(&["chatter"]).stdin(Stdio::piped()).spawn().unwrap();
+    assert!(recorder.handle.wait_provider(PATIENCE));
+    let path = recorder.path("second.fxt");
+    let target = ArchiveTarget::File(path.clone());
+    let second = recorder.manager.start(streaming(), target).unwrap();
+    wait_for_events(&second);
+    second.stop();
+    let summary = second.join().unwrap();
+    let archive = Archive::read(&path);
+    let numbers = archive.only().numbers("word");
+    assert_eq!(summary.lost(), 0);
+    assert_eq!(summary.events(), archive.only().events.len() as u64);
+    assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "without a gap");
+    drop(child.stdin.take());
+    assert_eq!(Run::end_of(child).code(), 0);
+    let (archive, summary) = recorder.end();
+    let last = archive.providers.last().unwrap();
+    assert_eq!(last.count("last word"), 1, "the recorder is on until the end");
+    assert!(summary.providers.len() == 2, "the program got a new buffer: {summary:?}");
+    assert!(last.numbers("word").first() <= numbers.first());
 }
 
 #[test]

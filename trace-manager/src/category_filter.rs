@@ -89,6 +89,12 @@ impl CategoryFilter {
             None => records.clone(),
         }
     }
+
+    /// Returns the selected words of a provider's records, which have no section record; `None` if
+    /// all are selected.
+    pub(crate) fn select_words(&mut self, provider: u32, words: &[u64]) -> Option<Vec<u64>> {
+        select(&self.categories, self.providers.get_mut(&provider)?, words, 0, &self.spares)
+    }
 }
 
 /// Returns the words of the selected records, with the first `start` words; `None` if all are

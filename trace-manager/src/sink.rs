@@ -134,6 +134,7 @@ mod tests {
                 identity: &identity,
                 policy,
                 joined_at: 5,
+                dropped_before: None,
                 layout,
                 buffer,
                 packets,

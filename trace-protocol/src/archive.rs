@@ -134,10 +134,8 @@ pub fn loss(words: &mut Vec<u64>, provider: &Identity, reason: &str, loss: Loss)
 /// ticks, because it got a new buffer.
 pub fn interruption(words: &mut Vec<u64>, provider: &Identity, from: u64, to: u64) {
     let [_, _, from_key, to_key] = LossStrings::KEYS;
-    let arguments = [
-        Argument::new(from_key, Value::Uint64(from)),
-        Argument::new(to_key, Value::Uint64(to)),
-    ];
+    let arguments =
+        [Argument::new(from_key, Value::Uint64(from)), Argument::new(to_key, Value::Uint64(to))];
     instant(words, provider, to, notes::INTERRUPTED, InstantScope::Process, &arguments);
 }
 

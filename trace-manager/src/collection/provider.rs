@@ -160,17 +160,20 @@ impl ProviderData {
         &self.identity
     }
 
-    /// Returns the data of the provider that a sink needs. `packets` is the manager's end of its
+    /// Returns the data of the provider that a sink needs. `dropped_before` is the number of records
+    /// that it had dropped before, if it records already; `packets` is the manager's end of its
     /// packet socket.
     pub(crate) fn joined<'a>(
         &'a self,
         joined_at: u64,
+        dropped_before: Option<u64>,
         packets: BorrowedFd<'a>,
     ) -> JoinedProvider<'a> {
         JoinedProvider {
             identity: &self.identity,
             policy: self.policy,
             joined_at,
+            dropped_before,
             layout: self.layout,
             buffer: &self.buffer,
             packets,
@@ -187,6 +190,11 @@ impl ProviderData {
     /// Returns the counts of all collected records.
     pub(crate) fn counts(&self) -> Counts {
         Counts::of(&self.collector)
+    }
+
+    /// Returns the number of dropped records, as reported by the provider.
+    pub(crate) fn all_dropped(&self) -> u64 {
+        self.collector.dropped()
     }
 
     /// Returns the last wrapped count that was copied.

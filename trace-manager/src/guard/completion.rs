@@ -15,7 +15,9 @@ use super::remaining::RemainingRecords;
 use super::state::{GuardState, GuardedProvider};
 use super::GuardOutcome;
 use crate::archive::has_records;
+use crate::category_filter::CategoryFilter;
 use crate::clock::{counter_rate, sample_after};
+use crate::records::Spares;
 
 /// The time in which providers leave their buffers. They see at once that the manager has ended.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -74,13 +76,16 @@ struct Completion<'a> {
     length: u64,
     rate: u64,
     words: Vec<u64>,
+    /// Selects the archive's records: providers may record more for other sessions.
+    filter: CategoryFilter,
 }
 
 impl<'a> Completion<'a> {
     fn new(file: &'a File, state: &GuardState) -> Self {
         let rate = counter_rate(&state.first, &sample_after(&state.first));
         let rate = rate.unwrap_or(1_000_000_000);
-        Self { file, length: state.length(), rate, words: Vec::new() }
+        let filter = CategoryFilter::new(&state.categories, Spares::default());
+        Self { file, length: state.length(), rate, words: Vec::new(), filter }
     }
 
     /// Appends the missing records. Returns the number of lost copies.
@@ -97,7 +102,7 @@ impl<'a> Completion<'a> {
     fn append(&mut self, mut state: GuardState) -> io::Result<u64> {
         if self.length == 0 {
             archive::magic(&mut self.words);
-            self.flush()?;
+            self.flush(0)?;
         }
         let (length, mut missing) = (self.length, 0);
         let mut rates = std::mem::take(&mut state.rates);
@@ -118,16 +123,22 @@ impl<'a> Completion<'a> {
     }
 
     fn append_provider(&mut self, mut remaining: RemainingRecords) -> io::Result<()> {
+        let (id, from) = remaining.selection();
+        self.filter.add(id, from);
         remaining.begin(self.rate, &mut self.words);
-        self.flush()?;
+        self.flush(id)?;
         while remaining.next_copy(&mut self.words) {
-            self.flush()?;
+            self.flush(id)?;
         }
         remaining.finish(&mut self.words);
-        self.flush()
+        self.flush(id)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    /// Writes the selected records of a provider.
+    fn flush(&mut self, provider: u32) -> io::Result<()> {
+        if let Some(selected) = self.filter.select_words(provider, &self.words) {
+            self.words = selected;
+        }
         let bytes = as_bytes(&self.words);
         self.file.write_all_at(bytes, self.length)?;
         self.length += bytes.len() as u64;

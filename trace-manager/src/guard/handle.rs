@@ -13,7 +13,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::ledger::{provider, session, LedgerUpdate};
-use super::messages::{ArchiveNames, Message, Provider};
+use super::messages::{ArchiveNames, Message, Provider, MAX_MESSAGE};
 use super::Guard;
 use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
@@ -43,6 +43,9 @@ pub(crate) struct JoinedProvider<'a> {
     /// The processes about which it may write records.
     pub(crate) policy: IdentityPolicy,
     pub(crate) joined_at: u64,
+    /// Records that it had dropped before the session joined while it recorded; `None` if the
+    /// session has it from the start of its buffer.
+    pub(crate) dropped_before: Option<u64>,
     pub(crate) layout: Layout,
     pub(crate) buffer: &'a Arc<SharedBuffer>,
     /// The manager's end of its packet socket. Its closing shows the guard that the provider has
@@ -58,8 +61,12 @@ pub(super) struct Link {
 }
 
 impl GuardHandle {
-    /// Sends the archive to the guard. If that fails, the session has no guard.
-    pub(crate) fn begin(guard: Guard, output: &ArchiveOutput) -> Option<Self> {
+    /// Sends the archive and its categories to the guard. If that fails, the session has no guard.
+    pub(crate) fn begin(
+        guard: Guard,
+        output: &ArchiveOutput,
+        categories: &[String],
+    ) -> Option<Self> {
         let link = Link { socket: guard.socket, unsent: Mutex::default() };
         let (ledger, memory) = new_ledger().ok()?;
         let message = Message::Session(output.naming().and_then(ArchiveNames::of));
@@ -68,6 +75,11 @@ impl GuardHandle {
             handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
         }
         link.send(&message, &handles).ok()?;
+        let categories = Message::Categories(categories.to_vec());
+        // With longer patterns, the guard completes the archive with all recorded categories.
+        if categories.encode().len() <= MAX_MESSAGE {
+            link.send(&categories, &[]).ok()?;
+        }
         Some(Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() })
     }
 
@@ -80,6 +92,7 @@ impl GuardHandle {
             identity: joined.identity.clone(),
             policy: joined.policy,
             joined_at: joined.joined_at,
+            dropped_before: joined.dropped_before,
             layout: joined.layout,
         });
         let handles = [joined.buffer.as_fd(), memory.as_fd(), joined.packets];

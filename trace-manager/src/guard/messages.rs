@@ -68,6 +68,8 @@ pub(super) enum Message {
     Slot(u64),
     /// The provider is completely archived.
     Closed(u32),
+    /// The category patterns of the archive. Without this message, it gets all categories.
+    Categories(Vec<String>),
 }
 
 /// The data of a provider that the guard needs.
@@ -78,6 +80,9 @@ pub(super) struct Provider {
     pub(super) policy: IdentityPolicy,
     /// The provider's clock when it joined, in ticks.
     pub(super) joined_at: u64,
+    /// Records that it had dropped before the session joined while it recorded; `None` if the
+    /// session has it from the start of its buffer.
+    pub(super) dropped_before: Option<u64>,
     pub(super) layout: Layout,
 }
 
@@ -98,6 +103,10 @@ impl Message {
             Self::Closed(id) => {
                 [4, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it));
             }
+            Self::Categories(patterns) => {
+                [5, patterns.len() as u64].iter().for_each(|it| put_number(&mut bytes, *it));
+                patterns.iter().for_each(|pattern| put_bytes(&mut bytes, pattern.as_bytes()));
+            }
         }
         bytes
     }
@@ -111,6 +120,10 @@ impl Message {
             2 => Self::Join(Provider::decode(&mut rest)?),
             3 => Self::Slot(number(&mut rest)?),
             4 => Self::Closed(number_u32(&mut rest)?),
+            5 => {
+                let number = number(&mut rest)?;
+                Self::Categories((0..number).map(|_| string(&mut rest)).collect::<Option<_>>()?)
+            }
             _ => return None,
         };
         rest.is_empty().then_some(message)
@@ -127,6 +140,8 @@ impl Provider {
         put_bytes(bytes, process_name.as_bytes());
         put_number(bytes, u64::from(self.policy == IdentityPolicy::Machine));
         put_number(bytes, self.joined_at);
+        put_number(bytes, u64::from(self.dropped_before.is_some()));
+        put_number(bytes, self.dropped_before.unwrap_or(0));
         put_number(bytes, self.layout.total_size() as u64);
         self.layout.to_header().into_iter().for_each(|word| put_number(bytes, word));
     }
@@ -139,8 +154,8 @@ impl Provider {
             pid,
             uid,
             clock: ClockSource::from_value(u8::try_from(clock).ok()?)?,
-            name: String::from_utf8(take(rest)?.to_owned()).ok()?,
-            process_name: String::from_utf8(take(rest)?.to_owned()).ok()?,
+            name: string(rest)?,
+            process_name: string(rest)?,
         };
         let policy = match number(rest)? {
             0 => IdentityPolicy::Own(u64::from(pid)),
@@ -148,12 +163,18 @@ impl Provider {
             _ => return None,
         };
         let joined_at = number(rest)?;
+        let dropped_before = match (number(rest)?, number(rest)?) {
+            (0, _) => None,
+            (1, dropped) => Some(dropped),
+            _ => return None,
+        };
         let size = usize::try_from(number(rest)?).ok()?;
         let mut header = [0; 9];
         for word in &mut header {
             *word = number(rest)?;
         }
-        Some(Self { identity, policy, joined_at, layout: Layout::from_header(&header, size).ok()? })
+        let layout = Layout::from_header(&header, size).ok()?;
+        Some(Self { identity, policy, joined_at, dropped_before, layout })
     }
 }
 
@@ -183,6 +204,10 @@ fn take<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(taken)
 }
 
+fn string(rest: &mut &[u8]) -> Option<String> {
+    String::from_utf8(take(rest)?.to_owned()).ok()
+}
+
 fn text(rest: &mut &[u8]) -> Option<OsString> {
     take(rest).map(|bytes| OsString::from_vec(bytes.to_owned()))
 }
@@ -202,10 +227,10 @@ mod tests {
             uid: 3,
             clock: ClockSource::CpuCounter,
         };
-        let join = |policy, clock| {
+        let join = |policy, clock, dropped_before| {
             let identity = Identity { clock, ..identity.clone() };
             let layout = Layout::plan(BufferingMode::Streaming, 1 << 20, 0).unwrap();
-            Message::Join(Provider { identity, policy, joined_at: 77, layout })
+            Message::Join(Provider { identity, policy, joined_at: 77, dropped_before, layout })
         };
         let names = ArchiveNames {
             directory: "/tmp/a".into(),
@@ -216,10 +241,11 @@ mod tests {
         vec![
             Message::Session(None),
             Message::Session(Some(names)),
-            join(IdentityPolicy::Own(2), ClockSource::CpuCounter),
-            join(IdentityPolicy::Machine, ClockSource::Boottime),
+            join(IdentityPolicy::Own(2), ClockSource::CpuCounter, None),
+            join(IdentityPolicy::Machine, ClockSource::Boottime, Some(8)),
             Message::Slot(1 << 40),
             Message::Closed(9),
+            Message::Categories(vec!["a*".to_owned(), "-b".to_owned()]),
         ]
     }
 
@@ -242,7 +268,7 @@ mod tests {
             }
             assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_none(), "{message:?}");
         }
-        assert!(Message::decode(&[5; 8]).is_none());
+        assert!(Message::decode(&[6; 8]).is_none());
         assert!(Message::decode(&[4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]).is_none());
     }
 

@@ -46,6 +46,13 @@ impl RemainingRecords {
         Some(Self { provider, collector, copies, opens, reported, missing })
     }
 
+    /// Returns the provider's id, and the time before which its events are not a part of the archive.
+    pub(super) fn selection(&self) -> (u32, u64) {
+        let provider = &self.provider;
+        let from = provider.dropped_before.map_or(0, |_| provider.joined_at);
+        (provider.identity.id, from)
+    }
+
     /// Appends the opening, or a section record. `rate` is that of the CPU's counter.
     pub(super) fn begin(&mut self, rate: u64, words: &mut Vec<u64>) {
         let identity = &self.provider.identity;
@@ -78,7 +85,11 @@ impl RemainingRecords {
         self.collector.finish(words);
         let (now, provider) = (ClockSample::now(), &self.provider.identity);
         let to = now.ticks(provider.clock);
-        let closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
+        let mut closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
+        if let Some(before) = self.provider.dropped_before {
+            closing.dropped = closing.dropped.saturating_sub(before);
+            closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
+        }
         closing.write_now(words, provider, &now);
     }
 }

@@ -89,7 +89,7 @@ mod tests {
         let target = ArchiveTarget::File(directory.path().join("a.fxt"));
         let (guard, _theirs) = Guard::pair().unwrap();
         let output = ArchiveOutput::open(target).unwrap();
-        let handle = GuardHandle::begin(guard, &output).unwrap();
+        let handle = GuardHandle::begin(guard, &output, &[]).unwrap();
         let layout = layout_with(BufferingMode::Streaming, rolling_size);
         let mut pool = SlotPool::new(handle, prepared.then_some(layout));
         let at_first = pool.slots.len();

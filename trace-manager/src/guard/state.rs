@@ -19,6 +19,8 @@ pub(super) struct GuardState {
     pub(super) first: ClockSample,
     pub(super) ledger: LedgerReader,
     pub(super) archive: Option<NewFile>,
+    /// The category patterns of the archive.
+    pub(super) categories: Vec<String>,
     /// The providers that are not completely archived.
     pub(super) providers: BTreeMap<u32, GuardedProvider>,
     pub(super) slots: Vec<SlotReader>,
@@ -119,6 +121,7 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
             state.slots.push(slot.ok()?);
         }
         (Message::Closed(id), Some(state)) => state.close(id),
+        (Message::Categories(patterns), Some(state)) => state.categories = patterns,
         _ => return None,
     }
     Some(())
@@ -135,6 +138,7 @@ fn begin_session(names: Option<ArchiveNames>, handles: Vec<OwnedFd>) -> Option<G
         first: ClockSample::now(),
         ledger,
         archive,
+        categories: Vec::new(),
         providers: BTreeMap::new(),
         slots: Vec::new(),
         rates: Vec::new(),

@@ -49,7 +49,7 @@ impl Manager {
         let mut output = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
         output.keep();
         let (guard, theirs) = Guard::pair().unwrap();
-        let handle = GuardHandle::begin(guard, &output).unwrap();
+        let handle = GuardHandle::begin(guard, &output, &[]).unwrap();
         let layout = layout(mode);
         let buffer = buffer(&layout);
         let (packets, _provider) = Socket::packet_pair().unwrap();
@@ -57,6 +57,7 @@ impl Manager {
             identity: &identity(),
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
+            dropped_before: None,
             layout,
             buffer: &buffer,
             packets: packets.as_fd(),

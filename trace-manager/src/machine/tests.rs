@@ -12,6 +12,7 @@ mod stop;
 mod terminate;
 mod triggers;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use trace_protocol::buffer::header::BufferingMode;
@@ -29,14 +30,16 @@ pub(super) struct Scene {
     pub(super) log: Vec<Output>,
     /// Whether there is memory for buffers.
     pub(super) memory: bool,
+    /// The sessions of each provider when its last buffer was created.
+    pub(super) created: BTreeMap<ProviderId, Vec<SessionNumber>>,
 }
 
 impl Scene {
     /// Returns a scene with `providers` registered providers, numbered from 1.
     pub(super) fn new(providers: u32) -> Self {
         let coordinator = Coordinator::new();
-        let mut scene =
-            Self { coordinator, now: Duration::from_secs(100), log: Vec::new(), memory: true };
+        let (now, log, created) = (Duration::from_secs(100), Vec::new(), BTreeMap::new());
+        let mut scene = Self { coordinator, now, log, memory: true, created };
         for id in 1..=providers {
             scene.dispatch(Input::Registered(id));
         }
@@ -69,6 +72,7 @@ impl Scene {
         for output in outputs {
             self.log.push(output.clone());
             if let Output::Provider(id, TraceeAction::CreateBuffer) = output {
+                self.created.insert(id, self.coordinator.sessions_of(id));
                 self.event(
                     id,
                     match self.memory {

@@ -102,7 +102,7 @@ impl EventLoop {
         let last_saved = provider.last_saved();
         active.recording.join(&Opened {
             id,
-            joined: provider.joined(joined_at, packets.as_fd()),
+            joined: provider.joined(joined_at, Some(provider.all_dropped()), packets.as_fd()),
             now,
             recorded: &recorded,
             late: Some(LateOpening { durable: &durable, last_saved }),

@@ -152,7 +152,7 @@ impl EventLoop {
             let Some(active) = self.active.get_mut(&session) else { continue };
             active.recording.join(&Opened {
                 id,
-                joined: provider.joined(joined_at, endpoints.packets.as_fd()),
+                joined: provider.joined(joined_at, None, endpoints.packets.as_fd()),
                 now,
                 recorded: &config.categories,
                 late: None,

@@ -35,7 +35,7 @@ impl EventLoop {
         let (shared, done, waker) = (request.shared, request.done, self.inbox.waker.clone());
         let limits = config.snapshots;
         let snapshots = Snapshots::spawn(waker, notices.clone(), limits);
-        let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output));
+        let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.categories));
         let layout = config.layout(0).ok();
         // The writer is started last: it ends by a command, and the other threads when their
         // handles are dropped.

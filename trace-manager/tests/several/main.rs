@@ -2,6 +2,7 @@
 //! recorded.
 
 mod archive;
+mod guards;
 mod modes;
 mod program;
 mod sessions;

@@ -23,7 +23,7 @@ fn free_slots_after(end: End) -> Vec<bool> {
     let output =
         ArchiveOutput::open(ArchiveTarget::File(directory.path().join("out.fxt"))).unwrap();
     let (guard, _theirs) = Guard::pair().unwrap();
-    let handle = GuardHandle::begin(guard, &output).unwrap();
+    let handle = GuardHandle::begin(guard, &output, &[]).unwrap();
     let (layout, spares) = (layout(BufferingMode::Streaming), Spares::default());
     let discarded = Arc::new(AtomicBool::new(false));
     let sink = ArchiveSink::begin(output, Some(handle.clone()), None, discarded, spares.clone());
@@ -32,8 +32,15 @@ fn free_slots_after(end: End) -> Vec<bool> {
     let (packets, _provider) = Socket::packet_pair().unwrap();
     let (identity, policy) = (identity(), IdentityPolicy::Own(4711));
     let (identity, packets) = (&identity, packets.as_fd());
-    let joined =
-        JoinedProvider { identity, policy, joined_at: 5, layout, buffer: &buffer, packets };
+    let joined = JoinedProvider {
+        identity,
+        policy,
+        joined_at: 5,
+        dropped_before: None,
+        layout,
+        buffer: &buffer,
+        packets,
+    };
     sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 1 });
     let copy = |wrapped_count| {
         let slot = sink.allocate_slot(identity.id, &layout, 1).unwrap();
@@ -73,7 +80,7 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
     let output = ArchiveOutput::open(target).unwrap();
     let archive = File::from(output.as_fd().try_clone_to_owned().unwrap());
     let (guard, theirs) = Guard::pair().unwrap();
-    let handle = GuardHandle::begin(guard, &output).unwrap();
+    let handle = GuardHandle::begin(guard, &output, &[]).unwrap();
     let sink = ArchiveSink::begin(output, Some(handle), None, Arc::default(), Spares::default());
     let mut sink = Box::new(sink.unwrap());
     let layout = layout(BufferingMode::Streaming);
@@ -84,6 +91,7 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
         identity: &identity,
         policy,
         joined_at: 5,
+        dropped_before: None,
         layout,
         buffer: &buffer,
         packets,
@@ -99,6 +107,7 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
         (Message::decode(&bytes[..length]).unwrap(), handles)
     };
     assert!(matches!(receive().0, Message::Session(Some(_))));
+    assert!(matches!(receive().0, Message::Categories(_)));
     let (Message::Join(provider), handles) = receive() else { panic!("no provider") };
     let offset = GuardedProvider::new(provider, handles).unwrap().rate_offset(length).unwrap();
     let mut rate = [0; 8];

@@ -1,15 +1,19 @@
-//! Random events in random order: buffers are finished exactly once, and sessions end.
+//! Random events in random order, against a small model: buffers are finished exactly once, each
+//! session gets each provider's records from its join to its leave, and sessions end.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use proptest::prelude::*;
+
+const SESSIONS: SessionNumber = 4;
 
 fn packet() -> impl Strategy<Value = Packet> {
     prop_oneof![
         4 => Just(Packet::Started { version: 1 }),
         4 => Just(Packet::Stopped),
         1 => Just(Packet::Started { version: 9 }),
+        3 => (1u32..4).prop_map(|sequence| Packet::CategoriesSet { sequence }),
         4 => (0u32..3, 0u64..3).prop_map(|(wrapped_count, words)| Packet::SaveBuffer {
             wrapped_count,
             durable_data_end: words * 8
@@ -26,54 +30,156 @@ fn event() -> impl Strategy<Value = TraceeEvent> {
     ]
 }
 
+fn config_in(mode: u8) -> ProviderConfig {
+    ProviderConfig { mode: BufferingMode::from_u8(mode).unwrap(), ..config() }
+}
+
 fn input() -> impl Strategy<Value = Input> {
+    let session = || 1..=SESSIONS;
     prop_oneof![
         2 => (1u32..5).prop_map(Input::Registered),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
-        2 => Just(Input::Open(1, config())),
-        2 => Just(Input::Start(1, StartOptions::default())),
-        1 => Just(Input::Stop(1)),
-        1 => Just(Input::Terminate(1)),
+        // A provider that follows the protocol.
+        12 => (1u32..5).prop_map(|id| Input::Provider(id, TraceeEvent::Tick)),
+        3 => (session(), 0u8..3).prop_map(|(session, mode)| Input::Open(session, config_in(mode))),
+        3 => session().prop_map(|session| Input::Start(session, StartOptions::default())),
+        1 => session().prop_map(Input::Stop),
+        2 => session().prop_map(Input::Terminate),
         1 => Just(Input::Flush),
         1 => Just(Input::Tick),
     ]
 }
 
-/// Checks that only providers with a buffer are finished, and only those without get one.
-fn check_buffers(scene: &mut Scene, owners: &mut BTreeSet<ProviderId>) {
-    for output in scene.log.drain(..) {
+/// The sinks and buffers as the event loop has them, by the outputs alone.
+#[derive(Default)]
+struct Model {
+    /// The sessions whose sinks are open, for each provider with a buffer.
+    buffers: BTreeMap<ProviderId, BTreeSet<SessionNumber>>,
+    /// The last messages that each provider has not replied to.
+    sent: BTreeMap<ProviderId, Vec<ToProvider>>,
+    states: BTreeMap<SessionNumber, SessionState>,
+}
+
+impl Model {
+    fn apply(&mut self, output: Output, sessions: Vec<SessionNumber>) {
         match output {
-            Output::Provider(id, TraceeAction::CreateBuffer) => assert!(owners.insert(id)),
-            Output::Provider(id, TraceeAction::Finish(_)) => assert!(owners.remove(&id)),
-            _ => {}
+            Output::Provider(id, TraceeAction::CreateBuffer) => {
+                assert!(!sessions.is_empty(), "a buffer is for a session");
+                let before = self.buffers.insert(id, sessions.into_iter().collect());
+                assert!(before.is_none(), "{id} has a buffer");
+                self.sent.remove(&id);
+            }
+            Output::Provider(id, TraceeAction::Finish(_)) => {
+                assert!(self.buffers.remove(&id).is_some(), "{id} has no buffer");
+                self.sent.remove(&id);
+            }
+            Output::Provider(id, TraceeAction::Send(message)) => {
+                self.sent.entry(id).or_default().push(message);
+            }
+            Output::Join(id, session) => {
+                assert!(self.states[&session].is_running(), "{session} records");
+                assert!(self.buffers.get_mut(&id).unwrap().insert(session), "it joins once");
+            }
+            Output::Leave(id, session) => {
+                assert_eq!(self.states[&session], SessionState::Stopping);
+                assert!(self.buffers.get_mut(&id).unwrap().remove(&session), "it leaves once");
+                assert!(!self.buffers[&id].is_empty(), "others stay");
+            }
+            Output::State(session, SessionState::Terminated) => {
+                let of_session = |sinks: &BTreeSet<_>| sinks.contains(&session);
+                assert!(!self.buffers.values().any(of_session), "its sinks are complete");
+                self.states.remove(&session);
+            }
+            Output::State(session, state) => drop(self.states.insert(session, state)),
+            Output::Provider(..) => {}
+        }
+    }
+
+    /// Returns the reply of a provider that follows the protocol to its oldest message.
+    fn reply(&mut self, id: ProviderId) -> Option<TraceeEvent> {
+        let sent = self.sent.get_mut(&id).filter(|sent| !sent.is_empty())?;
+        match sent.remove(0) {
+            ToProvider::Start(_) => Some(TraceeEvent::Packet(Packet::Started { version: 1 })),
+            ToProvider::Stop => Some(TraceeEvent::Packet(Packet::Stopped)),
+            ToProvider::Terminate => Some(TraceeEvent::PacketsClosed),
+            ToProvider::SetCategories { sequence, .. } => {
+                Some(TraceeEvent::Packet(Packet::CategoriesSet { sequence }))
+            }
+            _ => None,
+        }
+    }
+
+    /// Checks the provider's sessions. Those that wait for a buffer have no sinks yet.
+    fn check(&self, coordinator: &Coordinator) {
+        for (id, sinks) in &self.buffers {
+            let state = coordinator.tracee(*id).unwrap().state();
+            let sessions: BTreeSet<_> = coordinator.sessions_of(*id).into_iter().collect();
+            assert_eq!(*sinks, sessions, "{id} in {state:?}");
+            let alone = sessions.len() == 1;
+            let mode = coordinator.tracee(*id).unwrap().mode();
+            assert!(alone || mode == BufferingMode::Streaming, "sessions share a stream");
+        }
+        for (session, state) in &self.states {
+            assert_eq!(coordinator.session_state(*session), Some(*state));
         }
     }
 }
 
+fn apply(scene: &mut Scene, model: &mut Model) {
+    for output in std::mem::take(&mut scene.log) {
+        let sessions = match &output {
+            Output::Provider(id, TraceeAction::CreateBuffer) => scene.created[id].clone(),
+            _ => Vec::new(),
+        };
+        model.apply(output, sessions);
+    }
+    model.check(&scene.coordinator);
+}
+
+/// Runs the inputs. All sessions end after them.
+fn run(inputs: Vec<(Input, u64)>) {
+    let (mut scene, mut model) = (Scene::new(0), Model::default());
+    let mut connected = BTreeSet::new();
+    for (input, millis) in inputs {
+        scene.now += Duration::from_millis(millis);
+        match input {
+            // The loop gives each connection a new number.
+            Input::Registered(id) if !connected.insert(id) => continue,
+            Input::Provider(id, TraceeEvent::Tick) => match model.reply(id) {
+                Some(reply) => scene.event(id, reply),
+                None => continue,
+            },
+            input => scene.dispatch(input),
+        }
+        apply(&mut scene, &mut model);
+        connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
+    }
+    for session in 1..=SESSIONS {
+        scene.dispatch(Input::Terminate(session));
+    }
+    for _ in 0..6 {
+        scene.pass(Duration::from_secs(5));
+    }
+    apply(&mut scene, &mut model);
+    assert!(model.states.is_empty(), "sessions end after their timeouts: {:?}", model.states);
+    assert!(model.buffers.is_empty(), "{:?} were not finished", model.buffers);
+}
+
+fn inputs() -> impl Strategy<Value = Vec<(Input, u64)>> {
+    prop::collection::vec((input(), 0u64..1000), 0..200)
+}
+
 proptest! {
     #[test]
-    fn buffers_are_finished_once_and_sessions_end(
-        inputs in prop::collection::vec((input(), 0u64..2000), 0..200),
-    ) {
-        let mut scene = Scene::new(0);
-        let mut owners = BTreeSet::new();
-        let mut connected = BTreeSet::new();
-        for (input, millis) in inputs {
-            scene.now += Duration::from_millis(millis);
-            match input {
-                // The loop gives each connection a new number.
-                Input::Registered(id) if !connected.insert(id) => continue,
-                input => scene.dispatch(input),
-            }
-            check_buffers(&mut scene, &mut owners);
-            connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
-        }
-        scene.dispatch(Input::Terminate(1));
-        for _ in 0..3 {
-            scene.pass(Duration::from_secs(5));
-        }
-        check_buffers(&mut scene, &mut owners);
-        prop_assert_eq!(scene.state(), None, "a session ends in three timeouts at most");
-        prop_assert!(owners.is_empty(), "{:?} were not finished", owners);
+    fn sessions_get_each_buffer_once_and_end(inputs in inputs()) {
+        run(inputs);
     }
+}
+
+/// More than a million inputs in random order. Run it with `--release -- --ignored`.
+#[test]
+#[ignore = "takes minutes without optimization"]
+fn a_million_inputs_in_random_order() {
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(12_000));
+    runner.run(&inputs(), |inputs| Ok(run(inputs))).unwrap();
 }

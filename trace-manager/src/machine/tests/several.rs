@@ -1,0 +1,205 @@
+//! Several sessions: what each step sends to a provider that they share.
+
+use super::*;
+
+fn config_of(mode: BufferingMode, categories: &[&str]) -> ProviderConfig {
+    let categories = categories.iter().map(|category| category.to_string()).collect();
+    ProviderConfig { mode, categories, ..config() }
+}
+
+fn streaming(category: &str) -> ProviderConfig {
+    config_of(BufferingMode::Streaming, &[category])
+}
+
+fn set_categories(sequence: u32, categories: &[&str]) -> Output {
+    let categories = categories.iter().map(|category| category.to_string()).collect();
+    Output::Provider(1, send(ToProvider::SetCategories { sequence, categories }))
+}
+
+impl Scene {
+    fn open(&mut self, session: SessionNumber, config: ProviderConfig) {
+        self.dispatch(Input::Open(session, config));
+        self.dispatch(Input::Start(session, StartOptions::default()));
+    }
+
+    fn state_of(&self, session: SessionNumber) -> Option<SessionState> {
+        self.coordinator.session_state(session)
+    }
+
+    /// Removes and returns the outputs other than states since the last call.
+    fn outputs(&mut self) -> Vec<Output> {
+        let outputs = self.log.drain(..);
+        outputs.filter(|output| !matches!(output, Output::State(..))).collect()
+    }
+
+    /// Returns a scene with a provider that records for the session 1.
+    fn recording(mode: BufferingMode) -> Self {
+        let mut scene = Self::new(1);
+        scene.open(1, config_of(mode, &["a"]));
+        scene.packet(1, Packet::Started { version: 1 });
+        scene.log.clear();
+        scene
+    }
+
+    /// Returns a scene with a provider that records for the sessions 1 and 2.
+    fn shared() -> Self {
+        let mut scene = Self::recording(BufferingMode::Streaming);
+        scene.open(2, streaming("b"));
+        scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+        assert_eq!(scene.state_of(2), Some(SessionState::Started));
+        scene.log.clear();
+        scene
+    }
+}
+
+#[test]
+fn a_second_session_joins_a_streaming_provider() {
+    let mut scene = Scene::recording(BufferingMode::Streaming);
+    scene.open(2, streaming("b"));
+    assert_eq!(scene.outputs(), [Output::Join(1, 2), set_categories(1, &["a", "b"])]);
+    assert_eq!(scene.state_of(2), Some(SessionState::Starting), "the provider has not replied");
+    assert_eq!(scene.state_of(1), Some(SessionState::Started), "the first one is not affected");
+    scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+    assert_eq!(scene.state_of(2), Some(SessionState::Started));
+    assert_eq!(scene.coordinator.sessions_of(1), [1, 2]);
+}
+
+#[test]
+fn a_session_leaves_when_the_provider_has_sent_its_records() {
+    let mut scene = Scene::shared();
+    scene.dispatch(Input::Terminate(1));
+    assert_eq!(scene.outputs(), [set_categories(2, &["b"])]);
+    assert_eq!(scene.state_of(1), Some(SessionState::Stopping));
+    scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });
+    assert_eq!(scene.state_of(1), Some(SessionState::Stopping));
+    scene.log.clear();
+    scene.packet(1, Packet::CategoriesSet { sequence: 2 });
+    assert_eq!(scene.outputs(), [Output::Leave(1, 1)]);
+    assert_eq!((scene.state_of(1), scene.state_of(2)), (None, Some(SessionState::Started)));
+    scene.dispatch(Input::Terminate(2));
+    assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Stop))]);
+}
+
+#[test]
+fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
+    let mut scene = Scene::recording(BufferingMode::Streaming);
+    scene.open(2, streaming("b"));
+    scene.pass(Duration::from_secs(4));
+    assert_eq!(scene.state_of(2), Some(SessionState::Starting));
+    scene.pass(Duration::from_secs(1));
+    assert_eq!(scene.state_of(2), Some(SessionState::Started));
+    scene.log.clear();
+    scene.dispatch(Input::Terminate(2));
+    scene.pass(Duration::from_secs(5));
+    assert_eq!(scene.outputs().last(), Some(&Output::Leave(1, 2)));
+    assert_eq!(scene.state_of(2), None);
+    // Its late replies are accepted.
+    scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+    scene.packet(1, Packet::CategoriesSet { sequence: 2 });
+    assert_eq!(scene.tracee(1), TraceeState::Started);
+}
+
+#[test]
+fn a_reply_without_a_change_is_a_violation() {
+    for sequence in [0, 2] {
+        let mut scene = Scene::shared();
+        scene.packet(1, Packet::CategoriesSet { sequence });
+        assert_eq!(scene.tracee(1), TraceeState::Dead, "{sequence}");
+    }
+    let mut scene = Scene::new(1);
+    scene.open(1, streaming("a"));
+    scene.open(2, streaming("b"));
+    scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+    assert_eq!(scene.tracee(1), TraceeState::Dead, "before STARTED");
+}
+
+/// Each record of a buffer in another mode cannot be passed on once.
+#[test]
+fn a_provider_in_another_mode_is_restarted() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+        let mut scene = Scene::recording(mode);
+        scene.open(2, config_of(mode, &["b"]));
+        assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Stop))]);
+        assert_eq!(scene.state_of(2), Some(SessionState::Starting), "the provider will join");
+        scene.packet(1, Packet::Stopped);
+        assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Terminate))]);
+        scene.event(1, TraceeEvent::PacketsClosed);
+        let actions = scene.actions(1);
+        assert_eq!(
+            actions[..2],
+            [TraceeAction::Finish(End::Terminated), TraceeAction::CreateBuffer]
+        );
+        let TraceeAction::Send(ToProvider::Initialize(initialize)) = &actions[2] else {
+            panic!("{actions:?}")
+        };
+        assert_eq!(initialize.mode, BufferingMode::Streaming);
+        assert_eq!(initialize.categories, ["a", "b"]);
+        assert_eq!(actions[3], start());
+        assert_eq!(scene.coordinator.sessions_of(1), [1, 2]);
+        scene.packet(1, Packet::Started { version: 1 });
+        let started = Some(SessionState::Started);
+        assert_eq!((scene.state_of(1), scene.state_of(2)), (started, started));
+    }
+}
+
+/// The buffer of a session's configuration suffices for it alone.
+#[test]
+fn the_combined_configuration_has_the_largest_buffer_and_the_longest_timeouts() {
+    let mut scene = Scene::new(1);
+    let timeouts = Timeouts { stop: Duration::from_secs(9), ..Timeouts::default() };
+    scene.open(1, ProviderConfig { buffer_size: 5 << 20, ..streaming("a") });
+    scene.open(2, ProviderConfig { timeouts, ..streaming("b") });
+    let config = scene.coordinator.config_of(1);
+    assert_eq!((config.buffer_size, config.timeouts), (5 << 20, timeouts));
+    assert_eq!(config.categories, ["a", "b"]);
+}
+
+#[test]
+fn a_provider_that_dies_leaves_all_its_sessions() {
+    let mut scene = Scene::shared();
+    scene.event(1, TraceeEvent::Disconnected);
+    let finish = TraceeAction::Finish(End::Disconnected);
+    assert_eq!(scene.outputs(), [Output::Provider(1, finish)]);
+    for session in [1, 2] {
+        scene.dispatch(Input::Terminate(session));
+        assert_eq!(scene.state_of(session), None);
+    }
+}
+
+/// A provider that has left a session does not join it again, but it joins a new one.
+#[test]
+fn a_provider_that_left_joins_later_sessions() {
+    let mut scene = Scene::recording(BufferingMode::Streaming);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.tracee(1), TraceeState::Registered);
+    scene.log.clear();
+    scene.open(2, streaming("b"));
+    assert_eq!(scene.coordinator.sessions_of(1), [2]);
+    assert!(matches!(scene.tracee(1), TraceeState::Starting { .. }));
+}
+
+/// The last session's stop is under way.
+#[test]
+fn a_session_that_starts_while_the_last_one_stops_gets_a_new_buffer() {
+    let mut scene = Scene::recording(BufferingMode::Streaming);
+    scene.dispatch(Input::Terminate(1));
+    scene.open(2, streaming("b"));
+    scene.packet(1, Packet::Stopped);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.state_of(1), None);
+    assert_eq!(scene.coordinator.sessions_of(1), [2]);
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.state_of(2), Some(SessionState::Started));
+}
+
+#[test]
+fn a_session_without_memory_for_a_provider_does_not_retry() {
+    let mut scene = Scene::new(1);
+    scene.memory = false;
+    scene.open(1, streaming("a"));
+    assert_eq!(scene.tracee(1), TraceeState::Registered);
+    scene.pass(Duration::from_secs(100));
+    assert_eq!(scene.outputs(), [Output::Provider(1, TraceeAction::CreateBuffer)]);
+    scene.open(2, streaming("b"));
+    assert_eq!(scene.outputs(), [Output::Provider(1, TraceeAction::CreateBuffer)]);
+}
