@@ -130,8 +130,11 @@ fn select(
 #[inline]
 fn is_excluded(categories: &CategorySet, provider: &mut Provider, record: &[u64]) -> bool {
     let Some(event) = event_of(record) else {
-        provider.counter.add_other(record);
-        return false;
+        let is_earlier = time_of(record).is_some_and(|ticks| ticks < provider.from);
+        if !is_earlier {
+            provider.counter.add_other(record);
+        }
+        return is_earlier;
     };
     if event.ticks < provider.from {
         return true;
@@ -190,6 +193,13 @@ fn event_of(record: &[u64]) -> Option<CategorizedEvent<'_>> {
     } else {
         None
     }
+}
+
+/// Returns the timestamp of a log or scheduling record.
+fn time_of(record: &[u64]) -> Option<u64> {
+    let [header, ticks, ..] = *record else { return None };
+    let timed = [RecordType::Log.bits(), RecordType::Scheduling.bits()];
+    timed.contains(&record::Type::get(header)).then_some(ticks)
 }
 
 fn register_string(categories: &CategorySet, provider: &mut Provider, record: &[u64]) {

@@ -49,8 +49,8 @@ pub enum Packet {
     /// Provider to manager: the application raised an alert.
     Alert(AlertName),
     /// Provider to manager: replies to
-    /// [`SetCategories`](crate::message::ToProvider::SetCategories). In streaming mode, the requests
-    /// to save the records of all earlier trace points precede it.
+    /// [`SetCategories`](crate::message::ToProvider::SetCategories). In streaming mode, the
+    /// requests to save the records of all earlier trace points precede it.
     CategoriesSet {
         /// The number of the message.
         sequence: u32,

@@ -38,6 +38,8 @@ fn is_recorded(item: &Item<'_>) -> bool {
 
 /// Returns whether an event of this name reports clocks or missing data.
 fn is_note(name: &str) -> bool {
-    let names = [notes::CLOCK_ANCHOR, notes::RECORDS_DROPPED, notes::OVERWRITTEN];
-    names.contains(&name) || notes::Omission::of_event(name).is_some()
+    let of_losses = [notes::RECORDS_DROPPED, notes::OVERWRITTEN, notes::INTERRUPTED];
+    name == notes::CLOCK_ANCHOR
+        || of_losses.contains(&name)
+        || notes::Omission::of_event(name).is_some()
 }

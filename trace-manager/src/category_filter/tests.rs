@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use trace_format::encode::append;
 use trace_format::record::{
-    Arguments, Event, EventKind, LargeBlob, LargeBlobEvent, Record, Text, Thread,
+    Arguments, Event, EventKind, LargeBlob, LargeBlobEvent, Log, Record, Text, Thread,
 };
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts, PAGE_SIZE};
@@ -164,6 +164,19 @@ fn events_before_a_time_are_left_out() {
     let records = block(&spares, 10, 2);
     assert_eq!(records.words.len() - filter.select(&records).words.len(), 4 * 3);
     assert_eq!(filter.events(1), Some(6));
+}
+
+#[test]
+fn logs_before_a_time_are_left_out() {
+    let spares = Spares::default();
+    let log = |ticks| Record::Log(Log { ticks, thread: Thread::Indexed(1), message: b"line" });
+    let mut filter = CategoryFilter::new(&[], spares.clone());
+    filter.add(1, 4);
+    let all = spares.share(words(&[log(3), log(4)]));
+    let records =
+        Records { provider: 1, words: all, slots: Vec::new(), reported: 0, is_last: false };
+    assert_eq!(filter.select(&records).words(), &words(&[log(4)])[1..]);
+    assert_eq!(filter.remove(1).unwrap().others, 1);
 }
 
 /// A session whose provider starts to record for others, too, needs the strings so far.

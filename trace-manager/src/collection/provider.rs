@@ -160,8 +160,8 @@ impl ProviderData {
         &self.identity
     }
 
-    /// Returns the data of the provider that a sink needs. `dropped_before` is the number of records
-    /// that it had dropped before, if it records already; `packets` is the manager's end of its
+    /// Returns the data of the provider that a sink needs. `dropped_before` is the number of
+    /// records that it had dropped before, if it records already; `packets` is the manager's end of its
     /// packet socket.
     pub(crate) fn joined<'a>(
         &'a self,

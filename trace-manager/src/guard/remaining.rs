@@ -46,7 +46,7 @@ impl RemainingRecords {
         Some(Self { provider, collector, copies, opens, reported, missing })
     }
 
-    /// Returns the provider's id, and the time before which its events are not a part of the archive.
+    /// Returns the provider's id, and the time before which its events are not in the archive.
     pub(super) fn selection(&self) -> (u32, u64) {
         let provider = &self.provider;
         let from = provider.dropped_before.map_or(0, |_| provider.joined_at);

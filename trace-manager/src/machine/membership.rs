@@ -13,10 +13,10 @@
 //!                                              leaving -----------------------------------> left
 //! ```
 //!
-//! If several sessions include a provider, its mode is streaming, because only then the manager gets
-//! each record once, and can split the records. A provider in another mode is therefore restarted
-//! with a new buffer when a second session joins. It stays in streaming mode until its last session
-//! leaves.
+//! If several sessions include a provider, its mode is streaming, because only then the manager
+//! gets each record once, and can split the records. A provider in another mode is therefore
+//! restarted with a new buffer when a second session joins. It stays in streaming mode until its
+//! last session leaves.
 
 use std::collections::{BTreeMap, BTreeSet};
 
