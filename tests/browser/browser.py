@@ -1,4 +1,4 @@
-"""A real browser without a window, driven through the DevTools protocol over a pipe: no port, no package.
+"""Chromium without a window, driven through the DevTools protocol over a pipe: no port, no package.
 
     with Browser() as browser:
         page = browser.open("file:///tmp/page.html")
@@ -19,11 +19,14 @@ import subprocess
 import tempfile
 import time
 
-TIMEOUT = 60
+import page as common
+from page import TIMEOUT
 
 
 class Browser:
     """Chromium, until the end of the `with` block."""
+
+    name = "chromium"
 
     def __init__(self, *arguments):
         self.home = tempfile.mkdtemp(prefix="browser-")
@@ -121,8 +124,8 @@ class Browser:
         return json.loads(message)
 
 
-class Page:
-    """A page in a tab of its own."""
+class Page(common.Page):
+    """A page in its own tab."""
 
     def __init__(self, browser, session, target):
         self.browser = browser
@@ -159,58 +162,39 @@ class Page:
             raise RuntimeError(f"{script}: {result['exceptionDetails'].get('exception', {}).get('description')}")
         return result["result"].get("value")
 
-    def wait(self, script, seconds=TIMEOUT):
-        """Waits until an expression is true."""
-        end = time.monotonic() + seconds
-        while not self.run(script):
-            if time.monotonic() > end:
-                raise TimeoutError(f"not true in {seconds} s: {script}")
-            time.sleep(0.02)
-
-    def settle(self):
-        """Waits until changes are drawn."""
-        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
-
-    def text(self, selector):
-        return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
-
     def set_dark(self, dark):
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
 
-    def pointer(self, kind, x, y, **more):
-        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+    def mouse(self, kind, x, y, button="left", shift=False, clicks=1, is_pressed=False):
+        """Moves the mouse (`move`), or presses (`down`) or releases (`up`) a button."""
+        names = {"move": "mouseMoved", "down": "mousePressed", "up": "mouseReleased"}
+        is_idle = kind == "move" and not is_pressed
+        self.send("Input.dispatchMouseEvent", type=names[kind], x=x, y=y, modifiers=8 if shift else 0, button="none" if is_idle else button,
+                  clickCount=0 if kind == "move" else clicks)
 
-    def move(self, x, y):
-        self.pointer("mouseMoved", x, y)
+    def wheel(self, x, y, by, control=False, shift=False):
+        self.send("Input.dispatchMouseEvent", type="mouseWheel", x=x, y=y, deltaX=0, deltaY=by, modifiers=2 * control + 8 * shift)
         self.settle()
 
-    def click(self, x, y):
-        self.pointer("mouseMoved", x, y)
-        for kind in ["mousePressed", "mouseReleased"]:
-            self.pointer(kind, x, y, button="left", clickCount=1)
+    def touch(self, kind, *points):
+        """Puts fingers on a place, or moves them (`touchStart`, `touchMove`, `touchEnd`)."""
+        self.send("Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)])
         self.settle()
 
-    def drag(self, x, y, to_x, to_y):
-        self.pointer("mouseMoved", x, y)
-        self.pointer("mousePressed", x, y, button="left", clickCount=1)
-        for step in range(1, 6):
-            self.pointer("mouseMoved", x + (to_x - x) * step / 5, y + (to_y - y) * step / 5, button="left", buttons=1)
-        self.pointer("mouseReleased", to_x, to_y, button="left", clickCount=1)
-        self.settle()
-
-    def wheel(self, x, y, by, control=False):
-        self.pointer("mouseWheel", x, y, deltaX=0, deltaY=by, modifiers=2 if control else 0)
-        self.settle()
-
-    def press(self, key, until=None):
+    def press(self, key, until=None, shift=False):
         """Presses a key, such as `w` or `Enter`, and holds it until an optional expression is true."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         code = f"Key{key.upper()}" if len(key) == 1 and key.isalpha() else ""
-        self.send("Input.dispatchKeyEvent", type="keyDown", key=key, code=code, **text)
+        number = {"Enter": 13, "Tab": 9}.get(key, 0)
+        event = {"key": key, "code": code, "modifiers": 8 if shift else 0, "windowsVirtualKeyCode": number}
+        self.send("Input.dispatchKeyEvent", type="keyDown", **event, **text)
         if until:
             self.wait(until)
-        self.send("Input.dispatchKeyEvent", type="keyUp", key=key, code=code)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **event)
         self.settle()
+
+    def hold(self, key, is_down):
+        self.send("Input.dispatchKeyEvent", type="keyDown" if is_down else "keyUp", key=key)
 
     def type(self, text):
         self.send("Input.insertText", text=text)
