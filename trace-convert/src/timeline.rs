@@ -39,6 +39,7 @@ mod series;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod visible;
 
 use std::io::Read;

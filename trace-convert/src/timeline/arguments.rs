@@ -98,6 +98,25 @@ fn value<'a>(block: &mut Vec<u8>, catalog: &mut Catalog, item: &Item<'a>, value:
     encode_varint(number, block);
 }
 
+/// Returns the first argument at a place with this name that is an integer and not negative.
+/// Archives made of JSON have integers beyond 2^53 as strings.
+pub(super) fn unsigned(all: &[u8], place: u32, name: u32, catalog: &Catalog) -> Option<u64> {
+    let mut rest = if place == 0 { &[][..] } else { block_at(all, place) };
+    loop {
+        let is_named = decode_varint(&mut rest).ok()? == u64::from(name);
+        let (kind, number) = value_at(&mut rest)?;
+        let value = match kind {
+            UNSIGNED => Some(number),
+            SIGNED => unzigzag(number).try_into().ok(),
+            TEXT => catalog.string(number as u32).parse().ok(),
+            _ => None,
+        };
+        if is_named && value.is_some() {
+            return value;
+        }
+    }
+}
+
 /// Returns the arguments at a place as lines of text.
 pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
     let mut rest = if place == 0 { &[][..] } else { block_at(all, place) };
@@ -110,19 +129,26 @@ pub(super) fn text(all: &[u8], place: u32, catalog: &Catalog) -> String {
     text
 }
 
-fn value_text(rest: &mut &[u8], catalog: &Catalog) -> Option<String> {
+/// Returns the type of a value, and its number or the bits of a double.
+fn value_at(rest: &mut &[u8]) -> Option<(u8, u64)> {
     let (kind, after) = rest.split_first()?;
     *rest = after;
-    if *kind == DOUBLE {
-        let (bytes, after) = rest.split_first_chunk::<8>()?;
-        *rest = after;
-        return Some(format!("{:?}", f64::from_le_bytes(*bytes)));
-    }
     let number = match *kind {
         NULL | TRUE | FALSE => 0,
+        DOUBLE => {
+            let (bytes, after) = rest.split_first_chunk::<8>()?;
+            *rest = after;
+            u64::from_le_bytes(*bytes)
+        }
         _ => decode_varint(rest).ok()?,
     };
-    Some(match *kind {
+    Some((*kind, number))
+}
+
+fn value_text(rest: &mut &[u8], catalog: &Catalog) -> Option<String> {
+    let (kind, number) = value_at(rest)?;
+    Some(match kind {
+        DOUBLE => format!("{:?}", f64::from_bits(number)),
         NULL => "null".into(),
         TRUE => "true".into(),
         FALSE => "false".into(),

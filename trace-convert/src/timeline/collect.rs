@@ -151,8 +151,8 @@ impl Collector {
             EventKind::Instant { scope } => {
                 self.thread(thread).points.push(point(point_kind(scope)));
             }
-            EventKind::AsyncInstant { .. } => {
-                self.durations.point(thread.process, point(PointKind::Operation));
+            EventKind::AsyncInstant { id } => {
+                self.durations.point(thread.process, id, point(PointKind::Operation));
             }
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(at);
@@ -247,7 +247,7 @@ impl Collector {
         let mut places = Places::default();
         let mut durations = std::mem::take(&mut self.durations);
         let threads = &mut self.threads;
-        durations.pair(last, &self.catalog, &mut self.arguments, |koids, slice| {
+        durations.pair(last, &mut self.catalog, &mut self.arguments, |koids, slice| {
             threads.entry(koids).or_default().slices.push(slice);
         });
         places.unpaired = durations.unpaired;

@@ -6,31 +6,33 @@ use trace_analyze::catalog::{Catalog, LabelId};
 use trace_analyze::pairing::{Edge, Outcome, Pairing, Track, Unpaired};
 use trace_format::ThreadKoids;
 
-use super::arguments::join;
-use super::rows::{packed, Point, Row, RowKind, Slice};
+use super::arguments::{join, unsigned};
+use super::rows::{Point, Row, RowKind, Slice};
+use super::tree::{forest, Operation};
 
 /// Begins and ends, and the operations that they form.
 #[derive(Debug)]
 pub(super) struct Durations {
     /// The value of each edge is the place of its arguments.
     edges: Pairing<u32>,
-    /// The operations of a process that have the same category and name.
-    kinds: BTreeMap<(u64, LabelId), Kind>,
+    /// The operations of each process.
+    processes: BTreeMap<u64, Operations>,
     /// Unpaired events of threads, and of operations.
     pub(super) unpaired: [Unpaired; 2],
 }
 
 #[derive(Debug, Default)]
-struct Kind {
-    slices: Vec<Slice>,
-    points: Vec<Point>,
+struct Operations {
+    list: Vec<Operation>,
+    /// Instants with the ids of their operations.
+    points: Vec<(u64, Point)>,
 }
 
 impl Default for Durations {
     fn default() -> Self {
         // A timeline is in memory, so that pairing needs no limit.
         let edges = Pairing::new(usize::MAX);
-        Self { edges, kinds: BTreeMap::new(), unpaired: Default::default() }
+        Self { edges, processes: BTreeMap::new(), unpaired: Default::default() }
     }
 }
 
@@ -40,8 +42,8 @@ impl Durations {
     }
 
     /// Adds an instant of an operation.
-    pub(super) fn point(&mut self, process: u64, point: Point) {
-        self.kinds.entry((process, point.label)).or_default().points.push(point);
+    pub(super) fn point(&mut self, process: u64, id: u64, point: Point) {
+        self.processes.entry(process).or_default().points.push((id, point));
     }
 
     /// Pairs all begins and ends, and calls `thread` for durations of threads. Durations without an
@@ -49,10 +51,11 @@ impl Durations {
     pub(super) fn pair(
         &mut self,
         last: u64,
-        catalog: &Catalog,
+        catalog: &mut Catalog,
         arguments: &mut Vec<u8>,
         mut thread: impl FnMut(ThreadKoids, Slice),
     ) {
+        let parent = catalog.intern("parent");
         let edges = std::mem::replace(&mut self.edges, Pairing::new(usize::MAX));
         for outcome in edges.finish(catalog) {
             let [of_threads, of_operations] = &mut self.unpaired;
@@ -82,28 +85,46 @@ impl Durations {
             };
             match edge.track {
                 Track::Thread(koids) => thread(koids, slice),
-                Track::Operation { process, .. } => {
-                    self.kinds.entry((process, edge.label)).or_default().slices.push(slice);
+                Track::Operation { process, id } => {
+                    let parent = unsigned(arguments, edge.value, parent, catalog);
+                    let operation = Operation { slice, id, parent };
+                    self.processes.entry(process).or_default().list.push(operation);
                 }
                 Track::Flow { .. } => {}
             }
         }
     }
 
-    /// Returns a row for each kind of operation, with its process.
+    /// Returns the rows of operations, with their processes.
     pub(super) fn rows(self, catalog: &Catalog) -> Vec<(u64, Row)> {
-        let row = |((process, label), mut kind): ((u64, LabelId), Kind)| {
-            kind.points.sort_by_key(|point| point.at);
-            let row = Row {
-                kind: RowKind::Operation,
-                name: catalog.name(label).to_owned(),
-                lanes: packed(kind.slices),
-                points: kind.points,
-                ..Row::default()
-            };
-            (process, row)
+        let rows = |(process, operations): (u64, Operations)| {
+            operations.rows(catalog).into_iter().map(move |row| (process, row))
         };
-        self.kinds.into_iter().map(row).collect()
+        self.processes.into_iter().flat_map(rows).collect()
+    }
+}
+
+impl Operations {
+    /// Returns a row for each label of outermost operations. Instants are in the row of their
+    /// operation.
+    fn rows(self, catalog: &Catalog) -> Vec<Row> {
+        let forest = forest(self.list);
+        let mut rows: BTreeMap<LabelId, Row> = BTreeMap::new();
+        for (label, lanes) in forest.rows {
+            let (lanes, identities) = (lanes.slices, lanes.identities);
+            rows.insert(label, Row { lanes, identities, ..Row::default() });
+        }
+        for (id, point) in self.points {
+            let label = forest.row_of_id.get(&id).copied().unwrap_or(point.label);
+            rows.entry(label).or_default().points.push(point);
+        }
+        let named = |(label, mut row): (LabelId, Row)| {
+            row.kind = RowKind::Operation;
+            row.name = catalog.name(label).to_owned();
+            row.points.sort_by_key(|point| point.at);
+            row
+        };
+        rows.into_iter().map(named).collect()
     }
 }
 

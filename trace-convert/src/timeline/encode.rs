@@ -12,9 +12,11 @@
 //! arguments: length in bytes, then as in `arguments`
 //! groups:    count, then each: name, rows
 //! rows:      count, then each: kind, name, lanes, points, losses, series
-//! lanes:     count, then each: count of slices, then each slice:
-//!            time since the end of the one before, 2 × length (+ 1: open),
-//!            label, arguments
+//! lanes:     count, then each: length in bytes, count of slices, then each
+//!            slice: time since the end of the one before, 2 × length
+//!            (+ 1: open), label, arguments; for operations each slice's
+//!            identity: zigzag of the id's distance from the one before,
+//!            2 × lanes below the parent (+ 1: odd depth)
 //! points:    count, then each: time, kind, label, arguments
 //! losses:    count, then each: from (not in order), length, number, reason
 //! series:    count, then each: name (string), count, then each sample:
@@ -24,13 +26,13 @@
 //! ```
 //!
 //! Arguments are 0 for none, or else 1 + the zigzag of the distance from the previous arguments'
-//! place.
+//! place in the lane or the row's points.
 
 use prost::encoding::encode_varint;
 use trace_analyze::catalog::LabelId;
 
 use super::arguments::{self, zigzag};
-use super::rows::{Group, Loss, Point, Row, Series, Slice};
+use super::rows::{Group, Identity, Lane, Loss, Point, Row, Series, Slice};
 use super::visible::visible;
 use super::Timeline;
 
@@ -84,7 +86,7 @@ impl Encoder {
 
     fn list<T>(&mut self, list: &[T], each: impl Fn(&mut Self, &T)) {
         self.length(list.len());
-        self.time = self.first;
+        (self.time, self.arguments) = (self.first, 0);
         list.iter().for_each(|entry| each(self, entry));
     }
 
@@ -96,10 +98,29 @@ impl Encoder {
     fn row(&mut self, row: &Row) {
         self.number(row.kind as u64);
         self.text(&visible(&row.name));
-        self.list(&row.lanes, |encoder, lane| encoder.list(lane, Self::slice));
+        self.length(row.lanes.len());
+        for (number, lane) in row.lanes.iter().enumerate() {
+            let identities = row.identities.get(number).map(Vec::as_slice);
+            self.lane(lane, identities.unwrap_or_default());
+        }
         self.list(&row.points, Self::point);
         self.list(&row.losses, Self::loss);
         self.list(&row.series, Self::series);
+    }
+
+    /// Adds a lane and its size, so that the page can decode it later.
+    fn lane(&mut self, lane: &Lane, identities: &[Identity]) {
+        let outer = std::mem::take(&mut self.bytes);
+        self.list(lane, Self::slice);
+        let mut last = 0;
+        for Identity { id, above, is_odd } in identities {
+            self.number(zigzag(id.wrapping_sub(last) as i64));
+            self.number(u64::from(*above) << 1 | u64::from(*is_odd));
+            last = *id;
+        }
+        let lane = std::mem::replace(&mut self.bytes, outer);
+        self.length(lane.len());
+        self.bytes.extend_from_slice(&lane);
     }
 
     fn slice(&mut self, slice: &Slice) {

@@ -11,11 +11,29 @@ use super::Timeline;
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
 const SCRIPT: &str = concat!(
+    include_str!("page/bytes.js"),
     include_str!("page/data.js"),
+    include_str!("page/arguments.js"),
+    include_str!("page/units.js"),
     include_str!("page/scene.js"),
-    include_str!("page/draw.js"),
+    include_str!("page/items.js"),
+    include_str!("page/hit.js"),
+    include_str!("page/links.js"),
+    include_str!("page/colours.js"),
+    include_str!("page/paint.js"),
+    include_str!("page/arrows.js"),
+    include_str!("page/graph.js"),
+    include_str!("page/names.js"),
+    include_str!("page/ruler.js"),
+    include_str!("page/overview.js"),
+    include_str!("page/range.js"),
+    include_str!("page/search.js"),
+    include_str!("page/describe.js"),
     include_str!("page/panel.js"),
+    include_str!("page/pointer.js"),
     include_str!("page/main.js"),
+    include_str!("page/keys.js"),
+    include_str!("page/start.js"),
 );
 
 impl Timeline {

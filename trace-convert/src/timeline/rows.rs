@@ -24,6 +24,8 @@ pub(super) struct Row {
     pub(super) kind: RowKind,
     pub(super) name: String,
     pub(super) lanes: Vec<Lane>,
+    /// The identities of the slices in each lane, only for operations.
+    pub(super) identities: Vec<Vec<Identity>>,
     pub(super) points: Vec<Point>,
     pub(super) losses: Vec<Loss>,
     pub(super) series: Vec<Series>,
@@ -42,6 +44,17 @@ pub(super) struct Slice {
     pub(super) arguments: u32,
     /// The end is missing in the archive: `end` is the latest possible one.
     pub(super) is_open: bool,
+}
+
+/// What relates an async operation to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) id: u64,
+    /// The number of lanes between the operation and its parent, or 0 without a parent. The parent
+    /// is the last slice of that lane that does not begin later.
+    pub(super) above: u32,
+    /// Whether the number of ancestors is odd.
+    pub(super) is_odd: bool,
 }
 
 /// The type of a point.
@@ -97,33 +110,6 @@ pub(super) fn nested(mut slices: Vec<Slice>) -> Vec<Lane> {
             None => lanes.push(vec![slice]),
         }
         open.push(slice.end);
-    }
-    lanes
-}
-
-/// Arranges slices in as few lanes as possible.
-pub(super) fn packed(mut slices: Vec<Slice>) -> Vec<Lane> {
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-
-    slices.sort_by_key(|slice| (slice.begin, Reverse(slice.end)));
-    let mut lanes: Vec<Lane> = Vec::new();
-    let mut taken: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
-    for slice in slices {
-        while let Some(Reverse((end, lane))) = taken.peek().copied() {
-            if end > slice.begin {
-                break;
-            }
-            taken.pop();
-            free.push(Reverse(lane));
-        }
-        let place = free.pop().map_or(lanes.len(), |Reverse(lane)| lane);
-        match lanes.get_mut(place) {
-            Some(lane) => lane.push(slice),
-            None => lanes.push(vec![slice]),
-        }
-        taken.push(Reverse((slice.end, place)));
     }
     lanes
 }

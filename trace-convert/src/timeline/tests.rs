@@ -128,6 +128,23 @@ fn operations_are_packed_by_name() {
 }
 
 #[test]
+fn operations_are_nested_by_their_argument() {
+    let parent = [Argument::new("parent", Value::Uint64(1))];
+    let child = on(THREAD, 20, "user", EventKind::AsyncBegin { id: 2 });
+    let records = [
+        Event { arguments: (&parent).into(), ..child }.into(),
+        at(30, "user", EventKind::AsyncEnd { id: 2 }),
+        at(25, "note", EventKind::AsyncInstant { id: 2 }),
+        at(10, "request", EventKind::AsyncBegin { id: 1 }),
+        at(40, "request", EventKind::AsyncEnd { id: 1 }),
+    ];
+    let timeline = read(&records);
+    assert_eq!(lanes(&timeline, 0), [["request 10..40"], ["user 20..30"]]);
+    let row = &timeline.groups[0].rows[0];
+    assert_eq!((&*row.name, row.points.len(), row.identities[1][0].id), ("request", 1, 2));
+}
+
+#[test]
 fn arguments_of_begin_and_end_are_joined() {
     let first = [Argument::new("a", Value::Int32(-7)), Argument::new("b", Value::Double(0.5))];
     let second = [

@@ -1,148 +1,115 @@
-'use strict';
+// The timeline in columns: arrays of numbers with the same places. Lanes and arrows are decoded at
+// their first use.
 
-// What the page is given: see `encode.rs` for the order of the bytes.
+const KIND = {thread: 0, operation: 1, counter: 2, cpu: 3};
 
-class Reader {
-  constructor(bytes) {
-    this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    this.at = 0;
-  }
-
-  // A number; beyond 2^53 it is rounded.
-  number() {
-    let number = 0;
-    for (let scale = 1; ; scale *= 128) {
-      const byte = this.bytes[this.at++];
-      number += (byte & 127) * scale;
-      if (byte < 128) return number;
-    }
-  }
-
-  exact() {
-    let number = 0n;
-    for (let shift = 0n; ; shift += 7n) {
-      const byte = this.bytes[this.at++];
-      number |= BigInt(byte & 127) << shift;
-      if (byte < 128) return number;
-    }
-  }
-
-  signed() {
-    const number = this.exact();
-    return number & 1n ? -((number + 1n) >> 1n) : number >> 1n;
-  }
-
-  double() {
-    this.at += 8;
-    return this.view.getFloat64(this.at - 8, true);
-  }
-
-  slice() {
-    const length = this.number();
-    this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
-  }
-
-  text() {
-    return new TextDecoder().decode(this.slice());
-  }
-
-  list(read) {
-    const list = new Array(this.number());
-    for (let place = 0; place < list.length; place++) list[place] = read(place);
-    return list;
-  }
-}
-
-function fromBase64(text) {
-  const binary = atob(text);
-  const bytes = new Uint8Array(binary.length);
-  for (let place = 0; place < bytes.length; place++) bytes[place] = binary.charCodeAt(place);
-  return bytes;
-}
-
-// Reads everything. Slices of a lane and points of a row are columns: arrays
-// of numbers with the same places.
 function readTimeline(bytes) {
   const reader = new Reader(bytes);
   const data = {first: reader.exact(), length: reader.number()};
   data.from = reader.number();
   data.to = reader.number();
-  data.strings = reader.list(() => reader.text());
+  data.strings = new Strings(reader);
   data.labels = reader.list(() => [reader.number(), reader.number()]);
   data.notes = reader.list(() => reader.text());
   data.arguments = reader.slice();
+  data.groups = reader.list(() => ({name: reader.text(), rows: reader.list(() => readRow(reader, data.strings))}));
+  data.arrows = new Arrows(reader);
+  return data;
+}
+
+function readRow(reader, strings) {
+  const row = {kind: reader.number(), name: reader.text()};
+  row.lanes = reader.list(() => new Lane(reader.slice(), row.kind === KIND.operation));
+  row.points = readPoints(reader);
+  row.losses = reader.list(() => {
+    const from = reader.number(), to = from + reader.number();
+    return {from, to, count: reader.number(), reason: strings.get(reader.number())};
+  });
+  row.series = reader.list(() => readSeries(reader, strings));
+  return row;
+}
+
+// Texts, decoded when they are used.
+class Strings {
+  constructor(reader) {
+    this.slices = reader.list(() => reader.slice());
+    this.texts = new Array(this.slices.length);
+  }
+
+  get count() { return this.slices.length; }
+
+  get(number) { return this.texts[number] ??= DECODER.decode(this.slices[number] ?? new Uint8Array()); }
+}
+
+// Returns a function that reads the place of an event's arguments.
+function argumentPlaces(reader) {
   let last = 0;
-  const place = () => {
+  return () => {
     const number = reader.number();
     if (number === 0) return 0;
     last += (number - 1) % 2 ? -number / 2 : (number - 1) / 2;
     return last;
   };
-  data.groups = reader.list(() => ({
-    name: reader.text(),
-    rows: reader.list(() => ({
-      kind: reader.number(),
-      name: reader.text(),
-      lanes: reader.list(() => readLane(reader, place)),
-      points: readPoints(reader, place),
-      losses: reader.list(() => {
-        const loss = {from: reader.number()};
-        loss.to = loss.from + reader.number();
-        return Object.assign(loss, {count: reader.number(), reason: data.strings[reader.number()]});
-      }),
-      series: reader.list(() => readSeries(reader, data.strings)),
-    })),
-  }));
-  let at = 0;
-  data.arrows = reader.list(() => {
-    const from = {row: reader.number(), lane: reader.number(), at: at += reader.number()};
-    const to = {row: reader.number(), lane: reader.number(), at: at + reader.number()};
-    return {from, to, label: reader.number(), id: reader.exact()};
-  });
-  return data;
 }
 
-function readLane(reader, place) {
-  const count = reader.number();
-  const lane = {
-    begin: new Float64Array(count),
-    end: new Float64Array(count),
-    label: new Uint32Array(count),
-    arguments: new Uint32Array(count),
-    open: new Uint8Array(count),
-  };
-  for (let slice = 0, at = 0; slice < count; slice++) {
-    lane.begin[slice] = at += reader.number();
-    const length = reader.number();
-    lane.open[slice] = length % 2;
-    lane.end[slice] = at += Math.floor(length / 2);
-    lane.label[slice] = reader.number();
-    lane.arguments[slice] = place();
+// Slices that do not overlap, ordered by time.
+class Lane {
+  constructor(bytes, isOperation) {
+    this.bytes = bytes;
+    this.isOperation = isOperation;
+    this.count = new Reader(bytes).number();
   }
-  return lane;
+
+  get columns() { return this.decoded ??= this.decode(); }
+
+  decode() {
+    const reader = new Reader(this.bytes), count = reader.number();
+    const begin = new Float64Array(count), end = new Float64Array(count), open = new Uint8Array(count);
+    const label = new Uint32Array(count), places = new Uint32Array(count);
+    const argumentPlace = argumentPlaces(reader);
+    for (let slice = 0, at = 0; slice < count; slice++) {
+      begin[slice] = at += reader.number();
+      const length = reader.number();
+      open[slice] = length % 2;
+      end[slice] = at += Math.floor(length / 2);
+      label[slice] = reader.number();
+      places[slice] = argumentPlace();
+    }
+    const identities = this.isOperation ? readIdentities(reader, count) : {};
+    this.bytes = null;
+    return {begin, end, open, label, arguments: places, ...identities};
+  }
 }
 
-function readPoints(reader, place) {
-  const count = reader.number();
-  const points = {
-    at: new Float64Array(count),
-    kind: new Uint8Array(count),
-    label: new Uint32Array(count),
-    arguments: new Uint32Array(count),
-  };
-  for (let point = 0, at = 0; point < count; point++) {
-    points.at[point] = at += reader.number();
-    points.kind[point] = reader.number();
-    points.label[point] = reader.number();
-    points.arguments[point] = place();
+// The ids of operations, the distances to the lanes of their parents (0: no parent), and whether
+// their depths are odd.
+function readIdentities(reader, count) {
+  const id = new BigUint64Array(count), above = new Uint32Array(count), odd = new Uint8Array(count);
+  for (let slice = 0, last = 0n; slice < count; slice++) {
+    id[slice] = last = BigInt.asUintN(64, last + reader.signed());
+    const number = reader.number();
+    odd[slice] = number % 2;
+    above[slice] = Math.floor(number / 2);
   }
-  return points;
+  return {id, above, odd};
+}
+
+function readPoints(reader) {
+  const count = reader.number();
+  const at = new Float64Array(count), kind = new Uint8Array(count);
+  const label = new Uint32Array(count), places = new Uint32Array(count);
+  const argumentPlace = argumentPlaces(reader);
+  for (let point = 0, time = 0; point < count; point++) {
+    at[point] = time += reader.number();
+    kind[point] = reader.number();
+    label[point] = reader.number();
+    places[point] = argumentPlace();
+  }
+  return {at, kind, label, arguments: places};
 }
 
 function readSeries(reader, strings) {
-  const series = {name: strings[reader.number()], least: 0, most: 0};
+  const series = {name: strings.get(reader.number()), least: 0, most: 0};
   const count = reader.number();
   series.at = new Float64Array(count);
   series.value = new Float64Array(count);
@@ -155,51 +122,36 @@ function readSeries(reader, strings) {
   return series;
 }
 
-// Returns pairs of name and value as text.
-function readArguments(data, place) {
-  if (place === 0) return [];
-  const reader = new Reader(data.arguments);
-  reader.at = place;
-  const length = reader.number();
-  const end = reader.at + length;
-  const pairs = [];
-  while (reader.at < end) pairs.push([data.strings[reader.number()], readValue(data, reader)]);
-  return pairs;
-}
+// Arrows of flows. A tip is a row, a lane and a time.
+class Arrows {
+  constructor(reader) {
+    this.count = reader.number();
+    this.reader = reader;
+  }
 
-function readValue(data, reader) {
-  const kind = reader.bytes[reader.at++];
-  switch (kind) {
-    case 0: return 'null';
-    case 1: return reader.signed().toString();
-    case 2: return reader.exact().toString();
-    case 3: return String(reader.double());
-    case 4: return data.strings[reader.number()];
-    case 5: return '0x' + reader.exact().toString(16);
-    case 6: return '#' + reader.exact();
-    case 7: return 'true';
-    case 8: return 'false';
-    default: return reader.exact() + ' bytes';
+  get columns() { return this.decoded ??= this.decode(); }
+
+  decode() {
+    const {reader, count} = this;
+    const tips = () => ({row: new Uint32Array(count), lane: new Uint32Array(count), at: new Float64Array(count)});
+    const columns = {from: tips(), to: tips(), label: new Uint32Array(count), id: new BigUint64Array(count)};
+    const read = (tip, arrow, time) => {
+      tip.row[arrow] = reader.number();
+      tip.lane[arrow] = reader.number();
+      return tip.at[arrow] = time + reader.number();
+    };
+    for (let arrow = 0, time = 0; arrow < count; arrow++) {
+      time = read(columns.from, arrow, time);
+      read(columns.to, arrow, time);
+      columns.label[arrow] = reader.number();
+      columns.id[arrow] = reader.exact();
+    }
+    return columns;
+  }
+
+  // Returns the tail (`from`) or the head (`to`) of an arrow.
+  tip(arrow, side) {
+    const {row, lane, at} = this.columns[side];
+    return {row: row[arrow], lane: lane[arrow], at: at[arrow]};
   }
 }
-
-// Returns the first place in a sorted column whose entry is not below `value`.
-function lowerBound(column, value, from = 0) {
-  let to = column.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (column[middle] < value) from = middle + 1; else to = middle;
-  }
-  return from;
-}
-
-// Returns the same for the first entry above `value`.
-function upperBound(column, value) {
-  let from = 0, to = column.length;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (column[middle] <= value) from = middle + 1; else to = middle;
-  }
-  return from;
-}
-

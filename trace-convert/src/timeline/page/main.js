@@ -1,229 +1,245 @@
-// What the user does.
+// The page: what is selected, and what keys, buttons and the pointer do.
 
-function start() {
-  const by = (id) => document.getElementById(id);
-  const canvas = by('canvas'), tip = by('tip'), details = by('details'), query = by('query');
-  const data = readTimeline(fromBase64(by('data').textContent));
-  by('data').remove();
-  const scene = new Scene(data);
-  const painter = new Painter(canvas, scene);
-  let selected = null, matches = null, current = -1, isAsked = false;
+const by = (id) => document.getElementById(id);
 
-  function redraw() {
-    if (isAsked) return;
-    isAsked = true;
-    requestAnimationFrame(() => {
-      isAsked = false;
-      painter.draw(selected, matches?.hits ?? null);
-      tellArrows();
+// Milliseconds that a search may take before the page draws again.
+const SEARCH_TURN = 12;
+
+class Page {
+  constructor(data) {
+    this.scene = new Scene(data);
+    this.colours = new Colours(data);
+    this.painter = new Painter(by('canvas'), this.scene, this.colours);
+    this.panel = new Panel(by('details'), this.scene, this.colours, {
+      select: (item) => this.select(item),
+      searchFor: (text) => this.searchFor(text),
+      labelBy: (name) => this.labelBy(name),
+      close: () => this.clear(),
     });
+    this.selected = this.range = this.matches = null;
+    this.arrows = {own: [], near: []};
+    this.current = -1;
+    this.overview = new Overview(by('overview'), this.scene, this.colours, () => this.redraw());
+    this.pointer = new Pointer(by('canvas'), this.scene, {
+      changed: () => this.redraw(),
+      click: (x, y) => this.click(x, y),
+      doubleClick: (x, y) => this.itemAt(x, y) && this.fit(),
+      range: (...range) => this.drag(...range),
+      hover: () => this.showTip(),
+    });
+    this.losses = this.scene.rows.flatMap((row) => row.losses.map((loss) => ({row, loss}))).sort((a, b) => a.loss.from - b.loss.from);
+    this.lossPlace = -1;
   }
 
-  function tellArrows() {
-    const {hidden} = scene.arrows, told = scene.hasArrows ? 'zoom in, or click a duration to see its own' : 'switched off, r shows them';
-    const text = hidden ? `${count(hidden, 'arrow')}: ${told}` : '';
-    if (by('arrows').textContent !== text) by('arrows').textContent = text;
+  // Drawing.
+
+  redraw() {
+    if (this.isAsked) return;
+    this.isAsked = true;
+    requestAnimationFrame(() => this.draw());
   }
 
-  // What was clicked is in view, and stays where it is.
-  function select(item, isClose, isInView) {
-    selected = item;
-    if (item && !isInView) scene.reveal(item, isClose);
-    showDetails(details, scene, item);
-    redraw();
+  draw() {
+    this.isAsked = false;
+    const started = performance.now();
+    this.painter.draw({...this, hits: this.matches?.hits ?? null});
+    this.overview.draw(this);
+    this.drawTime = performance.now() - started;
+    this.showTip();
+    describeView(this.scene, by('overview'));
   }
 
-  function find() {
-    const text = query.value.trim();
-    matches = text ? {query: text, ...search(scene, text)} : null;
-    current = -1;
-    by('matches').textContent = matches ? `${matches.count} found` : '';
-    redraw();
+  resize() {
+    this.painter.resize();
+    this.overview.resize();
+    // A new size clears the canvas.
+    this.draw();
   }
 
-  function goTo(step) {
-    if (!matches?.found.length) return;
-    current = (current + step + matches.found.length) % matches.found.length;
-    by('matches').textContent = `${current + 1} of ${matches.count}`;
-    select(matches.found[current]);
+  itemAt(x, y) { return itemAt(this.scene, this.arrows, x, y); }
+
+  // Shows the tip of the item below the mouse, wherever that is now.
+  showTip() {
+    const {scene, pointer: {position}} = this, tip = by('tip');
+    const item = position && this.itemAt(position.x, position.y);
+    const named = position && !item && !scene.isNarrow && scene.namedAt(position.x, position.y);
+    tip.hidden = !item && !named;
+    by('canvas').style.cursor = named ? 'pointer' : '';
+    if (tip.hidden) return;
+    if (!item || !isSame(item, this.tipItem)) tip.textContent = item ? tipText(scene, item) : named.name;
+    this.tipItem = item;
+    const {x, y} = position;
+    tip.style.left = `${Math.max(0, Math.min(x + 14, scene.width - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${Math.max(0, y + 18 + tip.offsetHeight > scene.height ? y - tip.offsetHeight - 10 : y + 18)}px`;
   }
 
-  const losses = scene.rows.flatMap((row) => row.losses.map((loss) => ({row, loss})));
-  losses.sort((a, b) => a.loss.from - b.loss.from);
-  let lossPlace = -1;
-  function nextLoss() {
-    if (losses.length) select(losses[lossPlace = (lossPlace + 1) % losses.length], true);
+  announce(text) { by('live').textContent = text; }
+
+  // Selection.
+
+  // Selects an item and brings it into view. What was clicked is in view.
+  select(item, isInView = false) {
+    this.selected = item;
+    this.range = null;
+    this.arrows = arrowsOf(this.scene, item);
+    if (!item) {
+      this.panel.hide();
+      return this.redraw();
+    }
+    this.panel.item(item);
+    // The panel takes a part of the height.
+    this.painter.resize();
+    if (isInView) scrollTo(this.scene, item); else bring(this.scene, item);
+    this.announce(spoken(this.scene, item));
+    this.draw();
   }
 
-  // Light and dark.
-  const isDark = matchMedia('(prefers-color-scheme: dark)');
-  let theme = isDark.matches ? 'dark' : 'light';
-  function setTheme(name) {
-    theme = name;
-    document.documentElement.dataset.theme = name;
-    by('theme').textContent = name === 'dark' ? 'Light' : 'Dark';
-    painter.setTheme(name);
-    redraw();
+  clear() {
+    this.range = null;
+    this.select(null);
+    this.announce('Nothing selected');
+    by('canvas').focus({preventScroll: true});
   }
-  isDark.addEventListener('change', () => setTheme(isDark.matches ? 'dark' : 'light'));
-  by('theme').addEventListener('click', () => setTheme(theme === 'dark' ? 'light' : 'dark'));
+
+  setRange(range, isDone = true) {
+    this.selected = null;
+    this.arrows = {own: [], near: []};
+    this.range = range;
+    if (isDone) this.announce(this.panel.range(range)); else this.panel.hide();
+    this.redraw();
+  }
+
+  drag(from, to, fromY, toY, isDone) {
+    const {scene} = this, {data, span} = scene, rows = scene.rowsBetween(fromY, toY);
+    const within = (time) => Math.min(Math.max(time, data.from), data.from + span);
+    if (rows.length) this.setRange({from: within(Math.min(from, to)), to: within(Math.max(from, to)), rows}, isDone);
+  }
+
+  // Selects the time of the selected event, or the time in view.
+  mark() {
+    const {scene, selected} = this;
+    const [from, to] = selected ? times(scene, selected) : [scene.from, scene.to];
+    this.setRange({from, to, rows: scene.rows});
+  }
+
+  // Moves the end of the range.
+  stretch(step) {
+    const {scene} = this, {from, to, rows} = this.range ?? {from: scene.from, to: scene.from, rows: scene.rows};
+    this.setRange({from, to: Math.max(from, to + step * (scene.to - scene.from) / 20), rows});
+  }
+
+  click(x, y) {
+    const named = this.scene.namedAt(x, y);
+    if (named) {
+      if (!named.lanes || named.lanes.length > 1) this.scene.fold(named);
+      return this.redraw();
+    }
+    this.select(this.itemAt(x, y), true);
+  }
+
+  fit() {
+    const {scene, selected, range} = this;
+    if (range) scene.show(range.from - (range.to - range.from) * 0.05, range.to + (range.to - range.from) * 0.05);
+    else if (selected) zoomTo(scene, selected);
+    else scene.showAll();
+    this.redraw();
+  }
+
+  foldSelected(isGroup) {
+    const row = this.selected && rowOf(this.scene, this.selected);
+    if (row) this.scene.fold(isGroup ? row.group : row);
+  }
+
+  step(step) {
+    this.select(this.selected ? neighbour(this.selected, step) : firstInView(this.scene));
+  }
+
+  stepVertically(step) {
+    this.select(this.selected ? vertical(this.scene, this.selected, step) : firstInView(this.scene));
+  }
+
+  // Selects the previous (-1) or next (1) duration of the selected one's flow.
+  followFlow(step) {
+    const name = step < 0 ? ['Flow from', 'From'] : ['Flow to', 'To'];
+    const link = this.selected && linksOf(this.scene, this.selected).find((link) => name.includes(link.name));
+    if (link) this.select(link.item);
+  }
+
+  nextLoss() {
+    if (!this.losses.length) return;
+    const item = this.losses[this.lossPlace = (this.lossPlace + 1) % this.losses.length];
+    this.select(item);
+    this.fit();
+  }
 
   // Search.
-  let waiting = 0;
-  query.addEventListener('input', () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(find, 100);
-  });
-  by('search').addEventListener('submit', (event) => {
-    event.preventDefault();
-    clearTimeout(waiting);
-    if (matches?.query !== query.value.trim()) find();
-    goTo(1);
-  });
-  by('previous').addEventListener('click', () => goTo(current < 0 ? 0 : -1));
-  query.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape') return;
-    query.value = '';
-    find();
-    canvas.focus();
-  });
 
-  // Buttons.
-  const fit = () => {
-    if (selected) select(selected, true); else scene.showAll();
-    redraw();
-  };
-  by('fit').addEventListener('click', () => {
-    scene.showAll();
-    redraw();
-  });
-  const help = () => {
+  searchFor(text) {
+    by('query').value = text;
+    this.find();
+  }
+
+  // Starts a search; a newer one replaces it.
+  find() {
+    clearTimeout(this.turn);
+    const text = by('query').value.trim();
+    this.current = -1;
+    this.matches = null;
+    by('matches').textContent = text ? 'searching' : '';
+    this.redraw();
+    return text ? new Promise((done) => this.searchOn(searchSteps(this.scene, text), done)) : Promise.resolve();
+  }
+
+  searchOn(steps, done) {
+    for (const end = performance.now() + SEARCH_TURN; performance.now() < end;) {
+      const step = steps.next();
+      if (!step.done) continue;
+      this.matches = step.value;
+      by('matches').textContent = `${this.matches.count} found`;
+      this.redraw();
+      return done();
+    }
+    this.turn = setTimeout(() => this.searchOn(steps, done));
+  }
+
+  // Selects the next (1) or previous (-1) match. The first one is the nearest to what is shown.
+  async goTo(step) {
+    if (this.matches?.query !== by('query').value.trim()) await this.find();
+    const found = this.matches?.found ?? [];
+    if (!found.length) return;
+    const start = this.selected ? times(this.scene, this.selected)[0] : this.scene.from;
+    const first = found.findIndex((item) => times(this.scene, item)[0] >= start);
+    const next = this.current >= 0 ? this.current + step : step > 0 ? Math.max(first, 0) : first - 1;
+    this.current = (next + found.length) % found.length;
+    by('matches').textContent = `${this.current + 1} of ${this.matches.count}`;
+    this.select(found[this.current]);
+    this.announce(`${this.current + 1} of ${this.matches.count}: ${spoken(this.scene, this.selected)}`);
+  }
+
+  // Settings.
+
+  labelBy(name) {
+    this.painter.labelBy = by('label').value = name;
+    this.redraw();
+  }
+
+  setTheme(name) {
+    document.documentElement.dataset.theme = name;
+    by('theme').textContent = name === 'dark' ? 'Light' : 'Dark';
+    this.colours.setTheme(name);
+    this.redraw();
+  }
+
+  toggleHelp() {
     by('help').hidden = !by('help').hidden;
     by('keys').setAttribute('aria-expanded', String(!by('help').hidden));
-  };
-  by('keys').addEventListener('click', help);
-
-  // Keys.
-  const steps = (step) => select(selected ? scene.neighbour(selected, step) : scene.firstInView());
-  const keys = {
-    w: () => scene.zoom(0.7), s: () => scene.zoom(1 / 0.7),
-    a: () => scene.pan(-100), d: () => scene.pan(100),
-    ArrowLeft: () => scene.pan(-100), ArrowRight: () => scene.pan(100),
-    ArrowUp: () => scene.scroll(-60), ArrowDown: () => scene.scroll(60),
-    PageUp: () => scene.scroll(-scene.height), PageDown: () => scene.scroll(scene.height),
-    f: fit, 0: () => scene.showAll(),
-    ',': () => steps(-1), '.': () => steps(1),
-    n: () => goTo(1), p: () => goTo(current < 0 ? 0 : -1), l: nextLoss,
-    r: () => scene.hasArrows = !scene.hasArrows,
-    '/': () => query.focus(), '?': help,
-    Escape: () => select(null),
-  };
-  document.addEventListener('keydown', (event) => {
-    const isTyping = event.target === query;
-    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (isTyping || !act || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    act();
-    redraw();
-  });
-
-  // Pointer.
-  let drag = null;
-  canvas.addEventListener('pointerdown', (event) => {
-    if (event.button !== 0) return;
-    drag = {x: event.offsetX, y: event.offsetY, moved: 0};
-    canvas.setPointerCapture(event.pointerId);
-    tip.hidden = true;
-  });
-  canvas.addEventListener('pointermove', (event) => {
-    if (!drag) return showTip(event.offsetX, event.offsetY);
-    const x = event.offsetX - drag.x, y = event.offsetY - drag.y;
-    drag = {x: event.offsetX, y: event.offsetY, moved: drag.moved + Math.abs(x) + Math.abs(y)};
-    if (drag.moved < 4) return;
-    canvas.classList.add('dragged');
-    scene.pan(-x);
-    scene.scroll(-y);
-    redraw();
-  });
-  canvas.addEventListener('pointerup', (event) => {
-    canvas.classList.remove('dragged');
-    if (drag && drag.moved < 4) click(event.offsetX, event.offsetY);
-    drag = null;
-  });
-  canvas.addEventListener('pointercancel', () => drag = null);
-  canvas.addEventListener('pointerleave', () => tip.hidden = true);
-  canvas.addEventListener('wheel', (event) => {
-    event.preventDefault();
-    const size = event.deltaMode === 1 ? 16 : 1;
-    if (event.ctrlKey || event.metaKey) scene.zoom(Math.exp(event.deltaY * size / 300), event.offsetX);
-    else if (event.shiftKey) scene.pan((event.deltaY || event.deltaX) * size);
-    else {
-      scene.pan(event.deltaX * size);
-      scene.scroll(event.deltaY * size);
-    }
-    redraw();
-  }, {passive: false});
-
-  function click(x, y) {
-    const group = scene.groupAt(y);
-    const row = x < scene.gutter && scene.rowAt(y);
-    if (group) group.isFolded = !group.isFolded;
-    else if (row) row.isFolded = !row.isFolded && row.lanes.length > 1;
-    else return select(scene.itemAt(x, y), false, true);
-    scene.layOut();
-    scene.scroll(0);
-    redraw();
   }
-
-  function showTip(x, y) {
-    const row = x < scene.gutter ? scene.rowAt(y) : null;
-    const item = row ? null : scene.itemAt(x, y);
-    tip.hidden = !item && !row;
-    if (tip.hidden) return;
-    tip.textContent = row ? row.name : tipText(scene, item);
-    tip.style.left = `${Math.max(0, Math.min(x + 14, scene.width - tip.offsetWidth - 8))}px`;
-    tip.style.top = `${Math.max(0, Math.min(y + 14, scene.height - tip.offsetHeight - 8))}px`;
-  }
-
-  function notes() {
-    const lost = losses.reduce((sum, {loss}) => sum + loss.count, 0);
-    if (lost) {
-      const button = element('button', 'show');
-      button.addEventListener('click', nextLoss);
-      const note = element('li', `${count(lost, 'record')} lost, in ${count(losses.length, 'place')} `);
-      note.append(button);
-      by('notes').append(note);
-    }
-    data.notes.forEach((note) => by('notes').append(element('li', note)));
-  }
-
-  function summary() {
-    let slices = 0, points = 0, samples = 0;
-    for (const row of scene.rows) {
-      row.lanes.forEach((lane) => slices += lane.begin.length);
-      row.series.forEach((series) => samples += series.at.length);
-      points += row.points.at.length;
-    }
-    by('summary').textContent =
-      [[slices, 'duration'], [points, 'point'], [samples, 'value'], [data.arrows.length, 'arrow']].map((pair) => count(...pair)).join(', ') +
-      ` in ${duration(data.to - data.from)}`;
-  }
-
-  notes();
-  summary();
-  setTheme(theme);
-  new ResizeObserver(() => {
-    painter.resize();
-    redraw();
-  }).observe(canvas);
-  // For scripts: what is found, and where on the canvas it is.
-  window.timeline = {
-    find: (text) => search(scene, text).found.map((item) => ({item, ...describe(scene, item)})),
-    box: (item) => scene.box(item),
-    rows: () => data.groups.map((group) => [group.name, ...group.rows.map((row) => row.name)]),
-    arrows: () => data.arrows.map((arrow) => ({item: {arrow}, ...describe(scene, {arrow})})),
-    drawnArrows: () => [scene.arrows.own.length, scene.arrows.others.length],
-  };
 }
 
-start();
+// Writes the time in view for screen readers.
+function describeView(scene, slider) {
+  const text = `${duration(scene.to - scene.from)} in view, from ${duration(scene.from - scene.data.from)}`;
+  if (slider.getAttribute('aria-valuetext') === text) return;
+  slider.setAttribute('aria-valuetext', text);
+  slider.setAttribute('aria-valuenow', String(Math.round((scene.from - scene.data.from) / scene.span * 100)));
+}

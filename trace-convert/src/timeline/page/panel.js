@@ -1,122 +1,119 @@
-// What is told about an item, and search.
+// The panel below the canvas: the details of an event, or the sums of a range. It is hidden
+// without a selection.
 
-// Returns a heading and pairs of a name and a text.
-function describe(scene, item) {
-  const {data} = scene;
-  const [from, to] = scene.times(item);
-  const pairs = [];
-  const where = (row) => pairs.push(['on', row.name], ['in', row.group.name]);
-  const labelled = (label) => {
-    const [category, name] = data.labels[label];
-    pairs.push(['category', data.strings[category]]);
-    return data.strings[name] || data.strings[category];
-  };
-  let heading;
-  if (item.arrow) {
-    heading = 'flow ' + labelled(item.arrow.label);
-    pairs.push(['id', '0x' + item.arrow.id.toString(16)]);
-    pairs.push(['from', scene.rows[item.arrow.from.row].name], ['to', scene.rows[item.arrow.to.row].name]);
-  } else if (item.loss) {
-    heading = `${count(item.loss.count, 'record')} lost`;
-    pairs.push(['reason', item.loss.reason || 'not told']);
-    where(item.row);
-  } else if (item.series) {
-    heading = `${item.row.name}: ${item.series.name} = ${item.series.value[item.sample]}`;
-    for (const series of item.row.series) {
-      const sample = upperBound(series.at, from) - 1;
-      if (series !== item.series && sample >= 0) pairs.push([series.name, String(series.value[sample])]);
-    }
-    where(item.row);
-  } else if (item.point !== undefined) {
-    heading = labelled(item.row.points.label[item.point]);
-    pairs.push(['kind', POINT_KINDS[item.row.points.kind[item.point]]]);
-    where(item.row);
-  } else {
-    heading = labelled(item.row.lanes[item.lane].label[item.place]);
-    where(item.row);
-  }
-  pairs.push(['begin', exactly(from - data.from)]);
-  if (to !== from || item.place !== undefined) pairs.push(['end', exactly(to - data.from)], ['duration', `${exactly(to - from)} (${duration(to - from)})`]);
-  if (item.place !== undefined && item.row.lanes[item.lane].open[item.place]) pairs.push(['end', 'is not in the trace']);
-  const at = data.first + BigInt(Math.round(from));
-  pairs.push(['clock', `@${at / 1000000000n}.${(at % 1000000000n).toString().padStart(9, '0')}s`]);
-  return {heading, pairs, arguments: argumentsOf(scene, item)};
-}
+const MAX_LINKS = 20;
+const MAX_SUMS = 500;
 
-function argumentsOf(scene, item) {
-  if (item.point !== undefined) return readArguments(scene.data, item.row.points.arguments[item.point]);
-  if (item.place !== undefined) return readArguments(scene.data, item.row.lanes[item.lane].arguments[item.place]);
-  return [];
-}
-
-function element(name, text) {
+function element(name, text = '', attributes = {}) {
   const made = document.createElement(name);
   made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   return made;
 }
 
-// Shows all about an item below the canvas.
-function showDetails(section, scene, item) {
-  if (!item) {
-    section.replaceChildren(element('p', 'Click an event, or search, to see all about it.'));
-    return;
-  }
-  const {heading, pairs, arguments: given} = describe(scene, item);
-  const list = document.createElement('dl');
-  for (const [name, text] of pairs) list.append(element('dt', name), element('dd', text));
-  for (const [name, text] of given) {
-    const term = element('dt', name), value = element('dd', text);
-    term.className = value.className = 'argument';
-    list.append(term, value);
-  }
-  section.replaceChildren(element('h2', heading), list);
+function button(text, act, attributes = {}) {
+  const made = element('button', text, {type: 'button', ...attributes});
+  made.addEventListener('click', act);
+  return made;
 }
 
-// Returns what to show beside the pointer.
-function tipText(scene, item) {
-  const {heading, pairs, arguments: given} = describe(scene, item);
-  const shown = pairs.filter(([name]) => ['duration', 'reason', 'begin', 'id'].includes(name));
-  return [heading, ...[...shown, ...given].map(([name, text]) => `${name}: ${text}`)].join('\n');
-}
+class Panel {
+  // `actions` are select(item), searchFor(text), labelBy(name) and close().
+  constructor(section, scene, colours, actions) {
+    Object.assign(this, {section, scene, colours, actions});
+    this.order = {key: 'total', sign: -1};
+  }
 
-// Search.
+  hide() {
+    this.section.hidden = true;
+    this.section.replaceChildren();
+  }
 
-const MAX_MATCHES = 100000;
+  // Shows a heading, and a button that closes the panel.
+  show(name, heading, ...content) {
+    const head = element('div', '', {class: 'head'});
+    head.append(...heading, button('✕', this.actions.close, {'aria-label': 'Close', title: 'Esc'}));
+    this.section.replaceChildren(head, ...content);
+    this.section.setAttribute('aria-label', name);
+    this.section.hidden = false;
+    this.section.scrollTop = 0;
+  }
 
-// Finds events whose name, category or arguments have `query` in them, in the
-// order of rows and times; `hits` are the places of all by their lanes and
-// points.
-function search(scene, query) {
-  const {data} = scene;
-  const wanted = query.toLowerCase();
-  const strings = data.strings.map((string) => string.toLowerCase().includes(wanted));
-  const labels = data.labels.map(([category, name]) => strings[category] || strings[name]);
-  const argued = (place) =>
-    readArguments(data, place).some(([name, text]) => `${name}: ${text}`.toLowerCase().includes(wanted));
-  const found = [], hits = new Map();
-  let total = 0;
-  const add = (item, of, place) => {
-    total++;
-    if (of && !hits.has(of)) hits.set(of, []);
-    if (of) hits.get(of).push(place);
-    if (found.length < MAX_MATCHES) found.push(item);
-  };
-  for (const row of scene.rows) {
-    row.lanes.forEach((lane, number) => {
-      for (let place = 0; place < lane.label.length; place++) {
-        if (labels[lane.label[place]] || argued(lane.arguments[place])) add({row, lane: number, place}, lane, place);
-      }
-    });
-    const {points} = row;
-    for (let point = 0; point < points.label.length; point++) {
-      if (labels[points.label[point]] || argued(points.arguments[point])) add({row, point}, points, point);
+  item(item) {
+    const {heading, pairs, arguments: given} = describe(this.scene, item);
+    const [first, ...rest] = pairs[0][0] === 'duration' ? pairs : [null, ...pairs];
+    const list = document.createElement('dl');
+    for (const [name, text] of [...first ? [first] : [], ...rest]) list.append(element('dt', name), element('dd', text));
+    for (const [name, text] of given) list.append(this.argumentName(item, name), element('dd', text, {class: 'argument'}));
+    const title = [element('h2', heading)];
+    if (first) title.unshift(element('strong', duration(times(this.scene, item)[1] - times(this.scene, item)[0]), {class: 'length'}));
+    this.show('Selected event', title, ...this.links(item), list);
+  }
+
+  argumentName(item, name) {
+    const term = element('dt', isSlice(item) ? '' : name, {class: 'argument'});
+    if (isSlice(item)) term.append(button(name, () => this.actions.labelBy(name), {class: 'link', title: `Label durations by ${name}`}));
+    return term;
+  }
+
+  links(item) {
+    const links = linksOf(this.scene, item);
+    if (!links.length) return [];
+    const nav = element('nav', '', {'aria-label': 'Related events'});
+    for (const {name, item: to} of links.slice(0, MAX_LINKS)) {
+      const {label} = columnsOf(to), [from, end] = times(this.scene, to);
+      const link = button(`${this.colours.name(label[to.place])} ${duration(end - from)}`, () => this.actions.select(to), {class: 'link'});
+      link.prepend(element('span', `${name} `));
+      nav.append(link);
     }
-    for (const loss of row.losses) {
-      if (`${count(loss.count, 'record')} lost: ${loss.reason}`.toLowerCase().includes(wanted)) add({row, loss});
-    }
-    if (row.series.length && row.name.toLowerCase().includes(wanted)) add({row, series: row.series[0], sample: 0});
+    if (links.length > MAX_LINKS) nav.append(element('span', `and ${links.length - MAX_LINKS} more`));
+    return [nav];
   }
-  found.sort((a, b) => scene.times(a)[0] - scene.times(b)[0]);
-  return {found, hits, count: total};
-}
 
+  range(range) {
+    const {from, to, rows} = range, sums = sumRange(this.scene, range), {scene} = this;
+    const where = rows.length === scene.rows.length ? 'all rows' : count(rows.length, 'row');
+    const number = sums.reduce((total, {count}) => total + count, 0);
+    const length = element('strong', duration(to - from), {class: 'length'});
+    const heading = element('h2', `${count(number, 'duration')} in ${where}, from ${duration(from - scene.data.from)} to ${duration(to - scene.data.from)}`);
+    this.show('Selected range', [length, heading], this.table(sums));
+    return `${duration(to - from)} selected, ${heading.textContent}`;
+  }
+
+  table(sums) {
+    const {key, sign} = this.order;
+    const value = (sum) => key === 'name' ? this.colours.name(sum.label) : sum[key] ?? -1;
+    sums.sort((a, b) => sign * (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0));
+    const table = document.createElement('table'), body = document.createElement('tbody');
+    for (const sum of sums.slice(0, MAX_SUMS)) body.append(this.sum(sum));
+    if (sums.length > MAX_SUMS) body.append(element('tr', `${sums.length - MAX_SUMS} names more`));
+    table.append(this.tableHead(table, sums), body);
+    return table;
+  }
+
+  tableHead(table, sums) {
+    const head = document.createElement('thead'), row = document.createElement('tr');
+    for (const [key, title] of [['name', 'Name'], ['count', 'Count'], ['total', 'Total'], ['self', 'Self'], ['median', 'P50']]) {
+      const isSorted = this.order.key === key;
+      const cell = element('th', '', {scope: 'col', 'aria-sort': isSorted ? (this.order.sign < 0 ? 'descending' : 'ascending') : 'none'});
+      cell.append(button(title, () => {
+        this.order = {key, sign: isSorted ? -this.order.sign : key === 'name' ? 1 : -1};
+        const sorted = this.table(sums);
+        table.replaceWith(sorted);
+        [...sorted.querySelectorAll('th button')].find((other) => other.textContent === title).focus();
+      }, {class: 'link'}));
+      row.append(cell);
+    }
+    head.append(row);
+    return head;
+  }
+
+  sum({label, isOperation, count, total, self, median}) {
+    const row = document.createElement('tr'), name = element('th', '', {scope: 'row'}), text = this.colours.name(label);
+    name.append(button(text, () => this.actions.searchFor(text), {class: 'link', title: 'Search'}));
+    if (isOperation) name.append(element('span', ' async'));
+    const cells = [String(count), duration(total), self === null ? '–' : duration(self), duration(median)];
+    row.append(name, ...cells.map((cell) => element('td', cell)));
+    return row;
+  }
+}

@@ -1,0 +1,66 @@
+// Keys. They work wherever the focus is, except in fields.
+
+function keysOf(page) {
+  const {scene, pointer} = page;
+  const zoom = (factor) => scene.zoom(factor, pointer.position?.x);
+  const pan = (part) => scene.pan(part * (scene.width - scene.gutter));
+  return {
+    w: () => zoom(0.7), s: () => zoom(1 / 0.7), a: () => pan(-0.1), d: () => pan(0.1),
+    ArrowLeft: () => page.step(-1), ArrowRight: () => page.step(1),
+    ArrowUp: () => page.stepVertically(-1), ArrowDown: () => page.stepVertically(1),
+    'Shift ArrowLeft': () => page.stretch(-1), 'Shift ArrowRight': () => page.stretch(1),
+    ',': () => page.step(-1), '.': () => page.step(1),
+    '[': () => page.followFlow(-1), ']': () => page.followFlow(1),
+    PageUp: () => scene.scroll(-scene.height * 0.9), PageDown: () => scene.scroll(scene.height * 0.9),
+    Home: () => scene.show(scene.data.from, scene.data.from + scene.to - scene.from),
+    End: () => scene.show(scene.data.to - (scene.to - scene.from), scene.data.to),
+    f: () => page.fit(), Enter: () => page.fit(), 0: () => scene.showAll(), m: () => page.mark(),
+    n: () => page.goTo(1), p: () => page.goTo(-1), l: () => page.nextLoss(),
+    x: () => page.foldSelected(false), 'Shift X': () => page.foldSelected(true),
+    '/': () => by('query').select(), '?': () => page.toggleHelp(), Escape: () => escape(page),
+  };
+}
+
+// Clears one thing at a time.
+function escape(page) {
+  if (!by('help').hidden) page.toggleHelp();
+  else if (page.selected || page.range) page.clear();
+  else if (by('query').value) page.searchFor('');
+}
+
+function listenToKeys(page) {
+  const keys = keysOf(page);
+  document.addEventListener('keydown', (event) => {
+    const {target} = event, name = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key;
+    if (['INPUT', 'SELECT'].includes(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isPressed = target.tagName === 'BUTTON' && ['Enter', ' '].includes(event.key);
+    if (isPressed) return;
+    if (event.key === ' ') {
+      page.pointer.isSpace = true;
+      return event.preventDefault();
+    }
+    const act = (event.shiftKey && keys[`Shift ${name}`]) || keys[name] || keys[name.toLowerCase()];
+    if (!act) return;
+    event.preventDefault();
+    act();
+    page.redraw();
+  });
+  document.addEventListener('keyup', (event) => {
+    if (event.key === ' ') page.pointer.isSpace = false;
+  });
+  listenToOverviewKeys(page);
+}
+
+// The overview is a slider: arrows move the part in view.
+function listenToOverviewKeys(page) {
+  const {scene} = page;
+  const keys = {ArrowLeft: () => scene.pan(-scene.width / 10), ArrowRight: () => scene.pan(scene.width / 10),
+    ArrowUp: () => scene.zoom(0.7), ArrowDown: () => scene.zoom(1 / 0.7)};
+  by('overview').addEventListener('keydown', (event) => {
+    if (!keys[event.key] || event.shiftKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    keys[event.key]();
+    page.redraw();
+  });
+}

@@ -1,0 +1,240 @@
+// Draws rows on the canvas. The work is bounded by the pixels, not by the events.
+
+const FONT = '11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace';
+
+class Painter {
+  constructor(canvas, scene, colours) {
+    this.canvas = canvas;
+    this.context = canvas.getContext('2d', {alpha: false});
+    this.scene = scene;
+    this.colours = colours;
+    // The argument that labels durations, or an empty text for their names.
+    this.labelBy = '';
+  }
+
+  resize() {
+    this.scene.resize(...fitCanvas(this.canvas));
+  }
+
+  // Draws everything. `hits` are the places that a search has found, or null without a search.
+  draw({selected, hits, range, arrows}) {
+    const {context, scene, colours: {theme}} = this;
+    this.hits = hits;
+    this.captions = [];
+    prepare(this.canvas, context);
+    context.fillStyle = theme.back;
+    context.fillRect(0, 0, scene.width, scene.height);
+    this.character = context.measureText('0').width;
+    this.clipped(scene.gutter, RULER_HEIGHT, () => {
+      drawGrid(this);
+      for (const row of scene.rows) if (scene.isSeen(row)) this.row(row);
+      this.globals();
+      drawArrows(this, arrows);
+      this.names();
+      if (selected) this.selection(selected);
+    });
+    this.clipped(0, RULER_HEIGHT, () => drawNames(this));
+    drawRuler(this);
+    if (range) this.range(range);
+    drawScrollbar(this);
+  }
+
+  clipped(x, y, draw) {
+    const {context, scene} = this;
+    context.save();
+    context.beginPath();
+    context.rect(x, y, scene.width - x, scene.height - y);
+    context.clip();
+    draw();
+    context.restore();
+  }
+
+  // Draws as much of a text as fits.
+  text(text, x, y, width) {
+    const characters = Math.floor(width / this.character);
+    if (characters >= text.length) this.context.fillText(text, x, y);
+    else if (characters >= 3) this.context.fillText(text.slice(0, characters - 1) + '…', x, y);
+  }
+
+  row(row) {
+    const {context, scene, colours: {theme}} = this;
+    context.fillStyle = theme.line;
+    context.fillRect(scene.gutter, scene.rowY(row) + row.height + 1, scene.width, 1);
+    row.losses.forEach((loss) => this.loss(row, loss));
+    row.lanes.forEach((lane, number) => this.lane(row, lane, number));
+    if (row.series.length) drawGraph(this, row);
+    this.points(row);
+  }
+
+  // Draws the slices of a lane. A slice narrower than a pixel is drawn together with all that end
+  // in the same pixel, and narrow boxes of one colour that touch are one box.
+  lane(row, lane, number) {
+    const {context, scene, colours: {theme}} = this;
+    const y = scene.laneY(row, number), height = row.laneHeight - 1;
+    if (y > scene.height || y + height < RULER_HEIGHT) return;
+    const columns = lane.columns, {begin, end, label, open, odd} = columns, size = begin.length;
+    const isOdd = row.kind === KIND.thread ? number % 2 : 0;
+    const scale = scene.scale(), left = scene.gutter - scene.from * scale, last = scene.width + 5;
+    let pending = null, from = 0, to = 0;
+    const flush = () => {
+      if (!pending) return;
+      context.fillStyle = pending;
+      context.fillRect(from, y, to - from, height);
+    };
+    for (let place = lowerBound(end, scene.from); place < size && begin[place] <= scene.to;) {
+      const x = Math.max(begin[place] * scale + left, scene.gutter - 5);
+      const right = Math.min(end[place] * scale + left, last), width = Math.max(right - x, 1);
+      const next = width > 1 ? place + 1 : gallop(end, scene.from + (x + 1 - scene.gutter) / scale, place + 1);
+      const hit = this.hit(columns, place, next), shown = hit ?? place;
+      const colour = this.colours.box(label[shown], odd ? odd[shown] : isOdd);
+      const alpha = hit === null ? theme.dim : 1;
+      if (colour === pending && alpha === context.globalAlpha && width < 3 && x <= to + 0.5) {
+        to = Math.max(to, x + width);
+      } else {
+        flush();
+        context.globalAlpha = alpha;
+        [pending, from, to] = [colour, x, x + width - (width > 3 ? 1 : 0)];
+      }
+      if (open[place]) this.tornEdge(right, y, height);
+      if (width > 24 && height > 10) this.captions.push({columns, place, alpha, x: Math.max(x, scene.gutter) + 3, y: y + height / 2 + 0.5, right});
+      place = next;
+    }
+    flush();
+    context.globalAlpha = 1;
+  }
+
+  // Returns the first of a run of slices or points that is not dimmed, or null.
+  hit(of, place, next) {
+    if (!this.hits) return place;
+    const hits = this.hits.get(of) ?? [];
+    const hit = hits[lowerBound(hits, place)];
+    return hit < next ? hit : null;
+  }
+
+  // Draws the names of slices, over the arrows.
+  names() {
+    const {context, colours: {theme}} = this;
+    context.fillStyle = theme.text;
+    for (const {columns, place, alpha, x, y, right} of this.captions) {
+      context.globalAlpha = alpha;
+      this.text(this.caption(columns, place), x, y, right - x - 3);
+    }
+    context.globalAlpha = 1;
+  }
+
+  // Returns the text in a slice.
+  caption(columns, place) {
+    const name = this.colours.name(columns.label[place]);
+    if (!this.labelBy) return name;
+    const isId = this.labelBy === 'id' && columns.id;
+    const value = isId ? String(columns.id[place]) : argumentNamed(this.scene.data, columns.arguments[place], this.labelBy);
+    return value === undefined ? name : `${value} · ${name}`;
+  }
+
+  // Marks the end of a slice without an end.
+  tornEdge(x, y, height) {
+    const {context, colours: {theme}} = this;
+    context.fillStyle = theme.loss;
+    for (let step = 0; step < height; step += 6) context.fillRect(x - 2, y + step, 2, 3);
+  }
+
+  points(row) {
+    const {context, scene, colours: {theme}} = this;
+    const {at, kind} = row.points, y = scene.rowY(row) + row.pointsY;
+    for (let point = lowerBound(at, scene.time(scene.gutter - 6)); point < at.length && at[point] <= scene.to;) {
+      // Points within a pixel are one.
+      const x = scene.x(at[point]), next = gallop(at, scene.time(x + 1), point + 1);
+      const hit = this.hit(row.points, point, next);
+      context.globalAlpha = hit === null ? theme.dim : 1;
+      const isLog = kind[hit ?? point] === 3;
+      context.fillStyle = isLog ? theme.soft : theme.mark;
+      if (isLog) context.fillRect(x - 3, y + 2, 6, 8); else triangle(context, x, y + 1, 5, 9);
+      point = next;
+    }
+    context.globalAlpha = 1;
+  }
+
+  // Draws lines through all rows for instants of the whole trace.
+  globals() {
+    const {context, scene, colours: {theme}} = this;
+    context.fillStyle = theme.mark;
+    context.globalAlpha = 0.4;
+    for (const at of scene.globals) if (at >= scene.from && at <= scene.to) context.fillRect(scene.x(at), RULER_HEIGHT, 1, scene.height);
+    context.globalAlpha = 1;
+  }
+
+  loss(row, loss) {
+    const {context, scene, colours: {theme}} = this;
+    if (loss.to < scene.from || loss.from > scene.to) return;
+    const y = scene.rowY(row) + row.pointsY, height = row.height - row.pointsY, x = Math.max(scene.x(loss.from), scene.gutter - 5);
+    const width = Math.max(Math.min(scene.x(loss.to), scene.width + 5) - x, 2);
+    context.fillStyle = theme.loss;
+    context.globalAlpha = 0.22;
+    context.fillRect(x, y, width, height);
+    context.globalAlpha = 1;
+    context.fillRect(x, y + height - 2, width, 2);
+    context.fillRect(x, y, 1, height);
+    context.fillRect(x + width - 1, y, 1, height);
+    this.text(`${loss.count} lost: ${loss.reason}`, x + 4, y + height - 8, width - 8);
+  }
+
+  // Frames the selected item. A line through the row shows a box that is too narrow to see.
+  selection(item) {
+    if (item.arrow !== undefined) return;
+    const {context, scene, colours: {theme}} = this;
+    const {x, y, width, height} = boxOf(scene, item);
+    const left = Math.max(x, scene.gutter - 4), right = Math.min(x + width, scene.width + 4);
+    context.strokeStyle = context.fillStyle = theme.mark;
+    if (width < 6) {
+      context.fillRect(x, RULER_HEIGHT, 1, scene.height);
+      triangle(context, x, y + height + 1, 5, 7);
+    }
+    context.lineWidth = 2;
+    context.strokeRect(left, y, Math.max(right - left, 2), height);
+    context.lineWidth = 1;
+  }
+
+  // Draws the selected range, with its length in the ruler.
+  range({from, to, rows}) {
+    const {context, scene, colours: {theme}} = this;
+    const left = Math.max(scene.x(from), scene.gutter), right = Math.min(scene.x(to), scene.width);
+    if (right < left) return;
+    const isAll = rows.length === scene.rows.length;
+    const top = isAll ? RULER_HEIGHT : Math.max(RULER_HEIGHT, scene.rowY(rows[0]));
+    const bottom = isAll ? scene.height : scene.rowY(rows.at(-1)) + rows.at(-1).height;
+    context.fillStyle = theme.range;
+    context.fillRect(left, top, right - left, bottom - top);
+    context.fillStyle = theme.mark;
+    context.fillRect(left, RULER_HEIGHT - 5, right - left, 5);
+    for (const x of [left, right - 1]) context.fillRect(x, RULER_HEIGHT - 5, 1, bottom);
+    const text = duration(to - from), width = (text.length + 2) * this.character;
+    const middle = Math.min(Math.max((left + right - width) / 2, scene.gutter), scene.width - width);
+    context.fillRect(middle, 1, width, RULER_HEIGHT - 6);
+    context.fillStyle = theme.back;
+    context.fillText(text, middle + this.character, RULER_HEIGHT / 2 - 2);
+  }
+}
+
+// Sets the size of a canvas in pixels of the screen; returns its size in CSS pixels.
+function fitCanvas(canvas) {
+  const ratio = window.devicePixelRatio || 1, {clientWidth: width, clientHeight: height} = canvas;
+  canvas.width = Math.max(1, Math.round(width * ratio));
+  canvas.height = Math.max(1, Math.round(height * ratio));
+  return [width, height];
+}
+
+function prepare(canvas, context) {
+  const ratio = window.devicePixelRatio || 1;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.globalAlpha = 1;
+  context.font = FONT;
+  context.textBaseline = 'middle';
+}
+
+function triangle(context, x, y, half, height) {
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(x + half, y + height);
+  context.lineTo(x - half, y + height);
+  context.fill();
+}

@@ -1,0 +1,127 @@
+// Mouse, pen and touch on the canvas.
+//
+// A drag selects a range; with Shift, the space bar or the middle button it pans. A finger pans, or
+// selects a range in the ruler; two fingers zoom. The wheel zooms; with Shift, or above the names,
+// it scrolls.
+
+// Pixels before a press is a drag.
+const SLOP = 4;
+
+function wheelFactor(event) {
+  const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
+  return Math.exp(Math.max(-200, Math.min(200, pixels)) / (event.ctrlKey ? 120 : 300));
+}
+
+class Pointer {
+  // `actions` are changed(), click(x, y), doubleClick(x, y), range(from, to, fromY, toY, isDone)
+  // and hover().
+  constructor(canvas, scene, actions) {
+    Object.assign(this, {canvas, scene, actions});
+    this.pressed = new Map();
+    this.gesture = null;
+    this.isSpace = false;
+    // The position of a hovering mouse, or null.
+    this.position = null;
+    this.listen();
+  }
+
+  listen() {
+    const {canvas} = this;
+    canvas.addEventListener('pointerdown', (event) => this.press(event));
+    canvas.addEventListener('pointermove', (event) => this.move(event));
+    canvas.addEventListener('pointerup', (event) => this.release(event));
+    canvas.addEventListener('pointercancel', (event) => this.cancel(event));
+    canvas.addEventListener('pointerleave', () => this.leave());
+    canvas.addEventListener('dblclick', (event) => this.actions.doubleClick(event.offsetX, event.offsetY));
+    canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
+    // The middle button would start the browser's own scrolling.
+    canvas.addEventListener('mousedown', (event) => event.button === 1 && event.preventDefault());
+    window.addEventListener('blur', () => this.leave());
+  }
+
+  press(event) {
+    if (event.button > 1) return;
+    const {offsetX: x, offsetY: y} = event;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.pressed.set(event.pointerId, {x, y});
+    this.position = null;
+    this.gesture = {kind: this.kind(event), x, y, time: this.scene.time(x), moved: this.pressed.size > 1};
+    this.actions.hover();
+  }
+
+  kind({pointerType, button, shiftKey, offsetX: x, offsetY: y}) {
+    const isTouch = pointerType === 'touch' && y >= RULER_HEIGHT;
+    if (thumb(this.scene) && x > this.scene.width - SCROLLBAR - 2) return 'scroll';
+    if (isTouch || button === 1 || shiftKey || this.isSpace) return 'pan';
+    return x < this.scene.gutter ? 'none' : 'range';
+  }
+
+  move(event) {
+    const {offsetX: x, offsetY: y} = event, last = this.pressed.get(event.pointerId);
+    if (!last) {
+      this.position = event.pointerType === 'touch' ? null : {x, y};
+      return this.actions.hover();
+    }
+    const {gesture} = this;
+    gesture.moved ||= Math.hypot(x - gesture.x, y - gesture.y) >= SLOP;
+    if (!gesture.moved) return;
+    if (this.pressed.size === 2) this.pinch(event.pointerId, last, {x, y});
+    else this.drag(gesture, x, y, last);
+    this.pressed.set(event.pointerId, {x, y});
+  }
+
+  drag(gesture, x, y, last) {
+    if (gesture.kind === 'range') return this.actions.range(gesture.time, this.scene.time(x), gesture.y, y, false);
+    if (gesture.kind === 'scroll') this.scene.scroll((y - last.y) * (thumb(this.scene)?.pixel ?? 0));
+    if (gesture.kind === 'pan') {
+      this.canvas.classList.add('dragged');
+      this.scene.pan(last.x - x);
+      this.scene.scroll(last.y - y);
+    }
+    this.actions.changed();
+  }
+
+  // Zooms so that the times below both fingers follow them.
+  pinch(id, last, now) {
+    const [other] = [...this.pressed].filter(([pointer]) => pointer !== id).map(([, at]) => at);
+    const before = Math.abs(last.x - other.x), after = Math.abs(now.x - other.x);
+    if (before > 8 && after > 8) this.scene.zoom(before / after, other.x);
+    this.scene.scroll((last.y - now.y) / 2);
+    this.actions.changed();
+  }
+
+  release(event) {
+    const {gesture} = this, {offsetX: x, offsetY: y} = event;
+    this.canvas.classList.remove('dragged');
+    this.pressed.delete(event.pointerId);
+    if (!gesture || this.pressed.size) return;
+    this.gesture = null;
+    if (event.pointerType !== 'touch') this.position = {x, y};
+    if (!gesture.moved) this.actions.click(x, y);
+    else if (gesture.kind === 'range') this.actions.range(gesture.time, this.scene.time(x), gesture.y, y, true);
+    this.actions.hover();
+  }
+
+  cancel(event) {
+    this.pressed.delete(event.pointerId);
+    this.gesture = null;
+    this.canvas.classList.remove('dragged');
+  }
+
+  leave() {
+    this.position = null;
+    this.actions.hover();
+  }
+
+  wheel(event) {
+    event.preventDefault();
+    const {scene} = this, size = event.deltaMode === 1 ? 16 : 1;
+    if (event.shiftKey || event.offsetX < scene.gutter) scene.scroll((event.deltaY || event.deltaX) * size);
+    else {
+      if (event.deltaX) scene.pan(event.deltaX * size);
+      if (event.deltaY) scene.zoom(wheelFactor(event), event.offsetX);
+    }
+    this.position = {x: event.offsetX, y: event.offsetY};
+    this.actions.changed();
+  }
+}
