@@ -8,6 +8,7 @@ pub mod archive;
 pub mod buffer;
 pub mod categories;
 pub mod clock;
+pub mod control;
 pub mod error;
 pub mod file;
 pub mod message;

@@ -14,7 +14,7 @@
 //! Bytes of the other process are hostile. A body is at most [`MAX_BODY`] bytes long, a list takes
 //! no more memory than the bytes of its items, and a malformed message is reported and skipped.
 
-mod body;
+pub(crate) mod body;
 mod decoder;
 mod limits;
 #[cfg(test)]
@@ -41,14 +41,14 @@ pub trait Message: Sized {
 }
 
 /// Returns a message: its head and the body that `write` appends.
-fn encode_message(kind: u16, write: impl FnOnce(&mut BodyWriter)) -> Vec<u8> {
+pub(crate) fn encode_message(kind: u16, write: impl FnOnce(&mut BodyWriter)) -> Vec<u8> {
     let mut body = BodyWriter::with_head();
     write(&mut body);
     body.finish(kind)
 }
 
 /// Decodes a body with `read`, which must consume all of it.
-fn decode_all<M>(
+pub(crate) fn decode_all<M>(
     kind: u16,
     untrusted: &[u8],
     read: impl FnOnce(&mut BodyReader<'_>) -> Option<M>,

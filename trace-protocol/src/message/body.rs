@@ -4,34 +4,34 @@ use super::{HEAD_SIZE, MAX_BODY, VERSION};
 
 /// Appends fields after a message's head.
 #[derive(Debug)]
-pub(super) struct BodyWriter {
+pub(crate) struct BodyWriter {
     bytes: Vec<u8>,
 }
 
 impl BodyWriter {
-    pub(super) fn with_head() -> Self {
+    pub(crate) fn with_head() -> Self {
         Self { bytes: vec![0; HEAD_SIZE] }
     }
 
-    pub(super) fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn string(&mut self, text: &str) {
+    pub(crate) fn string(&mut self, text: &str) {
         self.u32(text.len() as u32);
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
     /// Appends items until the body is full: a longer message would be refused.
-    pub(super) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+    pub(crate) fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
         let count_at = self.bytes.len();
         self.u32(0);
         let mut count = 0u32;
@@ -47,7 +47,7 @@ impl BodyWriter {
         self.bytes[count_at..count_at + 4].copy_from_slice(&count.to_le_bytes());
     }
 
-    pub(super) fn finish(mut self, kind: u16) -> Vec<u8> {
+    pub(crate) fn finish(mut self, kind: u16) -> Vec<u8> {
         let length = (self.bytes.len() - HEAD_SIZE) as u32;
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..6].copy_from_slice(&kind.to_le_bytes());
@@ -58,21 +58,21 @@ impl BodyWriter {
 
 /// Decodes fields of an untrusted body. Every method returns `None` if bytes are missing.
 #[derive(Debug)]
-pub(super) struct BodyReader<'a> {
+pub(crate) struct BodyReader<'a> {
     rest: &'a [u8],
     length: usize,
 }
 
 impl<'a> BodyReader<'a> {
-    pub(super) fn new(untrusted: &'a [u8]) -> Self {
+    pub(crate) fn new(untrusted: &'a [u8]) -> Self {
         Self { rest: untrusted, length: untrusted.len() }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(super) fn offset(&self) -> usize {
+    pub(crate) fn offset(&self) -> usize {
         self.length - self.rest.len()
     }
 
@@ -82,11 +82,11 @@ impl<'a> BodyReader<'a> {
         Some(taken)
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    pub(crate) fn u8(&mut self) -> Option<u8> {
         self.bytes(1)?.first().copied()
     }
 
-    pub(super) fn bool(&mut self) -> Option<bool> {
+    pub(crate) fn bool(&mut self) -> Option<bool> {
         match self.u8()? {
             0 => Some(false),
             1 => Some(true),
@@ -94,15 +94,15 @@ impl<'a> BodyReader<'a> {
         }
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(crate) fn u32(&mut self) -> Option<u32> {
         self.bytes(4)?.try_into().ok().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(crate) fn u64(&mut self) -> Option<u64> {
         self.bytes(8)?.try_into().ok().map(u64::from_le_bytes)
     }
 
-    pub(super) fn string(&mut self) -> Option<String> {
+    pub(crate) fn string(&mut self) -> Option<String> {
         let length = usize::try_from(self.u32()?).ok()?;
         let text = std::str::from_utf8(self.bytes(length)?).ok()?;
         Some(text.to_owned())
@@ -110,7 +110,7 @@ impl<'a> BodyReader<'a> {
 
     /// Decodes a list. Memory is reserved by the bytes that are left, not by the untrusted count:
     /// each item has at least the four bytes of a string's length.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         mut read: impl FnMut(&mut Self) -> Option<T>,
     ) -> Option<Vec<T>> {

@@ -1,0 +1,208 @@
+//! The configuration of a session.
+
+use std::time::Duration;
+
+use super::field::{codes, record, Field};
+use crate::message::body::{BodyReader, BodyWriter};
+use crate::mode::BufferingMode;
+use crate::packet::MAX_ALERT_NAME;
+
+/// The longest name of a session, in bytes.
+pub const MAX_SESSION_NAME: usize = 64;
+
+/// The most category patterns of a session.
+pub const MAX_CATEGORIES: usize = 5000;
+
+/// The longest category pattern, in bytes: a provider's name, a slash, and a category's name.
+pub const MAX_CATEGORY: usize = 201;
+
+/// The longest relative name of an output, in bytes.
+pub const MAX_NAME: usize = 1024;
+
+/// The most items of the other lists of a configuration.
+const MAX_ITEMS: usize = 100;
+
+record! {
+    /// The configuration of a session. One descriptor is sent with it: the output.
+    pub struct TraceConfig {
+        /// The session's name: 1 to 64 letters, digits, and `-`, `_` or `.`. If it is empty, the
+        /// daemon chooses one.
+        pub name: String,
+        /// Category patterns: a name, `prefix*`, either with a leading `-` to exclude, `#group` of
+        /// the daemon's configuration, or `provider/pattern`. An empty list selects all.
+        pub categories: Vec<String>,
+        /// The size of each provider's buffer in bytes.
+        pub buffer_size: u64,
+        /// The action if a buffer is full.
+        pub mode: BufferingMode,
+        /// Differences for single providers.
+        pub providers: Vec<ProviderSpec>,
+        /// The time to wait for the replies to Start.
+        pub start_timeout: Duration,
+        /// The time to wait for the replies to Stop.
+        pub stop_timeout: Duration,
+        /// Keeps the records in a file of the daemon until the end. For an output that is a
+        /// descriptor.
+        pub defer_transfer: bool,
+        /// The time after which the session stops; zero if it does not stop by itself.
+        pub duration: Duration,
+        /// Whether the session continues when the controller's connection ends.
+        pub detached: bool,
+        /// The effects of alerts.
+        pub triggers: Vec<TriggerSpec>,
+        /// The limits of snapshots that alerts take.
+        pub snapshots: SnapshotOptions,
+        /// The meaning of the descriptor.
+        pub output: Output,
+    }
+}
+
+record! {
+    /// Differences from the session's configuration for providers of one name.
+    pub struct ProviderSpec {
+        /// The provider's name.
+        pub name: String,
+        /// The size of its buffer in bytes; 0 for that of the session.
+        pub buffer_size: u64,
+        /// Further category patterns.
+        pub categories: Vec<String>,
+    }
+}
+
+record! {
+    /// The effect of an alert.
+    pub struct TriggerSpec {
+        /// The alert's name.
+        pub alert: String,
+        /// The effect.
+        pub action: TriggerAction,
+    }
+}
+
+record! {
+    /// The limits of snapshots that alerts take.
+    pub struct SnapshotOptions {
+        /// The number of snapshots that are kept.
+        pub keep: u32,
+        /// The shortest time between the starts of two.
+        pub min_interval: Duration,
+        /// The most bytes of all snapshots together.
+        pub max_size: u64,
+    }
+}
+
+codes! {
+    /// The effect of an alert.
+    #[derive(Default)]
+    pub enum TriggerAction {
+        /// Stops the session.
+        #[default]
+        Stop = 1,
+        /// Takes a snapshot beside the archive.
+        Snapshot = 2,
+    }
+}
+
+/// The meaning of the descriptor that is sent with a request.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Output {
+    /// A file, pipe or socket, which is written from its current position.
+    #[default]
+    Descriptor,
+    /// A directory, and the name of a new file in it. The name is relative, and neither `..` nor
+    /// links lead out of the directory.
+    Beneath(String),
+}
+
+impl Field for Output {
+    fn write(&self, body: &mut BodyWriter) {
+        let name = match self {
+            Self::Descriptor => None,
+            Self::Beneath(name) => Some(name.clone()),
+        };
+        name.write(body);
+    }
+
+    fn read(untrusted: &mut BodyReader<'_>) -> Option<Self> {
+        Option::<String>::read(untrusted).map(|name| name.map_or(Self::Descriptor, Self::Beneath))
+    }
+}
+
+impl TraceConfig {
+    /// Checks the values that do not depend on the daemon.
+    ///
+    /// # Errors
+    ///
+    /// The first value that is wrong, with the limit.
+    pub fn check(&self) -> Result<(), String> {
+        if !is_session_name(&self.name) && !self.name.is_empty() {
+            return Err(format!(
+                "a session's name has 1 to {MAX_SESSION_NAME} letters, digits, '-', '_' or '.', \
+                 and begins with a letter or digit"
+            ));
+        }
+        check_categories(&self.categories)?;
+        if self.buffer_size == 0 {
+            return Err("the buffer size is 0".to_owned());
+        }
+        if self.providers.len() > MAX_ITEMS || self.triggers.len() > MAX_ITEMS {
+            return Err(format!("more than {MAX_ITEMS} providers or triggers"));
+        }
+        if self.triggers.iter().any(|trigger| !(1..=MAX_ALERT_NAME).contains(&trigger.alert.len()))
+        {
+            return Err(format!("the name of an alert has 1 to {MAX_ALERT_NAME} bytes"));
+        }
+        self.check_output()
+    }
+
+    /// Checks that a bare descriptor suffices for the options.
+    fn check_output(&self) -> Result<(), String> {
+        let takes_snapshots =
+            self.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot);
+        match &self.output {
+            Output::Descriptor if takes_snapshots => {
+                Err("snapshots of triggers require a directory as the output".to_owned())
+            }
+            Output::Beneath(_) if self.defer_transfer => {
+                Err("a deferred transfer requires a descriptor as the output".to_owned())
+            }
+            output => output.check(),
+        }
+    }
+}
+
+impl Output {
+    /// Checks the name's length and components.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty or too long, absolute, or has `..`.
+    pub fn check(&self) -> Result<(), String> {
+        let Self::Beneath(name) = self else { return Ok(()) };
+        let is_plain = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+        match name.len() <= MAX_NAME && name.split('/').all(is_plain) {
+            true => Ok(()),
+            false => Err(format!(
+                "the output is no relative name of at most {MAX_NAME} bytes without '..'"
+            )),
+        }
+    }
+}
+
+/// Checks the number and the lengths of category patterns.
+pub(super) fn check_categories(categories: &[String]) -> Result<(), String> {
+    if categories.len() > MAX_CATEGORIES {
+        return Err(format!("more than {MAX_CATEGORIES} categories"));
+    }
+    match categories.iter().all(|category| (1..=MAX_CATEGORY).contains(&category.len())) {
+        true => Ok(()),
+        false => Err(format!("a category has 1 to {MAX_CATEGORY} bytes")),
+    }
+}
+
+fn is_session_name(name: &str) -> bool {
+    let mut letters = name.bytes();
+    let first = letters.next().is_some_and(|letter| letter.is_ascii_alphanumeric());
+    let rest = |letter: u8| letter.is_ascii_alphanumeric() || b"-_.".contains(&letter);
+    first && name.len() <= MAX_SESSION_NAME && letters.all(rest)
+}

@@ -1,0 +1,122 @@
+//! Descriptions of providers, categories and sessions.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::field::{codes, record};
+use crate::message::ClockSource;
+use crate::mode::BufferingMode;
+
+record! {
+    /// A registered provider.
+    pub struct ProviderInfo {
+        /// The manager's number of it.
+        pub id: u32,
+        /// Its process, from the kernel.
+        pub pid: u32,
+        /// Its user, from the kernel.
+        pub uid: u32,
+        /// Its name.
+        pub name: String,
+        /// The name of its process.
+        pub process_name: String,
+        /// The time since it registered.
+        pub registered_for: Duration,
+        /// The clock of its ticks.
+        pub clock: ClockSource,
+    }
+}
+
+record! {
+    /// A category that registered providers have.
+    pub struct KnownCategory {
+        /// The category's name.
+        pub name: String,
+        /// The first description that is not empty.
+        pub description: String,
+        /// The number of providers that have it.
+        pub providers: u32,
+    }
+}
+
+record! {
+    /// A category group of the daemon's configuration.
+    pub struct GroupInfo {
+        /// Its name, without `#`.
+        pub name: String,
+        /// Its category patterns.
+        pub categories: Vec<String>,
+    }
+}
+
+record! {
+    /// A session.
+    pub struct SessionInfo {
+        /// Its name.
+        pub name: String,
+        /// The user that initialized it.
+        pub uid: u32,
+        /// Its state.
+        pub state: SessionState,
+        /// Whether it continues when the controller's connection ends.
+        pub detached: bool,
+        /// Its buffering mode.
+        pub mode: BufferingMode,
+        /// The size of each provider's buffer in bytes.
+        pub buffer_size: u64,
+        /// Its category patterns.
+        pub categories: Vec<String>,
+        /// Its output, for people.
+        pub output: String,
+        /// The time since its start.
+        pub elapsed: Duration,
+        /// Providers that are in it now.
+        pub providers: u64,
+        /// Providers that have joined it so far.
+        pub joined: u64,
+        /// Events collected so far.
+        pub events: u64,
+        /// Bytes of the archive written so far.
+        pub bytes: u64,
+        /// Records dropped so far.
+        pub lost: u64,
+        /// The error of the archive, if it has one.
+        pub failure: Option<String>,
+    }
+}
+
+codes! {
+    /// The state of a session; the values are Fuchsia's.
+    #[derive(Default)]
+    pub enum SessionState {
+        /// There is no session.
+        #[default]
+        Ready = 1,
+        /// It has not started.
+        Initialized = 2,
+        /// Some provider has not replied to Start.
+        Starting = 3,
+        /// It records.
+        Started = 4,
+        /// Some provider has not replied to Stop.
+        Stopping = 5,
+        /// It has stopped, and its results are written.
+        Stopped = 6,
+        /// It ends.
+        Terminating = 7,
+    }
+}
+
+impl fmt::Display for SessionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Ready => "ready",
+            Self::Initialized => "initialized",
+            Self::Starting => "starting",
+            Self::Started => "started",
+            Self::Stopping => "stopping",
+            Self::Stopped => "stopped",
+            Self::Terminating => "terminating",
+        })
+    }
+}

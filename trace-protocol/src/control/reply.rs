@@ -1,0 +1,93 @@
+//! Messages from the daemon to a controller.
+
+use super::field::{messages, record};
+use super::{
+    ControlError, GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo,
+    SessionState, Summary,
+};
+use crate::error::ProtocolError;
+use crate::message::{decode_all, encode_message, Message};
+
+/// A reply, with the number of its request, or an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToController {
+    /// The request's number; [`EVENT`](super::EVENT) for events.
+    pub id: u32,
+    /// The reply or event.
+    pub reply: Reply,
+}
+
+messages! {
+    /// A reply of the daemon.
+    pub enum Reply {
+        /// The request failed.
+        Failed(error: ControlError) = 0x300,
+        /// The registered providers that the controller may record.
+        Providers(providers: Vec<ProviderInfo>) = 0x301,
+        /// The categories of these providers.
+        KnownCategories(categories: Vec<KnownCategory>) = 0x302,
+        /// The category groups.
+        Groups(groups: Vec<GroupInfo>) = 0x303,
+        /// The sessions of the controller's user; for root, those of all users.
+        Sessions(sessions: Vec<SessionInfo>) = 0x304,
+        /// The session with this name is initialized.
+        Initialized(name: String) = 0x305,
+        /// The session has started.
+        Started = 0x306,
+        /// The session has stopped, and its results are written.
+        Stopped(summary: Summary) = 0x307,
+        /// A session that had not started has ended.
+        Terminated = 0x308,
+        /// The providers were requested to flush.
+        Flushed = 0x309,
+        /// A snapshot of this number of bytes is written.
+        Snapshot(bytes: u64) = 0x30a,
+        /// The statistics of a session's providers.
+        Statistics(providers: Vec<ProviderStatistics>) = 0x30b,
+        /// Events of the session follow.
+        Watching = 0x30c,
+        /// A session has a new state.
+        StateChanged(event: Event) = 0x310,
+        /// A provider raised the alert with this name.
+        Alert(event: (Event, String)) = 0x311,
+        /// The daemon closes the connection, for this reason.
+        Closing(reason: String) = 0x312,
+    }
+}
+
+record! {
+    /// An event of a session.
+    pub struct Event {
+        /// The session's name.
+        pub session: String,
+        /// Its state.
+        pub state: SessionState,
+    }
+}
+
+impl ToController {
+    /// Encodes the message. Items of a list that exceed the longest body are left out.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_message(self.reply.kind(), |body| {
+            body.u32(self.id);
+            self.reply.write(body);
+        })
+    }
+}
+
+impl Message for ToController {
+    fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
+        let mut is_known = true;
+        let message = decode_all(kind, untrusted, |body| {
+            let id = body.u32()?;
+            let reply = Reply::read(kind, body);
+            is_known = reply.is_some();
+            Some(Self { id, reply: reply?? })
+        });
+        if is_known {
+            message
+        } else {
+            Err(ProtocolError::UnknownKind(kind))
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The results of a session.
+
+use std::time::Duration;
+
+use super::field::{codes, record};
+use crate::mode::BufferingMode;
+
+record! {
+    /// The results of a session. Lists of providers, refusals and snapshots may lack their last
+    /// items if the message would be too long.
+    pub struct Summary {
+        /// The session's name.
+        pub session: String,
+        /// Its output, for people.
+        pub output: String,
+        /// The time from its start to its end.
+        pub duration: Duration,
+        /// The configured category patterns.
+        pub categories: Vec<String>,
+        /// The number of times that each alert was raised.
+        pub alerts: Vec<(String, u64)>,
+        /// The alert that stopped it.
+        pub stopped_by: Option<String>,
+        /// The archive's size in bytes.
+        pub bytes: u64,
+        /// The error of the archive, if it is incomplete.
+        pub failure: Option<ArchiveFailure>,
+        /// The number of snapshots of alerts that were removed because of the limits.
+        pub snapshots_removed: u64,
+        /// The number of all refusals.
+        pub refusals: u64,
+        /// The first refused providers.
+        pub refused: Vec<RefusalInfo>,
+        /// The snapshots of alerts.
+        pub snapshots: Vec<SnapshotInfo>,
+        /// The providers, in the order of joining.
+        pub providers: Vec<ProviderStatistics>,
+    }
+}
+
+record! {
+    /// The error of an incomplete archive.
+    pub struct ArchiveFailure {
+        /// The error.
+        pub reason: String,
+        /// Bytes of complete records before the error.
+        pub bytes: u64,
+        /// The path of the file with these records, if it can be read.
+        pub kept: Option<String>,
+    }
+}
+
+record! {
+    /// A provider that was not recorded.
+    pub struct RefusalInfo {
+        /// Its process.
+        pub pid: u32,
+        /// Its name.
+        pub name: String,
+        /// The reason.
+        pub reason: String,
+    }
+}
+
+record! {
+    /// A snapshot of alerts.
+    pub struct SnapshotInfo {
+        /// Its path.
+        pub path: String,
+        /// The alerts that caused it.
+        pub alerts: Vec<String>,
+        /// Its size in bytes.
+        pub bytes: u64,
+        /// The error, if it was not written.
+        pub error: Option<String>,
+    }
+}
+
+record! {
+    /// The statistics of one provider, so far or at its end.
+    pub struct ProviderStatistics {
+        /// Its number in the archive.
+        pub id: u32,
+        /// Its process, from the kernel.
+        pub pid: u32,
+        /// Its user, from the kernel.
+        pub uid: u32,
+        /// Its name.
+        pub name: String,
+        /// The buffering mode.
+        pub mode: BufferingMode,
+        /// The size of its buffer in bytes.
+        pub buffer_size: u64,
+        /// Rolling buffers that were overwritten, in circular mode.
+        pub overwritten: u32,
+        /// Records dropped because its buffer was full.
+        pub dropped: u64,
+        /// Records in the archive, except those of the manager.
+        pub records: u64,
+        /// Event records among them.
+        pub events: u64,
+        /// Records of other types among them, but not names and strings.
+        pub others: u64,
+        /// Bytes in the archive.
+        pub bytes: u64,
+        /// Missing data other than dropped records: kind and number. The kinds are the values of
+        /// [`Omission`](trace_format::notes::Omission).
+        pub omitted: Vec<(u8, u64)>,
+        /// Refused records: reason and number. The reasons are the values of
+        /// [`Rejection`](crate::buffer::consumer::Rejection).
+        pub rejected: Vec<(u8, u64)>,
+        /// Events by category.
+        pub categories: Vec<(String, u64)>,
+        /// Categories that it announced.
+        pub known_categories: Vec<String>,
+        /// Scopes with a begin and without an end.
+        pub open_scopes: u64,
+        /// Time from the session's start until it joined.
+        pub joined_after: Duration,
+        /// Time from the session's start until it left.
+        pub left_after: Duration,
+        /// Whether it replied to Start.
+        pub answered_start: bool,
+        /// Whether it replied to Stop.
+        pub answered_stop: bool,
+        /// How its session ended.
+        pub end: EndKind,
+        /// The violation, if it was cut off.
+        pub violation: String,
+    }
+}
+
+codes! {
+    /// How a provider's session ended.
+    #[derive(Default)]
+    pub enum EndKind {
+        /// It has not ended.
+        #[default]
+        Running = 0,
+        /// It terminated on request.
+        Terminated = 1,
+        /// It did not reply in time.
+        TimedOut = 2,
+        /// Its process ended, or closed its sockets.
+        Disconnected = 3,
+        /// It violated the protocol.
+        CutOff = 4,
+        /// It uses another version of the packet protocol, so its data was ignored.
+        OtherVersion = 5,
+    }
+}

@@ -1,0 +1,231 @@
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::error::ProtocolError;
+use crate::message::{BufferDisposition, Decoder, Message, HEAD_SIZE, MAX_BODY};
+use crate::mode::BufferingMode;
+
+fn config() -> TraceConfig {
+    TraceConfig {
+        name: "flight".to_owned(),
+        categories: vec!["web*".to_owned(), "-web.cache".to_owned(), "server/db".to_owned()],
+        buffer_size: 1 << 20,
+        mode: BufferingMode::Circular,
+        providers: vec![ProviderSpec {
+            name: "server".to_owned(),
+            buffer_size: 2 << 20,
+            categories: vec!["db".to_owned()],
+        }],
+        start_timeout: Duration::from_secs(5),
+        stop_timeout: Duration::from_millis(1500),
+        detached: true,
+        triggers: vec![TriggerSpec { alert: "slow".to_owned(), action: TriggerAction::Snapshot }],
+        snapshots: SnapshotOptions { keep: 3, ..SnapshotOptions::default() },
+        output: Output::Beneath("a/b.fxt".to_owned()),
+        ..TraceConfig::default()
+    }
+}
+
+fn every_request() -> Vec<Request> {
+    let session = || "flight".to_owned();
+    vec![
+        Request::GetProviders,
+        Request::GetKnownCategories,
+        Request::GetGroups,
+        Request::GetSessions,
+        Request::Initialize(config()),
+        Request::Start(StartRequest {
+            session: session(),
+            disposition: BufferDisposition::Retain,
+            additional_categories: vec!["é".to_owned()],
+        }),
+        Request::Stop(StopRequest { session: session(), write_results: true }),
+        Request::Terminate(session()),
+        Request::Flush(session()),
+        Request::Snapshot(SnapshotRequest { session: session(), output: Output::Descriptor }),
+        Request::GetStatistics(session()),
+        Request::Watch(session()),
+    ]
+}
+
+fn every_reply() -> Vec<Reply> {
+    let statistics = ProviderStatistics {
+        name: "server".to_owned(),
+        omitted: vec![(1, 2)],
+        categories: vec![("web".to_owned(), 7)],
+        end: EndKind::CutOff,
+        violation: "floods".to_owned(),
+        ..ProviderStatistics::default()
+    };
+    let failure = ArchiveFailure { kept: Some("/x".to_owned()), ..ArchiveFailure::default() };
+    let summary = Summary {
+        failure: Some(failure),
+        providers: vec![statistics.clone()],
+        refused: vec![RefusalInfo { pid: 1, ..RefusalInfo::default() }],
+        snapshots: vec![SnapshotInfo { error: Some("full".to_owned()), ..SnapshotInfo::default() }],
+        ..Summary::default()
+    };
+    let event = Event { session: "flight".to_owned(), state: SessionState::Started };
+    vec![
+        Reply::Failed(ControlError::general(GeneralError::Quota, "8 sessions")),
+        Reply::Providers(vec![ProviderInfo { id: 3, ..ProviderInfo::default() }]),
+        Reply::KnownCategories(vec![KnownCategory { providers: 2, ..KnownCategory::default() }]),
+        Reply::Groups(vec![GroupInfo { name: "default".to_owned(), categories: Vec::new() }]),
+        Reply::Sessions(vec![SessionInfo { uid: 7, ..SessionInfo::default() }]),
+        Reply::Initialized("flight".to_owned()),
+        Reply::Started,
+        Reply::Stopped(summary),
+        Reply::Terminated,
+        Reply::Flushed,
+        Reply::Snapshot(9),
+        Reply::Statistics(vec![statistics]),
+        Reply::Watching,
+        Reply::StateChanged(event.clone()),
+        Reply::Alert((event, "slow".to_owned())),
+        Reply::Closing("too many messages".to_owned()),
+    ]
+}
+
+fn decode_one<M: Message>(bytes: &[u8]) -> Result<M, ProtocolError> {
+    let mut decoder = Decoder::new();
+    decoder.feed(bytes);
+    let message = decoder.next_message().expect("a whole message was fed");
+    assert!(!decoder.is_inside_message());
+    message
+}
+
+#[test]
+fn a_stop_has_these_bytes() {
+    let request = Request::Stop(StopRequest { session: "ab".to_owned(), write_results: true });
+    let bytes = ToDaemon { id: 5, request }.encode();
+    assert_eq!(bytes, b"\x0b\0\0\0\x07\x02\x01\0\x05\0\0\0\x02\0\0\0ab\x01");
+}
+
+#[test]
+fn every_message_decodes_to_itself() {
+    for (id, request) in (1..).zip(every_request()) {
+        let message = ToDaemon { id, request };
+        assert_eq!(decode_one(&message.encode()), Ok(message));
+    }
+    for (id, reply) in (0..).zip(every_reply()) {
+        let message = ToController { id, reply };
+        assert_eq!(decode_one(&message.encode()), Ok(message));
+    }
+}
+
+#[test]
+fn each_message_has_its_own_kind() {
+    let requests = every_request().into_iter().map(|request| request.kind());
+    let mut kinds: Vec<u16> = requests.chain(every_reply().iter().map(Reply::kind)).collect();
+    let number = kinds.len();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds.len(), number);
+    assert!(kinds.iter().all(|kind| *kind >= 0x200), "they differ from those of providers");
+}
+
+/// The values are those of Fuchsia's controller protocol.
+#[test]
+fn errors_and_states_have_these_values() {
+    let code = |code| {
+        let error = ControlError { code, reason: String::new() };
+        let bytes = ToController { id: 0, reply: Reply::Failed(error) }.encode();
+        [bytes[HEAD_SIZE + 4], bytes[HEAD_SIZE + 5]]
+    };
+    assert_eq!(code(ErrorCode::Start(StartError::Terminating)), [1, 4]);
+    assert_eq!(code(ErrorCode::Stop(StopError::Aborted)), [2, 3]);
+    assert_eq!(code(ErrorCode::Flush(FlushError::NotStarted)), [3, 2]);
+    assert_eq!(SessionState::ALL.iter().map(|state| *state as u8).max(), Some(7));
+}
+
+#[test]
+fn a_body_with_missing_or_extra_bytes_is_refused() {
+    for request in every_request() {
+        let message = ToDaemon { id: 1, request };
+        let whole = message.encode();
+        for cut in HEAD_SIZE..whole.len() {
+            let mut bytes = whole[..cut].to_vec();
+            bytes[0..4].copy_from_slice(&((cut - HEAD_SIZE) as u32).to_le_bytes());
+            let error = decode_one::<ToDaemon>(&bytes).unwrap_err();
+            assert!(matches!(error, ProtocolError::Body { .. }), "{message:?}: {error}");
+        }
+        let mut longer = whole.clone();
+        longer.push(0);
+        longer[0..4].copy_from_slice(&((whole.len() + 1 - HEAD_SIZE) as u32).to_le_bytes());
+        assert!(decode_one::<ToDaemon>(&longer).is_err());
+    }
+    let unknown = [4, 0, 0, 0, 0xee, 2, 1, 0, 1, 0, 0, 0];
+    assert_eq!(decode_one::<ToDaemon>(&unknown), Err(ProtocolError::UnknownKind(0x2ee)));
+}
+
+/// What exceeds the longest body is left out, also in lists within lists.
+#[test]
+fn a_long_summary_remains_a_message() {
+    let categories: Vec<_> = (0..1000).map(|number| (format!("{number:0100}"), 1)).collect();
+    let provider = ProviderStatistics { categories, ..ProviderStatistics::default() };
+    let summary = Summary { providers: vec![provider; 100], ..Summary::default() };
+    let bytes = ToController { id: 1, reply: Reply::Stopped(summary) }.encode();
+    assert!(bytes.len() <= HEAD_SIZE + MAX_BODY as usize);
+    let Ok(ToController { reply: Reply::Stopped(summary), .. }) = decode_one(&bytes) else {
+        panic!("the message is malformed")
+    };
+    assert!((5..100).contains(&summary.providers.len()), "{}", summary.providers.len());
+}
+
+#[test]
+fn a_configuration_is_checked() {
+    assert_eq!(config().check(), Ok(()));
+    let wrong = |change: &dyn Fn(&mut TraceConfig)| {
+        let mut config = config();
+        change(&mut config);
+        config.check().unwrap_err()
+    };
+    for name in ["../x", "-a", ".a", "a b", "a/b", &"x".repeat(65)] {
+        assert!(wrong(&|config| config.name = name.to_owned()).starts_with("a session's name"));
+    }
+    for name in ["", "/etc/x", "..", "a/../b", "a//b", "./a", "a/", "a\0b", &"x".repeat(1025)] {
+        let error = wrong(&|config| config.output = Output::Beneath(name.to_owned()));
+        assert!(error.starts_with("the output is no relative name"), "{name}: {error}");
+    }
+    let many = vec!["a".to_owned(); MAX_CATEGORIES + 1];
+    assert_eq!(wrong(&|config| config.categories.clone_from(&many)), "more than 5000 categories");
+    let error = wrong(&|config| config.categories.push(String::new()));
+    assert_eq!(error, "a category has 1 to 201 bytes");
+    assert_eq!(wrong(&|config| config.buffer_size = 0), "the buffer size is 0");
+    let error = wrong(&|config| config.output = Output::Descriptor);
+    assert_eq!(error, "snapshots of triggers require a directory as the output");
+    let error = wrong(&|config| config.defer_transfer = true);
+    assert_eq!(error, "a deferred transfer requires a descriptor as the output");
+    assert!(wrong(&|config| config.triggers[0].alert = "x".repeat(15)).contains("1 to 14 bytes"));
+}
+
+#[test]
+fn a_request_has_so_many_descriptors() {
+    let with: Vec<u16> = every_request()
+        .iter()
+        .filter(|request| request.descriptors() == 1)
+        .map(Request::kind)
+        .collect();
+    assert_eq!(with, [0x205, 0x20a], "initialize and snapshot");
+}
+
+proptest! {
+    /// A message that decodes is the same after another round.
+    #[test]
+    fn random_bodies_never_panic(kind in 0x1ffu16..0x20e, body: Vec<u8>) {
+        let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
+        if let Ok(message) = decode_one::<ToDaemon>(&[head, body].concat()) {
+            prop_assert_eq!(decode_one(&message.encode()), Ok(message));
+        }
+    }
+
+    #[test]
+    fn random_replies_never_panic(kind in 0x2ffu16..0x314, body: Vec<u8>) {
+        let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
+        if let Ok(message) = decode_one::<ToController>(&[head, body].concat()) {
+            prop_assert_eq!(decode_one(&message.encode()), Ok(message));
+        }
+    }
+}
