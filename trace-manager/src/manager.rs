@@ -59,13 +59,23 @@ impl Manager {
     pub fn bind_with(path: &Path, limits: Limits) -> Result<Self, ManagerError> {
         let listener =
             listen(path).map_err(|source| ManagerError::Bind { path: path.to_owned(), source })?;
+        Self::with_listener(listener, limits)
+    }
+
+    /// Listens at a socket that the caller has bound, with the given limits for providers.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::EventLoop`], as [`bind`](Self::bind).
+    pub fn with_listener(listener: Listener, limits: Limits) -> Result<Self, ManagerError> {
+        let path = listener.path().to_owned();
         let (mailbox, inbox) = Mailbox::new().map_err(ManagerError::EventLoop)?;
         let machine_providers = MachineProviders::default();
         let event_loop = EventLoop::new(listener, inbox, limits, machine_providers.clone())
             .map_err(ManagerError::EventLoop)?;
         let builder = thread::Builder::new().name("trace-manager".to_owned());
         let thread = builder.spawn(|| event_loop.run()).map_err(ManagerError::EventLoop)?;
-        Ok(Self { path: path.to_owned(), mailbox, machine_providers, thread: Some(thread) })
+        Ok(Self { path, mailbox, machine_providers, thread: Some(thread) })
     }
 
     /// Returns the path of the socket.
@@ -153,6 +163,7 @@ impl Manager {
         config.check()?;
         let path = match &target {
             ArchiveTarget::File(path) => path.clone(),
+            ArchiveTarget::New(file) => file.place().path(),
             ArchiveTarget::Stream(_) => PathBuf::new(),
         };
         let output = ArchiveOutput::open(target)?;

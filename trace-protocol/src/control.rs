@@ -37,12 +37,12 @@ pub use config::{
     MAX_CATEGORY, MAX_NAME, MAX_SESSION_NAME,
 };
 pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, StopError};
-pub use info::{GroupInfo, KnownCategory, ProviderInfo, SessionInfo, SessionState};
+pub use info::{
+    GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo, SessionState,
+};
 pub use reply::{Event, Reply, ToController};
 pub use request::{Request, SnapshotRequest, StartRequest, StopRequest, ToDaemon};
-pub use summary::{
-    ArchiveFailure, EndKind, ProviderStatistics, RefusalInfo, SnapshotInfo, Summary,
-};
+pub use summary::{ArchiveFailure, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
 
 /// The file name of the control socket, in the folder of the registration socket.
 pub const CONTROL_SOCKET: &str = "control.sock";

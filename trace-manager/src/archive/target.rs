@@ -19,6 +19,9 @@ pub enum ArchiveTarget {
     /// complete. An earlier archive is then renamed to `NAME.old`, or stays if the new one is
     /// empty. If the path names a pipe or a device, that is written directly.
     File(PathBuf),
+    /// A new file that the caller has created, which gets its name as that of
+    /// [`File`](Self::File).
+    New(NewFile),
     /// An open pipe, socket or file, written from its current position.
     Stream(OwnedFd),
 }
@@ -41,6 +44,7 @@ impl ArchiveOutput {
     pub(crate) fn open(target: ArchiveTarget) -> Result<Self, ManagerError> {
         match target {
             ArchiveTarget::Stream(fd) => Ok(Self::stream(File::from(fd))),
+            ArchiveTarget::New(file) => Ok(Self::new(file)),
             ArchiveTarget::File(path) => Self::create(&path)
                 .map_err(|source| ManagerError::CreateArchive { path: path.clone(), source }),
         }
@@ -61,9 +65,12 @@ impl ArchiveOutput {
     }
 
     fn create_partial(place: Place) -> io::Result<Self> {
-        let naming = NewFile::findable(place)?;
+        NewFile::findable(place).map(Self::new)
+    }
+
+    fn new(naming: NewFile) -> Self {
         let file = Arc::clone(naming.file());
-        Ok(Self { file, naming: Some(naming), has_backup: true, backup: Backup::default() })
+        Self { file, naming: Some(naming), has_backup: true, backup: Backup::default() }
     }
 
     fn stream(file: File) -> Self {

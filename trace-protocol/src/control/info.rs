@@ -20,8 +20,8 @@ record! {
         pub name: String,
         /// The name of its process.
         pub process_name: String,
-        /// The time since it registered.
-        pub registered_for: Duration,
+        /// When it connected: the time since the start of 1970, UTC.
+        pub registered: Duration,
         /// The clock of its ticks.
         pub clock: ClockSource,
     }
@@ -36,6 +36,33 @@ record! {
         pub description: String,
         /// The number of providers that have it.
         pub providers: u32,
+    }
+}
+
+record! {
+    /// The statistics of a provider in a running session.
+    pub struct ProviderStatistics {
+        /// Its number in the archive.
+        pub id: u32,
+        /// Its process, from the kernel.
+        pub pid: u32,
+        /// Its name.
+        pub name: String,
+        /// The number of switches of its rolling buffer, as it reports.
+        pub wrapped_count: u32,
+        /// Dropped records, as it reports: reason and number. The reasons are the values of
+        /// [`LossReason`](crate::buffer::producer::LossReason).
+        pub dropped: Vec<(u8, u64)>,
+        /// Bytes of its durable buffer in use.
+        pub durable_used: u64,
+        /// The size of its durable buffer in bytes.
+        pub durable_size: u64,
+        /// The size of its buffer in bytes.
+        pub buffer_size: u64,
+        /// Its events that the session has collected so far.
+        pub events: u64,
+        /// Its bytes in the session's archive so far.
+        pub bytes: u64,
     }
 }
 

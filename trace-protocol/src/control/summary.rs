@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::field::{codes, record};
-use crate::mode::BufferingMode;
 
 record! {
     /// The results of a session. Lists of providers, refusals and snapshots may lack their last
@@ -34,7 +33,7 @@ record! {
         /// The snapshots of alerts.
         pub snapshots: Vec<SnapshotInfo>,
         /// The providers, in the order of joining.
-        pub providers: Vec<ProviderStatistics>,
+        pub providers: Vec<ProviderResult>,
     }
 }
 
@@ -77,8 +76,8 @@ record! {
 }
 
 record! {
-    /// The statistics of one provider, so far or at its end.
-    pub struct ProviderStatistics {
+    /// The results of one provider.
+    pub struct ProviderResult {
         /// Its number in the archive.
         pub id: u32,
         /// Its process, from the kernel.
@@ -87,8 +86,6 @@ record! {
         pub uid: u32,
         /// Its name.
         pub name: String,
-        /// The buffering mode.
-        pub mode: BufferingMode,
         /// The size of its buffer in bytes.
         pub buffer_size: u64,
         /// Rolling buffers that were overwritten, in circular mode.
@@ -134,10 +131,8 @@ codes! {
     /// How a provider's session ended.
     #[derive(Default)]
     pub enum EndKind {
-        /// It has not ended.
+        /// It terminated on request, or had stopped before.
         #[default]
-        Running = 0,
-        /// It terminated on request.
         Terminated = 1,
         /// It did not reply in time.
         TimedOut = 2,

@@ -51,18 +51,19 @@ fn every_request() -> Vec<Request> {
 }
 
 fn every_reply() -> Vec<Reply> {
-    let statistics = ProviderStatistics {
+    let result = ProviderResult {
         name: "server".to_owned(),
         omitted: vec![(1, 2)],
         categories: vec![("web".to_owned(), 7)],
         end: EndKind::CutOff,
         violation: "floods".to_owned(),
-        ..ProviderStatistics::default()
+        ..ProviderResult::default()
     };
+    let statistics = ProviderStatistics { dropped: vec![(2, 3)], ..ProviderStatistics::default() };
     let failure = ArchiveFailure { kept: Some("/x".to_owned()), ..ArchiveFailure::default() };
     let summary = Summary {
         failure: Some(failure),
-        providers: vec![statistics.clone()],
+        providers: vec![result],
         refused: vec![RefusalInfo { pid: 1, ..RefusalInfo::default() }],
         snapshots: vec![SnapshotInfo { error: Some("full".to_owned()), ..SnapshotInfo::default() }],
         ..Summary::default()
@@ -164,7 +165,7 @@ fn a_body_with_missing_or_extra_bytes_is_refused() {
 #[test]
 fn a_long_summary_remains_a_message() {
     let categories: Vec<_> = (0..1000).map(|number| (format!("{number:0100}"), 1)).collect();
-    let provider = ProviderStatistics { categories, ..ProviderStatistics::default() };
+    let provider = ProviderResult { categories, ..ProviderResult::default() };
     let summary = Summary { providers: vec![provider; 100], ..Summary::default() };
     let bytes = ToController { id: 1, reply: Reply::Stopped(summary) }.encode();
     assert!(bytes.len() <= HEAD_SIZE + MAX_BODY as usize);

@@ -81,6 +81,27 @@ impl Place {
         }
     }
 
+    /// Returns the place of a new file in an open directory. Follows no link.
+    ///
+    /// # Errors
+    ///
+    /// `AlreadyExists` if the name exists and is not a regular file.
+    pub fn beneath(directory: Directory, name: OsString) -> io::Result<Self> {
+        let mode = match directory.open_path(&name, libc::O_NOFOLLOW) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => permissions(None),
+            Err(error) => return Err(error),
+            Ok(found) => {
+                let metadata = found.metadata()?;
+                if !metadata.is_file() {
+                    let reason = "is not a regular file";
+                    return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
+                }
+                permissions(Some(&metadata))
+            }
+        };
+        Ok(Self { directory, name, mode })
+    }
+
     /// Returns the same directory and permissions with another name.
     #[must_use]
     pub fn with_name(self, name: OsString) -> Self {

@@ -392,3 +392,19 @@ fn a_place_keeps_its_directory_and_permissions_under_another_name() {
     assert_eq!(place.path(), Place::find(&path).unwrap().path().with_file_name("new"));
     assert_eq!(place.mode() & 0o777, 0o640);
 }
+
+#[test]
+fn a_place_beneath_a_directory_is_never_behind_a_link() {
+    let shared = tempfile::tempdir().unwrap();
+    let beneath = |name: &str| Place::beneath(Directory::open(shared.path()).unwrap(), name.into());
+    fs::write(shared.path().join("old"), "old").unwrap();
+    fs::set_permissions(shared.path().join("old"), Permissions::from_mode(0o640)).unwrap();
+    symlink("/etc/passwd", shared.path().join("link")).unwrap();
+    fs::create_dir(shared.path().join("folder")).unwrap();
+    for name in ["link", "folder"] {
+        assert_eq!(beneath(name).unwrap_err().kind(), ErrorKind::AlreadyExists, "{name}");
+    }
+    assert_eq!(beneath("old").unwrap().mode(), 0o640);
+    write(NewFile::findable(beneath("new").unwrap()).unwrap(), "new");
+    assert_eq!(fs::read_to_string(shared.path().join("new")).unwrap(), "new");
+}

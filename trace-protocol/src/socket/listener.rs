@@ -1,11 +1,11 @@
 //! The manager's end of the registration socket.
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::address::Address;
@@ -30,15 +30,45 @@ impl Listener {
     /// `AddrInUse` if another manager listens there, or a file that is not a socket exists.
     /// `NotFound` if the directory is missing. `PermissionDenied`.
     pub fn bind(path: &Path) -> io::Result<Self> {
+        Self::bind_with(path, None)
+    }
+
+    /// Binds as [`bind`](Self::bind) does. Users need write permission in `mode` to connect.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    pub fn bind_with_mode(path: &Path, mode: u32) -> io::Result<Self> {
+        Self::bind_with(path, Some(mode))
+    }
+
+    /// Wraps a socket that listens already, such as one of systemd. Its file is kept on drop.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if it is not a Unix stream socket that listens.
+    pub fn from_bound(fd: OwnedFd, path: PathBuf) -> io::Result<Self> {
+        let option = |name| sockets::option(fd.as_fd(), name);
+        let (domain, kind) = (option(libc::SO_DOMAIN)?, option(libc::SO_TYPE)?);
+        let listens = option(libc::SO_ACCEPTCONN)?;
+        match (domain, kind, listens) {
+            (libc::AF_UNIX, libc::SOCK_STREAM, 1) => Ok(Self { fd, path, identity: None }),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
+    fn bind_with(path: &Path, mode: Option<u32>) -> io::Result<Self> {
         // It listens before it gets its name, because waiting providers connect as soon as the name
         // exists.
         let (unnamed, fd) = listen_beside(path)?;
-        let named = match fs::hard_link(&unnamed, path) {
+        let permitted =
+            mode.map_or(Ok(()), |mode| fs::set_permissions(&unnamed, Permissions::from_mode(mode)));
+        let named = permitted.and_then(|()| match fs::hard_link(&unnamed, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 remove_stale(path).and_then(|()| fs::hard_link(&unnamed, path))
             }
             result => result,
-        };
+        });
         fs::remove_file(&unnamed)?;
         named?;
         Ok(Self { fd, path: path.to_owned(), identity: identity(path) })

@@ -245,3 +245,21 @@ fn memory_is_freed_whoever_holds_it() {
     assert_eq!(bytes, [0; 8192]);
     drop(mapping);
 }
+
+#[test]
+fn a_socket_has_its_mode_and_can_be_passed_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sock");
+    let listener = Listener::bind_with_mode(&path, 0o660).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode;
+    assert_eq!(mode(&std::fs::metadata(&path).unwrap().permissions()) & 0o777, 0o660);
+    let fd = listener.as_fd().try_clone_to_owned().unwrap();
+    let passed = Listener::from_bound(fd, path.clone()).unwrap();
+    let client = Socket::connect(&path).unwrap();
+    passed.accept().unwrap();
+    drop(passed);
+    assert!(path.exists(), "the file belongs to the first listener");
+    assert!(Listener::from_bound(client.into(), path.clone()).is_err(), "it does not listen");
+    let file = std::fs::File::open("/dev/null").unwrap();
+    assert!(Listener::from_bound(file.into(), path).is_err());
+}
