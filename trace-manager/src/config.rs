@@ -24,6 +24,8 @@ pub struct SessionConfig {
     pub triggers: Vec<Trigger>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
+    /// The user whose providers it records; default all users.
+    pub user: Option<u32>,
 }
 
 impl Default for SessionConfig {
@@ -35,6 +37,7 @@ impl Default for SessionConfig {
             timeouts: Timeouts::default(),
             triggers: Vec::new(),
             snapshots: SnapshotLimits::default(),
+            user: None,
         }
     }
 }
@@ -67,6 +70,7 @@ impl SessionConfig {
             categories: self.categories.clone(),
             buffer_size: self.buffer_size,
             timeouts: self.timeouts,
+            user: self.user,
         }
     }
 }
@@ -135,9 +139,10 @@ mod tests {
     fn providers_get_the_mode_categories_and_timeouts() {
         let timeouts = Timeouts { start: std::time::Duration::ZERO, ..Timeouts::default() };
         let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
-        let config = SessionConfig { mode, categories, timeouts, ..SessionConfig::default() };
+        let user = Some(7);
+        let config = SessionConfig { mode, categories, timeouts, user, ..SessionConfig::default() };
         let sent = config.provider_config();
         let (categories, buffer_size) = (config.categories, config.buffer_size);
-        assert_eq!(sent, ProviderConfig { mode, categories, buffer_size, timeouts });
+        assert_eq!(sent, ProviderConfig { mode, categories, buffer_size, timeouts, user });
     }
 }

@@ -54,6 +54,8 @@ pub enum ManagerError {
     EventLoop(io::Error),
     /// The event loop has ended.
     Ended,
+    /// A daemon has reported the error.
+    Reported(String),
 }
 
 impl fmt::Display for ManagerError {
@@ -90,6 +92,7 @@ impl fmt::Display for ManagerError {
             }
             Self::EventLoop(source) => write!(f, "cannot create the event loop: {source}"),
             Self::Ended => write!(f, "the manager has ended"),
+            Self::Reported(error) => error.fmt(f),
         }
     }
 }

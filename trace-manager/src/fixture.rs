@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_format::encode::append;
+use trace_format::notes::Omission;
 use trace_format::record::{Event, EventKind, Record, Thread};
 use trace_format::ThreadKoids;
 use trace_protocol::archive::Identity;
-use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, Rejection};
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::message::ClockSource;
@@ -18,6 +19,8 @@ use trace_protocol::words::as_bytes;
 use crate::buffers::{Buffers, SharedBuffer};
 use crate::collection::{ProviderData, Window};
 use crate::limits::Bound;
+use crate::machine::End;
+use crate::summary::ProviderSummary;
 use crate::waker::Waker;
 
 const UNIT: usize = 256;
@@ -106,4 +109,31 @@ pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count:
 pub(crate) fn write_losses(buffer: &SharedBuffer, layout: &Layout, number: u64) {
     let entry = [1 << 32 | 4712, number, 10, 20, 0, 10];
     buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+}
+
+/// Returns the summary of a provider that ended in this way.
+pub(crate) fn provider_summary(end: End) -> ProviderSummary {
+    ProviderSummary {
+        id: 7,
+        pid: 4711,
+        uid: 1,
+        name: "unit".to_owned(),
+        records: 9,
+        events: 8,
+        others: 1,
+        bytes: 216,
+        dropped: 3,
+        omitted: vec![(Omission::Names, 2)],
+        rejected: vec![(Rejection::Metadata, 3)],
+        categories: [("web".to_owned(), 8)].into(),
+        known_categories: vec!["web".to_owned()],
+        open_scopes: 1,
+        overwritten: 4,
+        joined_after: Duration::from_millis(5),
+        left_after: Duration::from_secs(1),
+        answered_start: true,
+        answered_stop: false,
+        buffer_size: 4096,
+        end,
+    }
 }

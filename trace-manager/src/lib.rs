@@ -27,6 +27,8 @@ mod category_filter;
 mod clock;
 mod collection;
 mod config;
+mod control_server;
+pub mod controller;
 mod error;
 #[cfg(test)]
 mod fixture;
@@ -50,6 +52,9 @@ mod waker;
 
 pub use archive::{ArchiveSink, ArchiveTarget};
 pub use config::SessionConfig;
+pub use control_server::{
+    CategoryGroups, ControlLimits, ControlServer, ControlSettings, StartGuard,
+};
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, Guard, GuardOutcome};
 pub use limits::{Bound, Limits};

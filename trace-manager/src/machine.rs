@@ -84,6 +84,8 @@ pub struct ProviderConfig {
     pub buffer_size: u64,
     /// The time to wait for each provider.
     pub timeouts: Timeouts,
+    /// The user whose providers take part; `None` for all users.
+    pub user: Option<u32>,
 }
 
 impl ProviderConfig {
@@ -116,7 +118,12 @@ impl End {
     /// Returns whether the provider's data is ignored, because its version of the protocol is
     /// unknown.
     pub fn ignores_data(&self) -> bool {
-        matches!(self, Self::CutOff(Violation::PacketVersion(_)))
+        matches!(
+            self,
+            Self::CutOff(
+                Violation::PacketVersion(_) | Violation::Reported { ignores_data: true, .. }
+            )
+        )
     }
 }
 
@@ -161,6 +168,13 @@ pub enum Violation {
     Flood,
     /// It does not read its messages or packets.
     NotReading,
+    /// A daemon has reported the violation.
+    Reported {
+        /// The violation in words.
+        text: String,
+        /// Whether the provider's data is ignored.
+        ignores_data: bool,
+    },
 }
 
 impl fmt::Display for Violation {
@@ -182,6 +196,7 @@ impl fmt::Display for Violation {
             ),
             Self::Flood => write!(f, "sent too many messages or packets"),
             Self::NotReading => write!(f, "does not read its messages"),
+            Self::Reported { text, .. } => text.fmt(f),
         }
     }
 }

@@ -19,6 +19,8 @@ pub type SessionNumber = u64;
 /// An event for the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
+    /// The user of a provider that registers next, from the kernel.
+    User(ProviderId, u32),
     /// A provider registered.
     Registered(ProviderId),
     /// An event of one provider.
@@ -54,6 +56,8 @@ pub enum Output {
 #[derive(Debug, Default)]
 pub struct Coordinator {
     providers: BTreeMap<ProviderId, Provider>,
+    /// The users of providers.
+    users: BTreeMap<ProviderId, u32>,
     sessions: BTreeMap<SessionNumber, Current>,
     /// Providers that may have to change, because their state or that of a session has changed.
     changed: BTreeSet<ProviderId>,
@@ -108,8 +112,16 @@ impl Coordinator {
     ///
     /// Dead providers stay available until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
-        self.providers.retain(|_, provider| provider.tracee.state() != TraceeState::Dead);
+        let users = &mut self.users;
+        self.providers.retain(|id, provider| {
+            let lives = provider.tracee.state() != TraceeState::Dead;
+            if !lives {
+                users.remove(id);
+            }
+            lives
+        });
         match input {
+            Input::User(id, uid) => drop(self.users.insert(id, uid)),
             Input::Registered(id) => self.registered(id),
             Input::Provider(id, event) => self.tracee_event(id, event, now),
             Input::Open(session, config) => self.open(session, config),
@@ -127,7 +139,8 @@ impl Coordinator {
 
     fn registered(&mut self, id: ProviderId) {
         self.providers.insert(id, Provider::default());
-        let started = self.sessions.values().any(|it| it.session.state().is_running());
+        let is_running = |it: &Current| it.session.state().is_running();
+        let started = self.sessions.values().any(|it| is_running(it) && self.may_record(it, id));
         let reply = TraceeAction::Send(ToProvider::Registered { started });
         self.outputs.push(Output::Provider(id, reply));
         self.changed.insert(id);
@@ -224,7 +237,7 @@ impl Coordinator {
         let mut demand = Demand::default();
         let Some(provider) = self.providers.get(&id) else { return demand };
         for (number, current) in &self.sessions {
-            let excluded = provider.membership.excludes(*number);
+            let excluded = provider.membership.excludes(*number) || !self.may_record(current, id);
             match current.session.state() {
                 state if state.is_running() && !excluded => demand.running.push(*number),
                 SessionState::Initialized if !excluded => demand.initialized.push(*number),
@@ -233,6 +246,11 @@ impl Coordinator {
             }
         }
         demand
+    }
+
+    /// Returns whether a session may record a provider: it records those of one user, or all.
+    fn may_record(&self, session: &Current, id: ProviderId) -> bool {
+        session.config.user.is_none_or(|user| self.users.get(&id) == Some(&user))
     }
 
     /// Returns the options of the start of a new buffer.

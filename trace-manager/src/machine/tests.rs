@@ -126,6 +126,7 @@ pub(super) fn config() -> ProviderConfig {
         categories: vec!["io".to_owned()],
         buffer_size: 1 << 20,
         timeouts: Timeouts::default(),
+        user: None,
     }
 }
 

@@ -203,6 +203,9 @@ impl EventLoop {
         match received {
             Some(Ok(Received::Messages { registered, categories })) => {
                 if self.count_messages(id) && registered && self.admit(id) {
+                    if let Some(connection) = self.connections.get(&id) {
+                        self.dispatch(Input::User(id, connection.peer.uid));
+                    }
                     self.dispatch(Input::Registered(id));
                 }
                 if categories {

@@ -83,3 +83,23 @@ fn the_next_session_initializes_again() {
     scene.dispatch(Input::Open(1, config()));
     assert_eq!(scene.actions(1), [TraceeAction::CreateBuffer, initialize()]);
 }
+
+/// A session of one user neither starts the providers of others nor shows itself to them.
+#[test]
+fn a_session_of_a_user_records_the_providers_of_this_user() {
+    let mut scene = Scene::new(0);
+    let register = |scene: &mut Scene, id, uid| {
+        scene.dispatch(Input::User(id, uid));
+        scene.dispatch(Input::Registered(id));
+    };
+    register(&mut scene, 1, 1000);
+    register(&mut scene, 2, 0);
+    scene.dispatch(Input::Open(1, ProviderConfig { user: Some(1000), ..config() }));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    register(&mut scene, 3, 1000);
+    register(&mut scene, 4, 1001);
+    let started = |started| send(ToProvider::Registered { started });
+    assert!(scene.actions(1).contains(&start()));
+    assert!(scene.actions(3).starts_with(&[started(true), TraceeAction::CreateBuffer]));
+    assert_eq!((scene.actions(2), scene.actions(4)), (vec![started(false)], vec![started(false)]));
+}

@@ -1,0 +1,141 @@
+//! The control socket of a daemon: controllers start and stop sessions of a [`Manager`].
+//!
+//! ```text
+//!  controllers          control thread                        session threads
+//!  -----------          --------------                        ---------------
+//!  requests ----------> connections --> ControlMachine -----> open the output, start the session,
+//!  replies, events <--- queues     <--- (no I/O)       <----- wait for its alerts and its end
+//! ```
+//!
+//! The control thread never waits for an output, a provider or a session: each session has a thread
+//! that does, and so has each snapshot and each query of categories.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `machine` | what requests, sessions and ended connections cause; without I/O |
+//! | `limits` | the resources of a user |
+//! | `client` | one connection |
+//! | `event_loop` | the control thread |
+//! | `recorder` | the thread of a session |
+//! | `output` | the outputs that controllers pass |
+//! | `convert` | the manager's values as those of the protocol |
+
+mod client;
+pub(crate) mod convert;
+mod event_loop;
+mod limits;
+mod machine;
+mod output;
+mod recorder;
+mod snapshot;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::Sender;
+use trace_protocol::socket::Listener;
+
+use self::event_loop::{ControlLoop, Message};
+pub use self::limits::ControlLimits;
+use crate::error::ManagerError;
+use crate::guard::Guard;
+use crate::manager::Manager;
+use crate::waker::Waker;
+
+/// Category groups: names without `#`, and their patterns.
+pub type CategoryGroups = BTreeMap<String, Vec<String>>;
+
+/// The options of a [`ControlServer`].
+pub struct ControlSettings {
+    /// The category groups.
+    pub groups: CategoryGroups,
+    /// The limits for users.
+    pub limits: ControlLimits,
+    /// A folder for files that are not complete. No other user may read it.
+    pub scratch: PathBuf,
+    /// Starts a guard for a session. A session without a guard is not completed if this process is
+    /// killed.
+    pub guard: Option<StartGuard>,
+}
+
+/// Starts a guard process; see [`ControlSettings::guard`].
+pub type StartGuard = Box<dyn Fn() -> Option<Guard> + Send + Sync>;
+
+/// Serves controllers on a thread of its own. When it is dropped, it stops all sessions, and
+/// returns when their archives are complete.
+#[derive(Debug)]
+pub struct ControlServer {
+    messages: Sender<Message>,
+    waker: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ControlServer {
+    /// Starts to serve controllers that connect to `listener`.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::EventLoop`] if the process has no free file descriptor or cannot start a
+    /// thread.
+    pub fn start(
+        listener: Listener,
+        manager: Manager,
+        settings: ControlSettings,
+    ) -> Result<Self, ManagerError> {
+        let waker = Waker::new().map_err(ManagerError::EventLoop)?;
+        let (messages, received) = crossbeam_channel::unbounded();
+        let server = ControlLoop::new(
+            listener,
+            Arc::new(manager),
+            settings,
+            (messages.clone(), received),
+            waker.clone(),
+        );
+        let builder = thread::Builder::new().name("trace-control".to_owned());
+        let thread = server.and_then(|server| builder.spawn(|| server.run()));
+        let thread = thread.map_err(ManagerError::EventLoop)?;
+        Ok(Self { messages, waker, thread: Some(thread) })
+    }
+
+    /// Replaces the category groups. Running sessions are not affected.
+    pub fn set_groups(&self, groups: CategoryGroups) {
+        self.send(Message::Groups(groups));
+    }
+
+    fn send(&self, message: Message) {
+        // Fails if the thread has ended.
+        let _ = self.messages.send(message);
+        self.waker.wake();
+    }
+}
+
+impl Drop for ControlServer {
+    fn drop(&mut self) {
+        self.send(Message::ShutDown);
+        if let Some(thread) = self.thread.take() {
+            // If it has panicked, its sessions stop with their handles.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for ControlSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { groups, limits, scratch, guard } = self;
+        f.debug_struct("ControlSettings")
+            .field("groups", groups)
+            .field("limits", limits)
+            .field("scratch", scratch)
+            .field("guard", &guard.is_some())
+            .finish()
+    }
+}
+
+/// Returns an error of the output as one of the system.
+fn other(reason: impl Into<String>) -> io::Error {
+    io::Error::other(reason.into())
+}

@@ -1,0 +1,213 @@
+//! One controller's connection.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use trace_protocol::control::{ToController, ToDaemon};
+use trace_protocol::message::Decoder;
+use trace_protocol::socket::{PeerCredentials, Socket, MAX_FDS};
+
+/// The most messages of a connection that cannot be decoded.
+const MAX_UNDECODABLE: u32 = 16;
+
+/// A request, and the descriptor that was sent with it.
+pub(super) type Received = (ToDaemon, Option<OwnedFd>);
+
+/// A connection of a controller.
+#[derive(Debug)]
+pub(super) struct Client {
+    socket: Socket,
+    pub(super) peer: PeerCredentials,
+    decoder: Decoder<ToDaemon>,
+    /// Received descriptors that belong to no complete message yet.
+    descriptors: Vec<OwnedFd>,
+    undecodable: u32,
+    /// Bytes that are not sent yet.
+    unsent: Vec<u8>,
+    /// Whether it is closed as soon as these are sent.
+    pub(super) is_closing: bool,
+}
+
+/// Why a connection ends.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The controller closed it, or the socket failed.
+    Closed,
+    /// The controller violated the protocol.
+    Violation(&'static str),
+}
+
+impl Client {
+    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+        socket.set_nonblocking(true);
+        Ok(Self {
+            peer: socket.peer_credentials()?,
+            socket,
+            decoder: Decoder::new(),
+            descriptors: Vec::new(),
+            undecodable: 0,
+            unsent: Vec::new(),
+            is_closing: false,
+        })
+    }
+
+    /// Reads once, at most the size of `scratch`. Returns the complete requests.
+    pub(super) fn receive(&mut self, scratch: &mut [u8]) -> Result<Vec<Received>, Ended> {
+        let read = match self.socket.recv_with_fds(scratch, &mut self.descriptors) {
+            Ok(0) => return Err(Ended::Closed),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Vec::new()),
+            Err(_) => return Err(Ended::Closed),
+        };
+        self.decoder.feed(scratch.get(..read).unwrap_or_default());
+        let mut received = Vec::new();
+        while let Some(message) = self.decoder.next_message() {
+            match message {
+                Ok(message) => {
+                    let has_descriptor =
+                        message.request.descriptors() > 0 && !self.descriptors.is_empty();
+                    let descriptor = has_descriptor.then(|| self.descriptors.remove(0));
+                    received.push((message, descriptor));
+                }
+                Err(error) if error.is_fatal() => return Err(Ended::Violation("message too long")),
+                Err(_) => self.undecodable += 1,
+            }
+        }
+        self.check_rest().map(|()| received)
+    }
+
+    /// Checks what does not belong to a complete request.
+    fn check_rest(&mut self) -> Result<(), Ended> {
+        if !self.decoder.is_inside_message() {
+            // They were sent without a request that has a descriptor.
+            self.descriptors.clear();
+        }
+        if self.descriptors.len() > MAX_FDS {
+            return Err(Ended::Violation("descriptors without a request"));
+        }
+        if self.undecodable > MAX_UNDECODABLE {
+            return Err(Ended::Violation("too many malformed messages"));
+        }
+        Ok(())
+    }
+
+    /// Queues a message. Returns the number of bytes that wait.
+    pub(super) fn queue(&mut self, message: &ToController) -> usize {
+        self.unsent.extend_from_slice(&message.encode());
+        self.unsent.len()
+    }
+
+    /// Sends as much as the socket accepts without waiting. Returns whether all is sent.
+    pub(super) fn flush(&mut self) -> Result<bool, Ended> {
+        let mut sent = 0;
+        let result = loop {
+            let rest = self.unsent.get(sent..).unwrap_or_default();
+            if rest.is_empty() {
+                break Ok(true);
+            }
+            match self.socket.send(rest, &[]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(false),
+                Err(_) => break Err(Ended::Closed),
+            }
+        };
+        self.unsent.drain(..sent);
+        self.unsent.shrink_to(64 << 10);
+        result
+    }
+}
+
+impl AsFd for Client {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use trace_protocol::control::{Reply, Request, TraceConfig};
+
+    use super::*;
+
+    fn pair() -> (Client, Socket) {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        (Client::new(OwnedFd::from(ours).into()).unwrap(), OwnedFd::from(theirs).into())
+    }
+
+    fn initialize() -> Vec<u8> {
+        ToDaemon { id: 1, request: Request::Initialize(TraceConfig::default()) }.encode()
+    }
+
+    fn receive(client: &mut Client) -> Result<Vec<Received>, Ended> {
+        client.receive(&mut [0; 4096])
+    }
+
+    #[test]
+    fn a_descriptor_belongs_to_its_request() {
+        let (mut client, theirs) = pair();
+        let file = File::open("/dev/null").unwrap();
+        let bytes = initialize();
+        let (first, rest) = bytes.split_at(1);
+        let query = ToDaemon { id: 2, request: Request::GetProviders }.encode();
+        theirs.send(&query, &[]).unwrap();
+        theirs.send(first, &[file.as_fd()]).unwrap();
+        let received = receive(&mut client).unwrap();
+        assert!(matches!(received.as_slice(), [(_, None)]), "{received:?}");
+        theirs.send(rest, &[]).unwrap();
+        let received = receive(&mut client).unwrap();
+        assert!(matches!(received.as_slice(), [(_, Some(_))]), "{received:?}");
+    }
+
+    #[test]
+    fn stray_descriptors_are_closed() {
+        let (mut client, theirs) = pair();
+        let file = File::open("/dev/null").unwrap();
+        let query = ToDaemon { id: 2, request: Request::GetProviders }.encode();
+        theirs.send(&query, &[file.as_fd()]).unwrap();
+        assert_eq!(receive(&mut client).unwrap().len(), 1);
+        assert!(client.descriptors.is_empty());
+        theirs.send(&[9, 0], &[file.as_fd(); MAX_FDS]).unwrap();
+        assert!(receive(&mut client).unwrap().is_empty());
+        theirs.send(&[0, 0], &[file.as_fd()]).unwrap();
+        let violation = Ended::Violation("descriptors without a request");
+        assert_eq!(receive(&mut client).unwrap_err(), violation);
+    }
+
+    #[test]
+    fn malformed_and_long_messages_end_the_connection() {
+        let (mut client, theirs) = pair();
+        for _ in 0..MAX_UNDECODABLE {
+            theirs.send(b"\0\0\0\0\x99\x09\x01\x00", &[]).unwrap();
+            assert!(receive(&mut client).unwrap().is_empty());
+        }
+        theirs.send(b"\0\0\0\0\x99\x09\x01\x00", &[]).unwrap();
+        let violation = Ended::Violation("too many malformed messages");
+        assert_eq!(receive(&mut client).unwrap_err(), violation);
+        let (mut client, theirs) = pair();
+        theirs.send(&[0xff; 8], &[]).unwrap();
+        assert_eq!(receive(&mut client).unwrap_err(), Ended::Violation("message too long"));
+        drop(theirs);
+        assert_eq!(receive(&mut client).unwrap_err(), Ended::Closed);
+    }
+
+    /// What the controller does not read waits, and no byte is sent twice.
+    #[test]
+    fn replies_wait_for_the_controller() {
+        let (mut client, theirs) = pair();
+        let message = ToController { id: 1, reply: Reply::Closing("x".repeat(1 << 20)) };
+        let expected = message.encode();
+        assert_eq!(client.queue(&message), expected.len());
+        assert_eq!(client.flush(), Ok(false));
+        let (mut bytes, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+        while bytes.len() < expected.len() {
+            while let Ok(count @ 1..) = theirs.recv(&mut buffer) {
+                bytes.extend_from_slice(&buffer[..count]);
+            }
+            client.flush().unwrap();
+        }
+        assert_eq!((bytes == expected, client.flush()), (true, Ok(true)));
+    }
+}

@@ -1,0 +1,177 @@
+//! The manager's values as those of the control protocol.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use trace_protocol::control::{
+    self, ArchiveFailure, EndKind, KnownCategory, ProviderResult, RefusalInfo, SnapshotInfo,
+    Summary, TraceConfig,
+};
+
+use crate::config::SessionConfig;
+use crate::error::ArchiveError;
+use crate::machine::{End, Timeouts, Trigger, TriggerAction};
+use crate::query::{ProviderInfo, ProviderStatistics};
+use crate::snapshot::SnapshotLimits;
+use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+
+/// Returns the manager's configuration of a session that records the providers of this user, or of
+/// all. Zero stands for a default.
+pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> SessionConfig {
+    let defaults = (Timeouts::default(), SnapshotLimits::default());
+    let or = |value: Duration, default| if value.is_zero() { default } else { value };
+    let (timeouts, snapshots) = defaults;
+    SessionConfig {
+        mode: config.mode,
+        buffer_size: config.buffer_size,
+        categories: config.categories.clone(),
+        timeouts: Timeouts {
+            start: or(config.start_timeout, timeouts.start),
+            stop: or(config.stop_timeout, timeouts.stop),
+            ..timeouts
+        },
+        triggers: config.triggers.iter().map(trigger).collect(),
+        snapshots: SnapshotLimits {
+            keep: match config.snapshots.keep {
+                0 => snapshots.keep,
+                keep => keep,
+            },
+            min_interval: or(config.snapshots.min_interval, snapshots.min_interval),
+            max_size: match config.snapshots.max_size {
+                0 => u64::MAX,
+                size => size,
+            },
+        },
+        user,
+    }
+}
+
+fn trigger(trigger: &control::TriggerSpec) -> Trigger {
+    let action = match trigger.action {
+        control::TriggerAction::Stop => TriggerAction::Stop,
+        control::TriggerAction::Snapshot => TriggerAction::Snapshot,
+    };
+    Trigger { alert: trigger.alert.clone(), action }
+}
+
+pub(super) fn provider(info: ProviderInfo) -> control::ProviderInfo {
+    let registered = info.registered.duration_since(SystemTime::UNIX_EPOCH);
+    control::ProviderInfo {
+        id: info.id,
+        pid: info.pid,
+        uid: info.uid,
+        name: info.name,
+        process_name: info.process_name,
+        registered: registered.unwrap_or_default(),
+        clock: info.clock,
+    }
+}
+
+/// Merges the categories of providers, in the order of names.
+pub(super) fn known_categories(providers: Vec<ProviderInfo>) -> Vec<KnownCategory> {
+    let mut merged = BTreeMap::<String, KnownCategory>::new();
+    for category in providers.into_iter().flat_map(|provider| provider.categories) {
+        let known = merged.entry(category.name.clone()).or_default();
+        known.name = category.name;
+        known.providers += 1;
+        if known.description.is_empty() {
+            known.description = category.description;
+        }
+    }
+    merged.into_values().collect()
+}
+
+pub(super) fn statistics(of: ProviderStatistics) -> control::ProviderStatistics {
+    control::ProviderStatistics {
+        id: of.id,
+        pid: of.pid,
+        name: of.name,
+        wrapped_count: of.wrapped_count,
+        dropped: of.dropped.into_iter().map(|(reason, number)| (reason as u8, number)).collect(),
+        durable_used: of.durable_used,
+        durable_size: of.durable_size,
+        buffer_size: of.buffer_size,
+        events: of.events,
+        bytes: of.bytes,
+    }
+}
+
+/// Returns the results of a session. The control machine adds the name.
+pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
+    let (bytes, failure) = match of.archive {
+        Ok(bytes) => (bytes, None),
+        Err(error) => (0, Some(failure(error))),
+    };
+    Summary {
+        session: String::new(),
+        output,
+        duration: of.duration,
+        categories: of.categories,
+        alerts: of.alerts.into_iter().collect(),
+        stopped_by: of.stopped_by,
+        bytes,
+        failure,
+        snapshots_removed: of.snapshots_removed,
+        refusals: of.refusals,
+        refused: of.refused.into_iter().map(refusal).collect(),
+        snapshots: of.snapshots.into_iter().map(snapshot).collect(),
+        providers: of.providers.into_iter().map(result).collect(),
+    }
+}
+
+fn failure(error: ArchiveError) -> ArchiveFailure {
+    ArchiveFailure {
+        reason: error.source.to_string(),
+        bytes: error.bytes,
+        kept: error.kept.map(|path| path.to_string_lossy().into_owned()),
+    }
+}
+
+fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
+    RefusalInfo { pid, name, reason }
+}
+
+fn snapshot(of: SnapshotSummary) -> SnapshotInfo {
+    SnapshotInfo {
+        path: of.path.to_string_lossy().into_owned(),
+        alerts: of.alerts,
+        bytes: *of.archive.as_ref().unwrap_or(&0),
+        error: of.archive.err().map(|error| error.to_string()),
+    }
+}
+
+pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
+    let (end, violation) = match &of.end {
+        End::Terminated => (EndKind::Terminated, String::new()),
+        End::TimedOut => (EndKind::TimedOut, String::new()),
+        End::Disconnected => (EndKind::Disconnected, String::new()),
+        End::CutOff(violation) if of.end.ignores_data() => {
+            (EndKind::OtherVersion, violation.to_string())
+        }
+        End::CutOff(violation) => (EndKind::CutOff, violation.to_string()),
+    };
+    ProviderResult {
+        id: of.id,
+        pid: of.pid,
+        uid: of.uid,
+        name: of.name,
+        buffer_size: of.buffer_size,
+        overwritten: of.overwritten,
+        dropped: of.dropped,
+        records: of.records,
+        events: of.events,
+        others: of.others,
+        bytes: of.bytes,
+        omitted: of.omitted.into_iter().map(|(what, number)| (what as u8, number)).collect(),
+        rejected: of.rejected.into_iter().map(|(why, number)| (why as u8, number)).collect(),
+        categories: of.categories.into_iter().collect(),
+        known_categories: of.known_categories,
+        open_scopes: of.open_scopes,
+        joined_after: of.joined_after,
+        left_after: of.left_after,
+        answered_start: of.answered_start,
+        answered_stop: of.answered_stop,
+        end,
+        violation,
+    }
+}

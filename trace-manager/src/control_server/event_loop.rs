@@ -1,0 +1,403 @@
+//! The control thread.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, Sender};
+use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
+use trace_protocol::control::{
+    ControlError, GeneralError, Reply, SessionInfo, ToController, EVENT,
+};
+use trace_protocol::socket::{Listener, Socket};
+
+use super::client::{Client, Ended};
+use super::limits::ControlLimits;
+use super::machine::{
+    ClientId, ControlMachine, Input, Output, Query, SessionEvent, SessionId, Ticket,
+};
+use super::{convert, recorder, snapshot, CategoryGroups, ControlSettings, StartGuard};
+use crate::machine::Time;
+use crate::manager::{Manager, SessionHandle};
+use crate::waker::Waker;
+
+/// Bytes of one connection that are read in one turn.
+const SCRATCH: usize = 64 << 10;
+
+/// Connections that are accepted in one turn.
+const ACCEPTS_PER_TURN: usize = 16;
+
+/// The pause of accepting connections after the file descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const LISTENER: u64 = 0;
+const WAKER: u64 = 1;
+/// The first number of a connection.
+const FIRST_CLIENT: ClientId = 2;
+
+/// A message to the control thread.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A session has started, and writes to this output.
+    Opened(SessionId, Arc<SessionHandle>, String),
+    Session(SessionId, SessionEvent),
+    SnapshotWritten(Ticket, Result<u64, ControlError>),
+    /// The reply to a query that took a while.
+    Reply(Ticket, Box<Reply>),
+    Groups(CategoryGroups),
+    ShutDown,
+}
+
+/// The data of all threads.
+pub(super) struct Shared {
+    pub(super) manager: Arc<Manager>,
+    pub(super) scratch: PathBuf,
+    pub(super) start_guard: Option<StartGuard>,
+    messages: Sender<Message>,
+    waker: Waker,
+}
+
+impl Shared {
+    /// Sends a message to the control thread.
+    pub(super) fn send(&self, message: Message) {
+        // Fails if the control thread has ended.
+        let _ = self.messages.send(message);
+        self.waker.wake();
+    }
+}
+
+/// A session that has started.
+struct Running {
+    handle: Arc<SessionHandle>,
+    /// Its output, for people.
+    output: String,
+}
+
+/// The control thread.
+pub(super) struct ControlLoop {
+    epoll: OwnedFd,
+    listener: Listener,
+    messages: Receiver<Message>,
+    shared: Arc<Shared>,
+    machine: ControlMachine,
+    limits: ControlLimits,
+    clients: BTreeMap<ClientId, Client>,
+    sessions: BTreeMap<SessionId, Running>,
+    next_client: ClientId,
+    origin: Instant,
+    /// The end of a pause of accepting connections.
+    accept_resumes_at: Option<Instant>,
+    scratch: Vec<u8>,
+}
+
+impl ControlLoop {
+    pub(super) fn new(
+        listener: Listener,
+        manager: Arc<Manager>,
+        settings: ControlSettings,
+        (sender, messages): (Sender<Message>, Receiver<Message>),
+        waker: Waker,
+    ) -> io::Result<Self> {
+        let ControlSettings { groups, limits, scratch, guard } = settings;
+        listener.set_nonblocking(true)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+        epoll::add(&epoll, &waker, EventData::new_u64(WAKER), EventFlags::IN)?;
+        let shared = Shared { manager, scratch, start_guard: guard, messages: sender, waker };
+        Ok(Self {
+            epoll,
+            listener,
+            messages,
+            shared: Arc::new(shared),
+            machine: ControlMachine::new(groups, limits),
+            limits,
+            clients: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            next_client: FIRST_CLIENT,
+            origin: Instant::now(),
+            accept_resumes_at: None,
+            scratch: vec![0; SCRATCH],
+        })
+    }
+
+    /// Runs until [`Message::ShutDown`], and then until all sessions have ended.
+    pub(super) fn run(mut self) {
+        let mut events = EventVec::with_capacity(64);
+        while !self.machine.has_ended() {
+            match epoll::wait(&self.epoll, &mut events, self.timeout()) {
+                Ok(()) | Err(rustix::io::Errno::INTR) => {}
+                // Fails only for wrong arguments.
+                Err(_) => return,
+            }
+            for event in &events {
+                self.handle(event.data.u64(), event.flags);
+            }
+            if self.machine.deadline().is_some_and(|at| at <= self.now()) {
+                self.dispatch(Input::Tick);
+            }
+            if self.accept_resumes_at.is_some_and(|at| at <= Instant::now()) {
+                self.resume_accepting();
+            }
+        }
+        // The last replies; nobody waits for those that do not fit.
+        for client in self.clients.values_mut() {
+            let _sent = client.flush();
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.origin.elapsed()
+    }
+
+    /// Returns the time to wait for events, in milliseconds for epoll_wait(2).
+    fn timeout(&self) -> i32 {
+        let deadline = self.machine.deadline().map(|at| at.saturating_sub(self.now()));
+        let accept = self.accept_resumes_at.map(|at| at.saturating_duration_since(Instant::now()));
+        // Rounded up, so that the deadline has passed after the wait.
+        let shortest = [deadline, accept].into_iter().flatten().min();
+        shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
+    }
+
+    fn handle(&mut self, source: u64, flags: EventFlags) {
+        match source {
+            LISTENER => self.accept(),
+            WAKER => self.take_messages(),
+            client => {
+                if flags.contains(EventFlags::OUT) {
+                    self.flush(client);
+                }
+                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                    self.receive(client);
+                }
+            }
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..ACCEPTS_PER_TURN {
+            match self.listener.accept() {
+                Ok(socket) => self.connect(socket),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(_) => return self.pause_accepting(),
+            }
+        }
+    }
+
+    /// Stops accepting for a while. Without a free file descriptor, epoll would report the listener
+    /// again and again.
+    fn pause_accepting(&mut self) {
+        let _ = epoll::delete(&self.epoll, &self.listener);
+        self.accept_resumes_at = Some(Instant::now() + ACCEPT_PAUSE);
+    }
+
+    fn resume_accepting(&mut self) {
+        let data = EventData::new_u64(LISTENER);
+        let added = epoll::add(&self.epoll, &self.listener, data, EventFlags::IN);
+        self.accept_resumes_at = added.err().map(|_| Instant::now() + ACCEPT_PAUSE);
+    }
+
+    fn connect(&mut self, socket: Socket) {
+        // A connection that cannot be watched is closed.
+        let Ok(client) = Client::new(socket) else { return };
+        let id = self.next_client;
+        let data = EventData::new_u64(id);
+        if epoll::add(&self.epoll, client.as_fd(), data, EventFlags::IN).is_ok() {
+            self.next_client += 1;
+            let peer = client.peer;
+            self.clients.insert(id, client);
+            self.dispatch(Input::Connected(id, peer));
+        }
+    }
+
+    fn receive(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.is_closing {
+            return self.disconnect(id);
+        }
+        match client.receive(&mut self.scratch) {
+            Ok(requests) => {
+                for (message, descriptor) in requests {
+                    self.dispatch(Input::Request(id, Box::new(message), descriptor));
+                }
+            }
+            Err(Ended::Closed) => self.disconnect(id),
+            Err(Ended::Violation(reason)) => {
+                let reply = Reply::Closing(reason.to_owned());
+                self.send(id, &ToController { id: EVENT, reply });
+                self.disconnect(id);
+            }
+        }
+    }
+
+    /// Ends a connection. The closed socket leaves epoll too.
+    fn disconnect(&mut self, id: ClientId) {
+        if self.clients.remove(&id).is_some() {
+            self.dispatch(Input::Disconnected(id));
+        }
+    }
+
+    fn take_messages(&mut self) {
+        self.shared.waker.clear();
+        while let Ok(message) = self.messages.try_recv() {
+            match message {
+                Message::Opened(id, handle, output) => {
+                    self.sessions.insert(id, Running { handle, output });
+                    self.dispatch(Input::Session(id, SessionEvent::Opened));
+                }
+                Message::Session(id, event) => {
+                    if matches!(event, SessionEvent::Ended(_)) {
+                        self.sessions.remove(&id);
+                    }
+                    self.dispatch(Input::Session(id, event));
+                }
+                Message::SnapshotWritten(ticket, result) => {
+                    self.dispatch(Input::SnapshotWritten(ticket, result));
+                }
+                Message::Reply(ticket, reply) => self.reply(ticket, *reply),
+                Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
+                Message::ShutDown => self.dispatch(Input::ShutDown),
+            }
+        }
+    }
+
+    fn dispatch(&mut self, input: Input) {
+        for output in self.machine.on(input, self.now()) {
+            self.perform(output);
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        let handle = |id| self.sessions.get(&id).map(|session: &Running| &session.handle);
+        match output {
+            Output::Send(id, message) => self.send(id, &message),
+            Output::Close(id) => self.close(id),
+            Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
+            Output::Stop(id) => handle(id).into_iter().for_each(|it| it.stop()),
+            Output::Discard(id) => handle(id).into_iter().for_each(|it| it.discard()),
+            Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),
+            Output::Snapshot(id, ticket, job) => match handle(id) {
+                Some(handle) => snapshot::spawn(&self.shared, Arc::clone(handle), ticket, job),
+                None => self.reply(ticket, ended()),
+            },
+            Output::Query(ticket, query) => self.query(ticket, query),
+        }
+    }
+
+    fn query(&mut self, ticket: Ticket, query: Query) {
+        let reply = match query {
+            Query::Providers(user) => providers(&self.shared.manager, user),
+            Query::KnownCategories(user) => return self.query_categories(ticket, user),
+            Query::Sessions(sessions) => {
+                let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
+                Reply::Sessions(infos.collect())
+            }
+            Query::Statistics(id) => self.statistics(id),
+        };
+        self.reply(ticket, reply);
+    }
+
+    /// Requests the categories on another thread, because the providers may take a second.
+    fn query_categories(&mut self, ticket: Ticket, user: Option<u32>) {
+        let shared = Arc::clone(&self.shared);
+        let builder = thread::Builder::new().name("trace-query".to_owned());
+        let spawned = builder.spawn(move || {
+            let reply = known_categories(&shared.manager, user);
+            shared.send(Message::Reply(ticket, Box::new(reply)));
+        });
+        if let Err(error) = spawned {
+            self.reply(ticket, failed(&error));
+        }
+    }
+
+    fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {
+        if let Some(Running { handle, output }) = self.sessions.get(&id) {
+            let progress = handle.progress();
+            info.output.clone_from(output);
+            info.elapsed = progress.elapsed;
+            info.providers = progress.providers as u64;
+            info.joined = progress.joined as u64;
+            info.events = progress.events;
+            info.bytes = progress.bytes;
+            info.lost = progress.lost;
+            info.failure = progress.archive_failure;
+        }
+        info
+    }
+
+    fn statistics(&self, id: SessionId) -> Reply {
+        match self.sessions.get(&id).map(|session| session.handle.statistics()) {
+            Some(Ok(of)) => Reply::Statistics(of.into_iter().map(convert::statistics).collect()),
+            Some(Err(error)) => failed(&error),
+            None => ended(),
+        }
+    }
+
+    fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        self.send(ticket.client, &ToController { id: ticket.id, reply });
+    }
+
+    /// Sends a message. A controller that does not read is disconnected.
+    fn send(&mut self, id: ClientId, message: &ToController) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        if client.queue(message) > self.limits.unread {
+            return self.disconnect(id);
+        }
+        self.flush(id);
+    }
+
+    fn flush(&mut self, id: ClientId) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        let flushed = client.flush();
+        let writable = match flushed {
+            Ok(true) if client.is_closing => return self.disconnect(id),
+            Ok(true) => EventFlags::empty(),
+            Ok(false) => EventFlags::OUT,
+            Err(_) => return self.disconnect(id),
+        };
+        let data = EventData::new_u64(id);
+        // Fails only if the socket is not watched, and it is.
+        let _ = epoll::modify(&self.epoll, client.as_fd(), data, EventFlags::IN | writable);
+    }
+
+    /// Closes a connection after its messages are sent.
+    fn close(&mut self, id: ClientId) {
+        if let Some(client) = self.clients.get_mut(&id) {
+            client.is_closing = true;
+            self.flush(id);
+        }
+    }
+}
+
+fn providers(manager: &Manager, user: Option<u32>) -> Reply {
+    match manager.providers() {
+        Ok(providers) => {
+            let visible = providers.into_iter().filter(|it| user.is_none_or(|uid| uid == it.uid));
+            Reply::Providers(visible.map(convert::provider).collect())
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn known_categories(manager: &Manager, user: Option<u32>) -> Reply {
+    // Its result has the categories of all users. Those of a provider are up to date after it.
+    match manager.known_categories().and_then(|_| manager.providers()) {
+        Ok(mut providers) => {
+            providers.retain(|provider| user.is_none_or(|uid| uid == provider.uid));
+            Reply::KnownCategories(convert::known_categories(providers))
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+fn failed(error: &dyn std::error::Error) -> Reply {
+    Reply::Failed(ControlError::general(GeneralError::Failed, error.to_string()))
+}
+
+fn ended() -> Reply {
+    Reply::Failed(ControlError::general(GeneralError::NoSession, "the session does not record"))
+}

@@ -1,0 +1,85 @@
+//! The resources of users, and their limits.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::machine::Time;
+
+/// The resources that the controllers of one user may use. The refusal of a request names the
+/// limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControlLimits {
+    /// Connections of a user; default 64.
+    pub clients: usize,
+    /// Sessions of a user that have not stopped; default 16.
+    pub sessions: usize,
+    /// Sessions of a user that have stopped, and whose results nobody has taken; default 16. The
+    /// oldest is forgotten.
+    pub results: usize,
+    /// The sum of the buffer sizes of a user's sessions, in bytes; default 1 GiB. Each provider of
+    /// a session has a buffer, which [`Limits::buffers`](crate::Limits::buffers) bounds.
+    pub buffers: u64,
+    /// Requests of a user in a second; default 1000.
+    pub requests: u32,
+    /// Snapshots on request of a user in a minute; default 60.
+    pub snapshots: u32,
+    /// Bytes of replies and events that a controller has not read; default 8 MiB. Beyond, it is
+    /// disconnected.
+    pub unread: usize,
+}
+
+impl Default for ControlLimits {
+    fn default() -> Self {
+        Self {
+            clients: 64,
+            sessions: 16,
+            results: 16,
+            buffers: 1 << 30,
+            requests: 1000,
+            snapshots: 60,
+            unread: 8 << 20,
+        }
+    }
+}
+
+/// The numbers of events of each user in the current interval.
+#[derive(Debug)]
+pub(super) struct Rates {
+    interval: Duration,
+    limit: u32,
+    /// The start of a user's interval, and the number of events in it.
+    users: BTreeMap<u32, (Time, u32)>,
+}
+
+impl Rates {
+    pub(super) fn new(limit: u32, interval: Duration) -> Self {
+        Self { interval, limit, users: BTreeMap::new() }
+    }
+
+    /// Counts an event. Returns whether it is within the limit.
+    pub(super) fn take(&mut self, uid: u32, now: Time) -> bool {
+        let (interval, limit) = (self.interval, self.limit);
+        // Users whose interval is over need no entry.
+        self.users.retain(|_, (start, _)| now.saturating_sub(*start) < interval);
+        let (_, count) = self.users.entry(uid).or_insert((now, 0));
+        *count = count.saturating_add(1);
+        *count <= limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_user_has_a_rate() {
+        let mut rates = Rates::new(2, Duration::from_secs(1));
+        let at = |millis| Duration::from_millis(millis);
+        assert!(rates.take(1, at(0)) && rates.take(1, at(0)) && !rates.take(1, at(999)));
+        assert!(rates.take(2, at(999)));
+        assert!(rates.take(1, at(1000)), "the next interval");
+        assert_eq!(rates.users.len(), 2);
+        assert!(rates.take(3, at(5000)));
+        assert_eq!(rates.users.len(), 1, "earlier users need no memory");
+    }
+}

@@ -1,0 +1,361 @@
+//! The state machine of the control socket, without I/O.
+//!
+//! [`ControlMachine::on`] takes an [`Input`] and the time, and returns [`Output`]s in order. A
+//! session has these phases:
+//!
+//! ```text
+//!  Initialize        Start           opened                 Stop, Terminate, Disconnected, Tick
+//!  ------> Initialized ----> Starting -----> Started --------------------------> Stopping
+//!              |                |               |                                    |
+//!              |                | not opened    | ended (a trigger, an error)        | ended
+//!              v                v               v                                    v
+//!            (gone) <-----------+-----------> Stopped, if it is detached and nobody waits for it
+//! ```
+//!
+//! A session belongs to the user that initialized it. Requests find it by its name; root finds the
+//! sessions of all users.
+
+mod requests;
+mod session;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use trace_protocol::control::{
+    ControlError, Event, GeneralError, Output as ControlOutput, Reply, SessionInfo, Summary,
+    ToController, ToDaemon, TraceConfig, EVENT,
+};
+use trace_protocol::socket::PeerCredentials;
+
+use self::session::{Phase, Session};
+use super::limits::{ControlLimits, Rates};
+use super::CategoryGroups;
+use crate::machine::Time;
+
+/// The number of a connection. Numbers are never reused.
+pub(super) type ClientId = u64;
+
+/// The number of a session. Numbers are never reused.
+pub(super) type SessionId = u64;
+
+/// A request to which the reply is sent later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    pub(super) client: ClientId,
+    /// The request's number.
+    pub(super) id: u32,
+}
+
+/// An event for the machine.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// A controller connected.
+    Connected(ClientId, PeerCredentials),
+    /// A controller sent a request, with its descriptor.
+    Request(ClientId, Box<ToDaemon>, Option<OwnedFd>),
+    /// A connection ended.
+    Disconnected(ClientId),
+    /// An event of a session's thread.
+    Session(SessionId, SessionEvent),
+    /// A snapshot was written, or failed.
+    SnapshotWritten(Ticket, Result<u64, ControlError>),
+    /// The category groups changed.
+    Groups(CategoryGroups),
+    /// The daemon ends.
+    ShutDown,
+    /// Time passed.
+    Tick,
+}
+
+/// An event of a session's thread.
+#[derive(Debug)]
+pub(super) enum SessionEvent {
+    /// The session records.
+    Opened,
+    /// The session could not be started.
+    NotOpened(ControlError),
+    /// A provider raised an alert.
+    Alert(String),
+    /// The session has ended.
+    Ended(Box<Summary>),
+}
+
+/// An action for the control thread.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// Send a message.
+    Send(ClientId, Box<ToController>),
+    /// Close a connection, after its messages are sent.
+    Close(ClientId),
+    /// Start a session's thread.
+    Open(SessionId, Box<OpenRequest>),
+    /// Stop a session.
+    Stop(SessionId),
+    /// Stop a session, and remove its archive.
+    Discard(SessionId),
+    /// Flush a session's providers.
+    Flush(SessionId),
+    /// Write a snapshot.
+    Snapshot(SessionId, Ticket, SnapshotJob),
+    /// Reply to a query.
+    Query(Ticket, Query),
+}
+
+/// A session to start.
+#[derive(Debug)]
+pub(super) struct OpenRequest {
+    /// Its configuration, with the categories of groups.
+    pub(super) config: TraceConfig,
+    pub(super) descriptor: OwnedFd,
+    /// The controller.
+    pub(super) peer: PeerCredentials,
+}
+
+/// A snapshot to write.
+#[derive(Debug)]
+pub(super) struct SnapshotJob {
+    pub(super) output: ControlOutput,
+    pub(super) descriptor: OwnedFd,
+    /// The controller.
+    pub(super) peer: PeerCredentials,
+}
+
+/// A query that the machine cannot reply to.
+#[derive(Debug)]
+pub(super) enum Query {
+    /// The providers of this user, or of all users.
+    Providers(Option<u32>),
+    /// The categories of the providers of this user, or of all users.
+    KnownCategories(Option<u32>),
+    /// The statistics of a session.
+    Statistics(SessionId),
+    /// These sessions. The progress of those that run is missing.
+    Sessions(Vec<(SessionId, SessionInfo)>),
+}
+
+/// The connections and sessions of all users.
+#[derive(Debug)]
+pub(super) struct ControlMachine {
+    clients: BTreeMap<ClientId, PeerCredentials>,
+    sessions: BTreeMap<SessionId, Session>,
+    last_session: SessionId,
+    groups: CategoryGroups,
+    limits: ControlLimits,
+    requests: Rates,
+    snapshots: Rates,
+    is_ending: bool,
+    outputs: Vec<Output>,
+}
+
+impl ControlMachine {
+    pub(super) fn new(groups: CategoryGroups, limits: ControlLimits) -> Self {
+        Self {
+            clients: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            last_session: 0,
+            groups,
+            limits,
+            requests: Rates::new(limits.requests, Duration::from_secs(1)),
+            snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
+            is_ending: false,
+            outputs: Vec::new(),
+        }
+    }
+
+    /// Returns the time at which an [`Input::Tick`] is due.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.sessions.values().filter_map(Session::deadline).min()
+    }
+
+    /// Returns whether the daemon ends and all sessions have ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_ending && !self.sessions.values().any(Session::is_active)
+    }
+
+    /// The transition function. Returns the actions, in order.
+    pub(super) fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
+        match input {
+            Input::Connected(client, peer) => self.connected(client, peer),
+            Input::Request(client, message, descriptor) => {
+                self.request(client, *message, descriptor, now);
+            }
+            Input::Disconnected(client) => self.disconnected(client),
+            Input::Session(id, event) => self.session_event(id, event, now),
+            Input::SnapshotWritten(ticket, result) => {
+                self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
+            }
+            Input::Groups(groups) => self.groups = groups,
+            Input::ShutDown => self.shut_down(),
+            Input::Tick => self.tick(now),
+        }
+        std::mem::take(&mut self.outputs)
+    }
+
+    fn connected(&mut self, client: ClientId, peer: PeerCredentials) {
+        let of_user = self.clients.values().filter(|it| it.uid == peer.uid).count();
+        self.clients.insert(client, peer);
+        if of_user >= self.limits.clients {
+            self.close(client, &format!("more than {} connections", self.limits.clients));
+        }
+    }
+
+    /// Ends a connection from this side.
+    fn close(&mut self, client: ClientId, reason: &str) {
+        let reply = Reply::Closing(reason.to_owned());
+        self.outputs.push(Output::Send(client, Box::new(ToController { id: EVENT, reply })));
+        self.outputs.push(Output::Close(client));
+        self.disconnected(client);
+    }
+
+    /// Ends the client's sessions that are not detached, and writes their results.
+    fn disconnected(&mut self, client: ClientId) {
+        self.clients.remove(&client);
+        let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
+        for id in sessions {
+            let Some(session) = self.sessions.get_mut(&id) else { continue };
+            session.forget(client);
+            if session.client == Some(client) {
+                self.end(id);
+            }
+        }
+    }
+
+    /// Ends a session in any phase.
+    fn end(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.deadline = None;
+        match &mut session.phase {
+            Phase::Initialized(_) | Phase::Stopped(_) => drop(self.sessions.remove(&id)),
+            Phase::Starting { stops, .. } => *stops = true,
+            Phase::Started => self.stop(id),
+            Phase::Stopping => {}
+        }
+    }
+
+    /// Stops a session that has started.
+    fn stop(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.deadline = None;
+        self.outputs.push(match session.aborted {
+            true => Output::Discard(id),
+            false => Output::Stop(id),
+        });
+        self.enter(id, Phase::Stopping);
+    }
+
+    /// Changes a session's phase, and reports it to those that watch.
+    fn enter(&mut self, id: SessionId, phase: Phase) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.phase = phase;
+        let reply = Reply::StateChanged(session.event());
+        self.notify(id, &reply);
+    }
+
+    fn notify(&mut self, id: SessionId, reply: &Reply) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        for client in session.watchers() {
+            let message = ToController { id: EVENT, reply: reply.clone() };
+            self.outputs.push(Output::Send(client, Box::new(message)));
+        }
+    }
+
+    fn session_event(&mut self, id: SessionId, event: SessionEvent, now: Time) {
+        match event {
+            SessionEvent::Opened => self.opened(id, now),
+            SessionEvent::NotOpened(error) => self.not_opened(id, error),
+            SessionEvent::Alert(name) => {
+                let Some(session) = self.sessions.get(&id) else { return };
+                let event: Event = session.event();
+                self.notify(id, &Reply::Alert((event, name)));
+            }
+            SessionEvent::Ended(summary) => self.ended(id, summary),
+        }
+    }
+
+    fn opened(&mut self, id: SessionId, now: Time) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Phase::Starting { ticket, stops } = session.phase else { return };
+        session.started = Some(now);
+        let duration = session.config.duration;
+        session.deadline = (!duration.is_zero()).then(|| now.saturating_add(duration));
+        self.enter(id, Phase::Started);
+        self.reply(ticket, Reply::Started);
+        if stops || self.is_ending {
+            self.stop(id);
+        }
+    }
+
+    fn not_opened(&mut self, id: SessionId, error: ControlError) {
+        let Some(session) = self.sessions.remove(&id) else { return };
+        let started = match session.phase {
+            Phase::Starting { ticket, .. } => Some(ticket),
+            _ => None,
+        };
+        for ticket in started.into_iter().chain(session.waiting) {
+            self.reply(ticket, Reply::Failed(error.clone()));
+        }
+    }
+
+    /// Replies to those that wait for the results, or else keeps these.
+    fn ended(&mut self, id: SessionId, mut summary: Box<Summary>) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        session.deadline = None;
+        summary.session.clone_from(&session.config.name);
+        let waiting = std::mem::take(&mut session.waiting);
+        let is_here = session.client.is_none_or(|client| self.clients.contains_key(&client));
+        let is_kept = waiting.is_empty() && is_here;
+        let uid = session.peer.uid;
+        self.enter(id, Phase::Stopped(summary.clone()));
+        for ticket in waiting {
+            self.reply(ticket, Reply::Stopped((*summary).clone()));
+        }
+        match is_kept {
+            true => self.forget_results(uid),
+            false => drop(self.sessions.remove(&id)),
+        }
+    }
+
+    /// Forgets the oldest results of a user beyond the limit.
+    fn forget_results(&mut self, uid: u32) {
+        let is_result = |session: &Session| session.peer.uid == uid && !session.is_active();
+        let results = self.sessions.iter().filter(|(_, session)| is_result(session));
+        let results: Vec<SessionId> = results.map(|(id, _)| *id).collect();
+        let excess = results.len().saturating_sub(self.limits.results);
+        for id in &results[..excess] {
+            self.sessions.remove(id);
+        }
+    }
+
+    fn shut_down(&mut self) {
+        self.is_ending = true;
+        let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
+        sessions.into_iter().for_each(|id| self.end(id));
+    }
+
+    /// Stops the sessions whose time is over.
+    fn tick(&mut self, now: Time) {
+        let is_over = |session: &Session| session.deadline().is_some_and(|at| at <= now);
+        let over: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| is_over(session))
+            .map(|(id, _)| *id)
+            .collect();
+        over.into_iter().for_each(|id| self.end(id));
+    }
+
+    /// Replies to a request, if its controller is still connected.
+    fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        if self.clients.contains_key(&ticket.client) {
+            let message = ToController { id: ticket.id, reply };
+            self.outputs.push(Output::Send(ticket.client, Box::new(message)));
+        }
+    }
+
+    fn fail(&mut self, ticket: Ticket, code: GeneralError, reason: impl Into<String>) {
+        self.reply(ticket, Reply::Failed(ControlError::general(code, reason)));
+    }
+}

@@ -1,0 +1,337 @@
+//! The requests of controllers.
+
+use std::os::fd::OwnedFd;
+
+use trace_protocol::control::{
+    ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, Reply, Request, SnapshotRequest,
+    StartError, StartRequest, StopError, StopRequest, ToDaemon, TraceConfig, EVENT,
+};
+
+use super::session::{buffer_size, Phase, Session};
+use super::{ClientId, ControlMachine, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket};
+use crate::machine::Time;
+
+/// A refused request.
+type Refused = (ErrorCode, String);
+
+fn general(code: GeneralError, reason: impl Into<String>) -> Refused {
+    (ErrorCode::General(code), reason.into())
+}
+
+impl ControlMachine {
+    pub(super) fn request(
+        &mut self,
+        client: ClientId,
+        message: ToDaemon,
+        descriptor: Option<OwnedFd>,
+        now: Time,
+    ) {
+        let Some(peer) = self.clients.get(&client) else { return };
+        if !self.requests.take(peer.uid, now) {
+            let reason = format!("more than {} requests in a second", self.limits.requests);
+            return self.close(client, &reason);
+        }
+        let ticket = Ticket { client, id: message.id };
+        if self.is_ending {
+            return self.fail(ticket, GeneralError::ShuttingDown, "the daemon ends");
+        }
+        if let Err((code, reason)) = self.handle(ticket, message.request, descriptor, now) {
+            self.reply(ticket, Reply::Failed(ControlError { code, reason }));
+        }
+    }
+
+    fn handle(
+        &mut self,
+        ticket: Ticket,
+        request: Request,
+        descriptor: Option<OwnedFd>,
+        now: Time,
+    ) -> Result<(), Refused> {
+        match request {
+            Request::GetProviders => self.query(ticket, Query::Providers(self.scope(ticket))),
+            Request::GetKnownCategories => {
+                self.query(ticket, Query::KnownCategories(self.scope(ticket)));
+            }
+            Request::GetGroups => self.reply_groups(ticket),
+            Request::GetSessions => self.query_sessions(ticket),
+            Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
+            Request::Start(start) => return self.start(ticket, start),
+            Request::Stop(stop) => return self.request_stop(ticket, &stop),
+            Request::Terminate(name) => return self.terminate(ticket, &name),
+            Request::Flush(name) => return self.flush(ticket, &name),
+            Request::Snapshot(snapshot) => return self.snapshot(ticket, snapshot, descriptor, now),
+            Request::GetStatistics(name) => {
+                let id = self.find(ticket, &name)?;
+                self.query(ticket, Query::Statistics(id));
+            }
+            Request::Watch(name) => return self.watch(ticket, &name),
+        }
+        Ok(())
+    }
+
+    fn query(&mut self, ticket: Ticket, query: Query) {
+        self.outputs.push(Output::Query(ticket, query));
+    }
+
+    /// Returns the user whose providers and sessions a controller may use; `None` for all.
+    fn scope(&self, ticket: Ticket) -> Option<u32> {
+        // Nobody has this id: a client that is gone sees nothing.
+        let uid = self.clients.get(&ticket.client).map_or(u32::MAX, |peer| peer.uid);
+        (uid != 0).then_some(uid)
+    }
+
+    /// Returns the sessions that a controller may use.
+    fn visible(&self, ticket: Ticket) -> impl Iterator<Item = (SessionId, &Session)> {
+        let scope = self.scope(ticket);
+        let sessions = self.sessions.iter().map(|(id, session)| (*id, session));
+        sessions.filter(move |(_, session)| scope.is_none_or(|uid| uid == session.peer.uid))
+    }
+
+    /// Finds a session by its name, or the only one if the name is empty. Root's own session comes
+    /// before those of other users.
+    fn find(&self, ticket: Ticket, name: &str) -> Result<SessionId, Refused> {
+        let missing = |reason: String| Err(general(GeneralError::NoSession, reason));
+        let own = self.clients.get(&ticket.client).map(|peer| peer.uid);
+        let has_name = |session: &Session| {
+            name.is_empty() && session.is_active() || session.config.name == name
+        };
+        let found: Vec<_> = self.visible(ticket).filter(|(_, session)| has_name(session)).collect();
+        let mine = found.iter().filter(|(_, session)| Some(session.peer.uid) == own);
+        let mine: Vec<SessionId> = mine.map(|(id, _)| *id).collect();
+        let names = || found.iter().map(|(_, it)| it.config.name.as_str()).collect::<Vec<_>>();
+        match (mine.as_slice(), found.as_slice()) {
+            ([id], _) => Ok(*id),
+            ([], [(id, _)]) => Ok(*id),
+            ([], []) if name.is_empty() => missing("there is no session".to_owned()),
+            ([], []) => missing(format!("there is no session '{name}'")),
+            _ => missing(format!("several sessions match: {}", names().join(", "))),
+        }
+    }
+
+    fn reply_groups(&mut self, ticket: Ticket) {
+        let groups = self.groups.iter().map(|(name, categories)| GroupInfo {
+            name: name.clone(),
+            categories: categories.clone(),
+        });
+        let groups = groups.collect();
+        self.reply(ticket, Reply::Groups(groups));
+    }
+
+    fn query_sessions(&mut self, ticket: Ticket) {
+        let sessions = self.visible(ticket).map(|(id, session)| (id, session.info())).collect();
+        self.query(ticket, Query::Sessions(sessions));
+    }
+
+    fn initialize(
+        &mut self,
+        ticket: Ticket,
+        mut config: TraceConfig,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(), Refused> {
+        let bad = |reason: String| general(GeneralError::BadRequest, reason);
+        config.check().map_err(bad)?;
+        let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
+        config.categories = self.expand(&config.categories)?;
+        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        self.check_quota(peer.uid, &config)?;
+        self.choose_name(peer.uid, &mut config)?;
+        let name = config.name.clone();
+        self.last_session += 1;
+        let session = Session::new(peer, ticket.client, config, descriptor);
+        self.sessions.insert(self.last_session, session);
+        self.reply(ticket, Reply::Initialized(name));
+        Ok(())
+    }
+
+    /// Replaces the groups in category patterns.
+    fn expand(&self, categories: &[String]) -> Result<Vec<String>, Refused> {
+        let mut expanded = Vec::new();
+        for pattern in categories {
+            if pattern.contains('/') {
+                let reason = format!("'{pattern}': categories of one provider are not supported");
+                return Err(general(GeneralError::Unsupported, reason));
+            }
+            match pattern.strip_prefix('#') {
+                None => expanded.push(pattern.clone()),
+                Some(name) => match self.groups.get(name) {
+                    Some(group) => expanded.extend_from_slice(group),
+                    None => {
+                        let reason = format!("there is no category group '#{name}'");
+                        return Err(general(GeneralError::BadRequest, reason));
+                    }
+                },
+            }
+        }
+        Ok(expanded)
+    }
+
+    fn check_quota(&self, uid: u32, config: &TraceConfig) -> Result<(), Refused> {
+        let active = || {
+            let sessions = self.sessions.values();
+            sessions.filter(|session| session.peer.uid == uid && session.is_active())
+        };
+        if active().count() >= self.limits.sessions {
+            let reason = format!("user {uid} has {} sessions, the limit", self.limits.sessions);
+            return Err(general(GeneralError::Quota, reason));
+        }
+        let buffers =
+            active().map(Session::buffer_size).fold(buffer_size(config), u64::saturating_add);
+        if buffers > self.limits.buffers {
+            let reason = format!(
+                "the buffer sizes of all sessions of user {uid} would be {buffers} bytes, the limit \
+                 is {}",
+                self.limits.buffers
+            );
+            return Err(general(GeneralError::Quota, reason));
+        }
+        if !config.providers.is_empty() {
+            let reason = "options for single providers are not supported";
+            return Err(general(GeneralError::Unsupported, reason));
+        }
+        Ok(())
+    }
+
+    /// Checks the session's name, or sets it. A session replaces results of its name.
+    fn choose_name(&mut self, uid: u32, config: &mut TraceConfig) -> Result<(), Refused> {
+        let find = |name: &str| {
+            let mut sessions = self.sessions.iter();
+            let found = sessions.find(|(_, it)| it.peer.uid == uid && it.config.name == name);
+            found.map(|(id, session)| (*id, session.is_active()))
+        };
+        if config.name.is_empty() {
+            let mut names = (1u64..).map(|number| format!("session-{number}"));
+            config.name = names.find(|name| find(name).is_none()).unwrap_or_default();
+        }
+        match find(&config.name) {
+            Some((_, true)) => {
+                let reason = format!("a session has the name '{}' already", config.name);
+                return Err(general(GeneralError::NameInUse, reason));
+            }
+            Some((id, false)) => drop(self.sessions.remove(&id)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, ticket: Ticket, start: StartRequest) -> Result<(), Refused> {
+        let refused = |error, reason: &str| Err((ErrorCode::Start(error), reason.to_owned()));
+        start.check().map_err(|reason| general(GeneralError::BadRequest, reason))?;
+        let additional = self.expand(&start.additional_categories)?;
+        let id = match self.find(ticket, &start.session) {
+            Ok(id) => id,
+            Err((_, reason)) => return refused(StartError::NotInitialized, &reason),
+        };
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        match session.phase {
+            Phase::Initialized(_) => {}
+            Phase::Starting { .. } | Phase::Started => {
+                return refused(StartError::AlreadyStarted, "the session has started already")
+            }
+            Phase::Stopping => return refused(StartError::Stopping, "the session is stopping"),
+            Phase::Stopped(_) => return refused(StartError::Terminating, "the session has ended"),
+        }
+        let starting = Phase::Starting { ticket, stops: false };
+        let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
+            return Ok(());
+        };
+        // An empty list selects all categories already.
+        if !session.config.categories.is_empty() {
+            session.config.categories.extend(additional);
+        }
+        let (config, peer) = (session.config.clone(), session.peer);
+        let event = Reply::StateChanged(session.event());
+        self.notify(id, &event);
+        self.outputs.push(Output::Open(id, Box::new(OpenRequest { config, descriptor, peer })));
+        Ok(())
+    }
+
+    fn request_stop(&mut self, ticket: Ticket, stop: &StopRequest) -> Result<(), Refused> {
+        let refused = |error, reason: String| Err((ErrorCode::Stop(error), reason));
+        let id = match self.find(ticket, &stop.session) {
+            Ok(id) => id,
+            Err((_, reason)) => return refused(StopError::NotInitialized, reason),
+        };
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        if session.aborted {
+            return refused(StopError::Aborted, "the session was aborted".to_owned());
+        }
+        if matches!(session.phase, Phase::Initialized(_)) {
+            return refused(StopError::NotStarted, "the session has not started".to_owned());
+        }
+        session.aborted = !stop.write_results && session.is_active();
+        self.end_for(ticket, id);
+        Ok(())
+    }
+
+    fn terminate(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
+        let id = self.find(ticket, name)?;
+        self.end_for(ticket, id);
+        Ok(())
+    }
+
+    /// Ends a session. The reply has the results.
+    fn end_for(&mut self, ticket: Ticket, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        match &session.phase {
+            Phase::Initialized(_) => self.reply(ticket, Reply::Terminated),
+            Phase::Stopped(summary) => {
+                let reply = Reply::Stopped((**summary).clone());
+                self.reply(ticket, reply);
+            }
+            _ => session.waiting.push(ticket),
+        }
+        self.end(id);
+    }
+
+    fn flush(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
+        let refused = |error, reason: String| Err((ErrorCode::Flush(error), reason));
+        let id = match self.find(ticket, name) {
+            Ok(id) => id,
+            Err((_, reason)) => return refused(FlushError::NotInitialized, reason),
+        };
+        match self.sessions.get(&id) {
+            Some(Session { phase: Phase::Started, .. }) => {
+                self.outputs.push(Output::Flush(id));
+                self.reply(ticket, Reply::Flushed);
+                Ok(())
+            }
+            _ => refused(FlushError::NotStarted, "the session does not record".to_owned()),
+        }
+    }
+
+    fn snapshot(
+        &mut self,
+        ticket: Ticket,
+        request: SnapshotRequest,
+        descriptor: Option<OwnedFd>,
+        now: Time,
+    ) -> Result<(), Refused> {
+        let bad = |reason: String| general(GeneralError::BadRequest, reason);
+        request.output.check().map_err(bad)?;
+        let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
+        let id = self.find(ticket, &request.session)?;
+        if !matches!(self.sessions.get(&id), Some(Session { phase: Phase::Started, .. })) {
+            return Err(general(GeneralError::NoSession, "the session does not record"));
+        }
+        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        if !self.snapshots.take(peer.uid, now) {
+            let reason = format!("more than {} snapshots in a minute", self.limits.snapshots);
+            return Err(general(GeneralError::Quota, reason));
+        }
+        let job = SnapshotJob { output: request.output, descriptor, peer };
+        self.outputs.push(Output::Snapshot(id, ticket, job));
+        Ok(())
+    }
+
+    fn watch(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
+        let id = self.find(ticket, name)?;
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        session.watch(ticket.client);
+        let event = session.event();
+        self.reply(ticket, Reply::Watching);
+        // The first event has the present state, so that none is missed.
+        let first = Ticket { id: EVENT, ..ticket };
+        self.reply(first, Reply::StateChanged(event));
+        Ok(())
+    }
+}

@@ -1,0 +1,147 @@
+//! One session.
+
+use std::os::fd::OwnedFd;
+
+use trace_protocol::control::{Event, Output, SessionInfo, SessionState, Summary, TraceConfig};
+use trace_protocol::socket::PeerCredentials;
+
+use super::{ClientId, Ticket};
+use crate::machine::Time;
+
+/// A session of a user.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The controller that initialized it.
+    pub(super) peer: PeerCredentials,
+    /// The connection with which it ends; `None` if it is detached.
+    pub(super) client: Option<ClientId>,
+    pub(super) config: TraceConfig,
+    pub(super) phase: Phase,
+    /// Requests that wait for the results.
+    pub(super) waiting: Vec<Ticket>,
+    watchers: Vec<ClientId>,
+    pub(super) started: Option<Time>,
+    /// The time at which it stops.
+    pub(super) deadline: Option<Time>,
+    /// Whether its results are not written.
+    pub(super) aborted: bool,
+}
+
+/// The phase of a session.
+#[derive(Debug)]
+pub(super) enum Phase {
+    /// Has its output, and has not started.
+    Initialized(OwnedFd),
+    /// Its thread opens the output. The request waits.
+    Starting {
+        ticket: Ticket,
+        /// Whether it stops as soon as it has started.
+        stops: bool,
+    },
+    /// Records.
+    Started,
+    /// Waits for its providers and its output.
+    Stopping,
+    /// Has ended, and nobody has taken its results.
+    Stopped(Box<Summary>),
+}
+
+impl Session {
+    pub(super) fn new(
+        peer: PeerCredentials,
+        client: ClientId,
+        config: TraceConfig,
+        descriptor: OwnedFd,
+    ) -> Self {
+        Self {
+            peer,
+            client: (!config.detached).then_some(client),
+            config,
+            phase: Phase::Initialized(descriptor),
+            waiting: Vec::new(),
+            watchers: Vec::new(),
+            started: None,
+            deadline: None,
+            aborted: false,
+        }
+    }
+
+    /// Returns whether it has not ended.
+    pub(super) fn is_active(&self) -> bool {
+        !matches!(self.phase, Phase::Stopped(_))
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline
+    }
+
+    pub(super) fn state(&self) -> SessionState {
+        match self.phase {
+            Phase::Initialized(_) => SessionState::Initialized,
+            Phase::Starting { .. } => SessionState::Starting,
+            Phase::Started => SessionState::Started,
+            Phase::Stopping => SessionState::Stopping,
+            Phase::Stopped(_) => SessionState::Stopped,
+        }
+    }
+
+    /// Returns the event of its state.
+    pub(super) fn event(&self) -> Event {
+        Event { session: self.config.name.clone(), state: self.state() }
+    }
+
+    /// Returns the largest buffer of a provider.
+    pub(super) fn buffer_size(&self) -> u64 {
+        buffer_size(&self.config)
+    }
+
+    pub(super) fn watch(&mut self, client: ClientId) {
+        if !self.watchers.contains(&client) {
+            self.watchers.push(client);
+        }
+    }
+
+    pub(super) fn watchers(&self) -> Vec<ClientId> {
+        self.watchers.clone()
+    }
+
+    /// Removes a client that waits or watches.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.waiting.retain(|ticket| ticket.client != client);
+        self.watchers.retain(|watcher| *watcher != client);
+    }
+
+    /// Returns its description. The control thread adds the progress while it runs.
+    pub(super) fn info(&self) -> SessionInfo {
+        let mut info = SessionInfo {
+            name: self.config.name.clone(),
+            uid: self.peer.uid,
+            state: self.state(),
+            detached: self.client.is_none(),
+            mode: self.config.mode,
+            buffer_size: self.config.buffer_size,
+            categories: self.config.categories.clone(),
+            output: match &self.config.output {
+                Output::Descriptor => String::new(),
+                Output::Beneath(name) => name.clone(),
+            },
+            ..SessionInfo::default()
+        };
+        if let Phase::Stopped(summary) = &self.phase {
+            info.output.clone_from(&summary.output);
+            info.elapsed = summary.duration;
+            info.joined = summary.providers.len() as u64;
+            info.events = summary.providers.iter().map(|provider| provider.events).sum();
+            info.lost = summary.providers.iter().map(|provider| provider.dropped).sum();
+            info.bytes = summary.bytes;
+            info.failure = summary.failure.as_ref().map(|failure| failure.reason.clone());
+        }
+        info
+    }
+}
+
+/// Returns the largest buffer of a provider in a session with this configuration.
+pub(super) fn buffer_size(config: &TraceConfig) -> u64 {
+    let sizes = config.providers.iter().map(|provider| provider.buffer_size);
+    sizes.fold(config.buffer_size, u64::max)
+}

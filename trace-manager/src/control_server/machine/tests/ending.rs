@@ -1,0 +1,109 @@
+use super::*;
+use trace_protocol::control::{ErrorCode, StopError};
+
+#[test]
+fn all_that_stop_a_session_get_the_results() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.connect(3, USER);
+    let first = scene.send(CLIENT, stop("a", true));
+    let second = scene.send(3, Request::Terminate("a".to_owned()));
+    assert_eq!(scene.take_actions(), ["stop 1"], "once");
+    scene.ended(1);
+    assert_eq!(scene.reply(CLIENT, first), stopped("a"));
+    assert_eq!(scene.reply(3, second), stopped("a"));
+    let stopped = error(scene.call(CLIENT, stop("a", true))).code;
+    assert_eq!(stopped, ErrorCode::Stop(StopError::NotInitialized), "the name is free");
+}
+
+/// The values are those of Fuchsia.
+#[test]
+fn a_stop_out_of_order_has_its_error() {
+    let mut scene = Scene::new();
+    let code = |scene: &mut Scene| error(scene.call(CLIENT, stop("a", true))).code;
+    assert_eq!(code(&mut scene), ErrorCode::Stop(StopError::NotInitialized));
+    scene.call(CLIENT, Request::Initialize(named("a")));
+    assert_eq!(code(&mut scene), ErrorCode::Stop(StopError::NotStarted));
+    let start = StartRequest { session: "a".to_owned(), ..StartRequest::default() };
+    scene.send(CLIENT, Request::Start(start));
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.send(CLIENT, stop("a", false));
+    assert_eq!(scene.actions.last().unwrap(), "discard 1");
+    assert_eq!(code(&mut scene), ErrorCode::Stop(StopError::Aborted));
+}
+
+#[test]
+fn a_session_ends_with_its_client() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, named("a"));
+    scene.started(CLIENT, 2, detached("b"));
+    let starting = scene.starting(CLIENT, named("c"));
+    scene.call(CLIENT, Request::Initialize(named("d")));
+    scene.take_actions();
+    scene.on(Input::Disconnected(CLIENT));
+    assert_eq!(scene.take_actions(), ["stop 1"], "b is detached, and c is not open");
+    scene.on(Input::Session(3, SessionEvent::Opened));
+    assert_eq!(
+        (scene.take_actions(), scene.reply(CLIENT, starting)),
+        (vec!["stop 3".into()], None)
+    );
+    scene.ended(1);
+    scene.ended(3);
+    scene.connect(3, USER);
+    scene.call(3, Request::GetSessions);
+    assert_eq!(scene.take_actions(), [r#"sessions ["b"]"#]);
+}
+
+/// A detached session may end by itself, also when its client is gone.
+#[test]
+fn results_wait_for_a_client_up_to_a_limit() {
+    let mut scene = Scene::with(ControlLimits { results: 2, ..ControlLimits::default() });
+    for (session, name) in (1..).zip(["a", "b", "c"]) {
+        scene.started(CLIENT, session, detached(name));
+    }
+    scene.on(Input::Disconnected(CLIENT));
+    (1..=3).for_each(|session| scene.ended(session));
+    scene.connect(3, USER);
+    scene.call(3, Request::GetSessions);
+    assert_eq!(scene.take_actions(), [r#"sessions ["b", "c"]"#]);
+    assert_eq!(scene.call(3, stop("c", true)), stopped("c"));
+    let reply = scene.call(3, Request::Initialize(detached("b")));
+    assert_eq!(reply, Some(Reply::Initialized("b".to_owned())), "results do not occupy a name");
+}
+
+#[test]
+fn the_results_of_an_attached_session_wait_while_its_client_is_connected() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, named("a"));
+    scene.ended(1);
+    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"));
+    scene.started(CLIENT, 2, named("a"));
+    scene.ended(2);
+    scene.on(Input::Disconnected(CLIENT));
+    scene.connect(3, USER);
+    scene.call(3, Request::GetSessions);
+    assert_eq!(scene.take_actions(), ["sessions []"]);
+}
+
+#[test]
+fn the_end_of_the_daemon_waits_for_all_sessions() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.started(CLIENT, 2, named("b"));
+    let starting = scene.starting(CLIENT, named("c"));
+    scene.take_actions();
+    scene.on(Input::ShutDown);
+    assert_eq!(scene.take_actions(), ["stop 1", "stop 2"]);
+    let reply = scene.call(CLIENT, Request::Initialize(named("d")));
+    general(reply, GeneralError::ShuttingDown);
+    scene.ended(1);
+    scene.ended(2);
+    assert!(!scene.machine.has_ended());
+    scene.on(Input::Session(3, SessionEvent::Opened));
+    assert_eq!(
+        (scene.take_actions(), scene.reply(CLIENT, starting).is_some()),
+        (vec!["stop 3".into()], true)
+    );
+    scene.ended(3);
+    assert!(scene.machine.has_ended());
+}

@@ -1,0 +1,82 @@
+use super::*;
+use trace_protocol::control::{ProviderSpec, SessionState};
+
+fn initialize(scene: &mut Scene, config: TraceConfig) -> Option<Reply> {
+    scene.call(CLIENT, Request::Initialize(config))
+}
+
+#[test]
+fn a_session_gets_a_name() {
+    let mut scene = Scene::new();
+    for expected in ["session-1", "session-2"] {
+        let reply = initialize(&mut scene, named(""));
+        assert_eq!(reply, Some(Reply::Initialized(expected.to_owned())));
+    }
+    assert!(scene.actions.is_empty(), "nothing is opened before the start");
+    assert_eq!(initialize(&mut scene, named("a")), Some(Reply::Initialized("a".to_owned())));
+    let reason = general(initialize(&mut scene, named("a")), GeneralError::NameInUse);
+    assert_eq!(reason, "a session has the name 'a' already");
+}
+
+#[test]
+fn a_wrong_configuration_is_refused() {
+    let mut scene = Scene::new();
+    let reply = initialize(&mut scene, TraceConfig::default());
+    assert_eq!(general(reply, GeneralError::BadRequest), "the buffer size is 0");
+    let request = Request::Initialize(named("a"));
+    scene.on(Input::Request(CLIENT, Box::new(ToDaemon { id: 77, request }), None));
+    let reply = scene.reply(CLIENT, 77);
+    assert_eq!(general(reply, GeneralError::BadRequest), "the output is missing");
+}
+
+#[test]
+fn groups_are_expanded() {
+    let mut scene = Scene::new();
+    let categories = vec!["db".to_owned(), "#web".to_owned()];
+    scene.starting(CLIENT, TraceConfig { categories, ..named("a") });
+    assert_eq!(scene.actions, [r#"open 1 ["db", "http*", "-http.cache"]"#]);
+    let unknown = TraceConfig { categories: vec!["#db".to_owned()], ..named("b") };
+    let reason = general(initialize(&mut scene, unknown.clone()), GeneralError::BadRequest);
+    assert_eq!(reason, "there is no category group '#db'");
+    scene.on(Input::Groups([("db".to_owned(), vec!["sql".to_owned()])].into()));
+    assert_eq!(initialize(&mut scene, unknown), Some(Reply::Initialized("b".to_owned())));
+}
+
+#[test]
+fn unsupported_options_are_refused() {
+    let mut scene = Scene::new();
+    let categories = vec!["server/db".to_owned()];
+    let reply = initialize(&mut scene, TraceConfig { categories, ..named("a") });
+    assert!(general(reply, GeneralError::Unsupported).contains("'server/db'"));
+    let providers = vec![ProviderSpec::default()];
+    let reply = initialize(&mut scene, TraceConfig { providers, ..named("a") });
+    general(reply, GeneralError::Unsupported);
+}
+
+#[test]
+fn quotas_of_a_user_are_refused_with_the_limit() {
+    let limits = ControlLimits { sessions: 2, buffers: 3 << 20, ..ControlLimits::default() };
+    let mut scene = Scene::with(limits);
+    let large = TraceConfig { buffer_size: 4 << 20, ..named("large") };
+    let reason = general(initialize(&mut scene, large), GeneralError::Quota);
+    assert!(reason.contains("would be 4194304 bytes, the limit is 3145728"), "{reason}");
+    initialize(&mut scene, named("a"));
+    initialize(&mut scene, named("b"));
+    let reason = general(initialize(&mut scene, named("c")), GeneralError::Quota);
+    assert_eq!(reason, "user 1000 has 2 sessions, the limit");
+    scene.connect(3, USER + 1);
+    let reply = scene.call(3, Request::Initialize(named("c")));
+    assert_eq!(reply, Some(Reply::Initialized("c".to_owned())), "other users have their own");
+    assert_eq!(scene.call(CLIENT, Request::Terminate("a".to_owned())), Some(Reply::Terminated));
+    assert_eq!(initialize(&mut scene, named("c")), Some(Reply::Initialized("c".to_owned())));
+}
+
+#[test]
+fn a_watcher_gets_the_state_first() {
+    let mut scene = Scene::new();
+    initialize(&mut scene, named("a"));
+    let reply = scene.call(CLIENT, Request::Watch("a".to_owned()));
+    assert_eq!(reply, Some(Reply::Watching));
+    let event = Event { session: "a".to_owned(), state: SessionState::Initialized };
+    assert_eq!(scene.reply(CLIENT, EVENT), Some(Reply::StateChanged(event)));
+}

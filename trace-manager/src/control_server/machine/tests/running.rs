@@ -1,0 +1,89 @@
+use super::*;
+use trace_protocol::control::{ErrorCode, FlushError, Output as To, SessionState, SnapshotRequest};
+
+fn snapshot(name: &str) -> Request {
+    Request::Snapshot(SnapshotRequest { session: name.to_owned(), output: To::Descriptor })
+}
+
+#[test]
+fn a_session_is_flushed_only_while_it_records() {
+    let mut scene = Scene::new();
+    let flush = |name: &str| Request::Flush(name.to_owned());
+    let not_initialized = ErrorCode::Flush(FlushError::NotInitialized);
+    assert_eq!(error(scene.call(CLIENT, flush("a"))).code, not_initialized);
+    scene.starting(CLIENT, named("a"));
+    let not_started = ErrorCode::Flush(FlushError::NotStarted);
+    assert_eq!(error(scene.call(CLIENT, flush("a"))).code, not_started);
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.take_actions();
+    assert_eq!(scene.call(CLIENT, flush("a")), Some(Reply::Flushed));
+    assert_eq!(scene.take_actions(), ["flush 1"]);
+}
+
+#[test]
+fn snapshots_are_limited_by_user_and_minute() {
+    let mut scene = Scene::with(ControlLimits { snapshots: 2, ..ControlLimits::default() });
+    general(scene.call(CLIENT, snapshot("a")), GeneralError::NoSession);
+    scene.started(CLIENT, 1, named("a"));
+    let first = scene.send(CLIENT, snapshot("a"));
+    scene.send(CLIENT, snapshot(""));
+    assert_eq!(scene.take_actions(), ["snapshot 1", "snapshot 1"]);
+    let reason = general(scene.call(CLIENT, snapshot("a")), GeneralError::Quota);
+    assert_eq!(reason, "more than 2 snapshots in a minute");
+    scene.now += Duration::from_secs(60);
+    assert_eq!(scene.call(CLIENT, snapshot("a")), None);
+    scene.on(Input::SnapshotWritten(Ticket { client: CLIENT, id: first }, Ok(9)));
+    assert_eq!(scene.reply(CLIENT, first), Some(Reply::Snapshot(9)));
+}
+
+#[test]
+fn those_that_watch_get_alerts_and_states() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, named("a"));
+    scene.connect(3, USER);
+    scene.call(3, Request::Watch("a".to_owned()));
+    scene.call(3, Request::Watch("a".to_owned()));
+    scene.on(Input::Session(1, SessionEvent::Alert("slow".to_owned())));
+    scene.send(CLIENT, stop("a", true));
+    scene.ended(1);
+    let event = |state| Event { session: "a".to_owned(), state };
+    let started = || Some(Reply::StateChanged(event(SessionState::Started)));
+    assert_eq!((scene.reply(3, EVENT), scene.reply(3, EVENT)), (started(), started()));
+    let alert = Reply::Alert((event(SessionState::Started), "slow".to_owned()));
+    assert_eq!(scene.reply(3, EVENT), Some(alert), "once, although it was requested twice");
+    for state in [SessionState::Stopping, SessionState::Stopped] {
+        assert_eq!(scene.reply(3, EVENT), Some(Reply::StateChanged(event(state))));
+    }
+    assert_eq!(scene.reply(3, EVENT), None);
+}
+
+#[test]
+fn a_session_ends_at_its_time() {
+    let mut scene = Scene::new();
+    scene.now = Duration::from_secs(10);
+    scene.started(CLIENT, 1, TraceConfig { duration: Duration::from_secs(5), ..detached("a") });
+    assert_eq!(scene.machine.deadline(), Some(Duration::from_secs(15)));
+    scene.now = Duration::from_millis(14_999);
+    scene.on(Input::Tick);
+    assert!(scene.take_actions().is_empty());
+    scene.now = Duration::from_secs(15);
+    scene.on(Input::Tick);
+    assert_eq!((scene.take_actions(), scene.machine.deadline()), (vec!["stop 1".into()], None));
+    scene.ended(1);
+    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"), "the results wait");
+}
+
+#[test]
+fn an_empty_name_is_the_only_session() {
+    let mut scene = Scene::new();
+    let reason =
+        general(scene.call(CLIENT, Request::GetStatistics(String::new())), GeneralError::NoSession);
+    assert_eq!(reason, "there is no session");
+    scene.started(CLIENT, 1, named("a"));
+    scene.call(CLIENT, Request::GetStatistics(String::new()));
+    assert_eq!(scene.take_actions(), ["Statistics(1)"]);
+    scene.started(CLIENT, 2, named("b"));
+    let request = Request::GetStatistics(String::new());
+    let reason = general(scene.call(CLIENT, request), GeneralError::NoSession);
+    assert_eq!(reason, "several sessions match: a, b");
+}

@@ -1,0 +1,85 @@
+use super::*;
+
+#[test]
+fn a_user_sees_only_their_own_sessions_and_providers() {
+    let mut scene = Scene::new();
+    scene.connect(ROOT, 0);
+    scene.connect(3, USER + 1);
+    scene.started(CLIENT, 1, named("a"));
+    scene.started(3, 2, named("b"));
+    let mut lists = |client| {
+        for request in [Request::GetSessions, Request::GetProviders, Request::GetKnownCategories] {
+            scene.call(client, request);
+        }
+        scene.take_actions()
+    };
+    let user = [r#"sessions ["a"]"#, "Providers(Some(1000))", "KnownCategories(Some(1000))"];
+    assert_eq!(lists(CLIENT), user);
+    let root = [r#"sessions ["a", "b"]"#, "Providers(None)", "KnownCategories(None)"];
+    assert_eq!(lists(ROOT), root);
+}
+
+#[test]
+fn only_root_controls_the_sessions_of_others() {
+    let mut scene = Scene::new();
+    scene.connect(ROOT, 0);
+    scene.connect(3, USER + 1);
+    scene.started(CLIENT, 1, detached("a"));
+    for request in [
+        Request::Terminate("a".to_owned()),
+        Request::GetStatistics("a".to_owned()),
+        Request::Watch("a".to_owned()),
+    ] {
+        let reason = general(scene.call(3, request), GeneralError::NoSession);
+        assert_eq!(reason, "there is no session 'a'");
+    }
+    error(scene.call(3, stop("a", false)));
+    error(scene.call(3, Request::Flush("a".to_owned())));
+    assert!(scene.take_actions().is_empty());
+    let stopping = scene.send(ROOT, stop("a", true));
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+    scene.ended(1);
+    assert_eq!(scene.reply(ROOT, stopping), stopped("a"));
+}
+
+#[test]
+fn users_have_their_own_names() {
+    let mut scene = Scene::new();
+    scene.connect(ROOT, 0);
+    scene.connect(3, USER + 1);
+    scene.started(CLIENT, 1, detached("a"));
+    scene.started(3, 2, detached("a"));
+    scene.send(3, stop("a", true));
+    assert_eq!(scene.take_actions(), ["stop 2"]);
+    let reason = error(scene.call(ROOT, stop("a", true))).reason;
+    assert_eq!(reason, "several sessions match: a, a");
+    scene.started(ROOT, 3, detached("a"));
+    scene.send(ROOT, stop("a", true));
+    assert_eq!(scene.take_actions(), ["stop 3"], "root's own comes first");
+}
+
+#[test]
+fn a_user_who_floods_is_disconnected() {
+    let mut scene = Scene::with(ControlLimits { requests: 3, ..ControlLimits::default() });
+    scene.connect(3, USER + 1);
+    (0..3).for_each(|_| drop(scene.call(CLIENT, Request::GetGroups)));
+    assert_eq!(scene.call(CLIENT, Request::GetGroups), None);
+    let closing = Reply::Closing("more than 3 requests in a second".to_owned());
+    assert_eq!(scene.reply(CLIENT, EVENT), Some(closing));
+    assert_eq!(scene.take_actions(), ["close 2"]);
+    assert!(scene.call(3, Request::GetGroups).is_some(), "others are not affected");
+    assert!(scene.call(CLIENT, Request::GetGroups).is_none(), "the connection has ended");
+}
+
+#[test]
+fn connections_are_limited_by_user() {
+    let mut scene = Scene::with(ControlLimits { clients: 2, ..ControlLimits::default() });
+    scene.connect(3, USER);
+    scene.connect(4, USER);
+    assert_eq!(scene.take_actions(), ["close 4"]);
+    assert!(matches!(scene.reply(4, EVENT), Some(Reply::Closing(_))));
+    scene.connect(5, USER + 1);
+    scene.on(Input::Disconnected(3));
+    scene.connect(6, USER);
+    assert!(scene.take_actions().is_empty());
+}

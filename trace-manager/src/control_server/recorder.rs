@@ -1,0 +1,161 @@
+//! The thread of a session: opens its output, starts it, and waits for its alerts and its end.
+
+use std::fs::File;
+use std::io::{self, Seek};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig, TriggerAction};
+use trace_protocol::file::Directory;
+
+use super::convert;
+use super::event_loop::{Message, Shared};
+use super::machine::{OpenRequest, SessionEvent, SessionId};
+use super::output::{is_deputy, OpenOutput};
+use crate::archive::ArchiveTarget;
+use crate::error::ManagerError;
+use crate::manager::SessionHandle;
+use crate::notice::Notice;
+
+/// The time for which a thread waits for a notice. The end of the session wakes it before.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The results of a session that is copied to its output at its end.
+#[derive(Debug)]
+struct Transfer {
+    from: File,
+    to: File,
+}
+
+/// Starts the thread of a session. If that fails, reports it like a failure of the session.
+pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
+    let thread_shared = Arc::clone(shared);
+    let builder = thread::Builder::new().name("trace-session".to_owned());
+    if let Err(error) = builder.spawn(move || run(&thread_shared, id, request)) {
+        let error = ControlError::general(GeneralError::Failed, error.to_string());
+        shared.send(Message::Session(id, SessionEvent::NotOpened(error)));
+    }
+}
+
+fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
+    let (handle, output, transfer) = match open(shared, request) {
+        Ok(opened) => opened,
+        Err(error) => {
+            return shared.send(Message::Session(id, SessionEvent::NotOpened(error)));
+        }
+    };
+    let handle = Arc::new(handle);
+    shared.send(Message::Opened(id, Arc::clone(&handle), output.clone()));
+    while let Some(notice) = next_notice(&handle) {
+        if let Notice::Alert { name, .. } = notice {
+            shared.send(Message::Session(id, SessionEvent::Alert(name)));
+        }
+    }
+    let summary = Box::new(end(&handle, output, transfer));
+    shared.send(Message::Session(id, SessionEvent::Ended(summary)));
+}
+
+/// Waits for the next notice. Returns `None` if the session has ended.
+fn next_notice(handle: &SessionHandle) -> Option<Notice> {
+    loop {
+        let start = Instant::now();
+        match handle.next_notice(NOTICE_TIMEOUT) {
+            Some(notice) => return Some(notice),
+            // The session's end of the channel is gone.
+            None if start.elapsed() < NOTICE_TIMEOUT => return None,
+            None => {}
+        }
+    }
+}
+
+type Opened = (SessionHandle, String, Option<Transfer>);
+
+fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
+    let OpenRequest { config, descriptor, peer } = request;
+    let takes_snapshots =
+        config.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot);
+    if takes_snapshots && is_deputy(peer) {
+        let reason = "snapshots of triggers require a daemon of the same user\nhint: start a \
+                      daemon of your own, or take snapshots with trace snapshot";
+        return Err(ControlError::general(GeneralError::Unsupported, reason));
+    }
+    let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
+    let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
+    let description = output.description();
+    let (target, transfer) = target(output, &config, &shared.scratch).map_err(failed)?;
+    let session = start(shared, &config, target, (peer.uid != 0).then_some(peer.uid));
+    session.map(|session| (session, description, transfer)).map_err(|error| {
+        let code = match error {
+            ManagerError::ZeroBufferSize | ManagerError::BufferTooLarge { .. } => {
+                GeneralError::BadRequest
+            }
+            ManagerError::CreateArchive { .. } => GeneralError::Output,
+            _ => GeneralError::Failed,
+        };
+        ControlError::general(code, error.to_string())
+    })
+}
+
+/// Returns the target of the archive, and the copy that follows at the end.
+fn target(
+    output: OpenOutput,
+    config: &TraceConfig,
+    scratch: &Path,
+) -> io::Result<(ArchiveTarget, Option<Transfer>)> {
+    match output {
+        OpenOutput::New(file) => Ok((ArchiveTarget::New(file), None)),
+        OpenOutput::Stream(descriptor) if config.defer_transfer => {
+            let from = Directory::open(scratch)?.create_unnamed()?;
+            let target = ArchiveTarget::Stream(OwnedFd::from(from.try_clone()?));
+            Ok((target, Some(Transfer { from, to: File::from(descriptor) })))
+        }
+        OpenOutput::Stream(descriptor) => Ok((ArchiveTarget::Stream(descriptor), None)),
+    }
+}
+
+fn start(
+    shared: &Shared,
+    config: &TraceConfig,
+    target: ArchiveTarget,
+    user: Option<u32>,
+) -> Result<SessionHandle, ManagerError> {
+    let config = convert::session_config(config, user);
+    match shared.start_guard.as_ref().and_then(|start| start()) {
+        Some(guard) => shared.manager.start_guarded(config, target, guard),
+        None => shared.manager.start(config, target),
+    }
+}
+
+/// Waits for the results, and transfers them.
+fn end(handle: &SessionHandle, output: String, transfer: Option<Transfer>) -> Summary {
+    let mut summary = match handle.join() {
+        Ok(summary) => convert::summary(summary, output),
+        Err(error) => failed(output, &error),
+    };
+    if let (Some(transfer), None) = (transfer, &summary.failure) {
+        match transfer.copy() {
+            Ok(bytes) => summary.bytes = bytes,
+            Err(error) => {
+                summary = Summary { failure: failed(String::new(), &error).failure, ..summary }
+            }
+        }
+    }
+    summary
+}
+
+fn failed(output: String, error: &dyn std::error::Error) -> Summary {
+    let failure =
+        trace_protocol::control::ArchiveFailure { reason: error.to_string(), ..Default::default() };
+    Summary { output, failure: Some(failure), ..Summary::default() }
+}
+
+impl Transfer {
+    /// Returns the number of bytes.
+    fn copy(mut self) -> io::Result<u64> {
+        self.from.rewind()?;
+        super::snapshot::copy(&mut self.from, &mut self.to)
+    }
+}

@@ -1,0 +1,380 @@
+//! A client of a daemon: lists its providers, and starts and stops sessions.
+//!
+//! ```no_run
+//! use std::fs::File;
+//! use trace_manager::controller::{Controller, TraceConfig};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut controller = Controller::connect_default()?;
+//! let config = TraceConfig { buffer_size: 4 << 20, ..TraceConfig::default() };
+//! let session = controller.initialize(&config, &File::create("trace.fxt")?)?;
+//! controller.start(&session)?;
+//! std::thread::sleep(std::time::Duration::from_secs(1));
+//! let summary = controller.stop(&session)?;
+//! println!("{} bytes of {} providers", summary.bytes, summary.providers.len());
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod results;
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::process::geteuid;
+use trace_protocol::control::{
+    Event, Reply, Request, SnapshotRequest, StartRequest, StopRequest, ToController, ToDaemon,
+    CONTROL_SOCKET, EVENT,
+};
+use trace_protocol::message::Decoder;
+use trace_protocol::socket::{default_socket_path, Socket};
+
+pub use self::error::ControllerError;
+pub use trace_protocol::control::{
+    ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
+    ProviderInfo, ProviderStatistics, SessionInfo, SessionState, SnapshotOptions, StartError,
+    StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
+};
+
+type Result<T> = std::result::Result<T, ControllerError>;
+
+/// An event of a session that the controller watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// The session has a new state.
+    State {
+        /// The session's name.
+        session: String,
+        /// Its state.
+        state: SessionState,
+    },
+    /// A provider raised an alert.
+    Alert {
+        /// The session's name.
+        session: String,
+        /// The alert's name.
+        alert: String,
+    },
+}
+
+/// A connection to a daemon.
+///
+/// When it is dropped, the sessions end that it has initialized and that are not detached. Their
+/// results are written.
+#[derive(Debug)]
+pub struct Controller {
+    socket: Socket,
+    decoder: Decoder<ToController>,
+    /// The number of the last request.
+    last: u32,
+    events: VecDeque<SessionEvent>,
+}
+
+/// Returns the path of the control socket, in the folder of the registration socket.
+pub fn control_socket_path(registration: &Path) -> PathBuf {
+    registration.with_file_name(CONTROL_SOCKET)
+}
+
+impl Controller {
+    /// Connects to the daemon with the control socket at `path`.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Connect`]; [`ControllerError::Untrusted`] if it runs neither as root nor
+    /// as this user.
+    pub fn connect(path: &Path) -> Result<Self> {
+        let failed = |source| ControllerError::Connect { path: path.to_owned(), source };
+        let socket = Socket::connect(path).map_err(failed)?;
+        let uid = socket.peer_credentials().map_err(failed)?.uid;
+        if uid != 0 && uid != geteuid().as_raw() {
+            return Err(ControllerError::Untrusted { uid });
+        }
+        Ok(Self { socket, decoder: Decoder::new(), last: EVENT, events: VecDeque::new() })
+    }
+
+    /// Connects to the daemon that programs find by themselves: see
+    /// [`default_socket_path`].
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_default() -> Result<Self> {
+        Self::connect(&control_socket_path(&default_socket_path()))
+    }
+
+    /// Returns the registered providers that this user may record.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn providers(&mut self) -> Result<Vec<ProviderInfo>> {
+        match self.call(Request::GetProviders)? {
+            Reply::Providers(providers) => Ok(providers),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Returns the categories of these providers. Waits for their replies, for at most about a
+    /// second.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn known_categories(&mut self) -> Result<Vec<KnownCategory>> {
+        match self.call(Request::GetKnownCategories)? {
+            Reply::KnownCategories(categories) => Ok(categories),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Returns the category groups of the daemon's configuration.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn groups(&mut self) -> Result<Vec<GroupInfo>> {
+        match self.call(Request::GetGroups)? {
+            Reply::Groups(groups) => Ok(groups),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Returns the sessions of this user; for root, those of all users.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn sessions(&mut self) -> Result<Vec<SessionInfo>> {
+        match self.call(Request::GetSessions)? {
+            Reply::Sessions(sessions) => Ok(sessions),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Creates a session. `output` is the descriptor that [`TraceConfig::output`] describes.
+    /// Returns the session's name.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn initialize(&mut self, config: &TraceConfig, output: &impl AsFd) -> Result<String> {
+        match self.call_with(Request::Initialize(config.clone()), Some(output.as_fd()))? {
+            Reply::Initialized(name) => Ok(name),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Starts a session. Opening its output may wait, if it is a pipe.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Refused`] with a [`StartError`], and others.
+    pub fn start(&mut self, session: &str) -> Result<()> {
+        self.start_with(StartRequest { session: session.to_owned(), ..StartRequest::default() })
+    }
+
+    /// Starts a session as [`start`](Self::start) does, with further categories.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub fn start_with(&mut self, start: StartRequest) -> Result<()> {
+        match self.call(Request::Start(start))? {
+            Reply::Started => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Stops a session, and waits until its results are written. An empty name selects the only
+    /// session.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Refused`] with a [`StopError`], and others.
+    pub fn stop(&mut self, session: &str) -> Result<Summary> {
+        self.stop_with(session, true)
+    }
+
+    /// Stops a session, and removes its archive, if that is a new file.
+    ///
+    /// # Errors
+    ///
+    /// As [`stop`](Self::stop).
+    pub fn abort(&mut self, session: &str) -> Result<Summary> {
+        self.stop_with(session, false)
+    }
+
+    fn stop_with(&mut self, session: &str, write_results: bool) -> Result<Summary> {
+        let stop = StopRequest { session: session.to_owned(), write_results };
+        match self.call(Request::Stop(stop))? {
+            Reply::Stopped(summary) => Ok(summary),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Ends a session in any state. Returns its results, if it had started.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn terminate(&mut self, session: &str) -> Result<Option<Summary>> {
+        match self.call(Request::Terminate(session.to_owned()))? {
+            Reply::Stopped(summary) => Ok(Some(summary)),
+            Reply::Terminated => Ok(None),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Makes providers in streaming mode send their records so far.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError::Refused`] with a [`FlushError`], and others.
+    pub fn flush(&mut self, session: &str) -> Result<()> {
+        match self.call(Request::Flush(session.to_owned()))? {
+            Reply::Flushed => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Writes a snapshot of all records so far. `descriptor` is what `output` describes. Returns
+    /// the number of bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn snapshot(
+        &mut self,
+        session: &str,
+        output: Output,
+        descriptor: &impl AsFd,
+    ) -> Result<u64> {
+        let snapshot = SnapshotRequest { session: session.to_owned(), output };
+        match self.call_with(Request::Snapshot(snapshot), Some(descriptor.as_fd()))? {
+            Reply::Snapshot(bytes) => Ok(bytes),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Returns the statistics of the providers that a session records now.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn statistics(&mut self, session: &str) -> Result<Vec<ProviderStatistics>> {
+        match self.call(Request::GetStatistics(session.to_owned()))? {
+            Reply::Statistics(providers) => Ok(providers),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Subscribes to the events of a session. The first one is its present state.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn watch(&mut self, session: &str) -> Result<()> {
+        match self.call(Request::Watch(session.to_owned()))? {
+            Reply::Watching => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Waits for the next event of a session that is watched, for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], if the connection ends.
+    pub fn next_event(&mut self, timeout: Duration) -> Result<Option<SessionEvent>> {
+        let deadline = Instant::now().checked_add(timeout);
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if let Some(message) = self.decoder.next_message() {
+                self.take(message?)?;
+                continue;
+            }
+            let rest = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            let millis =
+                rest.map_or(-1, |rest| i32::try_from(rest.as_millis()).unwrap_or(i32::MAX));
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], millis) {
+                Ok(0) => return Ok(None),
+                Ok(_) => self.receive()?,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(ControllerError::Io(error.into())),
+            }
+        }
+    }
+
+    fn call(&mut self, request: Request) -> Result<Reply> {
+        self.call_with(request, None)
+    }
+
+    /// Sends a request, and waits for its reply. Events that arrive before are kept.
+    fn call_with(&mut self, request: Request, output: Option<BorrowedFd<'_>>) -> Result<Reply> {
+        self.last = self.last.wrapping_add(1).max(EVENT + 1);
+        let id = self.last;
+        self.send(&ToDaemon { id, request }.encode(), output)?;
+        loop {
+            while let Some(message) = self.decoder.next_message() {
+                match self.take(message?)? {
+                    Some((of, Reply::Failed(error))) if of == id => {
+                        return Err(ControllerError::Refused(error))
+                    }
+                    Some((of, reply)) if of == id => return Ok(reply),
+                    _ => {}
+                }
+            }
+            self.receive()?;
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8], output: Option<BorrowedFd<'_>>) -> Result<()> {
+        let (mut rest, mut descriptors) = (bytes, output.as_slice());
+        while !rest.is_empty() {
+            match self.socket.send(rest, descriptors) {
+                Ok(sent) => (rest, descriptors) = (rest.get(sent..).unwrap_or_default(), &[]),
+                // The daemon has closed the connection. It may have sent the reason.
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return self.receive(),
+                Err(error) => return Err(ControllerError::Io(error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives bytes. Waits for them.
+    fn receive(&mut self) -> Result<()> {
+        let mut buffer = vec![0; 64 << 10];
+        match self.socket.recv(&mut buffer) {
+            Ok(0) => Err(ControllerError::Closed(None)),
+            Ok(read) => {
+                self.decoder.feed(buffer.get(..read).unwrap_or_default());
+                Ok(())
+            }
+            Err(error) => Err(ControllerError::Io(error)),
+        }
+    }
+
+    /// Keeps an event. Returns a reply with the number of its request.
+    fn take(&mut self, message: ToController) -> Result<Option<(u32, Reply)>> {
+        let event = match message.reply {
+            Reply::StateChanged(Event { session, state }) => SessionEvent::State { session, state },
+            Reply::Alert((Event { session, .. }, alert)) => SessionEvent::Alert { session, alert },
+            Reply::Closing(reason) => return Err(ControllerError::Closed(Some(reason))),
+            reply => return Ok(Some((message.id, reply))),
+        };
+        self.events.push_back(event);
+        Ok(None)
+    }
+}
+
+fn unexpected(reply: &Reply) -> ControllerError {
+    ControllerError::Unexpected { kind: reply.kind() }
+}

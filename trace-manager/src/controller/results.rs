@@ -1,0 +1,136 @@
+//! The results of a daemon's session as those of an own one.
+
+use std::io;
+use std::path::PathBuf;
+
+use trace_format::notes::Omission;
+use trace_protocol::buffer::consumer::Rejection;
+use trace_protocol::control::{EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
+
+use crate::error::{ArchiveError, ManagerError};
+use crate::machine::{End, Violation};
+use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+
+impl From<Summary> for SessionSummary {
+    /// Returns the results of a daemon's session as those of an own one.
+    fn from(of: Summary) -> Self {
+        Self {
+            duration: of.duration,
+            providers: of.providers.into_iter().map(ProviderSummary::from).collect(),
+            refused: of
+                .refused
+                .into_iter()
+                .map(|RefusalInfo { pid, name, reason }| Refusal { pid, name, reason })
+                .collect(),
+            refusals: of.refusals,
+            alerts: of.alerts.into_iter().collect(),
+            stopped_by: of.stopped_by,
+            snapshots: of.snapshots.into_iter().map(SnapshotSummary::from).collect(),
+            snapshots_removed: of.snapshots_removed,
+            categories: of.categories,
+            archive: match of.failure {
+                None => Ok(of.bytes),
+                Some(failure) => Err(ArchiveError {
+                    source: io::Error::other(failure.reason),
+                    bytes: failure.bytes,
+                    kept: failure.kept.map(PathBuf::from),
+                }),
+            },
+            sinks: Vec::new(),
+        }
+    }
+}
+
+impl From<SnapshotInfo> for SnapshotSummary {
+    fn from(of: SnapshotInfo) -> Self {
+        Self {
+            path: of.path.into(),
+            alerts: of.alerts,
+            archive: of.error.map_or(Ok(of.bytes), |error| Err(ManagerError::Reported(error))),
+        }
+    }
+}
+
+impl From<ProviderResult> for ProviderSummary {
+    fn from(of: ProviderResult) -> Self {
+        let omission = |(what, number): (u8, u64)| {
+            Omission::ALL.get(usize::from(what)).map(|what| (*what, number))
+        };
+        let rejection = |(why, number): (u8, u64)| {
+            Rejection::ALL.get(usize::from(why)).map(|why| (*why, number))
+        };
+        let ignores_data = of.end == EndKind::OtherVersion;
+        Self {
+            id: of.id,
+            pid: of.pid,
+            uid: of.uid,
+            name: of.name,
+            records: of.records,
+            events: of.events,
+            others: of.others,
+            bytes: of.bytes,
+            dropped: of.dropped,
+            omitted: of.omitted.into_iter().filter_map(omission).collect(),
+            rejected: of.rejected.into_iter().filter_map(rejection).collect(),
+            categories: of.categories.into_iter().collect(),
+            known_categories: of.known_categories,
+            open_scopes: of.open_scopes,
+            overwritten: of.overwritten,
+            joined_after: of.joined_after,
+            left_after: of.left_after,
+            answered_start: of.answered_start,
+            answered_stop: of.answered_stop,
+            buffer_size: of.buffer_size,
+            end: match of.end {
+                EndKind::Terminated => End::Terminated,
+                EndKind::TimedOut => End::TimedOut,
+                EndKind::Disconnected => End::Disconnected,
+                EndKind::CutOff | EndKind::OtherVersion => {
+                    End::CutOff(Violation::Reported { text: of.violation, ignores_data })
+                }
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::control_server::convert;
+    use crate::fixture::provider_summary;
+
+    /// A summary is the same behind the socket, but for the error of the archive.
+    #[test]
+    fn a_summary_survives_the_protocol() {
+        let summary = |providers| SessionSummary {
+            duration: Duration::from_millis(1500),
+            providers,
+            refused: vec![Refusal { pid: 7, name: "big".into(), reason: "no memory".into() }],
+            refusals: 3,
+            alerts: [("slow".to_owned(), 2)].into(),
+            stopped_by: Some("slow".to_owned()),
+            snapshots: Vec::new(),
+            snapshots_removed: 1,
+            categories: vec!["web".to_owned()],
+            archive: Ok(4096),
+            sinks: Vec::new(),
+        };
+        let ends = [End::Terminated, End::TimedOut, End::Disconnected];
+        let providers: Vec<_> = ends.into_iter().map(provider_summary).collect();
+        let sent = convert::summary(summary(providers.clone()), "a.fxt".to_owned());
+        let received = SessionSummary::from(sent);
+        assert_eq!(format!("{received:?}"), format!("{:?}", summary(providers)));
+    }
+
+    #[test]
+    fn violations_keep_their_text() {
+        for violation in [Violation::Flood, Violation::PacketVersion(2)] {
+            let end = End::CutOff(violation.clone());
+            let received = ProviderSummary::from(convert::result(provider_summary(end.clone())));
+            assert_eq!(received.end.to_string(), end.to_string());
+            assert_eq!(received.end.ignores_data(), end.ignores_data());
+        }
+    }
+}
