@@ -13,7 +13,7 @@ use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
-pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs};
+pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
 pub(crate) use selection::{Filter, Selection};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 
@@ -88,17 +88,17 @@ mod tests {
     #[test]
     fn record_has_defaults() {
         let args = record(&[]);
-        assert_eq!(args.output, PathBuf::from("trace.fxt"));
-        assert_eq!((args.buffer_size, args.mode), (16 << 20, Mode::Streaming));
-        assert!(args.categories.is_empty() && args.command.is_empty());
-        assert_eq!(args.duration, None);
-        assert!(!args.wait && !args.json && !args.strict && args.triggers.is_empty());
+        assert_eq!(args.session.output, PathBuf::from("trace.fxt"));
+        assert_eq!((args.session.buffer_size, args.session.mode), (16 << 20, Mode::Streaming));
+        assert!(args.session.categories.is_empty() && args.command.is_empty());
+        assert_eq!(args.session.duration, None);
+        assert!(!args.wait && !args.json && !args.strict && args.session.triggers.is_empty());
     }
 
     #[test]
     fn categories_are_lists_and_repeatable() {
         let args = record(&["-c", "net,disk*", "-c", "-disk.cache", "--", "ls", "-c", "x"]);
-        assert_eq!(args.categories, ["net", "disk*", "-disk.cache"]);
+        assert_eq!(args.session.categories, ["net", "disk*", "-disk.cache"]);
         assert_eq!(args.command, ["ls", "-c", "x"]);
     }
 
@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn triggers_are_repeated() {
         let args = record(&["--trigger", "slow:snapshot", "--trigger=done:exit", "--", "ls"]);
-        let alerts: Vec<&str> = args.triggers.iter().map(|trigger| &*trigger.alert).collect();
+        let alerts: Vec<&str> =
+            args.session.triggers.iter().map(|trigger| &*trigger.alert).collect();
         assert_eq!(alerts, ["slow", "done"]);
         let wrong = ["trace", "record", "--trigger", "slow"];
         assert!(Cli::try_parse_from(wrong).unwrap_err().to_string().contains("NAME:ACTION"));
@@ -123,8 +124,8 @@ mod tests {
     #[test]
     fn mode_size_and_duration() {
         let args = record(&["-m", "oneshot", "-b", "64K", "-d", "1.5s", "--socket", "/s"]);
-        assert_eq!((args.mode, args.buffer_size), (Mode::Oneshot, 65536));
-        assert_eq!(args.duration, Some(Duration::from_millis(1500)));
+        assert_eq!((args.session.mode, args.session.buffer_size), (Mode::Oneshot, 65536));
+        assert_eq!(args.session.duration, Some(Duration::from_millis(1500)));
         assert_eq!(args.socket, Some(PathBuf::from("/s")));
     }
 }

@@ -27,6 +27,45 @@ Examples:
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")")]
 pub(crate) struct RecordArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Continue after COMMAND has ended, until the last recorded program has;
+    /// without COMMAND, stop when all programs that joined have ended
+    #[arg(long)]
+    pub(crate) wait: bool,
+
+    /// Exit with 3 if records were dropped, there are none, or a category that -c
+    /// names has none
+    #[arg(long)]
+    pub(crate) strict: bool,
+
+    /// Print the summary as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print only warnings and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// Show progress on the terminal [default: only without COMMAND, which may write to
+    /// the same terminal]
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) progress: bool,
+
+    /// Socket where programs find the session [default: private; without COMMAND
+    /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock or /run/trace/manager.sock]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// Program to run, and its arguments
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// The options of a session, of `trace record` and `trace start`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SessionArgs {
     /// Archive to write; compressed at the end if the name ends in .gz or .zst. An
     /// earlier one is renamed to FILE.old; a recording without records leaves it as it
     /// is. In FILE, %p is the id of this process, %n the name of COMMAND, %t the time
@@ -71,38 +110,6 @@ pub(crate) struct RecordArgs {
     /// newest [default: unlimited]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<u64>,
-
-    /// Continue after COMMAND has ended, until the last recorded program has;
-    /// without COMMAND, stop when all programs that joined have ended
-    #[arg(long)]
-    pub(crate) wait: bool,
-
-    /// Exit with 3 if records were dropped, there are none, or a category that -c
-    /// names has none
-    #[arg(long)]
-    pub(crate) strict: bool,
-
-    /// Print the summary as JSON on standard output
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Print only warnings and errors
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-
-    /// Show progress on the terminal [default: only without COMMAND, which may write to
-    /// the same terminal]
-    #[arg(long, conflicts_with = "quiet")]
-    pub(crate) progress: bool,
-
-    /// Socket where programs find the session [default: private; without COMMAND
-    /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock or /run/trace/manager.sock]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) socket: Option<PathBuf>,
-
-    /// Program to run, and its arguments
-    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
 }
 
 /// Recover the archive of a killed program that traced itself

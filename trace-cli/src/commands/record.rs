@@ -4,11 +4,11 @@ mod alert;
 mod child;
 mod compiled_out;
 mod compress;
-mod guard;
+pub(crate) mod guard;
 mod nothing;
 mod progress;
-mod socket;
-mod summary;
+pub(crate) mod socket;
+pub(crate) mod summary;
 mod triggers;
 
 use std::ffi::OsStr;
@@ -27,7 +27,7 @@ use trace_manager::{
 use trace_protocol::file::Placeholders;
 
 use crate::args::Format;
-use crate::cli::RecordArgs;
+use crate::cli::{RecordArgs, SessionArgs};
 use crate::input::STANDARD;
 use crate::message::describe;
 use crate::{descriptors, exit};
@@ -37,6 +37,7 @@ use child::{Child, StartError, SNAPSHOT};
 use progress::Meter;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
+use summary::Report;
 
 /// Events during the session.
 #[derive(Debug)]
@@ -72,11 +73,13 @@ fn with_output_name(args: &RecordArgs) -> Result<RecordArgs> {
     let program = args.command.first().and_then(|command| Path::new(command).file_name());
     let program = program.unwrap_or(OsStr::new("trace"));
     let values = Placeholders { pid: process::id(), program, time: SystemTime::now() };
-    Ok(RecordArgs { output: values.expand(&args.output)?, ..args.clone() })
+    let output = values.expand(&args.session.output)?;
+    let session = SessionArgs { output, ..args.session.clone() };
+    Ok(RecordArgs { session, ..args.clone() })
 }
 
 fn record(args: &RecordArgs) -> Result<u8> {
-    Format::Fxt.refuse_other(&args.output)?;
+    Format::Fxt.refuse_other(&args.session.output)?;
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
@@ -85,8 +88,8 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let (guard, _process) = guard::start(place.private_directory());
     let manager = Manager::bind(place.path())?;
     let session = match guard {
-        Some(guard) => manager.start_guarded(config(args), target(&args.output)?, guard)?,
-        None => manager.start(config(args), target(&args.output)?)?,
+        Some(guard) => manager.start_guarded(config(args), target(&args.session.output)?, guard)?,
+        None => manager.start(config(args), target(&args.session.output)?)?,
     };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
     let mut child = match Child::start(&args.command, place.path(), sender) {
@@ -101,7 +104,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     };
     descriptors::raise_limit();
     if args.command.is_empty() {
-        let begin = if args.wait && args.duration.is_some() {
+        let begin = if args.wait && args.session.duration.is_some() {
             "; the time starts when the first program joins"
         } else {
             ""
@@ -113,7 +116,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let Ending { mut status, then } = recorder.run(&mut child);
     let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
-    summary::print(args, &summary)?;
+    summary::print(&Report::from(args), &summary)?;
     if let Some(path) = &summary.backup {
         note(args, &format!("the earlier archive is now {}", path.display()));
     }
@@ -145,7 +148,7 @@ fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
 fn compress_all(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     let snapshots = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
     if summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0) {
-        compress::if_compressed_name(&args.output)?;
+        compress::if_compressed_name(&args.session.output)?;
     }
     snapshots.map(|snapshot| snapshot.path.as_path()).try_for_each(compress::if_compressed_name)
 }
@@ -166,14 +169,14 @@ fn wait_for(child: &mut Child, events: &Receiver<Event>) -> u8 {
 
 fn config(args: &RecordArgs) -> SessionConfig {
     SessionConfig {
-        mode: args.mode.into(),
-        buffer_size: args.buffer_size,
-        categories: args.categories.clone(),
+        mode: args.session.mode.into(),
+        buffer_size: args.session.buffer_size,
+        categories: args.session.categories.clone(),
         triggers: alert::triggers(args),
         snapshots: SnapshotLimits {
-            keep: args.keep,
-            min_interval: args.min_interval,
-            max_size: args.max_size.unwrap_or(u64::MAX),
+            keep: args.session.keep,
+            min_interval: args.session.min_interval,
+            max_size: args.session.max_size.unwrap_or(u64::MAX),
         },
         ..SessionConfig::default()
     }
@@ -225,7 +228,7 @@ impl Recorder<'_> {
             return Ending { status: exit::OK, then: CommandAction::Leave };
         }
         let mut deadline =
-            self.args.duration.and_then(|duration| Instant::now().checked_add(duration));
+            self.args.session.duration.and_then(|duration| Instant::now().checked_add(duration));
         let mut status = exit::OK;
         self.meter.show(&self.session.progress());
         loop {

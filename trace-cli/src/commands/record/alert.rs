@@ -25,7 +25,7 @@ pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
             Action::Stop | Action::Exit => TriggerAction::Stop,
         },
     };
-    args.triggers.iter().map(trigger).collect()
+    args.session.triggers.iter().map(trigger).collect()
 }
 
 /// Reports an alert. Returns the action on the command if the alert has stopped recording.
@@ -45,7 +45,8 @@ pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction
 }
 
 fn stopping(args: &RecordArgs, alert: &str) -> CommandAction {
-    let exits = args.triggers.iter().any(|it| it.alert == alert && it.action == Action::Exit);
+    let exits =
+        args.session.triggers.iter().any(|it| it.alert == alert && it.action == Action::Exit);
     let (action, what) = match (args.command.is_empty(), exits) {
         (true, _) => (CommandAction::Leave, "recording ends"),
         (false, true) => (CommandAction::End, "recording ends, and the command is stopped"),

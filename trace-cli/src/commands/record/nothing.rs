@@ -6,7 +6,7 @@ use trace_convert::visible;
 use trace_manager::{ProviderSummary, SessionSummary};
 
 use super::compiled_out::is_compiled_out;
-use crate::cli::RecordArgs;
+use super::summary::Report;
 use crate::message::HINT;
 use crate::table::human_nanos;
 
@@ -23,12 +23,12 @@ const SCOPE: &str = "a scope that begins before init() is not recorded, such as 
     #[trace_fn] on the function that calls init()";
 
 /// Returns the reason if nothing was recorded.
-pub(super) fn advice(args: &RecordArgs, summary: &SessionSummary) -> Option<String> {
+pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
     // Reports the program that was traced for the longest time.
     match summary.providers.iter().max_by_key(|provider| traced(provider)) {
-        None => Some(no_providers(args)),
+        None => Some(no_providers(report)),
         Some(_) if !summary.is_empty() => None,
-        Some(_) if !args.categories.is_empty() => {
+        Some(_) if !summary.categories.is_empty() => {
             Some("nothing was recorded: no trace point of these categories was reached".to_owned())
         }
         Some(provider) => Some(no_records(provider, summary.duration)),
@@ -55,8 +55,8 @@ fn hints(traced: Duration, rest: Duration) -> String {
     [guard, scope].into_iter().flatten().map(|hint| format!("{HINT}{hint}")).collect()
 }
 
-fn no_providers(args: &RecordArgs) -> String {
-    let Some(program) = args.command.first() else {
+fn no_providers(report: &Report<'_>) -> String {
+    let Some(program) = report.command.first() else {
         return "nothing was recorded: no program found the session".to_owned();
     };
     let name = program.to_string_lossy();

@@ -75,7 +75,7 @@ fn private_in(parent: &Path) -> io::Result<TempDir> {
 }
 
 /// Fails if another user could replace a directory in `parent` by their own.
-fn ensure_only_owner_renames(parent: &Path) -> io::Result<()> {
+pub(crate) fn ensure_only_owner_renames(parent: &Path) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     let found = fs::metadata(parent)?;
     let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());

@@ -1,30 +1,57 @@
 //! The summary of a session, as text and as JSON.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_convert::visible;
-use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary, Violation};
+use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
 use super::{nothing, triggers};
+use crate::args::Trigger;
 use crate::cli::RecordArgs;
 use crate::input::STANDARD;
 use crate::message::{describe, plural, HINT};
 use crate::unmatched;
 
+/// The options of a summary.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    /// The path of the archive.
+    pub(crate) output: &'a Path,
+    pub(crate) triggers: &'a [Trigger],
+    /// The recorded command; empty if programs joined by themselves.
+    pub(crate) command: &'a [OsString],
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+impl<'a> From<&'a RecordArgs> for Report<'a> {
+    fn from(args: &'a RecordArgs) -> Self {
+        Self {
+            output: &args.session.output,
+            triggers: &args.session.triggers,
+            command: &args.command,
+            json: args.json,
+            quiet: args.quiet,
+        }
+    }
+}
+
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
-pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
-    let advice = advice(args, summary);
-    if args.json {
+pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()> {
+    let advice = advice(report, summary);
+    if report.json {
         let mut stdout = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut stdout, &as_json(args, summary, &advice))
+        serde_json::to_writer_pretty(&mut stdout, &as_json(report, summary, &advice))
             .context("cannot write the summary")?;
         writeln!(stdout).context("cannot write the summary")?;
-    } else if !args.quiet {
-        for line in as_text(args, summary).lines() {
+    } else if !report.quiet {
+        for line in as_text(report, summary).lines() {
             crate::say(line);
         }
     }
@@ -35,10 +62,10 @@ pub(super) fn print(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
     Ok(())
 }
 
-fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
+fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     let mut text = String::new();
     if let Ok(bytes) = summary.archive {
-        let output = args.output.to_string_lossy();
+        let output = report.output.to_string_lossy();
         let (events, output) = (HumanCount(summary.events()), visible(&output));
         let seconds = summary.duration.as_secs_f64();
         let noun = plural(summary.events(), "event", "events");
@@ -58,8 +85,8 @@ fn as_text(args: &RecordArgs, summary: &SessionSummary) -> String {
         let noun = plural(summary.snapshots_removed, "snapshot", "snapshots");
         let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.snapshots_removed));
     }
-    if summary.archive.is_ok() && summary.events() > 0 && args.output.as_os_str() != STANDARD {
-        let path = args.output.to_string_lossy();
+    if summary.archive.is_ok() && summary.events() > 0 && report.output.as_os_str() != STANDARD {
+        let path = report.output.to_string_lossy();
         let path = visible(&path);
         let _ =
             writeln!(text, "open it with trace view {path}, or print it with trace dump {path}");
@@ -104,10 +131,10 @@ fn provider_line(provider: &ProviderSummary) -> String {
 }
 
 /// Returns warnings with their hints.
-fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
-    let mut lines = Vec::from_iter(nothing::advice(args, summary));
-    lines.extend(unchanged(args, summary));
-    lines.extend(triggers::advice(args, summary));
+fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
+    let mut lines = Vec::from_iter(nothing::advice(report, summary));
+    lines.extend(unchanged(report, summary));
+    lines.extend(triggers::advice(report, summary));
     for category in summary.categories_without_events() {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
@@ -130,8 +157,8 @@ fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
 }
 
 /// Returns the warning that an earlier archive stays, because the recording has no records.
-fn unchanged(args: &RecordArgs, summary: &SessionSummary) -> Option<String> {
-    let output = args.output.to_string_lossy();
+fn unchanged(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
+    let output = report.output.to_string_lossy();
     matches!(summary.archive, Ok(0)).then(|| format!("{} is unchanged", visible(&output)))
 }
 
@@ -140,7 +167,7 @@ fn misbehavior(provider: &ProviderSummary) -> Option<String> {
     let ProviderSummary { pid, .. } = provider;
     let name = visible(&provider.name);
     match &provider.end {
-        End::CutOff(violation @ Violation::PacketVersion(_)) => {
+        End::CutOff(violation) if provider.end.ignores_data() => {
             Some(format!("{name} ({pid}) was cut off and its data ignored: {violation}"))
         }
         End::CutOff(violation) => Some(format!(
@@ -160,9 +187,9 @@ fn known(summary: &SessionSummary) -> impl Iterator<Item = &str> {
     all.map(String::as_str)
 }
 
-fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Value {
+fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> Value {
     json!({
-        "archive": args.output.to_string_lossy(),
+        "archive": report.output.to_string_lossy(),
         "bytes": summary.archive.as_ref().ok(),
         "written": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
         "error": summary.archive.as_ref().err().map(ToString::to_string),
@@ -172,7 +199,7 @@ fn as_json(args: &RecordArgs, summary: &SessionSummary, advice: &[String]) -> Va
         "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
         "alerts": summary.alerts,
         "stopped_by_alert": summary.stopped_by,
-        "triggers_not_raised": triggers::not_raised(args, summary),
+        "triggers_not_raised": triggers::not_raised(report, summary),
         "snapshots": summary.snapshots.iter().map(snapshot_json).collect::<Vec<_>>(),
         "snapshots_removed": summary.snapshots_removed,
         "refused": summary.refused.iter().map(refusal_json).collect::<Vec<_>>(),
@@ -232,6 +259,8 @@ fn provider_json(provider: &ProviderSummary) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use trace_manager::Violation;
+
     use super::*;
 
     fn provider(end: End, answered_stop: bool) -> ProviderSummary {

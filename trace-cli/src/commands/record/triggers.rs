@@ -3,12 +3,12 @@
 use trace_convert::visible;
 use trace_manager::SessionSummary;
 
-use crate::cli::RecordArgs;
+use super::summary::Report;
 use crate::message::HINT;
 
 /// Returns the alerts of `--trigger` that no program raised.
-pub(super) fn not_raised(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
-    let alerts = args.triggers.iter().map(|trigger| &trigger.alert);
+pub(super) fn not_raised(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
+    let alerts = report.triggers.iter().map(|trigger| &trigger.alert);
     let mut missing: Vec<String> =
         alerts.filter(|alert| !summary.alerts.contains_key(*alert)).cloned().collect();
     missing.sort();
@@ -17,7 +17,7 @@ pub(super) fn not_raised(args: &RecordArgs, summary: &SessionSummary) -> Vec<Str
 }
 
 /// Returns messages about alerts that no program raised.
-pub(super) fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String> {
+pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     let raised = summary.alerts.keys().map(|name| format!("\"{}\"", visible(name)));
     let hint = match Vec::from_iter(raised).join(", ") {
         raised if raised.is_empty() => raised,
@@ -26,5 +26,5 @@ pub(super) fn advice(args: &RecordArgs, summary: &SessionSummary) -> Vec<String>
     let message = |alert: String| {
         format!("no program raised the alert \"{}\" of --trigger{hint}", visible(&alert))
     };
-    not_raised(args, summary).into_iter().map(message).collect()
+    not_raised(report, summary).into_iter().map(message).collect()
 }
