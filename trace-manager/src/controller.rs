@@ -32,7 +32,7 @@ use trace_protocol::control::{
     CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
-use trace_protocol::socket::{default_socket_path, Socket};
+use trace_protocol::socket::{default_socket_paths, Socket};
 
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
@@ -99,13 +99,16 @@ impl Controller {
     }
 
     /// Connects to the daemon that programs find by themselves: see
-    /// [`default_socket_path`].
+    /// [`default_socket_paths`].
     ///
     /// # Errors
     ///
-    /// As [`connect`](Self::connect).
+    /// As [`connect`](Self::connect), for the first path.
     pub fn connect_default() -> Result<Self> {
-        Self::connect(&control_socket_path(&default_socket_path()))
+        let paths = default_socket_paths();
+        let mut paths = paths.iter().map(|path| Self::connect(&control_socket_path(path)));
+        let first = paths.next().unwrap_or(Err(ControllerError::Closed(None)));
+        first.or_else(|error| paths.next().and_then(Result::ok).ok_or(error))
     }
 
     /// Returns the registered providers that this user may record.

@@ -11,7 +11,9 @@ mod stream;
 #[allow(unsafe_code)]
 mod tests;
 
-pub use address::{default_socket_path, default_socket_path_from};
+pub use address::{
+    default_socket_path, default_socket_path_from, default_socket_paths, default_socket_paths_from,
+};
 pub use listener::Listener;
 pub use memory_file::MemoryFile;
 pub use stream::{PeerCredentials, Socket};

@@ -134,7 +134,7 @@ impl Builder {
 
     /// Sets the socket of the manager.
     pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config.socket = path.into();
+        self.config.set_socket(path.into());
         self
     }
 

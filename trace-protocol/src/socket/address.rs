@@ -27,6 +27,27 @@ pub fn default_socket_path_from(lookup: impl Fn(&str) -> Option<OsString>) -> Pa
     directory.join("trace/manager.sock")
 }
 
+/// The socket of the system's daemon.
+const SYSTEM_SOCKET: &str = "/run/trace/manager.sock";
+
+/// Returns the paths at which programs look for a manager, in order: that of
+/// [`default_socket_path`], and the socket of the system's daemon unless `TRACE_SOCKET` is set.
+pub fn default_socket_paths() -> Vec<PathBuf> {
+    let (first, system) = default_socket_paths_from(|name| env::var_os(name));
+    [first].into_iter().chain(system).collect()
+}
+
+/// Returns the paths of [`default_socket_paths`] with the variables of `lookup`. The second one is
+/// missing if it is the first.
+pub fn default_socket_paths_from(
+    lookup: impl Fn(&str) -> Option<OsString>,
+) -> (PathBuf, Option<PathBuf>) {
+    let is_set = lookup("TRACE_SOCKET").is_some_and(|value| !value.is_empty());
+    let (first, system) = (default_socket_path_from(lookup), PathBuf::from(SYSTEM_SOCKET));
+    let is_other = !is_set && first != system;
+    (first, is_other.then_some(system))
+}
+
 /// A socket address, and the file descriptor that must stay open while it is used.
 ///
 /// `sun_path` has space for 107 bytes. A longer path is replaced by one in `/proc/thread-self/fd`

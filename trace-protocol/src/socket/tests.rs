@@ -263,3 +263,20 @@ fn a_socket_has_its_mode_and_can_be_passed_on() {
     let file = std::fs::File::open("/dev/null").unwrap();
     assert!(Listener::from_bound(file.into(), path).is_err());
 }
+
+#[test]
+fn the_systems_daemon_comes_second_unless_a_socket_is_named() {
+    let paths = |variables: &[(&str, &str)]| {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| OsString::from(value))
+        };
+        default_socket_paths_from(lookup)
+    };
+    let system = PathBuf::from("/run/trace/manager.sock");
+    let user = PathBuf::from("/run/user/7/trace/manager.sock");
+    assert_eq!(paths(&[]), (system.clone(), None));
+    assert_eq!(paths(&[("XDG_RUNTIME_DIR", "/run/user/7")]), (user, Some(system)));
+    let named = paths(&[("TRACE_SOCKET", "/s"), ("XDG_RUNTIME_DIR", "/run/user/7")]);
+    assert_eq!(named, (PathBuf::from("/s"), None));
+}

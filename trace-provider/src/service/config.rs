@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use trace_protocol::categories::CategorySet;
 use trace_protocol::mode::BufferingMode;
-use trace_protocol::socket::default_socket_path_from;
+use trace_protocol::socket::default_socket_paths_from;
 
 use crate::service::environment::{parse_variable, variable};
 use crate::sys;
@@ -18,6 +18,8 @@ pub struct Config {
     pub categories: Vec<String>,
     /// The manager's socket.
     pub socket: PathBuf,
+    /// The socket of the system's daemon, which is used while the first one has no manager.
+    pub system_socket: Option<PathBuf>,
     /// The archive of a provider without a manager.
     pub output: Option<PathBuf>,
     /// The approximate size of the buffer in bytes, for an output.
@@ -46,10 +48,12 @@ impl Config {
         let size = parse_variable("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
         let mode = parse_variable("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
+        let (socket, system_socket) = default_socket_paths_from(variable);
         Self {
             name: None,
             categories: split(&categories.unwrap_or_default()),
-            socket: default_socket_path_from(variable),
+            socket,
+            system_socket,
             output: variable("TRACE_OUTPUT").map(PathBuf::from),
             buffer_size: size.unwrap_or(DEFAULT_BUFFER_SIZE),
             mode: mode.unwrap_or(BufferingMode::Streaming),
@@ -66,6 +70,17 @@ impl Config {
         self.socket = absolute(self.socket);
         self.output = self.output.map(absolute);
         self
+    }
+
+    /// Sets the manager's socket, and looks nowhere else.
+    pub fn set_socket(&mut self, path: PathBuf) {
+        self.socket = path;
+        self.system_socket = None;
+    }
+
+    /// Returns the sockets at which a manager may listen, in order.
+    pub(crate) fn sockets(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.socket].into_iter().chain(&self.system_socket)
     }
 
     /// Returns whether a manager that runs as this user may record this process.

@@ -25,7 +25,7 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
     let inotify = inotify.as_ref().map(AsFd::as_fd);
     while !service.is_quitting() {
         if let Some(inotify) = inotify {
-            watch_nearest_directory(inotify, &service.config.socket);
+            service.config.sockets().for_each(|path| watch_nearest_directory(inotify, path));
         }
         // After the watch, so that a socket which appears in between is found.
         if let Ok(socket) = connect(service) {
@@ -40,13 +40,21 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
     None
 }
 
-/// Connects to the manager. Fails if this process does not accept its user.
+/// Connects to the first manager that listens.
 fn connect(service: &Service) -> io::Result<Socket> {
-    let path = &service.config.socket;
+    let first = connect_to(service, &service.config.socket);
+    match &service.config.system_socket {
+        Some(system) => first.or_else(|_| connect_to(service, system)),
+        None => first,
+    }
+}
+
+/// Connects to a manager. Fails if this process does not accept its user.
+fn connect_to(service: &Service, path: &Path) -> io::Result<Socket> {
     let socket = Socket::from(sys::high(Socket::connect(path)?.into()));
     let uid = socket.peer_credentials()?.uid;
     if !service.config.accepts_manager_of(uid) {
-        service.report(NotTraced::ManagerUser { socket: path.clone(), uid });
+        service.report(NotTraced::ManagerUser { socket: path.to_owned(), uid });
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(socket)

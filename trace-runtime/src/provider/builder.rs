@@ -46,7 +46,7 @@ impl Builder {
 
     /// The socket of the manager.
     pub fn socket(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config.socket = path.into();
+        self.config.set_socket(path.into());
         self
     }
 
