@@ -2,6 +2,7 @@
 
 mod analysis;
 mod archives;
+mod daemon;
 mod pictures;
 mod recording;
 mod selection;
@@ -12,6 +13,9 @@ use clap::{Parser, Subcommand};
 use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
+pub(crate) use daemon::{
+    AbortArgs, DaemonArgs, Items, ListArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
+};
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
 pub(crate) use selection::{Filter, Selection};
@@ -45,6 +49,13 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Dump(DumpArgs),
     Recover(RecoverArgs),
+    Daemon(DaemonArgs),
+    Start(StartArgs),
+    Stop(StopArgs),
+    Abort(AbortArgs),
+    Snapshot(SnapshotArgs),
+    Status(StatusArgs),
+    List(ListArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Environment variables of traced programs and of this command

@@ -4,17 +4,24 @@ mod check;
 mod completions;
 mod convert;
 mod critical_path;
+mod daemon;
+mod daemon_client;
 mod diff;
 mod dump;
 mod environment;
 mod flamegraph;
 mod guard;
+mod list;
 mod man;
 mod merge;
 mod record;
 mod recover;
 mod slice;
+mod snapshot;
+mod start;
 mod stats;
+mod status;
+mod stop;
 mod timeline;
 mod top;
 mod view;
@@ -40,6 +47,13 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Stats(args) => stats::run(args),
         Command::View(args) => view::run(args),
         Command::Recover(args) => recover::run(args),
+        Command::Daemon(args) => daemon::run(args),
+        Command::Start(args) => start::run(args),
+        Command::Stop(args) => stop::run(args),
+        Command::Abort(args) => stop::abort(args),
+        Command::Snapshot(args) => snapshot::run(args),
+        Command::Status(args) => status::run(args),
+        Command::List(args) => list::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
         Command::Environment => environment::run(),

@@ -43,9 +43,10 @@ fn path() -> Option<PathBuf> {
 }
 
 /// An option and its values.
-struct Setting {
-    option: String,
-    values: Vec<String>,
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) option: String,
+    pub(crate) values: Vec<String>,
 }
 
 fn read(path: &Path) -> Result<Vec<Setting>> {
@@ -62,22 +63,27 @@ fn read(path: &Path) -> Result<Vec<Setting>> {
     if let Some(unknown) = file.keys().next() {
         bail!("unknown table or key '{unknown}'{HINT}options of trace record belong to [record]");
     }
-    record.into_iter().map(|(option, value)| setting(option, value)).collect()
+    record.into_iter().map(|(option, value)| Setting::new(option, value)).collect()
 }
 
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn setting(option: String, value: Value) -> Result<Setting> {
-    let values = match value {
-        Value::Array(values) => values.into_iter().map(text).collect(),
-        value => text(value).map(|value| vec![value]),
-    };
-    let values = values.ok_or_else(|| {
-        anyhow!("the value of '{option}' is not a text, a number, true, false or a list of these")
-    })?;
-    Ok(Setting { option, values })
+impl Setting {
+    /// Returns the setting of a key and its value in a file.
+    pub(crate) fn new(option: String, value: Value) -> Result<Self> {
+        let values = match value {
+            Value::Array(values) => values.into_iter().map(text).collect(),
+            value => text(value).map(|value| vec![value]),
+        };
+        let values = values.ok_or_else(|| {
+            anyhow!(
+                "the value of '{option}' is not a text, a number, true, false or a list of these"
+            )
+        })?;
+        Ok(Self { option, values })
+    }
 }
 
 fn text(value: Value) -> Option<String> {

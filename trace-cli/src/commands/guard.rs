@@ -39,7 +39,7 @@ fn report(outcome: GuardOutcome) -> u8 {
         GuardOutcome::Nothing => exit::OK,
         GuardOutcome::Completed { archive, missing } => {
             let archive = archive.display();
-            crate::say(&format!("trace record was killed: the archive {archive} is complete"));
+            crate::say(&format!("the recorder was killed: the archive {archive} is complete"));
             if missing != 0 {
                 crate::say(&format!(
                     "{missing} {} missing in it, because the disk was too slow",
@@ -49,13 +49,13 @@ fn report(outcome: GuardOutcome) -> u8 {
             exit::OK
         }
         GuardOutcome::Stream => {
-            crate::say("trace record was killed: the archive in the pipe is truncated");
+            crate::say("the recorder was killed: the archive in the pipe is truncated");
             exit::INCOMPLETE
         }
         GuardOutcome::Failed { partial, source } => {
             let partial = partial.display();
             crate::say(&format!(
-                "trace record was killed, and the archive cannot be completed: {source}\
+                "the recorder was killed, and the archive cannot be completed: {source}\
                  {HINT}the complete records are in {partial}"
             ));
             exit::FAILURE

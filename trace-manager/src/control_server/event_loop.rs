@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
 use trace_protocol::control::{
-    ControlError, GeneralError, Reply, SessionInfo, ToController, EVENT,
+    ControlError, GeneralError, Reply, SessionInfo, Summary, ToController, EVENT,
 };
 use trace_protocol::socket::{Listener, Socket};
 
@@ -227,6 +227,7 @@ impl ControlLoop {
             }
             Err(Ended::Closed) => self.disconnect(id),
             Err(Ended::Violation(reason)) => {
+                log::warn!("the controller {} is disconnected: {reason}", client.peer.pid);
                 let reply = Reply::Closing(reason.to_owned());
                 self.send(id, &ToController { id: EVENT, reply });
                 self.disconnect(id);
@@ -246,12 +247,13 @@ impl ControlLoop {
         while let Ok(message) = self.messages.try_recv() {
             match message {
                 Message::Opened(id, handle, output) => {
+                    log::info!("session {} writes {output}", handle.number());
                     self.sessions.insert(id, Running { handle, output });
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
                 Message::Session(id, event) => {
-                    if matches!(event, SessionEvent::Ended(_)) {
-                        self.sessions.remove(&id);
+                    if let SessionEvent::Ended(summary) = &event {
+                        self.session_ended(id, summary);
                     }
                     self.dispatch(Input::Session(id, event));
                 }
@@ -262,6 +264,15 @@ impl ControlLoop {
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
+        }
+    }
+
+    fn session_ended(&mut self, id: SessionId, summary: &Summary) {
+        let Some(Running { handle, output }) = self.sessions.remove(&id) else { return };
+        let (number, bytes) = (handle.number(), summary.bytes);
+        match &summary.failure {
+            None => log::info!("session {number} has ended: {bytes} bytes in {output}"),
+            Some(failure) => log::error!("session {number} has failed: {}", failure.reason),
         }
     }
 
@@ -345,6 +356,7 @@ impl ControlLoop {
     fn send(&mut self, id: ClientId, message: &ToController) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         if client.queue(message) > self.limits.unread {
+            log::warn!("the controller {} is disconnected: it does not read", client.peer.pid);
             return self.disconnect(id);
         }
         self.flush(id);

@@ -15,11 +15,11 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The guard's process. Dropping it, after the session, waits for the process.
 #[derive(Debug)]
-pub(super) struct Process(Child);
+pub(crate) struct Process(Child);
 
 /// Starts a guard, which removes `private` if this process is killed. If the guard cannot start,
 /// recording continues without it.
-pub(super) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
+pub(crate) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
     match try_start(private) {
         Ok((guard, process)) => (Some(guard), Some(process)),
         Err(error) => {
@@ -46,10 +46,17 @@ fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
     Ok((guard, Process(child)))
 }
 
+impl Process {
+    /// Returns whether it has not ended.
+    pub(crate) fn is_running(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && matches!(self.0.try_wait(), Ok(None)) {
+        while Instant::now() < deadline && self.is_running() {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

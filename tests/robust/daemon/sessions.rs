@@ -1,0 +1,174 @@
+//! Sessions of a daemon, with its commands.
+
+use super::*;
+use crate::harness::Archive;
+
+#[test]
+fn programs_from_before_and_after_the_daemon_are_recorded() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    let before = Program::start(subject(&["chatter"]).env("TRACE_SOCKET", &socket));
+    let daemon = Daemon::start_in(directory, &[]);
+    let after = daemon.program("chatter");
+    daemon.wait_for_programs(2);
+
+    let providers = daemon.json(&["list", "providers"]);
+    let pids = providers.as_array().unwrap().iter().map(|it| it["pid"].as_u64().unwrap());
+    let mut pids: Vec<u64> = pids.collect();
+    pids.sort_unstable();
+    let mut expected = [before.pid(), after.pid()];
+    expected.sort_unstable();
+    assert_eq!(pids, expected);
+    let categories = daemon.json(&["list", "categories"]);
+    let chatter = categories.as_array().unwrap().iter().find(|it| it["name"] == "chatter");
+    assert_eq!(chatter.unwrap()["providers"], 2);
+
+    let started = daemon.json(&["start", "--name", "both", "-o", "both.fxt", "-c", "chatter"]);
+    assert_eq!(started["session"], "both");
+    let late = daemon.program("chatter");
+    daemon.wait_for_events("both", 3);
+    let status = daemon.json(&["status"]);
+    assert_eq!((&status[0]["name"], &status[0]["state"]), (&"both".into(), &"started".into()));
+    assert_eq!(status[0]["providers"], 3);
+    let of_programs = daemon.json(&["status", "both"]);
+    assert_eq!(of_programs.as_array().unwrap().len(), 3);
+    assert!(of_programs[0]["durable_used"].as_f64().unwrap() > 0.0);
+
+    let summary = daemon.json(&["stop", "both"]);
+    assert_eq!((&summary["lost"], &summary["written"]), (&0.into(), &true.into()));
+    let archive = Archive::read(&daemon.path("both.fxt"));
+    for pid in [before.pid(), after.pid(), late.pid()] {
+        let numbers = archive.of_process(pid).unwrap().numbers("word");
+        assert!(!numbers.is_empty() && are_consecutive(&numbers));
+    }
+    assert_eq!(daemon.json(&["list", "sessions"]), serde_json::json!([]));
+}
+
+#[test]
+fn the_summary_of_a_stop_is_that_of_record() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let run = daemon.run(&["start", "-o", "a.fxt"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("session session-1 records; stop it with"), "{run:?}");
+    daemon.wait_for_events("session-1", 1);
+    let run = daemon.run(&["stop"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains(" events in ") && run.stderr().contains("0 lost"), "{run:?}");
+    let run = daemon.run(&["stop"]);
+    assert_eq!((run.code(), run.stderr().as_str()), (1, "trace: there is no session\n"));
+}
+
+#[test]
+fn two_sessions_record_their_own_categories() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.json(&["start", "--name", "all", "-o", "all.fxt"]);
+    let options = ["-m", "circular", "-b", "256K", "-c", "-chatter"];
+    daemon.json(&[&["start", "--name", "none", "-o", "none.fxt"], &options[..]].concat());
+    let run = daemon.run(&["start", "--name", "all", "-o", "other.fxt"]);
+    assert!(run.stderr().contains("a session has the name 'all' already"), "{run:?}");
+    daemon.wait_for_events("all", 1);
+    daemon.json(&["stop", "none"]);
+    daemon.wait_for_events("all", 1);
+    daemon.json(&["stop", "all"]);
+    let numbers = Archive::read(&daemon.path("all.fxt")).only().numbers("word");
+    assert!(!numbers.is_empty() && are_consecutive(&numbers));
+    assert!(
+        !daemon.path("none.fxt").exists() || {
+            Archive::read(&daemon.path("none.fxt")).only().count("word") == 0
+        }
+    );
+    assert!(!daemon.path("other.fxt").exists());
+}
+
+#[test]
+fn snapshots_are_taken_while_the_session_continues() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.json(&["start", "--name", "flight", "-m", "circular", "-b", "1M", "-o", "end.fxt"]);
+    let mut last = 0;
+    for name in ["first.fxt", "second.fxt"] {
+        let reached = |words: &[u64]| words.last().is_some_and(|number| *number > last);
+        let mut numbers = Vec::new();
+        wait_until("the snapshot has later events", || {
+            let snapshot = daemon.json(&["snapshot", "flight", "-o", name]);
+            assert!(snapshot["bytes"].as_u64().unwrap() > 0);
+            numbers = Archive::read(&daemon.path(name)).only().numbers("word");
+            reached(&numbers)
+        });
+        assert!(are_consecutive(&numbers));
+        last = *numbers.last().unwrap();
+    }
+    // Standard output of the client is a descriptor of the daemon.
+    let run = daemon.run(&["snapshot", "-o", "-"]);
+    assert!(Archive::parse(&run.0.stdout).only().count("word") > 0);
+    daemon.json(&["stop"]);
+    assert!(*Archive::read(&daemon.path("end.fxt")).only().numbers("word").last().unwrap() > last);
+}
+
+#[test]
+fn an_aborted_session_leaves_no_archive() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.json(&["start", "--name", "a", "-o", "a.fxt"]);
+    daemon.wait_for_events("a", 1);
+    assert_eq!(daemon.json(&["abort", "a"])["session"], "a");
+    assert!(!daemon.path("a.fxt").exists() && !daemon.path(".a.fxt.partial").exists());
+}
+
+/// A pipe of the client gets the archive, at the end if the transfer is deferred.
+#[test]
+fn a_client_gets_the_archive_through_its_descriptor() {
+    use std::io::Read;
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    for defer_transfer in [false, true] {
+        let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let reader = std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            ours.read_to_end(&mut bytes).map(|_| bytes)
+        });
+        let mut controller = daemon.controller();
+        let config = TraceConfig { defer_transfer, ..streaming("pipe") };
+        let name = controller.initialize(&config, &theirs).unwrap();
+        drop(theirs);
+        controller.start(&name).unwrap();
+        daemon.wait_for_events("pipe", 1);
+        let summary = controller.stop(&name).unwrap();
+        let bytes = reader.join().unwrap().unwrap();
+        assert_eq!(bytes.len() as u64, summary.bytes, "deferred: {defer_transfer}");
+        assert!(Archive::parse(&bytes).only().count("word") > 0);
+    }
+}
+
+#[test]
+fn a_client_waits_for_alerts_and_states() {
+    use trace_manager::controller::{SessionEvent, SessionState};
+    let daemon = Daemon::start();
+    let mut controller = daemon.controller();
+    let file = std::fs::File::create(daemon.path("a.fxt")).unwrap();
+    let name = controller.initialize(&streaming("a"), &file).unwrap();
+    controller.watch(&name).unwrap();
+    controller.start(&name).unwrap();
+    let _program = daemon.program("alert-chatter");
+    let mut states = Vec::new();
+    loop {
+        match controller.next_event(crate::harness::PATIENCE).unwrap().expect("an event") {
+            SessionEvent::State { state, .. } => states.push(state),
+            SessionEvent::Alert { session, alert } => {
+                assert_eq!((session.as_str(), alert.as_str()), ("a", "flood"));
+                break;
+            }
+            event => panic!("{event:?}"),
+        }
+    }
+    let expected = [SessionState::Initialized, SessionState::Starting, SessionState::Started];
+    assert_eq!(states, expected);
+    controller.stop(&name).unwrap();
+}

@@ -1,0 +1,174 @@
+//! The configuration, the sockets and the messages of the daemon.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixDatagram;
+
+use super::*;
+use crate::harness::Archive;
+
+const CONFIG: &str = "[groups]\nwords = ['chatter']\n\n[session.flight]\nmode = 'circular'\n\
+    buffer-size = '1M'\ncategories = ['#words']\n";
+
+#[test]
+fn a_flight_recorder_starts_with_the_daemon() {
+    let daemon = Daemon::with_config(CONFIG);
+    let _program = daemon.program("chatter");
+    wait_until("the session records", || daemon.json(&["status"])[0]["providers"] == 1);
+    let session = &daemon.json(&["status"])[0];
+    assert_eq!((&session["mode"], &session["name"]), (&"circular".into(), &"flight".into()));
+    assert_eq!(session["categories"], serde_json::json!(["chatter"]));
+    wait_until("the snapshot has events", || {
+        daemon.json(&["snapshot", "flight", "-o", "s.fxt"]);
+        Archive::read(&daemon.path("s.fxt")).only().count("word") > 0
+    });
+    daemon.json(&["stop", "flight"]);
+    assert!(Archive::read(&daemon.path("flight.fxt")).only().count("word") > 0);
+}
+
+#[test]
+fn the_configuration_is_read_again() {
+    let daemon = Daemon::with_config(CONFIG);
+    assert_eq!(daemon.json(&["list", "groups"])[0]["name"], "words");
+    std::fs::write(daemon.path("daemon.toml"), "[groups]\nweb = ['http*']\n").unwrap();
+    daemon.signal(Signal::Hup);
+    wait_until("the new group is there", || {
+        daemon.json(&["list", "groups"])
+            == serde_json::json!([{"name": "web", "categories": ["http*"]}])
+    });
+    assert_eq!(daemon.json(&["list", "sessions"])[0]["name"], "flight", "it continues");
+    std::fs::write(daemon.path("daemon.toml"), "wrong").unwrap();
+    daemon.signal(Signal::Hup);
+    std::fs::write(daemon.path("daemon.toml"), "[session.second]\noutput = 'b.fxt'\n").unwrap();
+    daemon.signal(Signal::Hup);
+    wait_until("the second session runs", || {
+        daemon.json(&["list", "sessions"]).as_array().unwrap().len() == 2
+    });
+}
+
+#[test]
+fn a_wrong_configuration_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("daemon.toml");
+    std::fs::write(&path, "[session.a]\nmode = 'round'\n").unwrap();
+    let mut daemon = trace(&["daemon", "--config"]);
+    let run = Run::of(daemon.arg(&path).current_dir(&directory));
+    assert_eq!(run.code(), 1);
+    let text = format!("cannot use {}: session 'a': invalid value 'round'", path.display());
+    assert!(run.stderr().contains(&text), "{run:?}");
+}
+
+#[test]
+fn the_sockets_have_the_permissions_of_their_users() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("trace/manager.sock");
+    let mut child = trace(&["daemon", "--socket"])
+        .arg(&socket)
+        .arg("--dir")
+        .arg(directory.path())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("it listens", || socket.with_file_name("control.sock").exists());
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let found = [
+        mode(socket.parent().unwrap()),
+        mode(&socket),
+        mode(&socket.with_file_name("control.sock")),
+    ];
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let expected = match rustix::process::getuid().is_root() {
+        true => [0o711, 0o666, 0o660],
+        false => [0o700, 0o600, 0o600],
+    };
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn readiness_is_reported_when_the_socket_answers() {
+    let directory = tempfile::tempdir().unwrap();
+    let (socket, notify) = (directory.path().join("manager.sock"), directory.path().join("notify"));
+    let receiver = UnixDatagram::bind(&notify).unwrap();
+    receiver.set_read_timeout(Some(crate::harness::PATIENCE)).unwrap();
+    let mut child = trace(&["daemon", "--socket"])
+        .arg(&socket)
+        .arg("--dir")
+        .arg(directory.path())
+        .env("NOTIFY_SOCKET", &notify)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut message = [0; 32];
+    let mut receive = || {
+        let length = receiver.recv(&mut message).unwrap();
+        String::from_utf8(message[..length].to_vec()).unwrap()
+    };
+    assert_eq!(receive(), "READY=1");
+    let mut controller = Controller::connect(&socket.with_file_name("control.sock")).unwrap();
+    assert!(controller.groups().unwrap().is_empty());
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::Term).unwrap();
+    assert_eq!(receive(), "STOPPING=1");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_daemon_in_the_background_answers_when_the_command_returns() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    let mut command = trace(&["daemon", "--background", "--socket"]);
+    let run = Run::of(command.arg(&socket).arg("--dir").arg(directory.path()));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let pid = run.stderr().trim_end().rsplit(' ').next().unwrap().parse().unwrap();
+    let status = Run::of(trace(&["status", "--json", "--socket"]).arg(&socket));
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::Term).unwrap();
+    assert_eq!((status.code(), status.stdout().as_str()), (0, "[]\n"));
+    wait_until("the daemon ends", || !socket.exists());
+    let log = std::fs::read_to_string(directory.path().join("trace-daemon.log")).unwrap();
+    assert!(log.contains("programs register at "), "{log}");
+    let run = Run::of(
+        trace(&["daemon", "--background", "--socket", "/dev/null/x", "--dir"])
+            .arg(directory.path()),
+    );
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("the daemon ended"), "{run:?}");
+}
+
+/// A service manager that binds the sockets, and runs the daemon with them.
+const ACTIVATE: &str = "\
+import os, socket, sys
+for number, path in enumerate(sys.argv[1:3]):
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen()
+    os.dup2(listener.fileno(), 20 + number)
+for number in range(2):
+    os.dup2(20 + number, 3 + number, inheritable=True)
+    os.close(20 + number)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='2')
+os.execv(sys.argv[3], sys.argv[3:])
+";
+
+#[test]
+fn the_daemon_takes_the_sockets_of_systemd() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let daemon = trace(&[]);
+    let mut python = Command::new("python3");
+    python.args(["-c", ACTIVATE]).args([path("control.sock"), path("manager.sock")]);
+    python.arg(daemon.get_program()).args(["daemon", "--dir"]).arg(directory.path());
+    let Ok(mut child) = python.stderr(Stdio::null()).spawn() else {
+        eprintln!("skipped: this test needs python3");
+        return;
+    };
+    wait_until("the sockets exist", || path("manager.sock").exists());
+    let socket = path("manager.sock");
+    let _program = Program::start(subject(&["chatter"]).env("TRACE_SOCKET", &socket));
+    wait_until("the program registers", || {
+        let controller = Controller::connect(&path("control.sock"));
+        controller.is_ok_and(|mut it| it.providers().is_ok_and(|found| found.len() == 1))
+    });
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::Term).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(path("manager.sock").exists(), "the sockets belong to systemd");
+}

@@ -1,0 +1,178 @@
+//! Several users of one daemon, and clients that misbehave.
+
+use std::fs::{set_permissions, Permissions};
+use std::os::unix::fs::{chown, MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+
+use trace_manager::controller::ControllerError;
+use trace_protocol::control::{Reply, Request, ToController, ToDaemon};
+use trace_protocol::message::Decoder;
+use trace_protocol::socket::Socket;
+
+use super::*;
+use crate::harness::{subject_path, Archive};
+
+const USER: u32 = 12345;
+const OTHER: u32 = 12346;
+
+/// A daemon of root with copies of the programs that all users can run.
+fn shared_daemon() -> Option<Daemon> {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("skipped: this test needs root");
+        return None;
+    }
+    let daemon = Daemon::start();
+    set_permissions(daemon.path(""), Permissions::from_mode(0o755)).unwrap();
+    let programs =
+        [(trace(&[]).get_program().to_owned(), "trace"), (subject_path().into(), "subject")];
+    for (program, name) in programs {
+        // Copied by another process, because a forked child of this one might keep the file open
+        // for writing.
+        assert!(Command::new("cp").arg(program).arg(daemon.path(name)).status().unwrap().success());
+    }
+    // The administrator gives the control socket to a group.
+    chown(daemon.path("control.sock"), None, Some(USER)).unwrap();
+    for uid in [USER, OTHER] {
+        let home = daemon.path(&uid.to_string());
+        std::fs::create_dir(&home).unwrap();
+        chown(&home, Some(uid), Some(uid)).unwrap();
+    }
+    Some(daemon)
+}
+
+/// Returns a command that runs a program as a user of the group.
+fn command_of(daemon: &Daemon, uid: u32, program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(daemon.path(program));
+    command.args(arguments).env_clear().env("TRACE_SOCKET", daemon.path("manager.sock"));
+    command.uid(uid).gid(USER).current_dir(daemon.path(&uid.to_string()));
+    command
+}
+
+fn run_as(daemon: &Daemon, uid: u32, arguments: &[&str]) -> Run {
+    Run::of(&mut command_of(daemon, uid, "trace", arguments))
+}
+
+#[test]
+fn users_see_and_record_only_their_own_programs() {
+    let Some(daemon) = shared_daemon() else { return };
+    let _of_root = daemon.program("chatter");
+    let mut program = command_of(&daemon, USER, "subject", &["chatter"]);
+    let of_user = Program::start(&mut program);
+    daemon.wait_for_programs(2);
+
+    let list = run_as(&daemon, USER, &["list", "providers", "--json"]);
+    let list: Value = serde_json::from_str(&list.stdout()).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 1);
+    assert_eq!(list[0]["pid"], of_user.pid());
+
+    let run = run_as(&daemon, USER, &["start", "--name", "mine", "-o", "mine.fxt"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    daemon.wait_for_events("mine", 1);
+    assert_eq!(run_as(&daemon, OTHER, &["status", "--json"]).stdout(), "[]\n");
+    for command in ["stop", "abort"] {
+        let run = run_as(&daemon, OTHER, &[command, "mine"]);
+        assert_eq!(run.stderr(), "trace: there is no session 'mine'\n");
+    }
+    let run = run_as(&daemon, USER, &["stop", "mine"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let path = daemon.path(&format!("{USER}/mine.fxt"));
+    assert_eq!(Archive::read(&path).only().pid, of_user.pid());
+    assert_eq!(std::fs::metadata(&path).unwrap().uid(), USER, "the archive is theirs");
+
+    daemon.json(&["start", "--name", "all", "-o", "all.fxt"]);
+    daemon.wait_for_events("all", 2);
+    daemon.json(&["stop", "all"]);
+    assert_eq!(Archive::read(&daemon.path("all.fxt")).providers.len(), 2, "root records all");
+}
+
+/// The daemon of root writes nowhere where the user could not.
+#[test]
+fn a_user_gets_no_files_through_the_daemon() {
+    let Some(daemon) = shared_daemon() else { return };
+    let run = run_as(&daemon, USER, &["start", "-o", "../stolen.fxt"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("does not belong to this user alone"), "{run:?}");
+    assert!(!daemon.path("stolen.fxt").exists() && !daemon.path(".stolen.fxt.partial").exists());
+    let arguments = ["start", "--trigger", "slow:snapshot", "-o", "a.fxt"];
+    let run = run_as(&daemon, USER, &arguments);
+    assert!(run.stderr().contains("a daemon of the same user"), "{run:?}");
+}
+
+#[test]
+fn who_is_not_in_the_group_may_register_but_not_control() {
+    let Some(daemon) = shared_daemon() else { return };
+    let mut outsider = command_of(&daemon, OTHER, "subject", &["chatter"]);
+    let _program = Program::start(outsider.gid(OTHER));
+    daemon.wait_for_programs(1);
+    let run = Run::of(command_of(&daemon, OTHER, "trace", &["status"]).gid(OTHER));
+    assert_eq!(run.code(), 1);
+    assert!(run.stderr().contains("permission denied"), "{run:?}");
+}
+
+/// Sends requests until the daemon closes the connection or does not read. Reads no reply.
+fn flood(daemon: &Daemon, request: &Request) -> Socket {
+    let socket = Socket::connect(&daemon.path("control.sock")).unwrap();
+    socket.set_nonblocking(true);
+    let bytes = ToDaemon { id: 1, request: request.clone() }.encode();
+    for _ in 0..10_000 {
+        if socket.send(&bytes, &[]).is_err() {
+            break;
+        }
+    }
+    socket
+}
+
+#[test]
+fn a_client_that_floods_is_disconnected_and_others_are_served() {
+    let daemon = Daemon::start();
+    let socket = flood(&daemon, &Request::GetGroups);
+    socket.set_nonblocking(false);
+    let (mut decoder, mut buffer) = (Decoder::<ToController>::new(), vec![0; 64 << 10]);
+    let mut reason = None;
+    while let Ok(read @ 1..) = socket.recv(&mut buffer) {
+        decoder.feed(&buffer[..read]);
+        while let Some(Ok(message)) = decoder.next_message() {
+            if let Reply::Closing(text) = message.reply {
+                reason = Some(text);
+            }
+        }
+    }
+    assert_eq!(reason.as_deref(), Some("more than 1000 requests in a second"));
+    // The quota is the user's, so that others wait for the next second.
+    wait_until("the next second", || {
+        Controller::connect(&daemon.path("control.sock")).is_ok_and(|mut it| it.groups().is_ok())
+    });
+}
+
+#[test]
+fn hostile_bytes_end_only_their_connection() {
+    let daemon = Daemon::start();
+    let mut controller = daemon.controller();
+    for bytes in [&[0xff; 4096][..], b"\x04\0\0\0\x99\x09\x01\0abcd".repeat(40).as_slice()] {
+        let socket = Socket::connect(&daemon.path("control.sock")).unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let fds = [std::os::fd::AsFd::as_fd(&file); 4];
+        socket.send(bytes, &fds).unwrap();
+        let (mut buffer, mut received) = (vec![0; 4096], 0);
+        while let Ok(read @ 1..) = socket.recv(&mut buffer) {
+            received += read;
+        }
+        assert!(received > 0, "the reason was sent");
+    }
+    assert!(controller.groups().unwrap().is_empty());
+}
+
+#[test]
+fn a_user_has_a_limited_number_of_sessions() {
+    let daemon = Daemon::start();
+    let mut controller = daemon.controller();
+    let file = std::fs::File::create("/dev/null").unwrap();
+    for _ in 0..16 {
+        controller.initialize(&streaming(""), &file).unwrap();
+    }
+    let refused = controller.initialize(&streaming(""), &file);
+    let Err(ControllerError::Refused(error)) = refused else { panic!("{refused:?}") };
+    assert!(error.to_string().contains("has 16 sessions, the limit"), "{error}");
+    drop(controller);
+    wait_until("they end with their client", || daemon.controller().sessions().unwrap().is_empty());
+}

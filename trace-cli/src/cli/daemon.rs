@@ -1,0 +1,203 @@
+//! Arguments of the daemon, and of the commands that use it.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::SessionArgs;
+
+/// The help of `--socket` of the daemon's clients.
+const SOCKET: &str = "Socket of the daemon [default: $TRACE_SOCKET, \
+    $XDG_RUNTIME_DIR/trace/manager.sock or /run/trace/manager.sock]";
+
+/// Run a daemon that records programs on request
+///
+/// Programs register with it. `trace start`, `stop`, `snapshot`, `status` and
+/// `list` use it. As root, it serves all users: each user records their own programs.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Configuration:
+  [groups]                           # categories of `trace start -c '#web'`
+  web = ['http*', 'db*', '-db.cache']
+
+  [session.flight]                   # a session that starts with the daemon
+  mode = 'circular'                  # long names of the options of `trace start`
+  buffer-size = '64M'
+  trigger = ['slow:snapshot']
+
+Signals:
+  SIGTERM and SIGINT stop the sessions, complete their archives, and end the daemon.
+  SIGHUP reads the configuration again. Running sessions continue.
+
+Examples:
+  trace daemon --dir ~/traces
+  trace daemon --background --dir ~/traces --config ~/.config/trace/daemon.toml")]
+pub(crate) struct DaemonArgs {
+    /// Socket where programs register; the control socket is beside it [default:
+    /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock; as root
+    /// /run/trace/manager.sock]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+
+    /// Directory of archives of sessions that start with the daemon
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+
+    /// Configuration file [default: none]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Stay in the foreground, which is the default
+    #[arg(long, conflicts_with = "background")]
+    pub(crate) foreground: bool,
+
+    /// Return when the daemon is ready. It writes its messages to DIR/trace-daemon.log
+    #[arg(long)]
+    pub(crate) background: bool,
+
+    /// The daemon is a child of `trace daemon --background`
+    #[arg(long, hide = true)]
+    pub(crate) child: bool,
+}
+
+/// Start a session in the daemon
+///
+/// The session records all programs of this user that are registered with the
+/// daemon, and those that register later, until `trace stop`.
+#[derive(Debug, Clone, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace start -o web.fxt -c '#web'
+  trace start --name flight -m circular -b 64M --trigger slow:snapshot
+  trace stop flight")]
+pub(crate) struct StartArgs {
+    /// Name of the session [default: session-N]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+
+    /// Print the name of the session as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Stop a session of the daemon, and print its summary
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace stop            # the only session
+  trace stop flight --json")]
+pub(crate) struct StopArgs {
+    /// Session [default: the only one]
+    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) name: String,
+
+    /// Print the summary as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print only warnings and errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Stop a session of the daemon, and remove its archive
+///
+/// An earlier archive of its name stays.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  trace abort flight")]
+pub(crate) struct AbortArgs {
+    /// Session [default: the only one]
+    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) name: String,
+
+    /// Print the name of the session as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Write a snapshot of a session of the daemon, which continues
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  trace snapshot flight -o slow.fxt && trace view slow.fxt")]
+pub(crate) struct SnapshotArgs {
+    /// Session [default: the only one]
+    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) name: String,
+
+    /// Archive to write, or - for standard output
+    #[arg(short, long, value_name = "FILE", default_value = "snapshot.fxt")]
+    pub(crate) output: PathBuf,
+
+    /// Print the size in bytes as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// Show the sessions of the daemon, or the programs of one
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace status
+  trace status flight    # records, losses and buffers of each program")]
+pub(crate) struct StatusArgs {
+    /// Session, whose programs are shown
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+
+    /// Print JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// List the programs, categories, groups or sessions of the daemon
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace list providers
+  trace list categories --json")]
+pub(crate) struct ListArgs {
+    /// The items
+    #[arg(value_enum, value_name = "ITEMS")]
+    pub(crate) items: Items,
+
+    /// Print JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// What `trace list` lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Items {
+    /// Programs that have registered
+    Providers,
+    /// Categories of these programs, with their descriptions
+    Categories,
+    /// Category groups of the daemon's configuration
+    Groups,
+    /// Sessions
+    Sessions,
+}

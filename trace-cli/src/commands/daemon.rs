@@ -1,0 +1,139 @@
+//! `trace daemon`
+
+mod background;
+mod config;
+mod guards;
+mod logger;
+mod notify;
+mod places;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use trace_manager::controller::Controller;
+use trace_manager::{ControlLimits, ControlServer, ControlSettings, Limits, Manager};
+
+use self::config::Config;
+use self::guards::Guards;
+use self::places::Places;
+use super::start;
+use crate::cli::DaemonArgs;
+use crate::message::describe;
+use crate::{descriptors, exit};
+
+/// How long guards may take to end after the sessions.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
+    if args.background {
+        return background::start(args);
+    }
+    if args.child {
+        // Fails if this process leads a session already.
+        let _ = rustix::process::setsid();
+    }
+    logger::install();
+    let config = Config::read(args.config.as_deref())?;
+    // This precedes the sockets, so that no signal ends the daemon in between.
+    let mut signals =
+        Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
+    descriptors::raise_limit();
+    let daemon = Daemon::start(args, &config)?;
+    daemon.start_sessions(&config);
+    notify::send("READY=1");
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            break;
+        }
+        daemon.reload(args.config.as_deref());
+    }
+    notify::send("STOPPING=1");
+    log::info!("the sessions stop");
+    daemon.end();
+    Ok(exit::OK)
+}
+
+struct Daemon {
+    server: ControlServer,
+    guards: Arc<Guards>,
+    control: PathBuf,
+    directory: PathBuf,
+    /// Files that are not complete. Dropped last.
+    _scratch: tempfile::TempDir,
+}
+
+impl Daemon {
+    fn start(args: &DaemonArgs, config: &Config) -> Result<Self> {
+        let directory = std::path::absolute(&args.dir)
+            .with_context(|| format!("cannot use {}", args.dir.display()))?;
+        let scratch = tempfile::Builder::new()
+            .prefix(".trace-daemon-")
+            .tempdir_in(&directory)
+            .with_context(|| format!("cannot use the directory {}", directory.display()))?;
+        let Places { registration, control } = Places::open(args.socket.as_deref())?;
+        let path = control.path().to_owned();
+        log::info!("programs register at {}", registration.path().display());
+        let manager = Manager::with_listener(registration, Limits::default())?;
+        let guards = Arc::new(Guards::default());
+        let start_guard = Arc::clone(&guards);
+        let settings = ControlSettings {
+            groups: config.groups.clone(),
+            limits: ControlLimits::default(),
+            scratch: scratch.path().to_owned(),
+            guard: Some(Box::new(move || start_guard.start())),
+        };
+        let server = ControlServer::start(control, manager, settings)?;
+        Ok(Self { server, guards, control: path, directory, _scratch: scratch })
+    }
+
+    /// Starts the sessions of the configuration that do not run. Errors are logged.
+    fn start_sessions(&self, config: &Config) {
+        for args in &config.sessions {
+            let name = args.name.as_deref().unwrap_or_default();
+            match self.start_session(args, name) {
+                Ok(true) => log::info!("session {name} records"),
+                Ok(false) => {}
+                Err(error) => {
+                    log::error!("cannot start the session {name}: {}", describe(error.as_ref()));
+                }
+            }
+        }
+    }
+
+    /// Starts a session, as any client does. Returns false if it runs already.
+    fn start_session(&self, args: &crate::cli::StartArgs, name: &str) -> Result<bool> {
+        let mut controller = Controller::connect(&self.control)?;
+        let runs = |it: &trace_manager::controller::SessionInfo| {
+            it.name == name && it.state != trace_manager::controller::SessionState::Stopped
+        };
+        if controller.sessions()?.iter().any(runs) {
+            return Ok(false);
+        }
+        let request = start::request(args, &self.directory)?;
+        start::start(&mut controller, &request).map(|_| true)
+    }
+
+    /// Reads the configuration again. If it is wrong, the earlier one stays.
+    fn reload(&self, path: Option<&Path>) {
+        match Config::read(path) {
+            Ok(config) => {
+                log::info!("the configuration is read again");
+                self.server.set_groups(config.groups.clone());
+                self.start_sessions(&config);
+            }
+            Err(error) => {
+                log::error!("the configuration is not used: {}", describe(error.as_ref()));
+            }
+        }
+    }
+
+    /// Stops all sessions, and waits until their archives are complete.
+    fn end(self) {
+        drop(self.server);
+        self.guards.wait(PATIENCE);
+    }
+}

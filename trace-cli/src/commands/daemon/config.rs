@@ -1,0 +1,140 @@
+//! The configuration file of the daemon.
+//!
+//! The table `[groups]` has category groups. Each table `[session.NAME]` is a session that starts
+//! with the daemon; its keys are the long names of options of `trace start`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{anyhow, bail, Context, Result};
+use clap::{Args, FromArgMatches};
+use toml::{Table, Value};
+use trace_manager::CategoryGroups;
+
+use crate::args::parse_category;
+use crate::cli::StartArgs;
+use crate::defaults::Setting;
+use crate::message::HINT;
+
+/// The configuration.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    pub(super) groups: CategoryGroups,
+    pub(super) sessions: Vec<StartArgs>,
+}
+
+impl Config {
+    /// Reads the file, if there is one.
+    pub(super) fn read(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let parse = || Self::parse(&fs::read_to_string(path)?);
+        parse().with_context(|| format!("cannot use {}", path.display()))
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut config = Self::default();
+        for (name, value) in toml::from_str::<Table>(text)? {
+            let Value::Table(table) = value else { bail!("'{name}' is not a table") };
+            match name.as_str() {
+                "groups" => config.groups = groups(table)?,
+                "session" => config.sessions = sessions(table)?,
+                _ => bail!("unknown table '{name}'{HINT}tables are [groups] and [session.NAME]"),
+            }
+        }
+        Ok(config)
+    }
+}
+
+fn groups(table: Table) -> Result<CategoryGroups> {
+    let group = |(name, value)| {
+        let setting = Setting::new(name, value)?;
+        let categories = setting.values.iter().map(|text| parse_category(text));
+        let categories = categories.collect::<Result<Vec<_>, _>>();
+        let categories = categories.map_err(|error| anyhow!("group '{}': {error}", setting.option));
+        Ok((setting.option, categories?))
+    };
+    table.into_iter().map(group).collect()
+}
+
+fn sessions(table: Table) -> Result<Vec<StartArgs>> {
+    let session = |(name, value): (String, Value)| {
+        let Value::Table(options) = value else { bail!("'session.{name}' is not a table") };
+        session(&name, options).with_context(|| format!("session '{name}'"))
+    };
+    table.into_iter().map(session).collect()
+}
+
+/// Parses the options as on the command line of `trace start`.
+fn session(name: &str, options: Table) -> Result<StartArgs> {
+    let mut line = vec!["start".to_owned(), format!("--name={name}")];
+    if !options.contains_key("output") {
+        line.push(format!("--output={name}.fxt"));
+    }
+    for (option, value) in options {
+        if matches!(option.as_str(), "name" | "socket" | "json") {
+            bail!("'{option}' is not an option of a session in a configuration");
+        }
+        let Setting { option, values } = Setting::new(option, value)?;
+        line.extend(values.into_iter().map(|value| format!("--{option}={value}")));
+    }
+    let command = StartArgs::augment_args(clap::Command::new("start"));
+    let matches = command.try_get_matches_from(line);
+    let args = matches.and_then(|matches| StartArgs::from_arg_matches(&matches));
+    args.map_err(|error| {
+        let text = error.to_string();
+        let first = text.lines().next().unwrap_or_default();
+        anyhow!("{}", first.strip_prefix("error: ").unwrap_or(first))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::args::Mode;
+
+    #[test]
+    fn a_flight_recorder_has_five_lines() {
+        let config = Config::parse(
+            "[session.flight]\n\
+             mode = 'circular'\n\
+             buffer-size = '64M'\n\
+             categories = ['#web', 'db']\n\
+             trigger = 'slow:snapshot'\n",
+        );
+        let sessions = config.unwrap().sessions;
+        let [args] = sessions.as_slice() else { panic!("{sessions:?}") };
+        assert_eq!(args.name.as_deref(), Some("flight"));
+        assert_eq!((args.session.mode, args.session.buffer_size), (Mode::Circular, 64 << 20));
+        assert_eq!(args.session.output, PathBuf::from("flight.fxt"));
+        assert_eq!(args.session.categories, ["#web", "db"]);
+        assert_eq!(args.session.triggers.len(), 1);
+    }
+
+    #[test]
+    fn groups_are_lists_of_categories() {
+        let config =
+            Config::parse("[groups]\nweb = ['http*', '-http.cache']\ndb = 'sql'\n").unwrap();
+        assert_eq!(config.groups["web"], ["http*", "-http.cache"]);
+        assert_eq!(config.groups["db"], ["sql"]);
+        assert!(config.sessions.is_empty());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, expected) in [
+            ("a = 1", "'a' is not a table"),
+            ("[sessions]", "unknown table 'sessions'"),
+            ("[groups]\na = ['b*c']", "group 'a'"),
+            ("[session]\na = 1", "'session.a' is not a table"),
+            ("[session.a]\nmode = 'round'", "invalid value 'round'"),
+            ("[session.a]\ncolor = 'red'", "unexpected argument '--color'"),
+            ("[session.a]\nname = 'b'", "'name' is not an option of a session"),
+            ("[session.a]\nduration = {}", "the value of 'duration' is not"),
+        ] {
+            let error = format!("{:#}", Config::parse(text).unwrap_err());
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}

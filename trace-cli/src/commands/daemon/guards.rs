@@ -1,0 +1,36 @@
+//! The guards of the daemon's sessions.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trace_manager::Guard;
+
+use crate::commands::record::guard::{self, Process};
+
+/// The guard processes. Each ends with its session.
+#[derive(Debug, Default)]
+pub(super) struct Guards(Mutex<Vec<Process>>);
+
+impl Guards {
+    /// Starts a guard, and collects those that have ended. Returns `None` if it cannot be started.
+    pub(super) fn start(&self) -> Option<Guard> {
+        let (guard, process) = guard::start(None);
+        let mut processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.retain_mut(Process::is_running);
+        processes.extend(process);
+        guard
+    }
+
+    /// Waits for the guards, for at most `timeout`.
+    pub(super) fn wait(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !processes.is_empty() && Instant::now() < deadline {
+            processes.retain_mut(Process::is_running);
+            thread::sleep(Duration::from_millis(1));
+        }
+        // Their destructors would wait again.
+        processes.drain(..).for_each(std::mem::forget);
+    }
+}

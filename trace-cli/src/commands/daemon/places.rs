@@ -1,0 +1,121 @@
+//! The sockets of the daemon.
+
+use std::env;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+
+use anyhow::{bail, Context, Result};
+use listenfd::ListenFd;
+use rustix::io::{fcntl_setfd, FdFlags};
+use rustix::process::geteuid;
+use trace_manager::controller::control_socket_path;
+use trace_manager::ManagerError;
+use trace_protocol::control::CONTROL_SOCKET;
+use trace_protocol::socket::{default_socket_path, Listener};
+
+use crate::commands::record::socket::ensure_only_owner_renames;
+use crate::message::HINT;
+
+/// The permissions of the folder and the sockets.
+struct Modes {
+    folder: u32,
+    registration: u32,
+    control: u32,
+}
+
+/// A user's daemon serves this user only.
+const OF_USER: Modes = Modes { folder: 0o700, registration: 0o600, control: 0o600 };
+
+/// Any program may register with the system's daemon, and is recorded only by its user and root.
+const OF_SYSTEM: Modes = Modes { folder: 0o711, registration: 0o666, control: 0o660 };
+
+/// The sockets of the daemon.
+#[derive(Debug)]
+pub(super) struct Places {
+    /// Where programs register.
+    pub(super) registration: Listener,
+    pub(super) control: Listener,
+}
+
+impl Places {
+    /// Takes the sockets of systemd, or creates them in one folder.
+    pub(super) fn open(socket: Option<&Path>) -> Result<Self> {
+        if let Some(places) = Self::inherited()? {
+            return Ok(places);
+        }
+        let registration = registration_path(socket)?;
+        let control = control_socket_path(&registration);
+        let modes = if geteuid().is_root() { OF_SYSTEM } else { OF_USER };
+        create_folder(&registration, modes.folder)?;
+        let listen = |path: &Path, mode| {
+            Listener::bind_with_mode(path, mode)
+                .map_err(|source| ManagerError::Bind { path: path.to_owned(), source })
+        };
+        let registration = listen(&registration, modes.registration)?;
+        Ok(Self { registration, control: listen(&control, modes.control)? })
+    }
+
+    /// Returns the sockets that systemd has created, if it has. The file names tell them apart.
+    fn inherited() -> Result<Option<Self>> {
+        let mut sockets = ListenFd::from_env();
+        let (mut registration, mut control) = (None, None);
+        for index in 0..sockets.len() {
+            let socket = sockets.take_unix_listener(index).context("cannot use LISTEN_FDS")?;
+            let listener = socket.map(inherited).transpose().context("cannot use LISTEN_FDS")?;
+            match listener {
+                Some(it) if it.path().file_name() == Some(CONTROL_SOCKET.as_ref()) => {
+                    control = Some(it);
+                }
+                it => registration = it.or(registration),
+            }
+        }
+        match (registration, control) {
+            (Some(registration), Some(control)) => Ok(Some(Self { registration, control })),
+            (None, None) => Ok(None),
+            _ => bail!("LISTEN_FDS has one socket{HINT}it needs manager.sock and control.sock"),
+        }
+    }
+}
+
+fn inherited(socket: UnixListener) -> io::Result<Listener> {
+    let path = socket.local_addr()?.as_pathname().map(Path::to_owned).unwrap_or_default();
+    let socket = OwnedFd::from(socket);
+    // Guards must not inherit it.
+    fcntl_setfd(&socket, FdFlags::CLOEXEC)?;
+    Listener::from_bound(socket, path)
+}
+
+/// Returns the path where programs register.
+pub(super) fn registration_path(socket: Option<&Path>) -> Result<PathBuf> {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    match socket {
+        Some(path) if path.file_name() == Some(CONTROL_SOCKET.as_ref()) => {
+            bail!("{CONTROL_SOCKET} is the name of the control socket, which is beside this one")
+        }
+        Some(path) => Ok(path.to_owned()),
+        None if is_set("TRACE_SOCKET") => Ok(default_socket_path()),
+        None if geteuid().is_root() => Ok("/run/trace/manager.sock".into()),
+        None if is_set("XDG_RUNTIME_DIR") => Ok(default_socket_path()),
+        None => bail!("XDG_RUNTIME_DIR is not set{HINT}name a socket with --socket"),
+    }
+}
+
+/// Creates the folder of the sockets, if it is missing. Fails if other users could replace them.
+fn create_folder(socket: &Path, mode: u32) -> Result<()> {
+    let folder = match socket.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let failed = || format!("cannot use the folder {}", folder.display());
+    match DirBuilder::new().mode(mode).create(folder) {
+        // The umask may have removed permissions.
+        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(mode)).with_context(failed)?,
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error).with_context(failed),
+    }
+    ensure_only_owner_renames(folder).with_context(failed)
+}

@@ -1,0 +1,92 @@
+//! `trace start`
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{bail, Result};
+use serde_json::json;
+use trace_convert::visible;
+use trace_manager::controller::{
+    Controller, SnapshotOptions, TraceConfig, TriggerAction, TriggerSpec,
+};
+use trace_protocol::file::Placeholders;
+
+use super::daemon_client::{connect, output, print_json};
+use crate::args::{Action, Trigger};
+use crate::cli::StartArgs;
+use crate::exit;
+use crate::message::HINT;
+
+pub(crate) fn run(args: &StartArgs) -> Result<u8> {
+    // The output may be wrong, which needs no daemon to be noticed.
+    let request = request(args, Path::new(""))?;
+    let mut controller = connect(args.socket.as_deref())?;
+    let name = start(&mut controller, &request)?;
+    if args.json {
+        print_json(&json!({ "session": name }))?;
+    } else {
+        crate::say(&format!("session {name} records; stop it with trace stop {name}"));
+    }
+    Ok(exit::OK)
+}
+
+/// A session to start, and the descriptor of its output.
+pub(crate) struct StartRequest {
+    config: TraceConfig,
+    output: OwnedFd,
+}
+
+/// Returns the request for these options. A relative output is below `directory`.
+pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest> {
+    let options = &args.session;
+    let name = args.name.clone().unwrap_or_default();
+    let program = OsStr::new(if name.is_empty() { "trace" } else { &name });
+    let values = Placeholders { pid: process::id(), program, time: SystemTime::now() };
+    let path = values.expand(&options.output)?;
+    let path = match path == Path::new(crate::input::STANDARD) {
+        true => path,
+        false => directory.join(path),
+    };
+    let triggers = options.triggers.iter().map(trigger).collect::<Result<_>>()?;
+    let (to, output) = output(&path)?;
+    let config = TraceConfig {
+        name,
+        categories: options.categories.clone(),
+        buffer_size: options.buffer_size,
+        mode: options.mode.into(),
+        duration: options.duration.unwrap_or(Duration::ZERO),
+        detached: true,
+        triggers,
+        snapshots: SnapshotOptions {
+            keep: options.keep,
+            min_interval: options.min_interval,
+            max_size: options.max_size.unwrap_or(0),
+        },
+        output: to,
+        ..TraceConfig::default()
+    };
+    Ok(StartRequest { config, output })
+}
+
+/// Starts a session. Returns its name.
+pub(crate) fn start(controller: &mut Controller, request: &StartRequest) -> Result<String> {
+    let name = controller.initialize(&request.config, &request.output)?;
+    controller.start(&name)?;
+    Ok(name)
+}
+
+fn trigger(trigger: &Trigger) -> Result<TriggerSpec> {
+    let action = match trigger.action {
+        Action::Stop => TriggerAction::Stop,
+        Action::Snapshot => TriggerAction::Snapshot,
+        Action::Exit => bail!(
+            "the trigger '{}:exit' needs a COMMAND, which a session of the daemon has not{HINT}use \
+             'stop', or trace record -- COMMAND",
+            visible(&trigger.alert)
+        ),
+    };
+    Ok(TriggerSpec { alert: trigger.alert.clone(), action })
+}

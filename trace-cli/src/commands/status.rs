@@ -1,0 +1,123 @@
+//! `trace status`
+
+use anyhow::Result;
+use indicatif::{HumanBytes, HumanCount};
+use serde_json::{json, Value};
+use trace_manager::controller::{ProviderStatistics, SessionInfo};
+use trace_protocol::buffer::producer::LossReason;
+
+use super::daemon_client::{connect, print_json};
+use crate::cli::StatusArgs;
+use crate::exit;
+use crate::table::{human_nanos, print, Table};
+
+pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
+    let mut controller = connect(args.socket.as_deref())?;
+    match &args.name {
+        Some(name) => show_providers(&controller.statistics(name)?, args.json)?,
+        None => show_sessions(&controller.sessions()?, args.json)?,
+    }
+    Ok(exit::OK)
+}
+
+/// Prints sessions.
+pub(crate) fn show_sessions(sessions: &[SessionInfo], as_json: bool) -> Result<()> {
+    if as_json {
+        return print_json(&sessions.iter().map(session_json).collect());
+    }
+    let heads = vec![
+        "time", "programs", "events", "lost", "bytes", "state", "name", "mode", "user", "output",
+    ];
+    let mut table = Table::new(heads, 5);
+    for session in sessions {
+        table.push(vec![
+            human_nanos(session.elapsed.as_nanos() as u64),
+            format!("{}/{}", session.providers, session.joined),
+            HumanCount(session.events).to_string(),
+            HumanCount(session.lost).to_string(),
+            HumanBytes(session.bytes).to_string(),
+            session.state.to_string(),
+            session.name.clone(),
+            mode(session),
+            session.uid.to_string(),
+            session.failure.clone().unwrap_or_else(|| session.output.clone()),
+        ]);
+    }
+    match table.is_empty() {
+        true => crate::say("no sessions"),
+        false => print(&table.text())?,
+    }
+    Ok(())
+}
+
+fn mode(session: &SessionInfo) -> String {
+    format!("{:?}", session.mode).to_lowercase()
+}
+
+fn session_json(session: &SessionInfo) -> Value {
+    json!({
+        "name": session.name,
+        "uid": session.uid,
+        "state": session.state.to_string(),
+        "detached": session.detached,
+        "mode": mode(session),
+        "buffer_size": session.buffer_size,
+        "categories": session.categories,
+        "output": session.output,
+        "seconds": session.elapsed.as_secs_f64(),
+        "providers": session.providers,
+        "joined": session.joined,
+        "events": session.events,
+        "bytes": session.bytes,
+        "lost": session.lost,
+        "error": session.failure,
+    })
+}
+
+fn show_providers(providers: &[ProviderStatistics], as_json: bool) -> Result<()> {
+    if as_json {
+        return print_json(&providers.iter().map(provider_json).collect());
+    }
+    let heads = vec!["pid", "events", "bytes", "buffers", "names", "lost", "name"];
+    let mut table = Table::new(heads, 6);
+    for provider in providers {
+        let dropped: u64 = provider.dropped.iter().map(|(_, number)| number).sum();
+        table.push(vec![
+            provider.pid.to_string(),
+            HumanCount(provider.events).to_string(),
+            HumanBytes(provider.bytes).to_string(),
+            HumanCount(u64::from(provider.wrapped_count)).to_string(),
+            format!("{:.0}%", durable_used(provider) * 100.0),
+            HumanCount(dropped).to_string(),
+            provider.name.clone(),
+        ]);
+    }
+    match table.is_empty() {
+        true => crate::say("no programs"),
+        false => print(&table.text())?,
+    }
+    Ok(())
+}
+
+/// Returns the share of the durable buffer, which has names, that is in use.
+fn durable_used(provider: &ProviderStatistics) -> f64 {
+    provider.durable_used as f64 / provider.durable_size.max(1) as f64
+}
+
+fn provider_json(provider: &ProviderStatistics) -> Value {
+    let reason = |reason: u8| LossReason::ALL.get(usize::from(reason)).map(|it| it.as_str());
+    let dropped = provider.dropped.iter().map(|(why, number)| {
+        (reason(*why).unwrap_or("unknown reason").to_owned(), Value::from(*number))
+    });
+    json!({
+        "id": provider.id,
+        "pid": provider.pid,
+        "name": provider.name,
+        "events": provider.events,
+        "bytes": provider.bytes,
+        "lost": dropped.collect::<serde_json::Map<_, _>>(),
+        "wrapped_count": provider.wrapped_count,
+        "durable_used": durable_used(provider),
+        "buffer_size": provider.buffer_size,
+    })
+}

@@ -1,0 +1,39 @@
+//! `trace stop` and `trace abort`
+
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::json;
+use trace_convert::visible;
+use trace_manager::SessionSummary;
+
+use super::daemon_client::{connect, print_json};
+use super::record::summary::{self, Report};
+use crate::cli::{AbortArgs, StopArgs};
+use crate::exit;
+
+pub(crate) fn run(args: &StopArgs) -> Result<u8> {
+    let results = connect(args.socket.as_deref())?.stop(&args.name)?;
+    let output = results.output.clone();
+    let report = Report {
+        output: Path::new(&output),
+        triggers: &[],
+        command: &[],
+        json: args.json,
+        quiet: args.quiet,
+    };
+    let results = SessionSummary::from(results);
+    summary::print(&report, &results)?;
+    Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
+}
+
+pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {
+    let results = connect(args.socket.as_deref())?.abort(&args.name)?;
+    match args.json {
+        true => print_json(&json!({ "session": results.session }))?,
+        false => {
+            crate::say(&format!("session {} is aborted", visible(&results.session)));
+        }
+    }
+    Ok(exit::OK)
+}
