@@ -7,6 +7,7 @@ mod commands;
 #[path = "../../trace-cli/src/compression.rs"]
 #[allow(dead_code)]
 mod compression;
+mod control;
 #[path = "../../trace-cli/src/commands/flamegraph/draw.rs"]
 #[allow(dead_code)]
 mod draw;
@@ -21,6 +22,7 @@ mod records;
 mod xray;
 
 pub use collector::collector;
+pub use control::control;
 pub use commands::{
     compressed, critical_path, export, merge, pftrace, read, recover, slice, stacks, stats,
     timeline,

@@ -53,6 +53,8 @@ const TOKENS: &[&[u8]] = &[
     b"\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
     b"xray_instr_map",
     b"\tfield:__data_loc char[] x;\toffset:8;\tsize:4;\tsigned:0;\n",
+    b"\x05\x02\x01\0",
+    b"\x07\x03\x01\0",
     b"\x1e\0\0\0",
     b"\x1f\0\0\0",
     b"\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -73,6 +75,7 @@ targets! {
     json: "json", 1;
     fxt: "fxt", 1;
     collector: "collector", 1;
+    control: "control", 1;
     pt: "pt", 1;
     flow: "flow", 1;
     xray: "xray", 1;

@@ -95,6 +95,18 @@ fn a_recorder_does_not_prevent_another_session() {
 }
 
 #[test]
+fn two_sessions_of_a_manager_record_the_same_program() {
+    let session = Session::start("streaming", 1 << 20);
+    let target = ArchiveTarget::File(session.path("second.fxt"));
+    let second = session.manager.start(SessionConfig::default(), target).unwrap();
+    assert_eq!(Run::of(&mut session.subject(&["end", "return"])).code(), 0);
+    second.stop();
+    second.join().unwrap();
+    assert_eq!(Archive::read(&session.path("second.fxt")).only().events.len(), 2);
+    assert_eq!(session.end().0.only().events.len(), 2);
+}
+
+#[test]
 fn two_commands_are_recorded_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
     let outputs = ["a.fxt", "b.fxt"].map(|name| directory.path().join(name));
