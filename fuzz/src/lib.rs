@@ -22,11 +22,11 @@ mod records;
 mod xray;
 
 pub use collector::collector;
-pub use control::control;
 pub use commands::{
     compressed, critical_path, export, merge, pftrace, read, recover, slice, stacks, stats,
     timeline,
 };
+pub use control::control;
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};
 pub use kernel::{kernel, trace_dat};

@@ -172,3 +172,26 @@ fn the_daemon_takes_the_sockets_of_systemd() {
     assert!(child.wait().unwrap().success());
     assert!(path("manager.sock").exists(), "the sockets belong to systemd");
 }
+
+#[test]
+fn the_units_of_systemd_are_valid() {
+    let units = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("trace-cli/systemd");
+    for kind in ["system", "user"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut verify = Command::new("systemd-analyze");
+        verify.args([&format!("--{kind}"), "verify", "--man=no"]);
+        verify.env("XDG_RUNTIME_DIR", directory.path());
+        for name in ["trace.service", "trace.socket", "trace-control.socket"] {
+            let unit = std::fs::read_to_string(units.join(kind).join(name)).unwrap();
+            // The command is not installed.
+            let unit = unit.replace("/usr/bin/trace ", "/bin/true ");
+            std::fs::write(directory.path().join(name), unit).unwrap();
+            verify.arg(directory.path().join(name));
+        }
+        let Ok(output) = verify.output() else {
+            eprintln!("skipped: this test needs systemd-analyze");
+            return;
+        };
+        assert!(output.status.success() && output.stderr.is_empty(), "{kind}: {output:?}");
+    }
+}

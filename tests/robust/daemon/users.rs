@@ -109,16 +109,15 @@ fn who_is_not_in_the_group_may_register_but_not_control() {
     assert!(run.stderr().contains("permission denied"), "{run:?}");
 }
 
-/// Sends requests until the daemon closes the connection or does not read. Reads no reply.
+/// Sends requests until the daemon closes the connection. Reads no reply.
 fn flood(daemon: &Daemon, request: &Request) -> Socket {
     let socket = Socket::connect(&daemon.path("control.sock")).unwrap();
     socket.set_nonblocking(true);
     let bytes = ToDaemon { id: 1, request: request.clone() }.encode();
-    for _ in 0..10_000 {
-        if socket.send(&bytes, &[]).is_err() {
-            break;
-        }
-    }
+    wait_until("the daemon closes the connection", || match socket.send(&bytes, &[]) {
+        Ok(_) => false,
+        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    });
     socket
 }
 

@@ -41,6 +41,10 @@ pub(super) type ClientId = u64;
 /// The number of a session. Numbers are never reused.
 pub(super) type SessionId = u64;
 
+/// The time for which the end of the daemon waits for its sessions. The output of a session may be
+/// a pipe that nobody reads.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// A request to which the reply is sent later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ticket {
@@ -147,6 +151,10 @@ pub(super) struct ControlMachine {
     requests: Rates,
     snapshots: Rates,
     is_ending: bool,
+    /// Whether the daemon ends without waiting any longer for its sessions.
+    gave_up: bool,
+    /// The time at which it does.
+    ends_at: Option<Time>,
     outputs: Vec<Output>,
 }
 
@@ -161,18 +169,20 @@ impl ControlMachine {
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
             is_ending: false,
+            gave_up: false,
+            ends_at: None,
             outputs: Vec::new(),
         }
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.sessions.values().filter_map(Session::deadline).min()
+        self.sessions.values().filter_map(Session::deadline).chain(self.ends_at).min()
     }
 
-    /// Returns whether the daemon ends and all sessions have ended.
+    /// Returns whether the daemon ends and all sessions have ended, or take too long.
     pub(super) fn has_ended(&self) -> bool {
-        self.is_ending && !self.sessions.values().any(Session::is_active)
+        self.gave_up || self.is_ending && !self.sessions.values().any(Session::is_active)
     }
 
     /// The transition function. Returns the actions, in order.
@@ -188,7 +198,7 @@ impl ControlMachine {
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
             Input::Groups(groups) => self.groups = groups,
-            Input::ShutDown => self.shut_down(),
+            Input::ShutDown => self.shut_down(now),
             Input::Tick => self.tick(now),
         }
         std::mem::take(&mut self.outputs)
@@ -329,14 +339,16 @@ impl ControlMachine {
         }
     }
 
-    fn shut_down(&mut self) {
+    fn shut_down(&mut self, now: Time) {
         self.is_ending = true;
+        self.ends_at = Some(now.saturating_add(END_TIMEOUT));
         let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
         sessions.into_iter().for_each(|id| self.end(id));
     }
 
     /// Stops the sessions whose time is over.
     fn tick(&mut self, now: Time) {
+        self.gave_up = self.ends_at.is_some_and(|at| at <= now);
         let is_over = |session: &Session| session.deadline().is_some_and(|at| at <= now);
         let over: Vec<SessionId> = self
             .sessions

@@ -107,3 +107,17 @@ fn the_end_of_the_daemon_waits_for_all_sessions() {
     scene.ended(3);
     assert!(scene.machine.has_ended());
 }
+
+/// The output of a session may be a pipe that nobody reads.
+#[test]
+fn the_end_of_the_daemon_does_not_wait_forever() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.on(Input::ShutDown);
+    assert_eq!(scene.machine.deadline(), Some(END_TIMEOUT));
+    scene.on(Input::Tick);
+    assert!(!scene.machine.has_ended());
+    scene.now = END_TIMEOUT;
+    scene.on(Input::Tick);
+    assert!(scene.machine.has_ended());
+}
