@@ -114,10 +114,14 @@ fn flood(daemon: &Daemon, request: &Request) -> Socket {
     let socket = Socket::connect(&daemon.path("control.sock")).unwrap();
     socket.set_nonblocking(true);
     let bytes = ToDaemon { id: 1, request: request.clone() }.encode();
-    wait_until("the daemon closes the connection", || match socket.send(&bytes, &[]) {
-        Ok(_) => false,
-        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
-    });
+    // Without a pause, because the limit is a rate.
+    let send_all = || loop {
+        match socket.send(&bytes, &[]) {
+            Ok(_) => {}
+            Err(error) => break error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    };
+    wait_until("the daemon closes the connection", send_all);
     socket
 }
 
