@@ -109,6 +109,20 @@ fn who_is_not_in_the_group_may_register_but_not_control() {
     assert!(run.stderr().contains("permission denied"), "{run:?}");
 }
 
+/// The socket of another user could get the descriptors that a controller sends.
+#[test]
+fn a_controller_trusts_only_its_user_and_root() {
+    let Some(daemon) = shared_daemon() else { return };
+    let home = daemon.path(&USER.to_string());
+    let socket = home.join("control.sock");
+    let mut impostor = command_of(&daemon, USER, "subject", &["listen", socket.to_str().unwrap()]);
+    let _impostor = Program::start(&mut impostor);
+    let run = Run::of(trace(&["status", "--socket"]).arg(home.join("manager.sock")));
+    assert_eq!(run.code(), 1);
+    let text = format!("the daemon runs as user {USER}, neither as root nor as this user");
+    assert!(run.stderr().contains(&text), "{run:?}");
+}
+
 /// Sends requests until the daemon closes the connection. Reads no reply.
 fn flood(daemon: &Daemon, request: &Request) -> Socket {
     let socket = Socket::connect(&daemon.path("control.sock")).unwrap();

@@ -32,9 +32,9 @@ pub(crate) struct ManArgs {
 /// The help of `trace environment`.
 pub(super) const ENVIRONMENT: &str = "\
 Variables of traced programs, which privileged programs ignore:
-  TRACE_SOCKET          Socket of `trace record` [default:
-                        $XDG_RUNTIME_DIR/trace/manager.sock, else
-                        /run/trace/manager.sock]. `trace record -- COMMAND` sets it
+  TRACE_SOCKET          Socket of `trace record` or `trace daemon` [default:
+                        $XDG_RUNTIME_DIR/trace/manager.sock, and if nothing listens
+                        there /run/trace/manager.sock]. `trace record -- COMMAND` sets it
   TRACE_CLOCK           Source of timestamps: counter, boottime, syscall or coarse
                         [default: counter, or boottime if its rate is not constant]
   TRACE_OUTPUT          Trace into this file, without `trace record`. %p is replaced by
@@ -48,7 +48,9 @@ Variables of traced programs, which privileged programs ignore:
                         [default: streaming]
 
 Variables of this command:
-  TRACE_SOCKET          Default of `trace record --socket` without COMMAND
+  TRACE_SOCKET          Default of --socket, but of `trace record -- COMMAND`
+  TRACE_LOG             Messages of `trace daemon`: error, warn, info, debug or trace
+                        [default: info]
   TRACE_CONFIG          Configuration file of `trace record`, or none if empty [default:
                         $XDG_CONFIG_HOME/trace/config.toml, else
                         ~/.config/trace/config.toml]

@@ -19,6 +19,7 @@ pub struct ToController {
 
 messages! {
     /// A reply of the daemon.
+    #[allow(clippy::large_enum_variant, reason = "few exist at a time")]
     pub enum Reply {
         /// The request failed.
         Failed(error: ControlError) = 0x300,

@@ -17,6 +17,7 @@ pub struct ToDaemon {
 
 messages! {
     /// A request of a controller.
+    #[allow(clippy::large_enum_variant, reason = "few exist at a time")]
     pub enum Request {
         /// Requests the registered providers.
         GetProviders = 0x201,

@@ -212,6 +212,33 @@ fn a_request_has_so_many_descriptors() {
     assert_eq!(with, [0x205, 0x20a], "initialize and snapshot");
 }
 
+/// The corpus of the fuzz target `control`: the first byte of a file divides it.
+#[test]
+fn the_corpus_has_each_message() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/control");
+    let Ok(files) = std::fs::read_dir(corpus) else {
+        eprintln!("skipped: the package has no corpus");
+        return;
+    };
+    let mut kinds = std::collections::BTreeSet::new();
+    for file in files {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        let (mut requests, mut replies) = (Decoder::<ToDaemon>::new(), Decoder::new());
+        requests.feed(&bytes[1..]);
+        replies.feed(&bytes[1..]);
+        while let Some(message) = requests.next_message() {
+            kinds.extend(message.map(|message| message.request.kind()));
+        }
+        while let Some(Ok(ToController { reply, .. })) = replies.next_message() {
+            kinds.insert(reply.kind());
+        }
+    }
+    let requests = every_request().into_iter().map(|request| request.kind());
+    let expected: std::collections::BTreeSet<u16> =
+        requests.chain(every_reply().iter().map(Reply::kind)).collect();
+    assert_eq!(kinds, expected);
+}
+
 proptest! {
     /// A message that decodes is the same after another round.
     #[test]
