@@ -24,6 +24,9 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     };
     let results = SessionSummary::from(results);
     summary::print(&report, &results)?;
+    if let Some(path) = results.backup.as_ref().filter(|_| !args.quiet) {
+        crate::say(&format!("the earlier archive is now {}", path.display()));
+    }
     Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
 }
 

@@ -111,6 +111,7 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         stopped_by: of.stopped_by,
         bytes,
         failure,
+        backup: of.backup.map(|path| path.to_string_lossy().into_owned()),
         snapshots_removed: of.snapshots_removed,
         refusals: of.refusals,
         refused: of.refused.into_iter().map(refusal).collect(),

@@ -36,6 +36,7 @@ impl From<Summary> for SessionSummary {
                     kept: failure.kept.map(PathBuf::from),
                 }),
             },
+            backup: of.backup.map(PathBuf::from),
             sinks: Vec::new(),
         }
     }
@@ -115,6 +116,7 @@ mod tests {
             snapshots_removed: 1,
             categories: vec!["web".to_owned()],
             archive: Ok(4096),
+            backup: Some("a.fxt.old".into()),
             sinks: Vec::new(),
         };
         let ends = [End::Terminated, End::TimedOut, End::Disconnected];

@@ -24,6 +24,8 @@ record! {
         pub bytes: u64,
         /// The error of the archive, if it is incomplete.
         pub failure: Option<ArchiveFailure>,
+        /// The path of the earlier archive of its name, if there was one.
+        pub backup: Option<String>,
         /// The number of snapshots of alerts that were removed because of the limits.
         pub snapshots_removed: u64,
         /// The number of all refusals.
