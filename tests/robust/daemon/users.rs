@@ -1,7 +1,9 @@
 //! Several users of one daemon, and clients that misbehave.
 
 use std::fs::{set_permissions, Permissions};
+use std::io::{Read, Write};
 use std::os::unix::fs::{chown, MetadataExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 
 use trace_manager::controller::ControllerError;
@@ -123,30 +125,19 @@ fn a_controller_trusts_only_its_user_and_root() {
     assert!(run.stderr().contains(&text), "{run:?}");
 }
 
-/// Sends requests until the daemon closes the connection. Reads no reply.
-fn flood(daemon: &Daemon, request: &Request) -> Socket {
-    let socket = Socket::connect(&daemon.path("control.sock")).unwrap();
-    socket.set_nonblocking(true);
-    let bytes = ToDaemon { id: 1, request: request.clone() }.encode();
-    // Without a pause, because the limit is a rate.
-    let send_all = || loop {
-        match socket.send(&bytes, &[]) {
-            Ok(_) => {}
-            Err(error) => break error.kind() != std::io::ErrorKind::WouldBlock,
-        }
-    };
-    wait_until("the daemon closes the connection", send_all);
-    socket
-}
-
 #[test]
 fn a_client_that_floods_is_disconnected_and_others_are_served() {
     let daemon = Daemon::start();
-    let socket = flood(&daemon, &Request::GetGroups);
-    socket.set_nonblocking(false);
+    let mut socket = UnixStream::connect(daemon.path("control.sock")).unwrap();
+    let mut sending = socket.try_clone().unwrap();
+    let sender = std::thread::spawn(move || {
+        let bytes = ToDaemon { id: 1, request: Request::GetGroups }.encode().repeat(100);
+        while sending.write_all(&bytes).is_ok() {}
+    });
     let (mut decoder, mut buffer) = (Decoder::<ToController>::new(), vec![0; 64 << 10]);
     let mut reason = None;
-    while let Ok(read @ 1..) = socket.recv(&mut buffer) {
+    // It ends with an error, because the daemon has not read all requests.
+    while let Ok(read @ 1..) = socket.read(&mut buffer) {
         decoder.feed(&buffer[..read]);
         while let Some(Ok(message)) = decoder.next_message() {
             if let Reply::Closing(text) = message.reply {
@@ -154,11 +145,27 @@ fn a_client_that_floods_is_disconnected_and_others_are_served() {
             }
         }
     }
+    sender.join().unwrap();
     assert_eq!(reason.as_deref(), Some("more than 1000 requests in a second"));
     // The quota is the user's, so that others wait for the next second.
     wait_until("the next second", || {
         Controller::connect(&daemon.path("control.sock")).is_ok_and(|mut it| it.groups().is_ok())
     });
+}
+
+/// The daemon keeps no connection of a client that reads nothing.
+#[test]
+fn a_client_that_never_reads_is_disconnected() {
+    let daemon = Daemon::start();
+    let mut socket = UnixStream::connect(daemon.path("control.sock")).unwrap();
+    socket.set_write_timeout(Some(crate::harness::PATIENCE)).unwrap();
+    let bytes = ToDaemon { id: 1, request: Request::GetGroups }.encode().repeat(100);
+    let error = loop {
+        if let Err(error) = socket.write_all(&bytes) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
 }
 
 #[test]

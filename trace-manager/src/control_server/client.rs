@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use trace_protocol::control::{ToController, ToDaemon};
 use trace_protocol::message::Decoder;
@@ -24,8 +25,8 @@ pub(super) struct Client {
     undecodable: u32,
     /// Bytes that are not sent yet.
     unsent: Vec<u8>,
-    /// Whether it is closed as soon as these are sent.
-    pub(super) is_closing: bool,
+    /// If it is to be closed: the time at which it is, also if these are not sent.
+    pub(super) closes_at: Option<Instant>,
 }
 
 /// Why a connection ends.
@@ -47,7 +48,7 @@ impl Client {
             descriptors: Vec::new(),
             undecodable: 0,
             unsent: Vec::new(),
-            is_closing: false,
+            closes_at: None,
         })
     }
 

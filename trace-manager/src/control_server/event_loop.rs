@@ -34,6 +34,9 @@ const ACCEPTS_PER_TURN: usize = 16;
 /// The pause of accepting connections after the file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// The time in which a controller reads why its connection is closed.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 /// The first number of a connection.
@@ -142,6 +145,7 @@ impl ControlLoop {
             if self.accept_resumes_at.is_some_and(|at| at <= Instant::now()) {
                 self.resume_accepting();
             }
+            self.disconnect_closing();
         }
         // The last replies; nobody waits for those that do not fit.
         for client in self.clients.values_mut() {
@@ -157,8 +161,10 @@ impl ControlLoop {
     fn timeout(&self) -> i32 {
         let deadline = self.machine.deadline().map(|at| at.saturating_sub(self.now()));
         let accept = self.accept_resumes_at.map(|at| at.saturating_duration_since(Instant::now()));
+        let closing = self.clients.values().filter_map(|client| client.closes_at).min();
+        let closing = closing.map(|at| at.saturating_duration_since(Instant::now()));
         // Rounded up, so that the deadline has passed after the wait.
-        let shortest = [deadline, accept].into_iter().flatten().min();
+        let shortest = [deadline, accept, closing].into_iter().flatten().min();
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
     }
 
@@ -216,7 +222,8 @@ impl ControlLoop {
 
     fn receive(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if client.is_closing {
+        if client.closes_at.is_some() {
+            // Only the end of the connection is reported for it.
             return self.disconnect(id);
         }
         match client.receive(&mut self.scratch) {
@@ -366,22 +373,35 @@ impl ControlLoop {
         let Some(client) = self.clients.get_mut(&id) else { return };
         let flushed = client.flush();
         let writable = match flushed {
-            Ok(true) if client.is_closing => return self.disconnect(id),
+            Ok(true) if client.closes_at.is_some() => return self.disconnect(id),
             Ok(true) => EventFlags::empty(),
             Ok(false) => EventFlags::OUT,
             Err(_) => return self.disconnect(id),
         };
+        let readable = match client.closes_at {
+            None => EventFlags::IN,
+            Some(_) => EventFlags::empty(),
+        };
         let data = EventData::new_u64(id);
         // Fails only if the socket is not watched, and it is.
-        let _ = epoll::modify(&self.epoll, client.as_fd(), data, EventFlags::IN | writable);
+        let _ = epoll::modify(&self.epoll, client.as_fd(), data, readable | writable);
     }
 
-    /// Closes a connection after its messages are sent.
+    /// Closes a connection after its messages are sent. Its requests are not read any more.
     fn close(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
-            client.is_closing = true;
+            client.closes_at = Some(Instant::now() + CLOSE_TIMEOUT);
             self.flush(id);
         }
+    }
+
+    /// Ends the connections of controllers that did not read the last messages in time.
+    fn disconnect_closing(&mut self) {
+        let now = Instant::now();
+        let is_over = |client: &Client| client.closes_at.is_some_and(|at| at <= now);
+        let clients = self.clients.iter().filter(|(_, client)| is_over(client));
+        let over: Vec<ClientId> = clients.map(|(id, _)| *id).collect();
+        over.into_iter().for_each(|id| self.disconnect(id));
     }
 }
 

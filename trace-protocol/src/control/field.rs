@@ -210,21 +210,25 @@ macro_rules! messages {
                 }
             }
 
-            /// Decodes the fields of a message of this kind. The outer `None` is an unknown kind.
+            /// Returns whether a message has this kind.
+            fn has_kind(kind: u16) -> bool {
+                matches!(kind, $($kind)|*)
+            }
+
+            /// Decodes the fields of a message of this kind.
             fn read(
                 kind: u16,
                 untrusted: &mut $crate::message::body::BodyReader<'_>,
-            ) -> Option<Option<Self>> {
-                let fields = match kind {
+            ) -> Option<Self> {
+                match kind {
                     $($kind => {
                         let _ = &untrusted;
-                        (|| Some(Self::$variant $((<$type as $crate::control::field::Field>::read(
+                        Some(Self::$variant $((<$type as $crate::control::field::Field>::read(
                             untrusted,
-                        )?))?))()
+                        )?))?)
                     })*
-                    _ => return None,
-                };
-                Some(fields)
+                    _ => None,
+                }
             }
         }
     };

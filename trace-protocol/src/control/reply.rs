@@ -78,17 +78,11 @@ impl ToController {
 
 impl Message for ToController {
     fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
-        let mut is_known = true;
-        let message = decode_all(kind, untrusted, |body| {
-            let id = body.u32()?;
-            let reply = Reply::read(kind, body);
-            is_known = reply.is_some();
-            Some(Self { id, reply: reply?? })
-        });
-        if is_known {
-            message
-        } else {
-            Err(ProtocolError::UnknownKind(kind))
+        if !Reply::has_kind(kind) {
+            return Err(ProtocolError::UnknownKind(kind));
         }
+        decode_all(kind, untrusted, |body| {
+            Some(Self { id: body.u32()?, reply: Reply::read(kind, body)? })
+        })
     }
 }

@@ -109,17 +109,11 @@ impl ToDaemon {
 
 impl Message for ToDaemon {
     fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
-        let mut is_known = true;
-        let message = decode_all(kind, untrusted, |body| {
-            let id = body.u32()?;
-            let request = Request::read(kind, body);
-            is_known = request.is_some();
-            Some(Self { id, request: request?? })
-        });
-        if is_known {
-            message
-        } else {
-            Err(ProtocolError::UnknownKind(kind))
+        if !Request::has_kind(kind) {
+            return Err(ProtocolError::UnknownKind(kind));
         }
+        decode_all(kind, untrusted, |body| {
+            Some(Self { id: body.u32()?, request: Request::read(kind, body)? })
+        })
     }
 }
