@@ -345,7 +345,7 @@ impl Controller {
             match self.socket.send(rest, descriptors) {
                 Ok(sent) => (rest, descriptors) = (rest.get(sent..).unwrap_or_default(), &[]),
                 // The daemon has closed the connection. It may have sent the reason.
-                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return self.receive(),
+                Err(error) if is_closed(&error) => return self.receive(),
                 Err(error) => return Err(ControllerError::Io(error)),
             }
         }
@@ -376,6 +376,11 @@ impl Controller {
         self.events.push_back(event);
         Ok(None)
     }
+}
+
+/// Returns whether the peer has closed the socket.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn unexpected(reply: &Reply) -> ControllerError {

@@ -1,7 +1,7 @@
 //! Several users of one daemon, and clients that misbehave.
 
 use std::fs::{set_permissions, Permissions};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{chown, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -165,7 +165,8 @@ fn a_client_that_never_reads_is_disconnected() {
             break error;
         }
     };
-    assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+    let is_closed = [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind());
+    assert!(is_closed, "{error}");
 }
 
 #[test]
