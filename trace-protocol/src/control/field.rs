@@ -212,7 +212,7 @@ macro_rules! messages {
 
             /// Returns whether a message has this kind.
             fn has_kind(kind: u16) -> bool {
-                matches!(kind, $($kind)|*)
+                [$($kind),*].contains(&kind)
             }
 
             /// Decodes the fields of a message of this kind.
