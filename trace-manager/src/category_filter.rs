@@ -1,8 +1,8 @@
 //! Selects the records of a provider for one session, or for one sink of a session.
 //!
-//! Providers record the union of the categories. A category is compared with the patterns once, when
-//! its string is registered; for an event, one bit is looked up. For a session that joined while
-//! the provider recorded, the events before are left out by their timestamps.
+//! Providers record the union of the categories. A category is compared with the patterns once,
+//! when its string is registered; for an event, one bit is looked up. For a session that joined
+//! while the provider recorded, the events before are left out by their timestamps.
 
 mod counter;
 #[cfg(test)]

@@ -161,8 +161,8 @@ impl ProviderData {
     }
 
     /// Returns the data of the provider that a sink needs. `dropped_before` is the number of
-    /// records that it had dropped before, if it records already; `packets` is the manager's end of its
-    /// packet socket.
+    /// records that it had dropped before, if it records already; `packets` is the manager's end of
+    /// its packet socket.
     pub(crate) fn joined<'a>(
         &'a self,
         joined_at: u64,
