@@ -2,6 +2,9 @@
 //!
 //! A oneshot session keeps the first records of each provider, and a circular one the last.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use trace_format::layout::{record, thread, RecordType};

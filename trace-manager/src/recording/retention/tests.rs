@@ -1,0 +1,107 @@
+use super::*;
+use crate::fixture::event;
+use trace_format::encode::append;
+use trace_format::record::Record;
+use trace_format::ThreadKoids;
+
+/// The words of an event of the fixture.
+const EVENT: usize = 4;
+
+fn words(records: &[Record<'_>]) -> Vec<u64> {
+    let mut words = Records::begin(&Spares::default(), 7);
+    records.iter().for_each(|record| append(&mut words, record).unwrap());
+    words
+}
+
+fn block(records: &[Record<'_>]) -> Records {
+    let words = Spares::default().share(words(records));
+    Records { provider: 7, words, slots: Vec::new(), reported: 0, is_last: false }
+}
+
+/// Returns a retention with space for `events` events of a provider whose buffer streams.
+fn retention(mode: BufferingMode, events: usize) -> Retention {
+    let mut retention = Retention::new(mode, (events * EVENT * 8) as u64, Spares::default());
+    retention.add(1, 7, BufferingMode::Streaming);
+    retention
+}
+
+fn string(index: u16) -> Record<'static> {
+    Record::String { index, value: b"text" }
+}
+
+fn thread() -> Record<'static> {
+    Record::Thread { index: 1, koids: ThreadKoids::new(1, 2) }
+}
+
+fn last() -> Words {
+    Spares::default().share(words(&[]))
+}
+
+#[test]
+fn the_fixture_has_the_expected_size() {
+    assert_eq!(words(&[event(1)]).len(), SECTION + EVENT);
+}
+
+#[test]
+fn a_buffer_that_keeps_the_limit_itself_is_not_limited() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+        let mut retention = Retention::new(mode, 8, Spares::default());
+        retention.add(1, 7, mode);
+        assert!(!retention.has(7));
+        let records = block(&[event(1), event(2)]);
+        assert_eq!(retention.accept(records.clone())[0].words(), records.words());
+    }
+    let streaming = retention(BufferingMode::Streaming, 0);
+    assert!(!streaming.has(7), "a streaming session has no limit");
+}
+
+#[test]
+fn a_oneshot_session_gets_the_first_records_and_all_strings() {
+    let mut retention = retention(BufferingMode::Oneshot, 3);
+    let first = block(&[event(1), event(2)]);
+    assert_eq!(retention.accept(first.clone())[0].words(), first.words());
+    let second = retention.accept(block(&[event(3), event(4), string(1), event(5)]));
+    assert_eq!(second[0].words(), &words(&[event(3), string(1)])[SECTION..]);
+    let third = retention.accept(block(&[thread(), event(6), string(2)]));
+    assert_eq!(third[0].words(), &words(&[string(2)])[SECTION..]);
+    let lost = retention.finish(7, &last()).dropped.unwrap();
+    assert_eq!((lost.number, lost.from, lost.to), (3, 4, 6));
+    assert!(!retention.has(7));
+}
+
+/// The session had the provider with a buffer of its own mode before.
+#[test]
+fn the_records_of_an_earlier_buffer_count() {
+    let mut retention = retention(BufferingMode::Oneshot, 3);
+    retention.charge(1, 2 * EVENT);
+    let records = retention.accept(block(&[event(1), event(2)]));
+    assert_eq!(records[0].words(), &words(&[event(1)])[SECTION..]);
+    retention.charge(2, 100);
+    assert_eq!(retention.finish(7, &last()).dropped.unwrap().number, 1);
+}
+
+#[test]
+fn a_circular_session_gets_the_last_records_and_all_strings() {
+    let mut retention = retention(BufferingMode::Circular, 3);
+    assert!(retention.accept(block(&[string(1), event(1)])).is_empty());
+    assert!(retention.accept(block(&[event(2)])).is_empty());
+    let removed = retention.accept(block(&[thread(), event(3)]));
+    assert_eq!(removed.len(), 1, "the first block");
+    assert!(removed[0].words().is_empty());
+    let expected = words(&[string(1), event(2), thread(), event(3)]);
+    let (provider, contents) = &retention.contents()[0];
+    assert_eq!((*provider, &contents[..]), (7, &expected[..]));
+    let end = Spares::default().share(words(&[event(4)]));
+    let last = retention.finish(7, &end);
+    assert_eq!(last.words, words(&[string(1), event(2), thread(), event(3), event(4)]));
+    assert_eq!((last.overwritten, last.dropped.is_none()), (1, true));
+}
+
+/// A block that is larger than the limit is kept.
+#[test]
+fn the_newest_block_is_always_kept() {
+    let mut retention = retention(BufferingMode::Circular, 1);
+    let large = block(&[event(1), event(2)]);
+    assert!(retention.accept(large.clone()).is_empty());
+    assert_eq!(retention.finish(7, &last()).words, large.words.to_vec());
+}
