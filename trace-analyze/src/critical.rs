@@ -18,8 +18,8 @@
 //! 3. else for the last message that was sent during the wait and received in the second poll: a
 //!    step of a flow.
 //!
-//! The path of the child, or the duration around the sending, replaces the wait. The other waits are
-//! for events that are not in the archive: a timer, the network, a processor.
+//! The path of the child, or the duration around the sending, replaces the wait. The other waits
+//! are for events that are not in the archive: a timer, the network, a processor.
 //!
 //! # Scheduling records
 //!
@@ -31,9 +31,9 @@
 //! The path goes from the flow's begin over its steps to its end. At each of these points, the
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
-//! An archive is read five times, and once more for each generation of children without the argument
-//! `parent`. Memory grows with the number of names, of operations, and of steps of flows up to a
-//! million.
+//! An archive is read five times, and once more for each generation of children without the
+//! argument `parent`. Memory grows with the number of names, of operations, and of steps of flows
+//! up to a million.
 
 mod choose;
 mod flow;

@@ -24,8 +24,8 @@
 //!
 //! Polls of async operations are durations with a [`Role`]. A span of `tracing` has its id only
 //! after its first poll, so that duration has a mark: an async instant of the same category, name
-//! and thread, at its begin, with the argument `poll-count` or `poll-state`. Marks are found as long
-//! as the duration is in the window or open.
+//! and thread, at its begin, with the argument `poll-count` or `poll-state`. Marks are found as
+//! long as the duration is in the window or open.
 //!
 //! # Unpaired events
 //!

@@ -10,8 +10,8 @@
 //!
 //! Begins and ends are paired by time: their records may be in any order.
 //!
-//! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or by
-//! the ancestors of operations.
+//! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or
+//! by the ancestors of operations.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
@@ -62,8 +62,8 @@ pub enum Grouping {
 pub enum By<'a> {
     /// Processes or threads.
     Group(Grouping),
-    /// The values of the argument with this name, of the begin. The first 1000 values have rows, and
-    /// the others share one.
+    /// The values of the argument with this name, of the begin. The first 1000 values have rows,
+    /// and the others share one.
     Argument(&'a str),
     /// The names of an operation's ancestors.
     Parent(&'a Parents),

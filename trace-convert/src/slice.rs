@@ -6,10 +6,10 @@
 //! registered.
 //!
 //! Durations and async operations that overlap the time are kept completely, including a begin
-//! before it or an end after it, in any order of the archive, unless [`Selection::clips`]. If an end
-//! is missing, the duration reaches to the archive's end. Flow events are kept only within the time. Records without a time
-//! and a category, such as blobs, and records of unknown types are kept unless a filter requires a
-//! property that they lack.
+//! before it or an end after it, in any order of the archive, unless [`Selection::clips`]. If an
+//! end is missing, the duration reaches to the archive's end. Flow events are kept only within the
+//! time. Records without a time and a category, such as blobs, and records of unknown types are
+//! kept unless a filter requires a property that they lack.
 //!
 //! Clock anchors outside of the time move to its begin or end, and their clocks by as much, so that
 //! viewers show the time of the slice only.

@@ -69,8 +69,8 @@
 //!
 //! An asynchronous span is an operation, and each time that a thread is in it is a poll. A poll's
 //! duration has the arguments `task`, the id of the track, and `poll-count`, its number. The first
-//! poll of a span that is not known to be asynchronous has none: an instant of the track at its begin
-//! (a mark, with `poll-count`) connects them. The end of the track has the number of polls.
+//! poll of a span that is not known to be asynchronous has none: an instant of the track at its
+//! begin (a mark, with `poll-count`) connects them. The end of the track has the number of polls.
 //!
 //! `Instrument` enters a span once more to drop the future. That is no poll: a mark with the
 //! `poll-state` `dropped` is at its begin, and `trace stats` counts it separately. A span that is

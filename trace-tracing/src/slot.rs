@@ -32,8 +32,8 @@ pub(crate) struct Slot {
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
     parent: AtomicU64,
-    /// The id of the traced future that polled the span's thread at its creation, or 0. It is within
-    /// the parent.
+    /// The id of the traced future, within the parent, that the thread polled at the creation of
+    /// the span, or 0.
     task: AtomicU64,
     /// The id of the span's track, or 0 if it has none yet. Stored under the lock of `values`,
     /// before `state`.

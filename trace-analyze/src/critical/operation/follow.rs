@@ -25,8 +25,8 @@ impl Operation {
 impl Operations {
     /// Follows an operation from the end of a time to its begin, and adds segments in that order.
     ///
-    /// `woken` is the end of the parent's poll that follows the time, or the end of the time: a poll
-    /// in the parent's poll begins after that one.
+    /// `woken` is the end of the parent's poll that follows the time, or the end of the time: a
+    /// poll in the parent's poll begins after that one.
     pub(super) fn follow(
         &self,
         place: usize,
