@@ -6,7 +6,7 @@
 //! - [`critical`] follows the critical path of an operation or a flow.
 //! - [`extent`] returns the times between which an archive has events, and its processes and
 //!   threads.
-//! - [`parents`] returns the parents of async operations.
+//! - [`parents`] returns the parents of async operations, and [`nested`] their times.
 //! - [`schedule`] returns the time that threads spent on a processor.
 //! - [`input`] opens other formats as archives.
 //! - [`spans`] assembles durations from their records, for an analysis of your own.
@@ -28,6 +28,7 @@ pub mod extent;
 pub mod input;
 pub mod koids;
 mod loss;
+pub mod nested;
 pub mod objects;
 mod own;
 pub mod pairing;

@@ -43,21 +43,23 @@ impl Parents {
     /// The input is not an archive, or reading it failed.
     pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ReadError> {
         let mut parents = Self::default();
-        Damage::of_all(reader, |item| {
-            parents.catalog.note(item);
-            let Record::Event(event) = &item.record else { return };
-            let EventKind::AsyncBegin { id } = event.kind else { return };
-            if parents.operations.len() >= MAX_OPERATIONS {
-                parents.unknown += 1;
-                return;
-            }
-            let label = parents.catalog.label(item, event.category, event.name);
-            let process = item.thread(event.thread).process;
-            // If an id is used again, the first parent counts.
-            let entry = parents.operations.entry((process, id));
-            entry.or_insert((label, parent_of(item, event)));
-        })?;
+        Damage::of_all(reader, |item| parents.record(item))?;
         Ok(parents)
+    }
+
+    /// Adds the next record of the archive.
+    pub fn record(&mut self, item: &Item<'_>) {
+        self.catalog.note(item);
+        let Record::Event(event) = &item.record else { return };
+        let EventKind::AsyncBegin { id } = event.kind else { return };
+        if self.operations.len() >= MAX_OPERATIONS {
+            self.unknown += 1;
+            return;
+        }
+        let label = self.catalog.label(item, event.category, event.name);
+        let process = item.thread(event.thread).process;
+        // If an id is used again, the first parent counts.
+        self.operations.entry((process, id)).or_insert((label, parent_of(item, event)));
     }
 
     /// Returns the number of operations whose parents are not known, because there are too many.
@@ -75,19 +77,31 @@ impl Parents {
     /// Returns the labels of an operation's ancestors, the outermost one first.
     #[must_use]
     pub fn ancestors(&self, process: u64, id: u64) -> Vec<LabelId> {
-        let mut ancestors = Vec::new();
-        let mut next = self.parent(process, id);
+        self.parent(process, id).map_or_else(Vec::new, |parent| self.labels(process, parent))
+    }
+
+    /// Returns the names of an operation's ancestors, the outermost one first, and its own name.
+    #[must_use]
+    pub fn names(&self, process: u64, id: u64) -> Vec<String> {
+        let labels = self.labels(process, id);
+        labels.iter().map(|label| self.catalog.name(*label).to_owned()).collect()
+    }
+
+    /// Returns the labels of an operation's ancestors and its own label.
+    fn labels(&self, process: u64, id: u64) -> Vec<LabelId> {
+        let mut labels = Vec::new();
+        let mut next = Some(id);
         while let Some((label, parent)) =
             next.and_then(|id| self.operations.get(&(process, id))).copied()
         {
-            if ancestors.len() >= MAX_ANCESTORS {
+            if labels.len() >= MAX_ANCESTORS {
                 break;
             }
-            ancestors.push(label);
+            labels.push(label);
             next = parent;
         }
-        ancestors.reverse();
-        ancestors
+        labels.reverse();
+        labels
     }
 
     /// Returns the names of labels, joined by arrows: `request → user`.

@@ -163,7 +163,7 @@ fn named(koid: u64, name: &str) -> String {
 }
 
 /// Returns a name without separators of frames and lines.
-fn frame_name(name: &str) -> String {
+pub fn frame_name(name: &str) -> String {
     if name.is_empty() {
         return "(no name)".to_owned();
     }

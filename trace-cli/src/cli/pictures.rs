@@ -14,6 +14,7 @@ use crate::args::GroupBy;
 #[command(after_long_help = "\
 Examples:
   trace flamegraph trace.fxt                                  # writes trace.flamegraph.svg
+  trace flamegraph trace.fxt --operations                     # request, user, query
   trace flamegraph trace.fxt --threads -c 'net*' -o net.svg
   trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before")]
 pub(crate) struct FlamegraphArgs {
@@ -39,6 +40,10 @@ pub(crate) struct FlamegraphArgs {
     /// Group stacks by thread, as --by thread does
     #[arg(long, conflicts_with = "by")]
     pub(crate) threads: bool,
+
+    /// Draw the wall-clock time of async operations, nested by their parents
+    #[arg(long, conflicts_with_all = ["by", "threads"])]
+    pub(crate) operations: bool,
 }
 
 /// Draw a timeline: a web page that opens offline, or an SVG

@@ -143,3 +143,10 @@ fn a_slice_with_cut_durations() {
     }
     assert_eq!(events, 6);
 }
+
+#[test]
+fn a_flame_graph_of_operations() {
+    let svg = run(&["flamegraph", "in.fxt", "--operations", "-o", "-"]);
+    assert!(svg.contains("request (1,000 ns, 100.00%)"), "{svg}");
+    assert!(svg.contains("query (450 ns, 45.00%)"), "{svg}");
+}
