@@ -172,6 +172,22 @@ def the_panel_takes_space_only_with_a_selection(work, browser):
     is_clean(page, "search")
 
 
+def a_double_click_zooms_to_an_event(work, browser):
+    # The panel covers the place of the event, which moves.
+    page = work.open(browser, "tasks", height=500)
+    page.run("(timeline.page.scene.rows.forEach((row) => row.isFolded = false), timeline.page.scene.layOut(), timeline.page.redraw())")
+    x, y, place = page.run("(() => { const {page} = timeline, row = page.scene.rows.find((row) => row.kind === 1), lane = Math.floor((page.scene.height - 10 - page.scene.laneY(row, 0)) / 18);"
+                           "const box = timeline.box({row, lane, place: 0}); return [box.x + box.width / 2, box.y + 5, lane]; })()")
+    before = view(page)
+    # However busy the machine is, no time is between the clicks.
+    page.run("(performance.now = () => 0, true)")
+    page.click(x, y + canvas_top(page), times=2)
+    assert page.run("timeline.page.selected.lane") == place
+    _, _, width, _ = page.run("(() => { const {x, y, width, height} = timeline.box(timeline.page.selected); return [x, y, width, height]; })()")
+    assert 200 < width < 500 and view(page)[1] - view(page)[0] != before[1] - before[0], width
+    is_clean(page, "tasks")
+
+
 def links_lead_to_related_events(work, browser):
     page = work.open(browser, "operations")
     link = lambda name: page.run(f"(() => {{ const link = [...document.querySelectorAll('#details nav button')].find((link) => link.innerText.startsWith('{name} ')); link.click(); return link.innerText; }})()")
@@ -210,6 +226,8 @@ def operations_are_nested_by_parent(work, browser):
     lanes = [sorted({top: None for top in tops.values()}).index(tops[id]) for id in tops]
     assert lanes == [0, 1, 2, 2, 3, 4, 4 + 1, 4 + 1], lanes
     page.screenshot(work.path(f"operations-{browser.name}.png"))
+    names = page.run("timeline.page.scene.rows[1].lanes.map((_, lane) => Object.values(laneName(timeline.page.painter, timeline.page.scene.rows[1], lane)))")
+    assert names == [[0, "request"], [1, "user"], [2, "query"]] * 2, names
     # Their own ids are found, in decimal and in hexadecimal.
     for query in ["0xca", "id: 202"]:
         search_for(page, query)
@@ -352,5 +370,6 @@ def all_widths_fit(work, browser):
 
 TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, shift_space_and_the_middle_button_pan, a_drag_selects_a_range_with_sums,
          sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
+         a_double_click_zooms_to_an_event,
          links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour,
          arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, fingers_pan_and_zoom, all_widths_fit]

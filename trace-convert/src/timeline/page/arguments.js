@@ -38,8 +38,8 @@ function readValue(data, kind, reader) {
 }
 
 // Returns the text of the argument with a name, or undefined.
-function argumentNamed(data, place, wanted) {
-  return readArguments(data, place).find(([name]) => name === wanted)?.[1];
+function argumentNamed(data, place, name) {
+  return readArguments(data, place).find(([other]) => other === name)?.[1];
 }
 
 // The most blocks of arguments that are read for the list of names.

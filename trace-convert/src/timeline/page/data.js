@@ -149,6 +149,22 @@ class Arrows {
     return columns;
   }
 
+  // Returns the arrows with their tail (`from`) or head (`to`) in a row, ordered by its time.
+  inRow(row, side) {
+    this.rows ??= {from: this.byRow('from'), to: this.byRow('to')};
+    return this.rows[side].get(row) ?? [];
+  }
+
+  byRow(side) {
+    const {row, at} = this.columns[side], rows = new Map();
+    const order = Uint32Array.from({length: this.count}, (_, arrow) => arrow).sort((a, b) => at[a] - at[b]);
+    for (const arrow of order) {
+      if (!rows.has(row[arrow])) rows.set(row[arrow], []);
+      rows.get(row[arrow]).push(arrow);
+    }
+    return rows;
+  }
+
   // Returns the tail (`from`) or the head (`to`) of an arrow.
   tip(arrow, side) {
     const {row, lane, at} = this.columns[side];

@@ -57,17 +57,17 @@ function labelled({data}, label, pairs) {
 
 // Returns the text beside the pointer.
 function tipText(scene, item) {
-  const {heading, pairs, arguments: given} = describe(scene, item);
+  const {heading, pairs, arguments: entries} = describe(scene, item);
   const shown = pairs.filter(([name]) => ['duration', 'self', 'reason', 'begin', 'id'].includes(name));
-  return [heading, ...[...shown, ...given].map(([name, text]) => `${name}: ${text}`)].join('\n');
+  return [heading, ...[...shown, ...entries].map(([name, text]) => `${name}: ${text}`)].join('\n');
 }
 
 // Returns the text for screen readers.
 function spoken(scene, item) {
-  const {heading, pairs, arguments: given} = describe(scene, item);
+  const {heading, pairs, arguments: entries} = describe(scene, item);
   const value = Object.fromEntries(pairs), row = item.row ? `, on ${item.row.name}` : '';
   const [from, to] = times(scene, item);
   const length = to !== from || isSlice(item) ? `, ${duration(to - from)}` : '';
-  const more = [...given.map(([name, text]) => `, ${name} ${text}`), value.id ? `, id ${value.id}` : ''].join('');
+  const more = [...entries.map(([name, text]) => `, ${name} ${text}`), value.id ? `, id ${value.id}` : ''].join('');
   return `${heading}${length}${row}, at ${duration(from - scene.data.from)}${more}`;
 }

@@ -66,24 +66,37 @@ function arrowsOf(scene, item) {
 function ownArrows(scene, item) {
   const {id, label} = columnsOf(item);
   if (!id) return arrowsAt(scene, [item]);
-  const columns = scene.data.arrows.columns, own = [];
-  for (let arrow = 0; arrow < columns.id.length; arrow++) {
-    if (columns.id[arrow] === id[item.place] && columns.label[arrow] === label[item.place]) own.push(arrow);
+  const columns = scene.data.arrows.columns, own = id[item.place], found = [];
+  for (let arrow = columns.id.indexOf(own); arrow >= 0; arrow = columns.id.indexOf(own, arrow + 1)) {
+    if (columns.label[arrow] === label[item.place]) found.push(arrow);
   }
-  return own;
+  return found;
 }
 
 // Returns the arrows that touch one of some slices.
 function arrowsAt(scene, slices) {
-  const {from, to} = scene.data.arrows.columns, found = [];
-  const byRow = new Map();
-  for (const item of slices) byRow.set(item.row.number, [...byRow.get(item.row.number) ?? [], item]);
-  const touches = (arrow, side, tips) => byRow.get(tips.row[arrow])?.some((item) =>
-    item.lane === tips.lane[arrow] && isSame(sliceAtTip(scene, arrow, side), item));
-  for (let arrow = 0; arrow < from.at.length; arrow++) {
-    if (touches(arrow, 'from', from) || touches(arrow, 'to', to)) found.push(arrow);
+  const {arrows} = scene.data, found = new Set();
+  for (const item of slices) {
+    const [begin, end] = times(scene, item);
+    for (const side of ['from', 'to']) {
+      const {at, lane} = arrows.columns[side], list = arrows.inRow(item.row.number, side);
+      for (let place = firstAt(list, at, begin); place < list.length && at[list[place]] <= end; place++) {
+        const isOwn = lane[list[place]] === item.lane && isSame(sliceAtTip(scene, list[place], side), item);
+        if (isOwn) found.add(list[place]);
+      }
+    }
   }
-  return found;
+  return [...found];
+}
+
+// Returns the first place in a list of arrows whose time is not before `time`.
+function firstAt(list, at, time) {
+  let from = 0, to = list.length;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (at[list[middle]] < time) from = middle + 1; else to = middle;
+  }
+  return from;
 }
 
 // Returns the operation that a slice with the argument `task` is a poll of, or null.

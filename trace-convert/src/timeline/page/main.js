@@ -22,8 +22,8 @@ class Page {
     this.overview = new Overview(by('overview'), this.scene, this.colours, () => this.redraw());
     this.pointer = new Pointer(by('canvas'), this.scene, {
       changed: () => this.redraw(),
-      click: (x, y) => this.click(x, y),
-      doubleClick: (x, y) => this.itemAt(x, y) && this.fit(),
+      click: (...click) => this.click(...click),
+      doubleClick: () => this.selected && this.fit(),
       range: (...range) => this.drag(...range),
       hover: () => this.showTip(),
     });
@@ -128,13 +128,14 @@ class Page {
     this.setRange({from, to: Math.max(from, to + step * (scene.to - scene.from) / 20), rows});
   }
 
-  click(x, y) {
+  // The first click of a double click may have moved the event, because the panel takes space.
+  click(x, y, isSecond) {
     const named = this.scene.namedAt(x, y);
     if (named) {
       if (!named.lanes || named.lanes.length > 1) this.scene.fold(named);
       return this.redraw();
     }
-    this.select(this.itemAt(x, y), true);
+    if (!isSecond || !this.selected) this.select(this.itemAt(x, y), true);
   }
 
   fit() {

@@ -40,11 +40,11 @@ class Panel {
   }
 
   item(item) {
-    const {heading, pairs, arguments: given} = describe(this.scene, item);
+    const {heading, pairs, arguments: entries} = describe(this.scene, item);
     const [first, ...rest] = pairs[0][0] === 'duration' ? pairs : [null, ...pairs];
     const list = document.createElement('dl');
     for (const [name, text] of [...first ? [first] : [], ...rest]) list.append(element('dt', name), element('dd', text));
-    for (const [name, text] of given) list.append(this.argumentName(item, name), element('dd', text, {class: 'argument'}));
+    for (const [name, text] of entries) list.append(this.argumentName(item, name), element('dd', text, {class: 'argument'}));
     const title = [element('h2', heading)];
     if (first) title.unshift(element('strong', duration(times(this.scene, item)[1] - times(this.scene, item)[0]), {class: 'length'}));
     this.show('Selected event', title, ...this.links(item), list);

@@ -6,6 +6,8 @@
 
 // Pixels before a press is a drag.
 const SLOP = 4;
+// Milliseconds between the clicks of a double click.
+const DOUBLE_CLICK = 500;
 
 function wheelFactor(event) {
   const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
@@ -13,8 +15,8 @@ function wheelFactor(event) {
 }
 
 class Pointer {
-  // `actions` are changed(), click(x, y), doubleClick(x, y), range(from, to, fromY, toY, isDone)
-  // and hover().
+  // `actions` are changed(), click(x, y, isSecond), doubleClick(), range(from, to, fromY, toY,
+  // isDone) and hover().
   constructor(canvas, scene, actions) {
     Object.assign(this, {canvas, scene, actions});
     this.pressed = new Map();
@@ -32,7 +34,8 @@ class Pointer {
     canvas.addEventListener('pointerup', (event) => this.release(event));
     canvas.addEventListener('pointercancel', (event) => this.cancel(event));
     canvas.addEventListener('pointerleave', () => this.leave());
-    canvas.addEventListener('dblclick', (event) => this.actions.doubleClick(event.offsetX, event.offsetY));
+    // The second click may be on the panel, which the first one opened.
+    document.addEventListener('dblclick', () => this.isRecent() && this.actions.doubleClick());
     canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
     // The middle button would start the browser's own scrolling.
     canvas.addEventListener('mousedown', (event) => event.button === 1 && event.preventDefault());
@@ -97,10 +100,19 @@ class Pointer {
     if (!gesture || this.pressed.size) return;
     this.gesture = null;
     if (event.pointerType !== 'touch') this.position = {x, y};
-    if (!gesture.moved) this.actions.click(x, y);
+    if (!gesture.moved) this.actions.click(x, y, this.isSecond(x, y));
     else if (gesture.kind === 'range') this.actions.range(gesture.time, this.scene.time(x), gesture.y, y, true);
     this.actions.hover();
   }
+
+  // Returns whether a click is the second one of a double click.
+  isSecond(x, y) {
+    const last = this.clicked, isRecent = this.isRecent();
+    this.clicked = {x, y, at: performance.now()};
+    return isRecent && Math.hypot(x - last.x, y - last.y) < SLOP;
+  }
+
+  isRecent() { return this.clicked !== undefined && performance.now() - this.clicked.at < DOUBLE_CLICK; }
 
   cancel(event) {
     this.pressed.delete(event.pointerId);

@@ -43,16 +43,16 @@ function search(scene, query) {
 }
 
 class Matcher {
-  constructor(data, wanted) {
+  constructor(data, query) {
     this.data = data;
-    this.wanted = wanted;
+    this.query = query;
     this.strings = Array.from({length: data.strings.count}, (_, number) => this.text(data.strings.get(number)));
     this.labels = data.labels.map(([category, name]) => this.strings[category] || this.strings[name]);
     // Whether the texts of values other than strings can match.
-    this.hasValues = wanted.includes(':') || (VALUE.test(wanted) && (/\d/.test(wanted) || WORD_OF_VALUE.some((word) => word.includes(wanted))));
+    this.hasValues = query.includes(':') || (VALUE.test(query) && (/\d/.test(query) || WORD_OF_VALUE.some((word) => word.includes(query))));
   }
 
-  text(text) { return text.toLowerCase().includes(this.wanted); }
+  text(text) { return text.toLowerCase().includes(this.query); }
 
   event({label, arguments: places, id}, place) {
     return this.labels[label[place]] || (id && this.hasValues && this.text(idText(id[place]))) || this.hasArgument(places[place]);
