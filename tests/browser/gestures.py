@@ -190,7 +190,7 @@ def a_double_click_zooms_to_an_event(work, browser):
 
 def links_lead_to_related_events(work, browser):
     page = work.open(browser, "operations")
-    link = lambda name: page.run(f"(() => {{ const link = [...document.querySelectorAll('#details nav button')].find((link) => link.innerText.startsWith('{name} ')); link.click(); return link.innerText; }})()")
+    link = lambda name: page.run(f"(() => {{ const link = [...document.querySelectorAll('#details nav button')].find((link) => link.ariaLabel.startsWith('{name} ')); link.click(); return link.ariaLabel; }})()")
     click_on(page, "/user/201")
     heading, values = details(page)
     assert heading == "user" and values["id"].startswith("201 (0xc9)") and values["parent"] == "200", values
@@ -210,6 +210,12 @@ def links_lead_to_related_events(work, browser):
     assert details(page)[0] == "take", details(page)
     link("Flow from send")
     assert details(page)[1]["to"] == "only-500", details(page)
+    # Of many children, the longest are linked.
+    page = work.open(browser, "search")
+    page.run("timeline.page.select(timeline.find('Search::work')[0].item)")
+    links = page.run("[...document.querySelectorAll('#details nav button')].map((link) => link.ariaLabel).filter((name) => name.startsWith('Child '))")
+    lengths = [time(re.search(r"[\d.]+ \S+$", link)[0]) for link in links]
+    assert lengths == sorted(lengths, reverse=True) and len(links) <= 6, links
     # The polls of a task.
     page = work.open(browser, "tasks")
     page.run("timeline.page.select(timeline.find('crawl').find(({item}) => item.row.kind === 1).item)")

@@ -120,7 +120,7 @@ function operationWithId(scene, id, time) {
   return null;
 }
 
-// Returns the related events of an item as {name, item}, the nearest first.
+// Returns the related events of an item as {name, item}: the nearest first, of children the longest.
 function linksOf(scene, item) {
   const links = [];
   const add = (name, to) => to && !isSame(to, item) && links.push({name, item: to});
@@ -132,7 +132,8 @@ function linksOf(scene, item) {
   add('Parent', parentOf(item));
   add('Operation', taskOf(scene, item));
   for (const {side, slice} of isSlice(item) ? partners(scene, item) : []) add(side, slice);
-  for (const child of childrenOf(item)) add('Child', child);
+  const length = (child) => times(scene, child)[1] - times(scene, child)[0];
+  for (const child of childrenOf(item).sort((a, b) => length(b) - length(a))) add('Child', child);
   return links;
 }
 

@@ -1,7 +1,8 @@
 // The panel below the canvas: the details of an event, or the sums of a range. It is hidden
 // without a selection.
 
-const MAX_LINKS = 20;
+// Links of one relation.
+const MAX_LINKS = 6;
 const MAX_SUMS = 500;
 
 function element(name, text = '', attributes = {}) {
@@ -60,14 +61,18 @@ class Panel {
     const links = linksOf(this.scene, item);
     if (!links.length) return [];
     const nav = element('nav', '', {'aria-label': 'Related events'});
-    for (const {name, item: to} of links.slice(0, MAX_LINKS)) {
-      const {label} = columnsOf(to), [from, end] = times(this.scene, to);
-      const link = button(`${this.colours.name(label[to.place])} ${duration(end - from)}`, () => this.actions.select(to), {class: 'link'});
-      link.prepend(element('span', `${name} `));
-      nav.append(link);
+    for (const name of new Set(links.map((link) => link.name))) {
+      const group = links.filter((link) => link.name === name);
+      nav.append(element('span', name), ...group.slice(0, MAX_LINKS).map((link) => this.link(link)));
+      if (group.length > MAX_LINKS) nav.append(element('span', `and ${group.length - MAX_LINKS} more`));
     }
-    if (links.length > MAX_LINKS) nav.append(element('span', `and ${links.length - MAX_LINKS} more`));
     return [nav];
+  }
+
+  link({name, item}) {
+    const [from, to] = times(this.scene, item);
+    const text = `${this.colours.name(columnsOf(item).label[item.place])} ${duration(to - from)}`;
+    return button(text, () => this.actions.select(item), {class: 'link', 'aria-label': `${name} ${text}`});
   }
 
   range(range) {
