@@ -10,6 +10,8 @@ use super::Timeline;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
+/// The script, in one scope. Data and texts are first, then positions and relations of events, then
+/// drawing, then what users do. `start.js` runs when all others are defined.
 const SCRIPT: &str = concat!(
     include_str!("page/bytes.js"),
     include_str!("page/data.js"),
@@ -39,7 +41,7 @@ const SCRIPT: &str = concat!(
 impl Timeline {
     /// Writes a page with the timeline and a title.
     ///
-    /// The page has 15 to 20 bytes for an event.
+    /// The page has 100 KB, and 8 to 20 bytes for an event.
     ///
     /// # Errors
     ///
