@@ -1,5 +1,6 @@
 """What mouse and fingers do on the page of `trace timeline`."""
 
+import colorsys
 import re
 
 from work import ARROWS, box, canvas_top, click_on, details, find, is_clean, nanos, pixel, search_for, view
@@ -269,6 +270,25 @@ def parents_and_children_differ_in_colour(work, browser):
             assert distance > 20, (dark, places[parent], places[child], colours)
 
 
+def names_are_legible(work, browser):
+    for dark in [False, True]:
+        page = work.open(browser, "search", dark)
+        text, boxes = page.run("[timeline.page.colours.theme.text, timeline.page.colours.theme.boxes]")
+        text = luminance([int(text[place:place + 2], 16) / 255 for place in (1, 3, 5)])
+        for box in boxes:
+            saturation, lightness = [float(part.rstrip("%")) / 100 for part in box.split()]
+            for hue in range(0, 360, 5):
+                back = luminance(colorsys.hls_to_rgb(hue / 360, lightness, saturation))
+                contrast = (max(text, back) + 0.05) / (min(text, back) + 0.05)
+                # WCAG 2, level AA.
+                assert contrast >= 4.5, (dark, box, hue, contrast)
+
+
+def luminance(colour):
+    """Returns the relative luminance of a colour, by WCAG 2."""
+    return sum(weight * (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4) for weight, part in zip([0.2126, 0.7152, 0.0722], colour))
+
+
 def colour(page, text, place=0):
     """Returns the colour of a duration, at its right edge, where no letter is."""
     x, y, width, height = page.run(f"(() => {{ const box = timeline.box(timeline.find('{text}')[{place}].item); return [box.x, box.y, box.width, box.height]; }})()")
@@ -377,5 +397,5 @@ def all_widths_fit(work, browser):
 TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, shift_space_and_the_middle_button_pan, a_drag_selects_a_range_with_sums,
          sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
          a_double_click_zooms_to_an_event,
-         links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour,
+         links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour, names_are_legible,
          arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, fingers_pan_and_zoom, all_widths_fit]

@@ -2,7 +2,7 @@
 
 const THEMES = {
   light: {back: '#ffffff', front: '#1c1f26', soft: '#5b6270', line: '#e3e6ec', bar: '#f3f5f9', mark: '#1565c0', range: '#1565c022', veil: '#8a93a355', loss: '#c62828', boxes: ['60% 82%', '52% 69%'], text: '#14161b', dim: 0.25},
-  dark: {back: '#14161b', front: '#e4e7ee', soft: '#9aa3b2', line: '#2a2f39', bar: '#1d2027', mark: '#82b1ff', range: '#82b1ff26', veil: '#00000088', loss: '#ff5252', boxes: ['36% 36%', '42% 24%'], text: '#f2f4f8', dim: 0.25},
+  dark: {back: '#14161b', front: '#e4e7ee', soft: '#9aa3b2', line: '#2a2f39', bar: '#1d2027', mark: '#82b1ff', range: '#82b1ff26', veil: '#00000088', loss: '#ff5252', boxes: ['36% 31%', '42% 20%'], text: '#f2f4f8', dim: 0.25},
 };
 
 class Colours {

@@ -32,7 +32,9 @@ function listenToKeys(page) {
   const keys = keysOf(page);
   document.addEventListener('keydown', (event) => {
     const {target} = event, name = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key;
-    if (['INPUT', 'SELECT'].includes(target.tagName) || event.ctrlKey || event.metaKey || event.altKey) return;
+    // On some keyboards, brackets and slashes need AltGr.
+    const isCommand = event.metaKey || ((event.ctrlKey || event.altKey) && !event.getModifierState('AltGraph'));
+    if (['INPUT', 'SELECT'].includes(target.tagName) || isCommand) return;
     const isPressed = target.tagName === 'BUTTON' && ['Enter', ' '].includes(event.key);
     if (isPressed) return;
     if (event.key === ' ') {
