@@ -5,8 +5,10 @@ fn operation(begin: u64, end: u64, label: u32, id: u64, parent: Option<u64>) -> 
     Operation { slice, id, parent }
 }
 
-/// Returns the rows: the root's label, and for each lane the id and the lanes below the parent.
-fn rows(operations: &[Operation]) -> Vec<(u32, Vec<Vec<(u64, u32)>>)> {
+/// The label of a row's roots, and its lanes: the id and the lanes below the parent.
+type Row = (u32, Vec<Vec<(u64, u32)>>);
+
+fn rows(operations: &[Operation]) -> Vec<Row> {
     let lane =
         |lane: Vec<Identity>| lane.iter().map(|identity| (identity.id, identity.above)).collect();
     let row = |(label, lanes): (LabelId, Lanes)| {
