@@ -71,6 +71,9 @@ pub struct Merger<W> {
     copier: Copier<W>,
     timeline: Timeline,
     summary: Summary,
+    /// The index of the archive that is added, and the name for its providers without one.
+    archive: usize,
+    name: String,
     /// The ids in the result, by archive and provider.
     ids: HashMap<(usize, Option<u32>), u32>,
     /// The archive in which a flow begins, by the flow's hash.
@@ -96,6 +99,8 @@ impl<W: Write> Merger<W> {
             copier: Copier::new(output)?,
             timeline: Timeline::new(clocks),
             summary: Summary::default(),
+            archive: 0,
+            name: String::new(),
             ids: HashMap::new(),
             flows: HashMap::new(),
             current: None,
@@ -121,9 +126,9 @@ impl<W: Write> Merger<W> {
     ///
     /// The input is not an archive, or reading or writing failed.
     pub fn add<R: Read>(&mut self, name: &str, reader: Reader<R>) -> Result<(), ConvertError> {
-        let archive = self.summary.damage.len();
+        (self.archive, self.name) = (self.summary.damage.len(), name.to_owned());
         self.copier.next_archive();
-        let damage = Damage::of_each(reader, |item| self.record(archive, name, item))?;
+        let damage = Damage::of_each(reader, |item| self.record(item))?;
         self.summary.unknown += damage.stats.unknown_records + damage.audit.unknown_arguments;
         self.summary.damage.push(damage);
         Ok(())
@@ -139,14 +144,14 @@ impl<W: Write> Merger<W> {
         Ok(self.summary)
     }
 
-    fn record(&mut self, archive: usize, name: &str, item: &Item<'_>) -> Result<(), ConvertError> {
+    fn record(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
         match &item.record {
             Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                let id = match self.ids.get(&(archive, Some(*id))) {
+                let id = match self.ids.get(&(self.archive, Some(*id))) {
                     Some(id) => *id,
                     None => {
                         self.current = None;
-                        self.add_provider((archive, Some(*id)), name)?
+                        self.add_provider(Some(*id), "")?
                     }
                 };
                 self.copier.writer().provider_event(id, *event)?;
@@ -156,15 +161,17 @@ impl<W: Write> Merger<W> {
             // The provider's clock changes.
             Record::Initialization { .. } => self.current = None,
             Record::Metadata(_) => {
-                self.switch_to(archive, name, item)?;
+                self.switch_to(item)?;
             }
             record => {
                 let clock = match self.current {
-                    Some((current, clock)) if current == (archive, item.provider.id()) => clock,
-                    _ => self.switch_to(archive, name, item)?,
+                    Some((current, clock)) if current == (self.archive, item.provider.id()) => {
+                        clock
+                    }
+                    _ => self.switch_to(item)?,
                 };
                 if let Record::Event(event) = record {
-                    self.note_flow(archive, item, event);
+                    self.note_flow(item, event);
                 }
                 self.copy(item, clock)?;
             }
@@ -173,48 +180,42 @@ impl<W: Write> Merger<W> {
     }
 
     /// Records the archive in which a flow begins.
-    fn note_flow(&mut self, archive: usize, item: &Item<'_>, event: &Event<'_>) {
+    fn note_flow(&mut self, item: &Item<'_>, event: &Event<'_>) {
         let EventKind::FlowBegin { id } = event.kind else { return };
         let mut hasher = DefaultHasher::new();
         (item.text(event.category), item.text(event.name), id).hash(&mut hasher);
         let hash = hasher.finish();
         let before = match self.flows.len() < MAX_FLOWS {
-            true => *self.flows.entry(hash).or_insert(archive),
-            false => self.flows.get(&hash).copied().unwrap_or(archive),
+            true => *self.flows.entry(hash).or_insert(self.archive),
+            false => self.flows.get(&hash).copied().unwrap_or(self.archive),
         };
-        self.summary.repeated_flows += u64::from(before != archive);
+        self.summary.repeated_flows += u64::from(before != self.archive);
     }
 
     /// Switches to the provider of `item`, and returns its clock.
-    fn switch_to(
-        &mut self,
-        archive: usize,
-        name: &str,
-        item: &Item<'_>,
-    ) -> Result<Clock, ConvertError> {
-        let key = (archive, item.provider.id());
+    fn switch_to(&mut self, item: &Item<'_>) -> Result<Clock, ConvertError> {
+        let key = (self.archive, item.provider.id());
         match self.ids.get(&key) {
             Some(id) => self.copier.writer().section(*id)?,
             None => {
-                let own_name = item.provider.name();
-                self.add_provider(key, if own_name.is_empty() { name } else { own_name })?;
+                self.add_provider(item.provider.id(), item.provider.name())?;
             }
         }
-        let clock = self.timeline.clock(archive, item.provider);
+        let clock = self.timeline.clock(self.archive, item.provider);
         self.current = Some((key, clock));
         Ok(clock)
     }
 
-    /// Adds a provider to the result, and returns its id.
-    fn add_provider(&mut self, key: (usize, Option<u32>), name: &str) -> Result<u32, ConvertError> {
+    /// Adds a provider of the archive to the result, and returns its new id.
+    fn add_provider(&mut self, provider: Option<u32>, name: &str) -> Result<u32, ConvertError> {
+        let name = if name.is_empty() { &self.name } else { name };
         self.summary.providers += 1;
         let id = self.summary.providers;
-        self.ids.insert(key, id);
-        let (archive, provider) = key;
-        if !self.timeline.has_anchors(archive, provider) {
-            self.summary.without_anchor.push((archive, name.to_owned()));
+        self.ids.insert((self.archive, provider), id);
+        if !self.timeline.has_anchors(self.archive, provider) {
+            self.summary.without_anchor.push((self.archive, name.to_owned()));
         }
-        if let Some(nanos) = self.timeline.wall_clock_set(archive, provider) {
+        if let Some(nanos) = self.timeline.wall_clock_set(self.archive, provider) {
             self.summary.wall_clock_set.push((name.to_owned(), nanos));
         }
         self.copier.writer().provider(id, name)?;

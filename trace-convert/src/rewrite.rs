@@ -13,8 +13,8 @@ use std::io::Write;
 use trace_format::layout::MAX_ARGUMENTS;
 use trace_format::words::{self, Word};
 use trace_format::{
-    encode, Argument, Event, Item, Process, Provider, Record, Reference, Text, Thread, Value,
-    Writer,
+    encode, Argument, Event, EventKind, Item, Process, Provider, Record, Reference, Text, Thread,
+    Value, Writer,
 };
 
 use crate::ConvertError;
@@ -238,6 +238,11 @@ pub(crate) fn with_nanos<'a>(
 #[inline]
 pub(crate) fn has_tick_arguments(item: &Item<'_>, event: &Event<'_>) -> bool {
     Loss::of(item, event).is_some() || is_clock_anchor(item, event)
+}
+
+/// Returns whether a record is the event of a counter.
+pub(crate) fn is_counter(record: &Record<'_>) -> bool {
+    matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
 }
 
 /// Returns the time of a record that has one, in ticks.

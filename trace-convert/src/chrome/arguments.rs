@@ -51,37 +51,11 @@ impl JsonExporter {
             Value::Double(value) => self.json.double(value),
             Value::String(value) => self.json.string(&item.text(value)),
             Value::Pointer(value) => self.json.hex(value),
-            Value::Koid(value) => self.koid_value(value),
+            Value::Koid(value) => self.json.koid(value),
             Value::Bool(true) => self.json.raw("true"),
             Value::Bool(false) => self.json.raw("false"),
             Value::Blob(value) => self.json.base64(value),
         }
-    }
-
-    fn koid_value(&mut self, koid: u64) {
-        self.json.raw("\"#");
-        self.json.unsigned(koid);
-        self.json.raw("\"");
-    }
-
-    pub(super) fn koid_argument(&mut self, name: &str, koid: u64) {
-        self.json.key(name);
-        self.koid_value(koid);
-    }
-
-    pub(super) fn string_argument(&mut self, name: &str, value: &str) {
-        self.json.key(name);
-        self.json.string(value);
-    }
-
-    pub(super) fn unsigned_argument(&mut self, name: &str, value: u64) {
-        self.json.key(name);
-        self.json.safe_unsigned(value);
-    }
-
-    pub(super) fn pointer_argument(&mut self, name: &str, value: u64) {
-        self.json.key(name);
-        self.json.hex(value);
     }
 
     /// Adds the values of a counter. Viewers draw only numbers.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trace_format::Item;
 
 use super::spool::Spool;
+use crate::tef::Form;
 
 /// The documents of an archive.
 #[derive(Debug, Default)]
@@ -19,13 +20,6 @@ pub(super) struct Documents {
     pub(super) pieces: Option<Pieces>,
     /// Members that are written after the events.
     pub(super) members: Spool,
-}
-
-/// The layout of a document.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    Array,
-    Object,
 }
 
 #[derive(Debug)]

@@ -155,11 +155,9 @@ impl JsonExporter {
             ("reversed durations", *reversed_durations),
         ];
         self.json.begin_object();
-        self.json.key("source");
-        self.json.string("FXT");
+        self.json.key("source").string("FXT");
         for (name, number) in numbers {
-            self.json.key(name);
-            self.json.safe_unsigned(number);
+            self.json.key(name).safe_unsigned(number);
         }
         self.json.key("cut");
         match &damage.cut {

@@ -126,6 +126,13 @@ impl Json {
         self.raw("\"");
     }
 
+    /// Adds a koid as a string `"#..."`.
+    pub(super) fn koid(&mut self, value: u64) {
+        self.raw("\"#");
+        self.unsigned(value);
+        self.raw("\"");
+    }
+
     /// Adds nanoseconds as microseconds with three decimals.
     #[inline]
     pub(super) fn micros(&mut self, nanos: u64) {
@@ -174,7 +181,7 @@ impl Json {
 
     /// Adds a unique key of the current object: `name`, or `name#2` and so on if it is taken.
     #[inline]
-    pub(super) fn key(&mut self, name: &str) {
+    pub(super) fn key(&mut self, name: &str) -> &mut Self {
         if !self.keys.is_empty() {
             self.raw(",");
         }
@@ -185,6 +192,7 @@ impl Json {
         }
         self.keys.push(start..self.text.len());
         self.raw(":");
+        self
     }
 
     #[cold]

@@ -16,7 +16,7 @@ impl JsonExporter {
         });
         self.scope(InstantScope::Thread);
         self.begin_arguments();
-        self.string_argument("message", &String::from_utf8_lossy(log.message));
+        self.json.key("message").string(&String::from_utf8_lossy(log.message));
         self.end_with_arguments();
     }
 
@@ -32,9 +32,9 @@ impl JsonExporter {
         });
         self.scope(InstantScope::Global);
         self.begin_arguments();
-        self.unsigned_argument("provider", id.into());
+        self.json.key("provider").safe_unsigned(id.into());
         if !is_full {
-            self.unsigned_argument("event", event.bits());
+            self.json.key("event").safe_unsigned(event.bits());
         }
         self.end_with_arguments();
     }

@@ -26,10 +26,10 @@ impl JsonExporter {
             _ => ("kernel_object", ThreadKoids::UNKNOWN),
         };
         self.begin_metadata(kind, thread);
-        self.string_argument("name", &item.text(object.name));
+        self.json.key("name").string(&item.text(object.name));
         if kind == "kernel_object" {
-            self.unsigned_argument("type", object.object_type.bits());
-            self.koid_argument("koid", koid);
+            self.json.key("type").safe_unsigned(object.object_type.bits());
+            self.json.key("koid").koid(koid);
         }
         self.more_arguments(item, &object.arguments);
         self.end_with_arguments();
@@ -43,7 +43,7 @@ impl JsonExporter {
         let threads = std::mem::take(&mut self.threads);
         for (koids, name) in threads.loose_names() {
             self.begin_metadata("thread_name", koids);
-            self.string_argument("name", name);
+            self.json.key("name").string(name);
             self.end_with_arguments();
         }
     }
@@ -70,8 +70,8 @@ impl JsonExporter {
 
     pub(super) fn blob_of(&mut self, name: &str, blob_type: BlobType, payload: &[u8]) {
         self.begin_metadata("blob", ThreadKoids::UNKNOWN);
-        self.string_argument("name", name);
-        self.unsigned_argument("type", blob_type.bits());
+        self.json.key("name").string(name);
+        self.json.key("type").safe_unsigned(blob_type.bits());
         self.payload(payload);
         self.end_with_arguments();
     }
@@ -81,8 +81,8 @@ impl JsonExporter {
             Some(event) => self.large_blob_event(item, blob, event),
             None => {
                 self.begin_metadata("blob", ThreadKoids::UNKNOWN);
-                self.string_argument("category", &item.text(blob.category));
-                self.string_argument("name", &item.text(blob.name));
+                self.json.key("category").string(&item.text(blob.category));
+                self.json.key("name").string(&item.text(blob.name));
             }
         }
         self.payload(blob.payload);
@@ -108,8 +108,7 @@ impl JsonExporter {
     }
 
     fn payload(&mut self, payload: &[u8]) {
-        self.json.key("blob");
-        self.json.base64(payload);
+        self.json.key("blob").base64(payload);
     }
 
     /// Starts a metadata event and its arguments.

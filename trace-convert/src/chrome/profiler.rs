@@ -9,19 +9,19 @@ use super::exporter::{Head, JsonExporter};
 impl JsonExporter {
     pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
         self.begin_in_process(item, "module", module.ticks, module.process);
-        self.unsigned_argument("module", module.module_id.into());
-        self.string_argument("name", &String::from_utf8_lossy(module.name));
-        self.string_argument("build id", &HEXLOWER.encode(module.build_id));
+        self.json.key("module").safe_unsigned(module.module_id.into());
+        self.json.key("name").string(&String::from_utf8_lossy(module.name));
+        self.json.key("build id").string(&HEXLOWER.encode(module.build_id));
         self.end_with_arguments();
     }
 
     pub(super) fn mmap(&mut self, item: &Item<'_>, mmap: &Mmap) {
         self.begin_in_process(item, "mmap", mmap.ticks, mmap.process);
-        self.unsigned_argument("module", mmap.module_id.into());
-        self.unsigned_argument("flags", mmap.flags.into());
-        self.pointer_argument("start", mmap.start);
-        self.pointer_argument("length", mmap.length);
-        self.pointer_argument("module address", mmap.module_address);
+        self.json.key("module").safe_unsigned(mmap.module_id.into());
+        self.json.key("flags").safe_unsigned(mmap.flags.into());
+        self.json.key("start").hex(mmap.start);
+        self.json.key("length").hex(mmap.length);
+        self.json.key("module address").hex(mmap.module_address);
         self.end_with_arguments();
     }
 

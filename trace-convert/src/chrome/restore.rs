@@ -9,20 +9,17 @@ mod overrides;
 use std::io::{self, Write};
 
 use trace_format::layout::BlobType;
-use trace_format::{Blob, Event, EventKind, Item, Record};
+use trace_format::{Blob, Item, Record};
 
-use super::documents::{Form, Pieces};
+use super::documents::Pieces;
 use super::exporter::JsonExporter;
-use crate::tef::{is_member, scan};
+use crate::rewrite::is_counter;
+use crate::tef::{is_member, scan, Form};
 use trace_analyze::carried::{ADDED, DOCUMENT, EVENT, MEMBER, MORE, SHIFT, SHOWN};
 
 /// The maximum size of an event or member, in bytes: slightly more than the JSON reader accepts by
 /// default.
 const MAX_PIECES_BYTES: usize = 257 << 20;
-
-fn is_counter(record: &Record<'_>) -> bool {
-    matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
-}
 
 impl JsonExporter {
     /// Starts a document if the blob is the start of one.

@@ -28,9 +28,9 @@ impl JsonExporter {
             self.begin_on_cpu("i", "context switch", cpu, nanos);
             self.scope(InstantScope::Thread);
             self.begin_arguments();
-            self.koid_argument("outgoing", outgoing.thread);
+            self.json.key("outgoing").koid(outgoing.thread);
             self.state("outgoing state", state);
-            self.koid_argument("incoming", incoming.thread);
+            self.json.key("incoming").koid(incoming.thread);
             self.more_arguments(item, &arguments);
             self.end_with_arguments();
         }
@@ -44,7 +44,7 @@ impl JsonExporter {
         self.scope(InstantScope::Thread);
         self.mark();
         self.begin_arguments();
-        self.koid_argument("thread", wakeup.thread);
+        self.json.key("thread").koid(wakeup.thread);
         self.more_arguments(item, &wakeup.arguments);
         self.end_with_arguments();
     }
@@ -79,13 +79,12 @@ impl JsonExporter {
     fn end_turn(&mut self, turn: &Turn<()>) {
         self.mark();
         self.begin_arguments();
-        self.koid_argument("thread", turn.task.thread);
+        self.json.key("thread").koid(turn.task.thread);
         if let Some(process) = turn.process {
-            self.koid_argument("process", process);
+            self.json.key("process").koid(process);
         }
         if let Some(weight) = turn.task.weight {
-            self.json.key("weight");
-            self.json.safe_signed(weight);
+            self.json.key("weight").safe_signed(weight);
         }
         if let Some((_, state)) = turn.to {
             self.state("state afterwards", state);
@@ -116,7 +115,7 @@ impl JsonExporter {
         self.json.plain(kind);
         self.mark();
         self.begin_arguments();
-        self.string_argument(key, label);
+        self.json.key(key).string(label);
         self.end_with_arguments();
     }
 
@@ -132,8 +131,8 @@ impl JsonExporter {
 
     fn state(&mut self, key: &str, state: ThreadState) {
         match crate::text::state_name(state) {
-            Some(name) => self.string_argument(key, name),
-            None => self.unsigned_argument(key, state.bits()),
+            Some(name) => self.json.key(key).string(name),
+            None => self.json.key(key).safe_unsigned(state.bits()),
         }
     }
 }

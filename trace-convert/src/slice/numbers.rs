@@ -2,6 +2,7 @@
 
 use trace_format::{Event, EventKind, Item, Record, Value};
 
+use crate::rewrite::is_counter;
 use trace_analyze::carried::{ADDED, EVENT, MORE, SHOWN};
 
 /// Numbers the records whose selection depends on other records, with the same numbers in each
@@ -58,10 +59,6 @@ impl Numbers {
         self.next += 1;
         self.next - 1
     }
-}
-
-fn is_counter(record: &Record<'_>) -> bool {
-    matches!(record, Record::Event(Event { kind: EventKind::Counter { .. }, .. }))
 }
 
 /// Returns whether a record only repeats a carried event for viewers.

@@ -163,7 +163,7 @@ impl JsonExporter {
     fn restored_arguments<'a>(&mut self, item: &Item<'a>, own: &Own<'_>, list: &Arguments<'a>) {
         self.begin_arguments();
         if let Some(label) = own.label {
-            self.string_argument("name", label);
+            self.json.key("name").string(label);
         }
         let mut is_named = own.phase == "M";
         for argument in list {
