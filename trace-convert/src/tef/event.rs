@@ -43,8 +43,8 @@ impl Field {
         Self::KEYS[self as usize]
     }
 
-    /// Returns the field with a key.
-    #[inline]
+    /// Returns the field with a key. The parser does this for each member.
+    #[inline(always)]
     pub(crate) fn of_key(key: &[u8]) -> Option<Self> {
         Some(match key {
             b"ph" => Self::Phase,

@@ -37,9 +37,10 @@ pub(super) struct Id {
     pub(super) is_local: bool,
 }
 
+// Inlined, because their field is a constant: each event has most of them.
 impl<'a> Draft<'a> {
     /// Returns a name or category; the empty string if there is none.
-    #[inline]
+    #[inline(always)]
     pub(super) fn label(&mut self, field: Field) -> Part<'a> {
         match self.event.get(field) {
             None => return Part::EMPTY,
@@ -56,7 +57,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the koid of a process or thread.
-    #[inline]
+    #[inline(always)]
     pub(super) fn koid(&mut self, field: Field) -> u64 {
         let Some(value) = self.event.get(field) else {
             self.lack(field);
@@ -69,7 +70,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns a time or a length.
-    #[inline]
+    #[inline(always)]
     pub(super) fn nanos(&mut self, field: Field) -> Option<u64> {
         let Some(value) = self.event.get(field) else {
             self.lack(field);
