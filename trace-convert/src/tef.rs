@@ -25,6 +25,7 @@
 
 mod error;
 mod event;
+mod field;
 mod import;
 mod input;
 mod member;
@@ -36,7 +37,8 @@ mod source;
 mod value;
 
 pub use error::{JsonError, Position, Problem};
-pub use event::{Event, Field};
+pub use event::Event;
+pub use field::Field;
 pub use import::{to_fxt, Summary};
 pub use input::Document;
 pub(crate) use member::is_member;

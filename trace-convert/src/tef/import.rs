@@ -25,7 +25,8 @@ use trace_format::{
 };
 
 use super::error::JsonError;
-use super::event::{Event, Field};
+use super::event::Event;
+use super::field::Field;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
 use crate::ConvertError;

@@ -1,7 +1,7 @@
 //! The places of an event's members in its text.
 
 use super::error::Problem;
-use super::event::Field;
+use super::field::Field;
 use super::scan::{Found, Scanner, Span, Stop};
 
 /// A key with its value.

@@ -5,7 +5,8 @@ use std::io::{self, Read};
 use memchr::memchr_iter;
 
 use super::error::JsonError;
-use super::event::{Event, Field};
+use super::event::Event;
+use super::field::Field;
 use super::reader::{Item, Limits, Reader};
 
 /// The size of a read, in bytes.

@@ -4,7 +4,8 @@ use trace_format::layout::{cut_str, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{Argument, Value as Fxt};
 
 use super::ids::plain_id;
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::value::{Text, Value};
 use trace_analyze::carried::{is_reserved, ABSENT, ARGUMENT, JSON, PREFIX};
 

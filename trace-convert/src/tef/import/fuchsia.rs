@@ -14,7 +14,8 @@ use trace_format::{
 };
 
 use super::Archive;
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::parsed::Parsed;
 use crate::tef::reader::{Item, Reader};
 use crate::tef::scan::Scanner;

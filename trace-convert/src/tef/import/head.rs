@@ -6,7 +6,8 @@ use trace_format::ThreadKoids;
 use super::draft::{Draft, Part};
 use super::ids::{decimal, hash, hexadecimal, plain_id};
 use crate::tef::error::Problem;
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::scan::Scanner;
 use crate::tef::value::Value;
 

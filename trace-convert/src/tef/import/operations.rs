@@ -10,7 +10,7 @@ use trace_format::{EventKind, ThreadKoids};
 use super::draft::Draft;
 use super::head::{self, Head, Id};
 use super::{ids, MAX_NAMED};
-use crate::tef::event::Field;
+use crate::tef::field::Field;
 
 /// The operations that have not ended, up to a limit.
 #[derive(Debug)]

@@ -10,7 +10,8 @@ use super::draft::{Draft, DraftBuffers, Part};
 use super::head::{Head, Reach};
 use super::operations::Operations;
 use super::time::Time;
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::value::{Text, Value};
 use trace_analyze::carried::{ADDED, EMPTY_ARGS};
 

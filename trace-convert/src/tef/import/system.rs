@@ -12,7 +12,8 @@ use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt,
 use super::fuchsia;
 use super::record::{Kind, Plan};
 use super::{Archive, MAX_NAMED};
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::reader::Member;
 use crate::tef::value::Value;
 use trace_analyze::carried::ADDED;

@@ -4,7 +4,8 @@
 //! is 0.
 
 use super::draft::Draft;
-use crate::tef::event::{Event, Field};
+use crate::tef::event::Event;
+use crate::tef::field::Field;
 use crate::tef::value::Value;
 
 /// The clock of a document.

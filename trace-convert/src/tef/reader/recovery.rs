@@ -8,7 +8,7 @@ use std::io::Read;
 
 use super::{check_utf8, Reader, State};
 use crate::tef::error::{JsonError, Problem};
-use crate::tef::event::Field;
+use crate::tef::field::Field;
 use crate::tef::scan::{Scanner, Stop};
 
 /// A place where the reader may continue, in bytes from the position.

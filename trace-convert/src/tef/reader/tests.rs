@@ -1,7 +1,7 @@
 //! Documents: complete, damaged, and in pieces of any size.
 
 use super::*;
-use crate::tef::event::Field;
+use crate::tef::field::Field;
 
 /// Returns one byte for each read.
 struct Drops<'a>(&'a [u8]);
