@@ -224,8 +224,12 @@ impl<'a> Members<'_, 'a> {
         match (self.overrides.get(field), own) {
             (Some(value), _) => self.exporter.carried_member(self.item, field.key(), value),
             (None, Some(own)) if !self.overrides.is_absent(field) => {
-                self.exporter.member_key(field.key());
-                write(&mut self.exporter.json, own);
+                // The keys of fields need no escapes.
+                let json = &mut self.exporter.json;
+                json.raw(",");
+                json.plain(field.key());
+                json.raw(":");
+                write(json, own);
             }
             _ => {}
         }
