@@ -4,30 +4,36 @@ use std::collections::HashSet;
 
 use prost::Message;
 use trace_convert::perfetto;
-use trace_format::Reader;
+use trace_format::layout::BlobType;
+use trace_format::{Reader, Record};
 
 use super::written;
 use crate::archive::archive;
 
-/// The packets of the exporter's own sequences, of events and of descriptions. Others are of
-/// archives that carry pieces of a trace.
-const SEQUENCES: [u32; 2] = [1, 2];
+/// The exporter's own sequences, of events and of descriptions. Packets of others are passed on
+/// from blobs.
+const SEQUENCES: [u32; 2] = [0xff58_5401, 0xff58_5402];
 
 /// The flag of the packet with which the numbers of strings begin.
 const STATE_CLEARED: u32 = 1;
 
 #[derive(Clone, PartialEq, Message)]
 struct Trace {
-    #[prost(message, repeated, tag = "1")]
-    packets: Vec<Packet>,
+    #[prost(bytes = "vec", repeated, tag = "1")]
+    packets: Vec<Vec<u8>>,
+}
+
+/// The field of a packet that names its sequence.
+#[derive(Clone, PartialEq, Message)]
+struct Sequence {
+    #[prost(uint32, optional, tag = "10")]
+    id: Option<u32>,
 }
 
 #[derive(Clone, PartialEq, Message)]
 struct Packet {
     #[prost(uint64, optional, tag = "8")]
     timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    sequence: Option<u32>,
     #[prost(message, optional, tag = "11")]
     event: Option<Event>,
     #[prost(message, optional, tag = "12")]
@@ -90,10 +96,34 @@ pub fn pftrace(bytes: &[u8]) {
         perfetto::write(Reader::new(&archive[..]), output).expect("it starts as archives do");
     });
     let trace = Trace::decode(&output[..]).expect("it is a trace of Perfetto's");
-    let tracks = trace.packets.iter().filter_map(|packet| Some(packet.track.as_ref()?.uuid));
+    let own = trace.packets.iter().filter(|packet| is_own(packet));
+    let own: Vec<_> = own
+        .map(|packet| Packet::decode(&packet[..]).expect("it is a packet of Perfetto's"))
+        .collect();
+    assert!(own.len() == trace.packets.len() || has_packets(&archive));
+    let tracks = own.iter().filter_map(|packet| Some(packet.track.as_ref()?.uuid));
     let mut seen = Seen { tracks: tracks.collect(), ..Seen::default() };
-    let is_own = |packet: &&Packet| packet.sequence.is_some_and(|id| SEQUENCES.contains(&id));
-    trace.packets.iter().filter(is_own).for_each(|packet| seen.packet(packet));
+    own.iter().for_each(|packet| seen.packet(packet));
+}
+
+fn is_own(packet: &[u8]) -> bool {
+    let id = Sequence::decode(packet).ok().and_then(|sequence| sequence.id);
+    id.is_some_and(|id| SEQUENCES.contains(&id))
+}
+
+/// Returns whether blobs of an archive may have packets of any form.
+fn has_packets(archive: &[u8]) -> bool {
+    let mut reader = Reader::new(archive);
+    loop {
+        match reader.next() {
+            Ok(Some(item)) => match item.record {
+                Record::Blob(blob) if blob.blob_type == BlobType::PERFETTO => return true,
+                _ => {}
+            },
+            Ok(None) => return false,
+            Err(_) => {}
+        }
+    }
 }
 
 /// What packets may refer to.
