@@ -40,7 +40,7 @@ impl Disk {
         for name in ["lower", "upper", "work"] {
             fs::create_dir(path(name)).unwrap();
         }
-        let [lower, upper, work] = ["lower", "upper", "work"].map(|name| path(name));
+        let [lower, upper, work] = ["lower", "upper", "work"].map(path);
         let options = format!(
             "lowerdir={},upperdir={},workdir={}",
             lower.display(),

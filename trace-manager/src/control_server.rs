@@ -16,6 +16,7 @@
 //! | `limits` | the resources of a user |
 //! | `client` | one connection |
 //! | `event_loop` | the control thread |
+//! | `shared` | what its threads share |
 //! | `recorder` | the thread of a session |
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
@@ -27,6 +28,7 @@ mod limits;
 mod machine;
 mod output;
 mod recorder;
+mod shared;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -39,8 +41,9 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::Sender;
 use trace_protocol::socket::Listener;
 
-use self::event_loop::{ControlLoop, Message};
+use self::event_loop::ControlLoop;
 pub use self::limits::ControlLimits;
+use self::shared::Message;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::manager::Manager;

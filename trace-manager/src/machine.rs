@@ -29,9 +29,11 @@ mod tests;
 mod tracee;
 mod triggers;
 
-pub use coordinator::{Coordinator, Input, Output, ProviderId, SessionNumber};
+pub use coordinator::{Coordinator, Input, Output, ProviderId};
 pub use save_sequence::SaveRequest;
-pub use session::{Session, SessionAction, SessionEvent, SessionState, TraceeCounts};
+pub use session::{
+    Session, SessionAction, SessionEvent, SessionNumber, SessionState, TraceeCounts,
+};
 pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
 pub use triggers::{Reaction, Trigger, TriggerAction, Triggers};
 

@@ -19,11 +19,12 @@
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
 //! | `alerts` | the effects of alerts |
-//! | `command`, `queries` | the caller's commands and queries |
+//! | `command`, `queries`, `categories_query` | the caller's commands and queries |
 
 mod active;
 mod admission;
 mod alerts;
+mod categories_query;
 mod command;
 mod connection;
 mod event_loop;

@@ -147,6 +147,7 @@ mod filter;
 mod layer;
 mod levels;
 mod options;
+mod poll;
 mod session;
 mod slot;
 mod slot_table;

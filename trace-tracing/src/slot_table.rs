@@ -6,6 +6,7 @@ use once_cell::race::OnceBox;
 
 use crate::slot::Slot;
 use crate::spans::{self, Slots};
+use crate::thread::{self, Key};
 
 /// Slots per block.
 const BLOCK: usize = 256;
@@ -84,7 +85,7 @@ pub(crate) fn add(slots: &Arc<SlotTable>) {
 }
 
 /// Returns the slots of a layer, which has this number.
-pub(crate) fn of(owner: u32) -> Option<Arc<SlotTable>> {
+fn of(owner: u32) -> Option<Arc<SlotTable>> {
     let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
     all.iter().filter_map(Weak::upgrade).find(|slots| slots.owner == owner)
 }
@@ -98,4 +99,11 @@ pub(crate) fn show_waiting() {
         .filter_map(Weak::upgrade)
         .collect();
     all.iter().for_each(|slots| slots.show_waiting());
+}
+
+/// Returns the id of the operation of the innermost span that the thread is in, for a traced future
+/// that begins in it. The span becomes asynchronous.
+pub(crate) fn operation() -> Option<u64> {
+    let Key { owner, id } = thread::innermost()?;
+    spans::show_track(&*of(owner)?, id)
 }

@@ -7,11 +7,12 @@ use trace_runtime::context::{scope, Value};
 use trace_runtime::{trace_nonce, DurationScope, Scope, Timestamp};
 use tracing_core::span::{Attributes, Record};
 
-use crate::callsite::{Callsite, DROPPED, MAX_ARGUMENTS, POLL_KEYS};
+use crate::callsite::{Callsite, DROPPED, MAX_ARGUMENTS};
+use crate::poll::Poll;
+use crate::session;
 use crate::slot::{Outer, Slot};
-use crate::thread::{self, Key, Left, Poll};
+use crate::thread::{self, Key, Left};
 use crate::values::{with_spare, Collector, Values};
-use crate::{session, slot_table};
 
 /// The most ancestors that get a track with one span.
 const MAX_ANCESTORS: usize = 64;
@@ -67,35 +68,11 @@ pub(crate) fn enter(slots: &impl Slots, id: u64) {
     let track = if is_async { show_track(slots, id) } else { None };
     let poll = Poll { callsite, number, track };
     let scope = slots.with(id, |slot| match number == 1 && slot.has_values() {
-        true => begin_poll(poll, &slot.values().arguments()),
-        false => begin_poll(poll, &[]),
+        true => poll.begin(&slot.values().arguments()),
+        false => poll.begin(&[]),
     });
     let scope = scope.unwrap_or(DurationScope::NOT_RECORDED);
     thread::enter(Key { owner: slots.owner(), id }, poll, scope);
-}
-
-/// Begins the duration of a poll. The first one of a span has the values of its fields.
-#[inline]
-pub(crate) fn begin_poll(poll: Poll, values: &[Value<'_>]) -> DurationScope {
-    let Poll { callsite, number, track } = poll;
-    match track {
-        None => callsite.point.begin(values),
-        Some(track) if number > 1 => {
-            callsite.track().poll.begin(&[Value::Uint64(track), Value::Uint32(number)])
-        }
-        Some(track) => begin_first(callsite, track, values),
-    }
-}
-
-fn begin_first(callsite: &Callsite, track: u64, values: &[Value<'_>]) -> DurationScope {
-    let mut arguments = [Value::Omitted; MAX_ARGUMENTS];
-    let fields = callsite.keys().len().min(MAX_ARGUMENTS - POLL_KEYS.len());
-    let last = [Value::Uint64(track), Value::Uint32(1)];
-    let places = arguments.iter_mut();
-    let omitted = std::iter::repeat(&Value::Omitted);
-    let values = values.iter().chain(omitted).take(fields).chain(&last);
-    places.zip(values).for_each(|(place, value)| *place = *value);
-    callsite.track().first_poll.begin(&arguments)
 }
 
 /// A thread leaves a span: the duration ends. Has no effect if the thread is not in the span.
@@ -279,11 +256,4 @@ fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
         Some(())
     };
     slots.with(id, end);
-}
-
-/// Returns the id of the operation of the innermost span that the thread is in, for a traced future
-/// that begins in it. The span becomes asynchronous.
-pub(crate) fn operation() -> Option<u64> {
-    let Key { owner, id } = thread::innermost()?;
-    show_track(&*slot_table::of(owner)?, id)
 }

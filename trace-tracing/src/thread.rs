@@ -6,8 +6,7 @@ use std::cell::RefCell;
 use trace_runtime::context::spans::{enter_span, leave_span, OuterTask};
 use trace_runtime::{DurationScope, Timestamp};
 
-use crate::callsite::Callsite;
-use crate::spans::begin_poll;
+use crate::poll::Poll;
 
 /// A span of one of the program's layers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,16 +14,6 @@ pub(crate) struct Key {
     /// The number of the layer: each has its own ids.
     pub(crate) owner: u32,
     pub(crate) id: u64,
-}
-
-/// A poll of a span: the time from one entry of a thread to its exit.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Poll {
-    pub(crate) callsite: &'static Callsite,
-    /// Its number, from 1.
-    pub(crate) number: u32,
-    /// The track in the arguments of its duration. `None` if the span had no track.
-    pub(crate) track: Option<u64>,
 }
 
 /// A span that the thread is in.
@@ -130,7 +119,7 @@ impl Thread {
             inner.outer = outer;
         }
         for entered in self.entered.iter_mut().skip(place) {
-            entered.scope = begin_poll(entered.poll, &[]);
+            entered.scope = entered.poll.begin(&[]);
         }
         Some(Left { key, poll, start })
     }

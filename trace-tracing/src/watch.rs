@@ -5,13 +5,13 @@ use trace_runtime::context::spans::set_span_ids;
 use trace_runtime::{observe, Observer, TraceState};
 use tracing_core::callsite::rebuild_interest_cache;
 
-use crate::{levels, slot_table, spans};
+use crate::{levels, slot_table};
 
 static OBSERVER: OnceBox<Observer> = OnceBox::new();
 
 /// Makes `tracing` rebuild its interest cache whenever a recording starts or stops.
 pub(crate) fn recordings() {
-    set_span_ids(spans::operation);
+    set_span_ids(slot_table::operation);
     OBSERVER.get_or_init(|| Box::new(observe(follow)));
 }
 

@@ -64,10 +64,11 @@ pub(crate) fn restart() {
 /// Ends while an observer does not return.
 pub(crate) fn end_in_observer() {
     let trace = crate::init();
-    std::mem::forget(trace_runtime::observe(|state| loop {
-        match state {
-            TraceState::Stopping => std::thread::park(),
-            _ => break,
+    std::mem::forget(trace_runtime::observe(|state| {
+        if state == TraceState::Stopping {
+            loop {
+                std::thread::park();
+            }
         }
     }));
     trace_instant!("end", "last");

@@ -7,6 +7,7 @@ mod compress;
 pub(crate) mod guard;
 mod nothing;
 mod progress;
+pub(crate) mod report;
 pub(crate) mod socket;
 pub(crate) mod summary;
 mod triggers;
@@ -35,9 +36,9 @@ use crate::{descriptors, exit};
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
 use progress::Meter;
+use report::Report;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
-use summary::Report;
 
 /// Events during the session.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use trace_convert::visible;
 use trace_manager::SessionSummary;
 
 use super::daemon_client::{connect, print_json};
-use super::record::summary::{self, Report};
+use super::record::report::Report;
+use super::record::summary;
 use crate::cli::{AbortArgs, StopArgs};
 use crate::exit;
 

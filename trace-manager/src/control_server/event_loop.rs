@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +19,8 @@ use super::limits::ControlLimits;
 use super::machine::{
     ClientId, ControlMachine, Input, Output, Query, SessionEvent, SessionId, Ticket,
 };
-use super::{convert, recorder, snapshot, CategoryGroups, ControlSettings, StartGuard};
+use super::shared::{Message, Shared};
+use super::{convert, recorder, snapshot, ControlSettings};
 use crate::machine::Time;
 use crate::manager::{Manager, SessionHandle};
 use crate::waker::Waker;
@@ -41,37 +41,6 @@ const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 /// The first number of a connection.
 const FIRST_CLIENT: ClientId = 2;
-
-/// A message to the control thread.
-#[derive(Debug)]
-pub(super) enum Message {
-    /// A session has started, and writes to this output.
-    Opened(SessionId, Arc<SessionHandle>, String),
-    Session(SessionId, SessionEvent),
-    SnapshotWritten(Ticket, Result<u64, ControlError>),
-    /// The reply to a query that took a while.
-    Reply(Ticket, Box<Reply>),
-    Groups(CategoryGroups),
-    ShutDown,
-}
-
-/// The data of all threads.
-pub(super) struct Shared {
-    pub(super) manager: Arc<Manager>,
-    pub(super) scratch: PathBuf,
-    pub(super) start_guard: Option<StartGuard>,
-    messages: Sender<Message>,
-    waker: Waker,
-}
-
-impl Shared {
-    /// Sends a message to the control thread.
-    pub(super) fn send(&self, message: Message) {
-        // Fails if the control thread has ended.
-        let _ = self.messages.send(message);
-        self.waker.wake();
-    }
-}
 
 /// A session that has started.
 struct Running {

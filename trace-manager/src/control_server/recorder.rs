@@ -12,9 +12,9 @@ use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig, 
 use trace_protocol::file::Directory;
 
 use super::convert;
-use super::event_loop::{Message, Shared};
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
+use super::shared::{Message, Shared};
 use crate::archive::ArchiveTarget;
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;

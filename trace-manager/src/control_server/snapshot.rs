@@ -14,9 +14,9 @@ use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::control::{ControlError, GeneralError};
 use trace_protocol::file::random_name;
 
-use super::event_loop::{Message, Shared};
 use super::machine::{SnapshotJob, Ticket};
 use super::output::OpenOutput;
+use super::shared::{Message, Shared};
 use crate::manager::SessionHandle;
 
 /// Bytes that are copied at a time.

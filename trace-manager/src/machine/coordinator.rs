@@ -6,15 +6,12 @@ use trace_protocol::message::{StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
 use super::{
-    ProviderConfig, Session, SessionAction, SessionEvent, SessionState, Time, Tracee, TraceeAction,
-    TraceeCounts, TraceeEvent, TraceeState,
+    ProviderConfig, Session, SessionAction, SessionEvent, SessionNumber, SessionState, Time,
+    Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
 };
 
 /// The manager's number of a connected provider. Numbers are never reused.
 pub type ProviderId = u32;
-
-/// The number of a session, which the caller chooses. Numbers are never reused.
-pub type SessionNumber = u64;
 
 /// An event for the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]

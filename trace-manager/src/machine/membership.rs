@@ -22,8 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::buffer::header::BufferingMode;
 
-use super::coordinator::SessionNumber;
-use super::{End, Tracee, TraceeAction, TraceeState};
+use super::{End, SessionNumber, Tracee, TraceeAction, TraceeState};
 
 /// The sessions of one provider.
 #[derive(Debug, Default)]

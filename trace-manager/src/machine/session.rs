@@ -23,6 +23,9 @@
 
 use trace_protocol::message::StartOptions;
 
+/// The number of a session, which the caller chooses. Numbers are never reused.
+pub type SessionNumber = u64;
+
 /// The state of a session; later states are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SessionState {

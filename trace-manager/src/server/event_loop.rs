@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use rustix::event::epoll::{self, EventFlags, EventVec};
 use trace_protocol::slices;
 
+use super::categories_query::CategoriesQuery;
 use super::command::Command;
 use super::connection::{Connection, Received, ReceivedPacket};
-use super::queries::CategoriesQuery;
 use super::source::Source;
 use super::state::EventLoop;
 use crate::collection::Collection;

@@ -7,27 +7,13 @@ use crossbeam_channel::Sender;
 use trace_protocol::message::{CategoryInfo, ToProvider};
 
 use super::active::Active;
+use super::categories_query::CategoriesQuery;
 use super::state::EventLoop;
 use crate::machine::ProviderId;
 use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 
 /// The time in which providers reply with their categories. The last reply of the others is used.
 const CATEGORIES_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// A query that waits for the providers' categories.
-#[derive(Debug)]
-pub(super) struct CategoriesQuery {
-    /// The providers that have not replied.
-    waiting: BTreeSet<ProviderId>,
-    deadline: Instant,
-    reply: Sender<Vec<CategoryInfo>>,
-}
-
-impl CategoriesQuery {
-    pub(super) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-}
 
 impl EventLoop {
     /// Returns the registered providers.

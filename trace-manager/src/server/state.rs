@@ -11,9 +11,9 @@ use trace_protocol::socket::Listener;
 
 use super::active::Active;
 use super::admission::Admission;
+use super::categories_query::CategoriesQuery;
 use super::command::Inbox;
 use super::connection::Connection;
-use super::queries::CategoriesQuery;
 use super::source::Source;
 use crate::collection::Collection;
 use crate::limits::Limits;

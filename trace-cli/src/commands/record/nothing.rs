@@ -6,7 +6,7 @@ use trace_convert::visible;
 use trace_manager::{ProviderSummary, SessionSummary};
 
 use super::compiled_out::is_compiled_out;
-use super::summary::Report;
+use super::report::Report;
 use crate::message::HINT;
 use crate::table::human_nanos;
 

@@ -1,9 +1,7 @@
 //! The summary of a session, as text and as JSON.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanBytes, HumanCount};
@@ -11,36 +9,11 @@ use serde_json::{json, Value};
 use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
+use super::report::Report;
 use super::{nothing, triggers};
-use crate::args::Trigger;
-use crate::cli::RecordArgs;
 use crate::input::STANDARD;
 use crate::message::{describe, plural, HINT};
 use crate::unmatched;
-
-/// The options of a summary.
-#[derive(Debug)]
-pub(crate) struct Report<'a> {
-    /// The path of the archive.
-    pub(crate) output: &'a Path,
-    pub(crate) triggers: &'a [Trigger],
-    /// The recorded command; empty if programs joined by themselves.
-    pub(crate) command: &'a [OsString],
-    pub(crate) json: bool,
-    pub(crate) quiet: bool,
-}
-
-impl<'a> From<&'a RecordArgs> for Report<'a> {
-    fn from(args: &'a RecordArgs) -> Self {
-        Self {
-            output: &args.session.output,
-            triggers: &args.session.triggers,
-            command: &args.command,
-            json: args.json,
-            quiet: args.quiet,
-        }
-    }
-}
 
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
 pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()> {

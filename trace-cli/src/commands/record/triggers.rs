@@ -3,7 +3,7 @@
 use trace_convert::visible;
 use trace_manager::SessionSummary;
 
-use super::summary::Report;
+use super::report::Report;
 use crate::message::HINT;
 
 /// Returns the alerts of `--trigger` that no program raised.

@@ -1,0 +1,31 @@
+//! The options of a summary.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::args::Trigger;
+use crate::cli::RecordArgs;
+
+/// The options of a summary.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    /// The path of the archive.
+    pub(crate) output: &'a Path,
+    pub(crate) triggers: &'a [Trigger],
+    /// The recorded command; empty if programs joined by themselves.
+    pub(crate) command: &'a [OsString],
+    pub(crate) json: bool,
+    pub(crate) quiet: bool,
+}
+
+impl<'a> From<&'a RecordArgs> for Report<'a> {
+    fn from(args: &'a RecordArgs) -> Self {
+        Self {
+            output: &args.session.output,
+            triggers: &args.session.triggers,
+            command: &args.command,
+            json: args.json,
+            quiet: args.quiet,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! What the threads of the control server share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crossbeam_channel::Sender;
+use trace_protocol::control::{ControlError, Reply};
+
+use super::machine::{SessionEvent, SessionId, Ticket};
+use super::{CategoryGroups, StartGuard};
+use crate::manager::{Manager, SessionHandle};
+use crate::waker::Waker;
+
+/// A message to the control thread.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// A session has started, and writes to this output.
+    Opened(SessionId, Arc<SessionHandle>, String),
+    Session(SessionId, SessionEvent),
+    SnapshotWritten(Ticket, Result<u64, ControlError>),
+    /// The reply to a query that took a while.
+    Reply(Ticket, Box<Reply>),
+    Groups(CategoryGroups),
+    ShutDown,
+}
+
+/// The data of all threads.
+pub(super) struct Shared {
+    pub(super) manager: Arc<Manager>,
+    pub(super) scratch: PathBuf,
+    pub(super) start_guard: Option<StartGuard>,
+    pub(super) messages: Sender<Message>,
+    pub(super) waker: Waker,
+}
+
+impl Shared {
+    /// Sends a message to the control thread.
+    pub(super) fn send(&self, message: Message) {
+        // Fails if the control thread has ended.
+        let _ = self.messages.send(message);
+        self.waker.wake();
+    }
+}
