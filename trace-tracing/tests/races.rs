@@ -11,6 +11,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use common::{read, Event};
+use trace_format::notes::RECORDS_DROPPED;
+use trace_format::{Reader, Record};
 use tracing::{trace, trace_span, Span};
 use tracing_subscriber::prelude::*;
 
@@ -110,7 +112,12 @@ fn spawn_spans(stop: Arc<AtomicBool>) -> JoinHandle<()> {
 
 /// Fails if a track has the begin of one span and the end of another one, or if more tracks are
 /// open than spans.
+///
+/// On a busy machine, a recording may be so long that its buffer is full. It is not checked.
 fn assert_labelled(path: &Path, threads: usize) {
+    if has_losses(path) {
+        return;
+    }
     let (events, _) = read(path);
     let of = |kind| events.iter().filter(move |event| event.kind == kind);
     let mut open: HashMap<u64, &Event> = HashMap::new();
@@ -126,4 +133,16 @@ fn assert_labelled(path: &Path, threads: usize) {
         assert_eq!(begin.arguments, arguments, "{}", begin.line());
     }
     assert!(open.len() <= threads, "{} tracks are open", open.len());
+}
+
+/// Returns whether records were dropped.
+fn has_losses(path: &Path) -> bool {
+    let mut reader = Reader::new(std::fs::File::open(path).unwrap());
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::Event(event) if item.text(event.name) == RECORDS_DROPPED => return true,
+            _ => {}
+        }
+    }
+    false
 }

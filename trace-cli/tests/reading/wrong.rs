@@ -124,10 +124,22 @@ fn every_command_is_in_the_table() {
     let names = lines.filter_map(|line| line.split_whitespace().next());
     let tested = COMMANDS.iter().chain([&RECOVER]).map(|command| command.line);
     let tested: Vec<&str> = tested.filter_map(|line| line.split(' ').next()).collect();
+    const READS_NOTHING: [&str; 12] = [
+        "record",
+        "view",
+        "daemon",
+        "start",
+        "stop",
+        "abort",
+        "snapshot",
+        "status",
+        "list",
+        "completions",
+        "man",
+        "help",
+    ];
     let mut known = 0;
-    for name in
-        names.filter(|name| !["record", "view", "completions", "man", "help"].contains(name))
-    {
+    for name in names.filter(|name| !READS_NOTHING.contains(name)) {
         assert!(tested.contains(&name), "{name}");
         known += 1;
     }
