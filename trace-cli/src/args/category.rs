@@ -7,6 +7,9 @@ pub(crate) fn parse_category(text: &str) -> Result<String, String> {
     if name.is_empty() {
         return Err("the category is empty".to_owned());
     }
+    if category == "--" {
+        return Err("a list of categories is missing before `--`".to_owned());
+    }
     match name.strip_suffix('*').unwrap_or(name).contains('*') {
         true => Err(format!("`*` is allowed only at the end of '{name}'")),
         false => Ok(category.to_owned()),
@@ -23,6 +26,7 @@ mod tests {
             assert_eq!(parse_category(good).as_deref(), Ok(good));
         }
         assert_eq!(parse_category(" net ").as_deref(), Ok("net"));
+        assert!(parse_category("--").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Output formats, by the name of a file.
 
+use std::fmt;
 use std::path::Path;
 
 use anyhow::{bail, Result};
@@ -61,10 +62,29 @@ impl Format {
         Compression::of(path)?;
         match Self::of(path) {
             Ok(Some(other)) if other != self => {
-                bail!("cannot write {self:?} to {}: its name implies {other:?}", path.display())
+                bail!(
+                    "cannot write {self} to {}: its name implies {other}{HINT}`trace convert` \
+                     writes other formats",
+                    path.display()
+                )
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Json => "Chrome JSON",
+            Self::Fxt => "FXT",
+            Self::Pftrace => "a Perfetto trace",
+            Self::Folded => "folded stacks",
+            Self::Speedscope => "speedscope JSON",
+            Self::Csv => "CSV",
+            Self::Svg => "SVG",
+            Self::Html => "HTML",
+        })
     }
 }
 

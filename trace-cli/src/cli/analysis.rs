@@ -87,8 +87,10 @@ pub(crate) struct StatsArgs {
 /// and one outlying run in five is left out.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-CHANGE is the change of the median, P50, and INTERVAL its confidence interval, corrected for the
-number of rows. The line after the table reports how many runs would make unclear rows clear.
+CHANGE estimates the change of the median, and INTERVAL is its confidence interval, corrected for
+the number of rows. With several runs a side, CHANGE is the mean over runs; with one, the mean over
+stretches of time. P50 BEFORE and P50 AFTER are medians of all durations, so their change can
+differ. The line after the table reports how many runs would make unclear rows clear.
 
 Exit status:
     3  no row is in both archives, so nothing was compared
