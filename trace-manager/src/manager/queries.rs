@@ -15,7 +15,16 @@ impl Manager {
     ///
     /// [`ManagerError::Ended`].
     pub fn providers(&self) -> Result<Vec<ProviderInfo>, ManagerError> {
-        query(&self.mailbox, |reply| Command::Providers { reply })
+        self.providers_of(None)
+    }
+
+    /// Returns the registered providers of the user `user`, or all.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`].
+    pub fn providers_of(&self, user: Option<u32>) -> Result<Vec<ProviderInfo>, ManagerError> {
+        query(&self.mailbox, |reply| Command::Providers { user, reply })
     }
 
     /// Requests the categories of all registered providers, and returns them merged: each once, in
@@ -28,7 +37,20 @@ impl Manager {
     ///
     /// [`ManagerError::Ended`].
     pub fn known_categories(&self) -> Result<Vec<CategoryInfo>, ManagerError> {
-        query(&self.mailbox, |reply| Command::KnownCategories { reply })
+        self.known_categories_of(None)
+    }
+
+    /// Returns the categories of the providers of the user `user`, or of all, as
+    /// [`known_categories`](Self::known_categories) does. Only these providers get the request.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::Ended`].
+    pub fn known_categories_of(
+        &self,
+        user: Option<u32>,
+    ) -> Result<Vec<CategoryInfo>, ManagerError> {
+        query(&self.mailbox, |reply| Command::KnownCategories { user, reply })
     }
 
     /// Returns the sessions that have not ended, in the order of their starts.

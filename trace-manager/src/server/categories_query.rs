@@ -1,4 +1,4 @@
-//! A query of the caller that waits for replies of providers.
+//! Queries of the caller that wait for replies of providers.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -8,13 +8,13 @@ use trace_protocol::message::CategoryInfo;
 
 use crate::machine::ProviderId;
 
-/// A query that waits for the providers' categories.
+/// The queries that wait for the categories of the same providers.
 #[derive(Debug)]
 pub(super) struct CategoriesQuery {
     /// The providers that have not replied.
     pub(super) waiting: BTreeSet<ProviderId>,
     pub(super) deadline: Instant,
-    pub(super) reply: Sender<Vec<CategoryInfo>>,
+    pub(super) replies: Vec<Sender<Vec<CategoryInfo>>>,
 }
 
 impl CategoriesQuery {

@@ -30,10 +30,10 @@ pub(crate) enum Command {
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
     /// Take a snapshot beside the archive, if it is this session. A notice follows.
     RequestSnapshot { session: u64 },
-    /// Return the registered providers.
-    Providers { reply: Sender<Vec<ProviderInfo>> },
-    /// Request the providers' categories, and return them merged.
-    KnownCategories { reply: Sender<Vec<CategoryInfo>> },
+    /// Return the registered providers of one user, or all.
+    Providers { user: Option<u32>, reply: Sender<Vec<ProviderInfo>> },
+    /// Request the categories of the providers of one user, or of all, and return them merged.
+    KnownCategories { user: Option<u32>, reply: Sender<Vec<CategoryInfo>> },
     /// Return the sessions that have not ended.
     Sessions { reply: Sender<Vec<SessionInfo>> },
     /// Return the statistics of the session's providers; `None` if it has ended.

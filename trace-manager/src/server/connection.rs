@@ -58,8 +58,8 @@ pub(crate) struct Connection {
     decoder: Decoder<ToManager>,
     /// The memory of the known categories.
     categories: usize,
-    /// Requests for categories without a reply.
-    requested: u32,
+    /// Whether a request for categories has no reply yet.
+    requested: bool,
     unsolicited: u32,
     undecodable: u32,
     window: Instant,
@@ -111,7 +111,7 @@ impl Connection {
             counted_memory: 0,
             decoder: Decoder::new(),
             categories: 0,
-            requested: 0,
+            requested: false,
             unsolicited: 0,
             undecodable: 0,
             window: Instant::now(),
@@ -139,18 +139,18 @@ impl Connection {
         Ok(Received::Messages { registered, categories })
     }
 
-    /// Notes that the provider's categories were requested.
-    pub(crate) fn expect_categories(&mut self) {
-        self.requested = self.requested.saturating_add(1);
+    /// Notes that the provider's categories are requested. Returns false if an earlier request has
+    /// no reply yet, which is then the reply to this one.
+    pub(crate) fn expect_categories(&mut self) -> bool {
+        !std::mem::replace(&mut self.requested, true)
     }
 
     /// Counts a reply with categories. Returns the violation if too many were not requested.
     fn count_categories(&mut self) -> Result<(), Violation> {
-        match self.requested.checked_sub(1) {
-            Some(requested) => self.requested = requested,
-            None => increment(&mut self.unsolicited, MAX_UNSOLICITED, Violation::Flood)?,
+        match std::mem::take(&mut self.requested) {
+            true => Ok(()),
+            false => increment(&mut self.unsolicited, MAX_UNSOLICITED, Violation::Flood),
         }
-        Ok(())
     }
 
     fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<(), Violation> {

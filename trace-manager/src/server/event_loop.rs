@@ -96,7 +96,7 @@ impl EventLoop {
         let register = self.register_deadline().map(|at| at.saturating_duration_since(now));
         let buffer = self.admission.pending.front();
         let buffer = buffer.map(|waiting| waiting.deadline.saturating_duration_since(now));
-        let query = self.category_queries.iter().map(CategoriesQuery::deadline).min();
+        let query = self.category_queries.values().map(CategoriesQuery::deadline).min();
         let query = query.map(|at| at.saturating_duration_since(now));
         let shortest =
             [deadline, progress, accept, register, buffer, query].into_iter().flatten().min();
@@ -179,8 +179,10 @@ impl EventLoop {
                 }
                 Command::RequestSnapshot { session } => self.request_snapshot(session),
                 // A reply fails if the caller no longer waits.
-                Command::Providers { reply } => drop(reply.send(self.provider_infos())),
-                Command::KnownCategories { reply } => self.query_categories(reply),
+                Command::Providers { user, reply } => {
+                    drop(reply.send(self.provider_infos(user)));
+                }
+                Command::KnownCategories { user, reply } => self.query_categories(user, reply),
                 Command::Sessions { reply } => drop(reply.send(self.session_infos())),
                 Command::Statistics { session, reply } => {
                     drop(reply.send(self.statistics(session)));

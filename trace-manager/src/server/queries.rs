@@ -8,6 +8,7 @@ use trace_protocol::message::{CategoryInfo, ToProvider};
 
 use super::active::Active;
 use super::categories_query::CategoriesQuery;
+use super::connection::Connection;
 use super::state::EventLoop;
 use crate::machine::ProviderId;
 use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
@@ -16,9 +17,20 @@ use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo}
 const CATEGORIES_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl EventLoop {
-    /// Returns the registered providers.
-    pub(super) fn provider_infos(&self) -> Vec<ProviderInfo> {
-        self.connections.keys().filter_map(|id| self.provider_info(*id)).collect()
+    /// Returns the registered providers of one user, or all.
+    pub(super) fn provider_infos(&self, user: Option<u32>) -> Vec<ProviderInfo> {
+        self.registered(user).filter_map(|(id, _)| self.provider_info(id)).collect()
+    }
+
+    /// Returns the registered connections of one user, or all.
+    fn registered(
+        &self,
+        user: Option<u32>,
+    ) -> impl Iterator<Item = (ProviderId, &Connection)> + use<'_> {
+        let connections = self.connections.iter().map(|(id, connection)| (*id, connection));
+        connections.filter(move |(_, connection)| {
+            connection.register.is_some() && user.is_none_or(|uid| uid == connection.peer.uid)
+        })
     }
 
     fn provider_info(&self, id: ProviderId) -> Option<ProviderInfo> {
@@ -50,52 +62,61 @@ impl EventLoop {
         Some(active.recording.statistics(self.collection.as_ref()?))
     }
 
-    /// Requests the categories of all providers. The reply is sent when they have replied.
-    pub(super) fn query_categories(&mut self, reply: Sender<Vec<CategoryInfo>>) {
-        let registered = self.connections.iter().filter(|(_, it)| it.register.is_some());
-        let waiting: BTreeSet<ProviderId> = registered.map(|(id, _)| *id).collect();
+    /// Requests the categories of the providers of one user, or of all. The reply is sent when they
+    /// have replied. A query for the same user that still waits shares its result.
+    pub(super) fn query_categories(
+        &mut self,
+        user: Option<u32>,
+        reply: Sender<Vec<CategoryInfo>>,
+    ) {
+        if let Some(query) = self.category_queries.get_mut(&user) {
+            return query.replies.push(reply);
+        }
+        let waiting: BTreeSet<ProviderId> = self.registered(user).map(|(id, _)| id).collect();
         for id in &waiting {
-            if let Some(connection) = self.connections.get_mut(id) {
-                connection.expect_categories();
+            let connection = self.connections.get_mut(id);
+            if connection.is_some_and(Connection::expect_categories) {
+                self.send(*id, &ToProvider::GetKnownCategories);
             }
-            self.send(*id, &ToProvider::GetKnownCategories);
         }
         let deadline = Instant::now() + CATEGORIES_TIMEOUT;
-        self.category_queries.push(CategoriesQuery { waiting, deadline, reply });
-        self.reply_categories();
+        let query = CategoriesQuery { waiting, deadline, replies: vec![reply] };
+        self.category_queries.insert(user, query);
     }
 
     /// Notes that a provider has replied with its categories.
     pub(super) fn categories_received(&mut self, id: ProviderId) {
-        for query in &mut self.category_queries {
+        for query in self.category_queries.values_mut() {
             query.waiting.remove(&id);
         }
-        self.reply_categories();
     }
 
     /// Replies to the queries for which all living providers have replied, or whose time is over.
     pub(super) fn reply_categories(&mut self) {
         let (now, connections) = (Instant::now(), &self.connections);
         let mut ready = Vec::new();
-        self.category_queries.retain_mut(|query| {
+        self.category_queries.retain(|user, query| {
             query.waiting.retain(|id| connections.contains_key(id));
             let is_ready = query.waiting.is_empty() || query.deadline <= now;
             if is_ready {
-                ready.push(query.reply.clone());
+                ready.push((*user, std::mem::take(&mut query.replies)));
             }
             !is_ready
         });
-        for reply in ready {
-            // Fails if the caller no longer waits.
-            let _ = reply.send(self.merged_categories());
+        for (user, replies) in ready {
+            let categories = self.merged_categories(user);
+            for reply in replies {
+                // Fails if the caller no longer waits.
+                let _ = reply.send(categories.clone());
+            }
         }
     }
 
-    /// Returns the categories of all providers, each once, in the order of names. The first
-    /// description that is not empty is used.
-    fn merged_categories(&self) -> Vec<CategoryInfo> {
+    /// Returns the categories of the providers of one user, or of all: each once, in the order of
+    /// names. The first description that is not empty is used.
+    fn merged_categories(&self, user: Option<u32>) -> Vec<CategoryInfo> {
         let mut merged = BTreeMap::<&str, &str>::new();
-        let registers = self.connections.values().filter_map(|it| it.register.as_ref());
+        let registers = self.registered(user).filter_map(|(_, it)| it.register.as_ref());
         for category in registers.flat_map(|register| &register.categories) {
             let description = merged.entry(&category.name).or_default();
             if description.is_empty() {

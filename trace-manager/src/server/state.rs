@@ -45,7 +45,7 @@ pub(crate) struct EventLoop {
     pub(super) machine_providers: MachineProviders,
     /// The end of a pause of accepting connections.
     pub(super) accept_resumes_at: Option<Instant>,
-    pub(super) category_queries: Vec<CategoriesQuery>,
+    pub(super) category_queries: BTreeMap<Option<u32>, CategoriesQuery>,
     pub(super) quitting: bool,
     pub(super) scratch: Vec<u8>,
 }
@@ -78,7 +78,7 @@ impl EventLoop {
             admission,
             machine_providers,
             accept_resumes_at: None,
-            category_queries: Vec::new(),
+            category_queries: BTreeMap::new(),
             quitting: false,
             scratch: vec![0; SCRATCH],
         })

@@ -81,6 +81,38 @@ fn a_provider_that_does_not_reply_delays_the_categories_by_a_second() {
     assert_eq!(categories, [category(CATEGORY, "what tests record")]);
 }
 
+/// A provider has at most one request without a reply.
+#[test]
+fn later_requests_for_categories_share_the_reply() {
+    let stage = Stage::new();
+    let (mut silent, _) = Provider::register(stage.manager.path(), "silent");
+    for _ in 0..2 {
+        assert_eq!(stage.manager.known_categories().unwrap().len(), 1);
+    }
+    let session = stage.start(config(BufferingMode::Streaming));
+    assert_eq!(silent.next(), Some(ToProvider::GetKnownCategories));
+    let tracing = silent.enter();
+    session.stop();
+    silent.leave(tracing);
+    session.join().unwrap();
+}
+
+#[test]
+fn queries_of_a_user_concern_the_providers_of_this_user() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let user = stage.manager.providers().unwrap()[0].uid;
+    let other = Some(user + 1);
+    assert_eq!(stage.manager.providers_of(other).unwrap(), []);
+    assert_eq!(stage.manager.known_categories_of(other).unwrap(), []);
+    assert_eq!(stage.manager.providers_of(Some(user)).unwrap().len(), 1);
+    let session = stage.start(config(BufferingMode::Streaming));
+    let tracing = provider.enter();
+    session.stop();
+    provider.leave(tracing);
+    session.join().unwrap();
+}
+
 #[test]
 fn statistics_are_those_of_the_buffer() {
     let stage = Stage::new();
