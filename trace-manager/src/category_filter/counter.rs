@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use trace_format::layout::{record, EventType, RecordType};
+use trace_protocol::buffer::consumer::CategoryCounts;
 
 use crate::collection::Counts;
 
@@ -20,7 +21,7 @@ pub(super) struct Counter {
     by_index: Vec<u64>,
     /// Names of strings that may be categories.
     names: BTreeMap<usize, Box<str>>,
-    inline: BTreeMap<Box<str>, u64>,
+    inline: CategoryCounts,
 }
 
 impl Counter {
@@ -37,13 +38,13 @@ impl Counter {
     pub(super) fn register(&mut self, index: usize, text: &[u8], is_category: bool) {
         self.records += 1;
         let text = std::str::from_utf8(text).ok().filter(|_| is_category);
-        let old = match text {
-            Some(text) => self.names.insert(index, text.into()),
+        let old = match text.and_then(CategoryCounts::name) {
+            Some(name) => self.names.insert(index, name),
             None => self.names.remove(&index),
         };
         let count = self.by_index.get_mut(index).map_or(0, std::mem::take);
         if let Some(old) = old.filter(|_| count != 0) {
-            *self.inline.entry(old).or_default() += count;
+            self.inline.add(&old, count);
         }
     }
 
@@ -59,10 +60,7 @@ impl Counter {
     pub(super) fn add_inline(&mut self, kind: Option<EventType>, category: &[u8]) {
         self.count(kind);
         if let (Some(_), Ok(name)) = (kind, std::str::from_utf8(category)) {
-            match self.inline.get_mut(name) {
-                Some(number) => *number += 1,
-                None => drop(self.inline.insert(name.into(), 1)),
-            }
+            self.inline.add(name, 1);
         }
     }
 
@@ -98,8 +96,8 @@ impl Counter {
             let name = self.names.get(&index).map_or("", |name| name);
             *categories.entry(name.to_owned()).or_default() += number;
         }
-        for (name, number) in self.inline {
-            *categories.entry(name.into()).or_default() += number;
+        for (name, number) in self.inline.iter() {
+            *categories.entry(name.to_owned()).or_default() += number;
         }
         counts.records += self.records;
         counts.events += self.events;

@@ -80,6 +80,29 @@ fn selected(patterns: &[&str], words: &[u64]) -> Vec<u64> {
     filter(patterns, &spares).select(&records).words().to_vec()
 }
 
+/// Each record may have a category of its own, and each string another text.
+#[test]
+fn the_memory_of_counts_is_bounded() {
+    let spares = Spares::default();
+    let mut filter = filter(&["*"], &spares);
+    let koids = trace_format::ThreadKoids::new(1, 2);
+    let mut records = vec![Record::Thread { index: 1, koids }];
+    let names: Vec<String> = (0..10_000).map(|number| format!("c{number}")).collect();
+    for name in &names {
+        records.push(event(Text::Inline(name.as_bytes()), Thread::Indexed(1)));
+        records.push(Record::String { index: 1, value: name.as_bytes() });
+        records.push(event(Text::Indexed(1), Thread::Indexed(1)));
+    }
+    let long = "x".repeat(30_000);
+    records.push(Record::String { index: 2, value: long.as_bytes() });
+    records.push(event(Text::Indexed(2), Thread::Indexed(1)));
+    filter.select_words(1, &words(&records)[SECTION..]);
+    let counts = filter.remove(1).unwrap();
+    assert_eq!(counts.events, 20_001);
+    assert!(counts.categories.len() < 5000, "{}", counts.categories.len());
+    assert!(counts.categories.keys().all(|name| name.len() < 200));
+}
+
 fn event<'a>(category: Text<'a>, thread: Thread) -> Record<'a> {
     let (name, kind) = (Text::Indexed(3), EventKind::DurationComplete { end: 9 });
     Record::from(Event { ticks: 1, thread, category, name, kind, arguments: Arguments::NONE })

@@ -12,11 +12,13 @@
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
 //! | `frame` | where a record ends |
+//! | `category_counts` | events by category, in bounded memory |
 //! | `losses` | which records a provider lost |
 //! | `omitted` | what a provider says that it left out |
 //! | `check` | whether one record is well-formed |
 //! | `ownership` | in whose name a record speaks |
 
+mod category_counts;
 mod check;
 mod chunks;
 mod collector;
@@ -29,6 +31,7 @@ mod ownership;
 mod slot;
 mod stats;
 
+pub use category_counts::CategoryCounts;
 pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};

@@ -232,7 +232,7 @@ impl Collector {
         let counts = self.filter.events_by_category.iter().zip(&self.filter.strings);
         let registered = counts.filter(|(count, _)| **count != 0);
         let registered = registered.map(|(count, name)| (name.as_deref().unwrap_or(""), *count));
-        let inline = self.filter.inline_categories.iter().map(|(name, count)| (&**name, *count));
+        let inline = self.filter.inline_categories.iter();
         registered.chain(inline)
     }
 

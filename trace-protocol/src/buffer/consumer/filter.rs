@@ -1,6 +1,6 @@
 //! Which records of a provider reach the archive, and in what form.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use trace_format::layout::{
     argument, event, kernel_object, record, string, EventType, RecordType, StringRef,
@@ -10,6 +10,7 @@ use trace_format::layout::{
 use crate::buffer::producer::{LossStrings, LATE_COMPLETE};
 use crate::words::as_bytes;
 
+use super::category_counts::CategoryCounts;
 use super::check::{check, Tables};
 use super::frame::record_words;
 use super::losses::Reports;
@@ -26,7 +27,7 @@ pub(super) struct Filter {
     /// Events by the string index of their category.
     pub(super) events_by_category: Vec<u64>,
     /// Events by category, where the category is in the record.
-    pub(super) inline_categories: BTreeMap<Box<str>, u64>,
+    pub(super) inline_categories: CategoryCounts,
     /// Registered strings, to recognize loss records and categories by their names.
     pub(super) strings: Vec<Option<Box<str>>>,
     /// The last header that was found good and says all there is to say about its record.
@@ -65,7 +66,7 @@ impl Filter {
             ownership: Ownership::new(policy),
             stats: Stats::default(),
             events_by_category: Vec::new(),
-            inline_categories: BTreeMap::new(),
+            inline_categories: CategoryCounts::default(),
             strings: Vec::new(),
             plain: 0,
             plain_words: 0,
@@ -203,11 +204,11 @@ impl Filter {
             self.strings.resize(index + 1, None);
             self.events_by_category.resize(index + 1, 0);
         }
-        let old = std::mem::replace(&mut self.strings[index], text.and_then(short));
+        let old = std::mem::replace(&mut self.strings[index], text.and_then(CategoryCounts::name));
         if let Some(old) = old.filter(|old| Some(&**old) != text) {
             // The index means another category now.
             let count = std::mem::take(&mut self.events_by_category[index]);
-            self.count_category(&old, count);
+            self.inline_categories.add(&old, count);
         }
         Verdict::Keep
     }
@@ -321,18 +322,7 @@ impl Filter {
         let start = if event::ThreadRef::get(record[0]) == 0 { 4 } else { 2 };
         let bytes = record.get(start..).and_then(|words| as_bytes(words).get(..length));
         if let Some(name) = bytes.and_then(|bytes| core::str::from_utf8(bytes).ok()) {
-            self.count_category(name, 1);
-        }
-    }
-
-    /// Counts events of a category that has no index, for the first few thousand of such
-    /// categories.
-    fn count_category(&mut self, name: &str, events: u64) {
-        const MOST: usize = 4096;
-        if let Some(count) = self.inline_categories.get_mut(name) {
-            *count += events;
-        } else if let Some(name) = short(name).filter(|_| self.inline_categories.len() < MOST) {
-            self.inline_categories.insert(name, events);
+            self.inline_categories.add(name, 1);
         }
     }
 
@@ -344,13 +334,6 @@ impl Filter {
     pub(super) fn forget_late(&mut self) {
         self.scopes = LateScopes::default();
     }
-}
-
-/// A text worth remembering: names of categories are short, and a provider's longer texts are not
-/// kept in memory.
-fn short(text: &str) -> Option<Box<str>> {
-    const LONGEST: usize = 100;
-    (text.len() <= LONGEST).then(|| text.into())
 }
 
 /// Whether the header is that of a scope that ended late: of an indexed thread, with no argument,
