@@ -64,11 +64,7 @@ impl EventLoop {
 
     /// Requests the categories of the providers of one user, or of all. The reply is sent when they
     /// have replied. A query for the same user that still waits shares its result.
-    pub(super) fn query_categories(
-        &mut self,
-        user: Option<u32>,
-        reply: Sender<Vec<CategoryInfo>>,
-    ) {
+    pub(super) fn query_categories(&mut self, user: Option<u32>, reply: Sender<Vec<CategoryInfo>>) {
         if let Some(query) = self.category_queries.get_mut(&user) {
             return query.replies.push(reply);
         }
