@@ -1,5 +1,7 @@
 //! The configuration of a session.
 
+use std::time::Duration;
+
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 
 use crate::error::ManagerError;
@@ -18,7 +20,8 @@ pub struct SessionConfig {
     /// Category patterns; see [`CategorySet`](trace_protocol::categories::CategorySet). An empty
     /// list selects all.
     pub categories: Vec<String>,
-    /// The time to wait for providers; default 5 s for each step.
+    /// The time to wait for providers; default 5 s, at most 60 s for each step. Longer ones are
+    /// reduced to 60 s.
     pub timeouts: Timeouts,
     /// The effects of alerts; default none.
     pub triggers: Vec<Trigger>,
@@ -45,6 +48,9 @@ impl Default for SessionConfig {
 /// The largest durable buffer, in bytes, that a provider gets by its hint.
 const MAX_DURABLE_HINT: u64 = 64 << 20;
 
+/// The longest time-out: programs of the session may be programs of other sessions, too.
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+
 impl SessionConfig {
     /// Checks that the memory suffices for one buffer.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
@@ -69,7 +75,7 @@ impl SessionConfig {
             mode: self.mode,
             categories: self.categories.clone(),
             buffer_size: self.buffer_size,
-            timeouts: self.timeouts,
+            timeouts: self.timeouts.at_most(MAX_TIMEOUT),
             user: self.user,
         }
     }
@@ -136,8 +142,17 @@ mod tests {
     }
 
     #[test]
+    fn timeouts_are_limited() {
+        let second = Duration::from_secs(1);
+        let timeouts = Timeouts { start: Duration::MAX, stop: second, terminate: Duration::MAX };
+        let sent = SessionConfig { timeouts, ..SessionConfig::default() }.provider_config();
+        let (start, terminate) = (MAX_TIMEOUT, MAX_TIMEOUT);
+        assert_eq!(sent.timeouts, Timeouts { start, stop: second, terminate });
+    }
+
+    #[test]
     fn providers_get_the_mode_categories_and_timeouts() {
-        let timeouts = Timeouts { start: std::time::Duration::ZERO, ..Timeouts::default() };
+        let timeouts = Timeouts { start: Duration::ZERO, ..Timeouts::default() };
         let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
         let user = Some(7);
         let config = SessionConfig { mode, categories, timeouts, user, ..SessionConfig::default() };

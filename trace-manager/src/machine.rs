@@ -66,6 +66,15 @@ impl Timeouts {
             terminate: self.terminate.max(other.terminate),
         }
     }
+
+    /// Returns the time-outs, each reduced to `limit`.
+    pub(crate) fn at_most(self, limit: Duration) -> Self {
+        Self {
+            start: self.start.min(limit),
+            stop: self.stop.min(limit),
+            terminate: self.terminate.min(limit),
+        }
+    }
 }
 
 impl Default for Timeouts {

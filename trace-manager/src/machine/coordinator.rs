@@ -7,7 +7,7 @@ use trace_protocol::message::{StartOptions, ToProvider};
 use super::membership::{Demand, Membership, Step};
 use super::{
     ProviderConfig, Session, SessionAction, SessionEvent, SessionNumber, SessionState, Time,
-    Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
+    Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
 };
 
 /// The manager's number of a connected provider. Numbers are never reused.
@@ -102,7 +102,10 @@ impl Coordinator {
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        self.providers.values().filter_map(|provider| provider.tracee.deadline()).min()
+        let deadlines = |Provider { tracee, membership }: &Provider| {
+            tracee.deadline().into_iter().chain(membership.deadline(tracee)).min()
+        };
+        self.providers.values().filter_map(deadlines).min()
     }
 
     /// Handles an event at the time `now`. Returns the actions, in order.
@@ -128,7 +131,7 @@ impl Coordinator {
             Input::Stop(session) => self.session(session, SessionEvent::Stop, now),
             Input::Terminate(session) => self.session(session, SessionEvent::Terminate, now),
             Input::Flush => self.all(&TraceeEvent::Flush, now),
-            Input::Tick => self.all(&TraceeEvent::Tick, now),
+            Input::Tick => self.tick(now),
         }
         self.settle(now);
         std::mem::take(&mut self.outputs)
@@ -206,7 +209,13 @@ impl Coordinator {
     fn settle_provider(&mut self, id: ProviderId, now: Time) {
         let demand = self.demand(id);
         let Some(provider) = self.providers.get_mut(&id) else { return };
-        let steps = provider.membership.next(&provider.tracee, &demand);
+        let steps = provider.membership.next(&provider.tracee, &demand, now);
+        // Those of sessions that have left do not count.
+        let sessions = provider.membership.sessions();
+        let timeouts = sessions.iter().filter_map(|session| demand.timeouts.get(session).copied());
+        if let Some(timeouts) = timeouts.reduce(Timeouts::max) {
+            provider.tracee.set_timeouts(timeouts);
+        }
         for step in steps {
             match step {
                 Step::Join(session) => self.outputs.push(Output::Join(id, session)),
@@ -234,6 +243,7 @@ impl Coordinator {
         let mut demand = Demand::default();
         let Some(provider) = self.providers.get(&id) else { return demand };
         for (number, current) in &self.sessions {
+            demand.timeouts.insert(*number, current.config.timeouts);
             let excluded = provider.membership.excludes(*number) || !self.may_record(current, id);
             match current.session.state() {
                 state if state.is_running() && !excluded => demand.running.push(*number),
@@ -292,6 +302,15 @@ impl Coordinator {
             }
         }
         counts
+    }
+
+    fn tick(&mut self, now: Time) {
+        for (id, Provider { tracee, membership }) in &mut self.providers {
+            if membership.expire(tracee, now) {
+                self.changed.insert(*id);
+            }
+        }
+        self.all(&TraceeEvent::Tick, now);
     }
 
     fn all(&mut self, event: &TraceeEvent, now: Time) {

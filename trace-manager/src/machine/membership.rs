@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::buffer::header::BufferingMode;
 
-use super::{End, SessionNumber, Tracee, TraceeAction, TraceeState};
+use super::{End, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
 
 /// The sessions of one provider.
 #[derive(Debug, Default)]
@@ -39,6 +39,17 @@ struct Member {
     /// The change of categories by which it joins or leaves; 0 if it joined with the buffer.
     change: u32,
     leaves: bool,
+    /// The time from which the change is treated as confirmed, by the session's own time-outs.
+    deadline: Time,
+    timed_out: bool,
+}
+
+impl Member {
+    /// Returns whether the session waits for the provider. A provider that does not record has
+    /// replied, or its time is over.
+    fn is_pending(&self, tracee: &Tracee) -> bool {
+        self.change > tracee.changes() && !self.timed_out && tracee.is_unstopped()
+    }
 }
 
 /// The sessions that a provider should serve.
@@ -50,6 +61,8 @@ pub(super) struct Demand {
     pub(super) initialized: Vec<SessionNumber>,
     /// Sessions that wait until the provider has left its buffer.
     pub(super) ending: Vec<SessionNumber>,
+    /// The time-outs of all sessions.
+    pub(super) timeouts: BTreeMap<SessionNumber, Timeouts>,
 }
 
 /// A step of a provider towards the demand.
@@ -93,7 +106,7 @@ impl Membership {
 
     /// Returns whether the provider has not confirmed that it records for this session.
     pub(super) fn is_starting(&self, session: SessionNumber, tracee: &Tracee) -> bool {
-        let joins = |member: &Member| !member.leaves && member.change > tracee.changes();
+        let joins = |member: &Member| !member.leaves && member.is_pending(tracee);
         let is_changing = self.members.get(&session).is_some_and(joins);
         matches!(tracee.state(), TraceeState::Starting { .. })
             || (tracee.state() == TraceeState::Started && is_changing)
@@ -104,8 +117,24 @@ impl Membership {
         self.excluded.remove(&session);
     }
 
-    /// Returns the next steps of the provider.
-    pub(super) fn next(&mut self, tracee: &Tracee, demand: &Demand) -> Vec<Step> {
+    /// Returns the earliest time from which a change is treated as confirmed.
+    pub(super) fn deadline(&self, tracee: &Tracee) -> Option<Time> {
+        let pending = self.members.values().filter(|member| member.is_pending(tracee));
+        pending.map(|member| member.deadline).min()
+    }
+
+    /// Treats the changes whose time is over as confirmed. Returns whether there are any.
+    pub(super) fn expire(&mut self, tracee: &Tracee, now: Time) -> bool {
+        let members = self.members.values_mut();
+        let mut expired =
+            members.filter(|it| it.is_pending(tracee) && it.deadline <= now).peekable();
+        let has_expired = expired.peek().is_some();
+        expired.for_each(|member| member.timed_out = true);
+        has_expired
+    }
+
+    /// Returns the next steps of the provider at the time `now`.
+    pub(super) fn next(&mut self, tracee: &Tracee, demand: &Demand, now: Time) -> Vec<Step> {
         let mut steps = self.complete_leaves(tracee);
         match tracee.state() {
             TraceeState::Registered if !demand.wanted().is_empty() => {
@@ -124,7 +153,7 @@ impl Membership {
             }
             TraceeState::Initialized if !demand.running.is_empty() => steps.push(Step::Start),
             TraceeState::Starting { .. } | TraceeState::Started => {
-                steps.extend(self.follow(tracee, &demand.running));
+                steps.extend(self.follow(tracee, demand, now));
             }
             TraceeState::Stopped if self.is_over(demand) => steps.push(Step::Terminate),
             _ => {}
@@ -133,7 +162,8 @@ impl Membership {
     }
 
     /// Joins and leaves sessions while the provider records.
-    fn follow(&mut self, tracee: &Tracee, running: &[SessionNumber]) -> Vec<Step> {
+    fn follow(&mut self, tracee: &Tracee, demand: &Demand, now: Time) -> Vec<Step> {
+        let running = &demand.running;
         let joining: Vec<_> =
             running.iter().copied().filter(|it| !self.members.contains_key(it)).collect();
         let stays = |session: &SessionNumber| running.contains(session);
@@ -151,19 +181,22 @@ impl Membership {
             return Vec::new();
         }
         let change = tracee.next_change();
+        let changed = |session: &SessionNumber, leaves| {
+            let timeouts = demand.timeouts.get(session).copied().unwrap_or_default();
+            let deadline = now + if leaves { timeouts.stop } else { timeouts.start };
+            Member { change, leaves, deadline, timed_out: false }
+        };
         for (session, member) in &mut self.members {
             if is_leaving(session, member) {
-                *member = Member { change, leaves: true };
+                *member = changed(session, true);
             }
         }
-        let joined = joining.iter().map(|session| (*session, Member { change, leaves: false }));
-        self.members.extend(joined);
+        self.members.extend(joining.iter().map(|session| (*session, changed(session, false))));
         joining.into_iter().map(Step::Join).chain([Step::SetCategories]).collect()
     }
 
     fn complete_leaves(&mut self, tracee: &Tracee) -> Vec<Step> {
-        let confirmed = tracee.changes();
-        let has_left = |member: &Member| member.leaves && member.change <= confirmed;
+        let has_left = |member: &Member| member.leaves && !member.is_pending(tracee);
         let left = self.members.iter().filter(|(_, member)| has_left(member));
         let left: Vec<SessionNumber> = left.map(|(session, _)| *session).collect();
         self.members.retain(|_, member| !has_left(member));

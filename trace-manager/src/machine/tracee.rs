@@ -63,8 +63,6 @@ pub struct Tracee {
 struct Changes {
     sent: u32,
     confirmed: u32,
-    /// The time from which all are treated as confirmed.
-    deadline: Option<Time>,
 }
 
 type Actions = Vec<TraceeAction>;
@@ -126,13 +124,17 @@ impl Tracee {
 
     /// Returns the time at which a [`TraceeEvent::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        let of_state = match self.state {
+        match self.state {
             TraceeState::Starting { deadline }
             | TraceeState::Stopping { deadline }
             | TraceeState::Terminating { deadline } => Some(deadline),
             _ => None,
-        };
-        of_state.into_iter().chain(self.changes.deadline).min()
+        }
+    }
+
+    /// Replaces the time-outs of the next states. Its sessions have changed.
+    pub(super) fn set_timeouts(&mut self, timeouts: Timeouts) {
+        self.timeouts = timeouts;
     }
 
     /// The transition function: handles an event at the time `now`, and returns the actions.
@@ -152,7 +154,7 @@ impl Tracee {
             (S::Initialized, E::Start(options)) => self.start(options, now),
             (S::Stopped, E::StartAgain(options)) => self.start(options, now),
             (S::Starting { .. } | S::Started, E::SetCategories(categories)) => {
-                self.set_categories(categories, now)
+                self.set_categories(categories)
             }
             (S::Starting { .. } | S::Started, E::Stop) => self.stop(now),
             (S::Initialized | S::Stopped, E::Terminate) => self.terminate(now),
@@ -180,18 +182,15 @@ impl Tracee {
         Vec::new()
     }
 
-    fn set_categories(&mut self, categories: Vec<String>, now: Time) -> Actions {
+    fn set_categories(&mut self, categories: Vec<String>) -> Actions {
         let sequence = self.next_change();
-        let timeout = self.timeouts.start.max(self.timeouts.stop);
         self.changes.sent = sequence;
-        self.changes.deadline = Some(now + timeout);
         vec![TraceeAction::Send(ToProvider::SetCategories { sequence, categories })]
     }
 
-    /// Treats all changes as confirmed: the provider has stopped, or did not reply in time.
+    /// Treats all changes as confirmed: the provider has stopped.
     fn confirm_changes(&mut self) {
         self.changes.confirmed = self.changes.sent;
-        self.changes.deadline = None;
     }
 
     fn categories_set(&mut self, sequence: u32) -> Actions {
@@ -200,9 +199,6 @@ impl Tracee {
             return self.cut_off(Violation::Unexpected("CATEGORIES_SET"));
         }
         self.changes.confirmed = self.changes.confirmed.max(sequence);
-        if sequence == sent {
-            self.changes.deadline = None;
-        }
         Vec::new()
     }
 
@@ -302,9 +298,6 @@ impl Tracee {
     }
 
     fn tick(&mut self, now: Time) -> Actions {
-        if self.changes.deadline.is_some_and(|deadline| deadline <= now) {
-            self.confirm_changes();
-        }
         match self.state {
             TraceeState::Starting { deadline } if deadline <= now => {
                 self.state = TraceeState::Started;
@@ -312,7 +305,6 @@ impl Tracee {
             }
             TraceeState::Stopping { deadline } if deadline <= now => {
                 self.state = TraceeState::Stopped;
-                self.confirm_changes();
                 Vec::new()
             }
             TraceeState::Terminating { deadline } if deadline <= now => {

@@ -99,6 +99,32 @@ fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
     assert_eq!(scene.tracee(1), TraceeState::Started);
 }
 
+/// A session waits for its own time-out, not for that of another one.
+#[test]
+fn the_timeouts_of_a_session_do_not_delay_others() {
+    let second = Duration::from_secs(1);
+    let config = |category, stop| {
+        let timeouts = Timeouts { stop, ..Timeouts::default() };
+        ProviderConfig { timeouts, ..streaming(category) }
+    };
+    let mut scene = Scene::new(1);
+    scene.open(1, config("a", 60 * second));
+    scene.open(2, config("b", second));
+    scene.open(3, config("c", 2 * second));
+    scene.packet(1, Packet::Started { version: 1 });
+    scene.packet(1, Packet::CategoriesSet { sequence: 2 });
+    scene.dispatch(Input::Terminate(1));
+    scene.dispatch(Input::Terminate(2));
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + second));
+    scene.pass(second);
+    assert_eq!(scene.state_of(2), None, "its time is over");
+    assert_eq!(scene.state_of(1), Some(SessionState::Stopping), "its time is not over");
+    scene.packet(1, Packet::CategoriesSet { sequence: 4 });
+    assert_eq!(scene.state_of(1), None);
+    scene.dispatch(Input::Terminate(3));
+    assert_eq!(scene.coordinator.deadline(), Some(scene.now + 2 * second));
+}
+
 #[test]
 fn a_reply_without_a_change_is_a_violation() {
     for sequence in [0, 2] {
