@@ -315,13 +315,25 @@ impl ProviderData {
     }
 
     /// Removes a session while the provider continues. All copies are checked before the call.
+    ///
+    /// If the provider did not reply, the current records of its buffer are appended to `words`.
     pub(crate) fn leave(
         &mut self,
         session: SessionNumber,
         departure: &Departure,
+        words: &mut Vec<u64>,
     ) -> Option<LastOfSession> {
         let window = self.sessions.remove(&session)?;
-        Some(self.last(session, &window, departure))
+        if departure.end != End::TimedOut {
+            return Some(self.last(session, &window, departure));
+        }
+        // The provider's own collector gets these records again for the other sessions.
+        let mut read = self.collector.clone();
+        read.finish_copy(self.collector.copy_live(), words);
+        let collector = std::mem::replace(&mut self.collector, read);
+        let last = self.last(session, &window, departure);
+        self.collector = collector;
+        Some(last)
     }
 
     /// Returns the end in one session.

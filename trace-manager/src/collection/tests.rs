@@ -108,9 +108,9 @@ fn a_session_can_leave_a_provider() {
     data.open_late(2, 50, Duration::ZERO);
     write_losses(&buffer, &layout, 5);
     let elapsed = [(1, Duration::from_secs(3))].into();
-    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }).unwrap();
+    let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, &mut Vec::new()).unwrap();
     assert_eq!((last.summary.dropped, last.summary.left_after.as_secs()), (5, 3));
-    assert!(data.leave(1, &DEPARTURE).is_none());
+    assert!(data.leave(1, &DEPARTURE, &mut Vec::new()).is_none());
     collection.join(1, data);
     assert_eq!(collection.sessions(1), [2]);
 }

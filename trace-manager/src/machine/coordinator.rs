@@ -6,7 +6,7 @@ use trace_protocol::message::{StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
 use super::{
-    ProviderConfig, Session, SessionAction, SessionEvent, SessionNumber, SessionState, Time,
+    End, ProviderConfig, Session, SessionAction, SessionEvent, SessionNumber, SessionState, Time,
     Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
 };
 
@@ -43,8 +43,9 @@ pub enum Output {
     Provider(ProviderId, TraceeAction),
     /// A session joins a provider that has its buffer: its sinks get the provider's next records.
     Join(ProviderId, SessionNumber),
-    /// A session leaves a provider, which continues for others: its sinks have all its records.
-    Leave(ProviderId, SessionNumber),
+    /// A session leaves a provider, which continues for others. If the provider did not reply in
+    /// time, its buffer may have records of the session.
+    Leave(ProviderId, SessionNumber, End),
     /// The session has a new state.
     State(SessionNumber, SessionState),
 }
@@ -219,7 +220,9 @@ impl Coordinator {
         for step in steps {
             match step {
                 Step::Join(session) => self.outputs.push(Output::Join(id, session)),
-                Step::Leave(session) => self.outputs.push(Output::Leave(id, session)),
+                Step::Leave(session, end) => {
+                    self.outputs.push(Output::Leave(id, session, end));
+                }
                 Step::Initialize => {
                     let config = self.config_of(id);
                     self.tracee_event(id, TraceeEvent::Initialize(config), now);

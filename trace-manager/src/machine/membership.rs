@@ -66,10 +66,10 @@ pub(super) struct Demand {
 }
 
 /// A step of a provider towards the demand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Join(SessionNumber),
-    Leave(SessionNumber),
+    Leave(SessionNumber, End),
     Initialize,
     Start,
     SetCategories,
@@ -198,9 +198,13 @@ impl Membership {
     fn complete_leaves(&mut self, tracee: &Tracee) -> Vec<Step> {
         let has_left = |member: &Member| member.leaves && !member.is_pending(tracee);
         let left = self.members.iter().filter(|(_, member)| has_left(member));
-        let left: Vec<SessionNumber> = left.map(|(session, _)| *session).collect();
+        let steps = left.map(|(session, member)| {
+            let has_replied = member.change <= tracee.changes();
+            Step::Leave(*session, if has_replied { End::Terminated } else { End::TimedOut })
+        });
+        let steps = steps.collect();
         self.members.retain(|_, member| !has_left(member));
-        left.into_iter().map(Step::Leave).collect()
+        steps
     }
 
     /// Returns whether a stopped provider should leave its buffer.

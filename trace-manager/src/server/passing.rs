@@ -117,9 +117,9 @@ impl EventLoop {
     }
 
     /// Removes a session from a provider that continues for others.
-    pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber) {
+    pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
         while self.pass_on_oldest(id) {}
-        let departure = self.departure(id, End::Terminated);
+        let departure = self.departure(id, end);
         let (Some(collection), Some(active)) =
             (&mut self.collection, self.active.get_mut(&session))
         else {
@@ -128,8 +128,8 @@ impl EventLoop {
         let spares = collection.spares().clone();
         let Some(provider) = collection.provider_mut(id) else { return };
         let archive_id = provider.id();
-        if let Some(last) = provider.leave(session, &departure) {
-            let words = Records::begin(&spares, archive_id);
+        let mut words = Records::begin(&spares, archive_id);
+        if let Some(last) = provider.leave(session, &departure, &mut words) {
             let (slots, reported) = (Vec::new(), 0);
             let last = LastRecords { id: archive_id, words, slots, reported, last };
             active.recording.take_last(id, last);

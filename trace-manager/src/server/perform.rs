@@ -21,7 +21,7 @@ impl EventLoop {
     pub(super) fn perform(&mut self, output: Output) {
         match output {
             Output::Join(id, session) => self.join(id, session),
-            Output::Leave(id, session) => self.leave(id, session),
+            Output::Leave(id, session, end) => self.leave(id, session, end),
             Output::State(session, state) => {
                 if let Some(active) = self.active.get_mut(&session) {
                     active.state = state;

@@ -30,6 +30,34 @@ fn a_dead_provider_is_salvaged_at_once() {
     }
 }
 
+/// The provider does not reply to SetCategories, and continues for the other session.
+#[test]
+fn a_session_that_leaves_a_hanging_provider_has_its_current_records() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "hanging");
+    let first = stage.start(impatient(BufferingMode::Streaming));
+    let tracing = provider.enter();
+    let target = ArchiveTarget::File(stage.directory.path().join("second.fxt"));
+    let second = stage.manager.start(config(BufferingMode::Streaming), target).unwrap();
+    let saved = tracing.fill(0, 0);
+    tracing.save(0);
+    let written = saved + tracing.fill(1, saved);
+    first.stop();
+    let summary = first.join().unwrap();
+    let [one] = &summary.providers[..] else { panic!("{summary:?}") };
+    assert_eq!((&one.end, one.events), (&End::TimedOut, written));
+    let all: Vec<u64> = (0..written).collect();
+    assert_eq!(Archive::open(&stage.archive()).events_of("hanging"), all);
+    tracing.save(1);
+    second.stop();
+    for message in ["SetCategories for the second session", "and without the first one"] {
+        let next = provider.next();
+        assert!(matches!(next, Some(ToProvider::SetCategories { .. })), "{message}: {next:?}");
+    }
+    provider.leave(tracing);
+    assert_eq!(second.join().unwrap().providers[0].end, End::Terminated);
+}
+
 #[test]
 fn a_session_ends_although_providers_hang() {
     let stage = Stage::new();

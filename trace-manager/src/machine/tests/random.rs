@@ -80,7 +80,7 @@ impl Model {
                 assert!(self.states[&session].is_running(), "{session} records");
                 assert!(self.buffers.get_mut(&id).unwrap().insert(session), "it joins once");
             }
-            Output::Leave(id, session) => {
+            Output::Leave(id, session, _) => {
                 assert_eq!(self.states[&session], SessionState::Stopping);
                 assert!(self.buffers.get_mut(&id).unwrap().remove(&session), "it leaves once");
                 assert!(!self.buffers[&id].is_empty(), "others stay");

@@ -74,7 +74,7 @@ fn a_session_leaves_when_the_provider_has_sent_its_records() {
     assert_eq!(scene.state_of(1), Some(SessionState::Stopping));
     scene.log.clear();
     scene.packet(1, Packet::CategoriesSet { sequence: 2 });
-    assert_eq!(scene.outputs(), [Output::Leave(1, 1)]);
+    assert_eq!(scene.outputs(), [Output::Leave(1, 1, End::Terminated)]);
     assert_eq!((scene.state_of(1), scene.state_of(2)), (None, Some(SessionState::Started)));
     scene.dispatch(Input::Terminate(2));
     assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Stop))]);
@@ -91,7 +91,7 @@ fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
     scene.log.clear();
     scene.dispatch(Input::Terminate(2));
     scene.pass(Duration::from_secs(5));
-    assert_eq!(scene.outputs().last(), Some(&Output::Leave(1, 2)));
+    assert_eq!(scene.outputs().last(), Some(&Output::Leave(1, 2, End::TimedOut)));
     assert_eq!(scene.state_of(2), None);
     // Its late replies are accepted.
     scene.packet(1, Packet::CategoriesSet { sequence: 1 });
