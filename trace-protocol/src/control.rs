@@ -33,8 +33,8 @@ mod summary;
 mod tests;
 
 pub use config::{
-    Output, ProviderSpec, SnapshotOptions, TraceConfig, TriggerAction, TriggerSpec, MAX_CATEGORIES,
-    MAX_CATEGORY, MAX_NAME, MAX_SESSION_NAME,
+    check_categories, Output, ProviderSpec, SnapshotOptions, TraceConfig, TriggerAction,
+    TriggerSpec, MAX_CATEGORIES, MAX_CATEGORY, MAX_CATEGORY_BYTES, MAX_NAME, MAX_SESSION_NAME,
 };
 pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, StopError};
 pub use info::{

@@ -10,14 +10,19 @@ use crate::packet::MAX_ALERT_NAME;
 /// The longest name of a session, in bytes.
 pub const MAX_SESSION_NAME: usize = 64;
 
-/// The most category patterns of a session.
-pub const MAX_CATEGORIES: usize = 5000;
+/// The most category patterns of a session, and the most bytes of all of them. Providers refuse a
+/// session with more.
+pub const MAX_CATEGORIES: usize = 4096;
+pub const MAX_CATEGORY_BYTES: usize = 64 << 10;
 
 /// The longest category pattern, in bytes: a provider's name, a slash, and a category's name.
 pub const MAX_CATEGORY: usize = 201;
 
 /// The longest relative name of an output, in bytes.
 pub const MAX_NAME: usize = 1024;
+
+/// The longest time to wait for the replies of providers.
+const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The most items of the other lists of a configuration.
 const MAX_ITEMS: usize = 100;
@@ -37,9 +42,9 @@ record! {
         pub mode: BufferingMode,
         /// Differences for single providers.
         pub providers: Vec<ProviderSpec>,
-        /// The time to wait for the replies to Start.
+        /// The time to wait for the replies to Start, at most a minute; zero for the default.
         pub start_timeout: Duration,
-        /// The time to wait for the replies to Stop.
+        /// The time to wait for the replies to Stop, at most a minute; zero for the default.
         pub stop_timeout: Duration,
         /// Keeps the records in a file of the daemon until the end. For an output that is a
         /// descriptor.
@@ -145,6 +150,9 @@ impl TraceConfig {
         if self.buffer_size == 0 {
             return Err("the buffer size is 0".to_owned());
         }
+        if self.start_timeout.max(self.stop_timeout) > MAX_TIMEOUT {
+            return Err(format!("a timeout is longer than {} s", MAX_TIMEOUT.as_secs()));
+        }
         if self.providers.len() > MAX_ITEMS || self.triggers.len() > MAX_ITEMS {
             return Err(format!("more than {MAX_ITEMS} providers or triggers"));
         }
@@ -190,9 +198,16 @@ impl Output {
 }
 
 /// Checks the number and the lengths of category patterns.
-pub(super) fn check_categories(categories: &[String]) -> Result<(), String> {
+///
+/// # Errors
+///
+/// The limit that is exceeded.
+pub fn check_categories(categories: &[String]) -> Result<(), String> {
     if categories.len() > MAX_CATEGORIES {
         return Err(format!("more than {MAX_CATEGORIES} categories"));
+    }
+    if categories.iter().map(String::len).sum::<usize>() > MAX_CATEGORY_BYTES {
+        return Err(format!("the categories have more than {MAX_CATEGORY_BYTES} bytes"));
     }
     match categories.iter().all(|category| (1..=MAX_CATEGORY).contains(&category.len())) {
         true => Ok(()),

@@ -191,7 +191,18 @@ fn a_configuration_is_checked() {
         assert!(error.starts_with("the output is no relative name"), "{name}: {error}");
     }
     let many = vec!["a".to_owned(); MAX_CATEGORIES + 1];
-    assert_eq!(wrong(&|config| config.categories.clone_from(&many)), "more than 5000 categories");
+    assert_eq!(wrong(&|config| config.categories.clone_from(&many)), "more than 4096 categories");
+    let long = vec!["a".repeat(MAX_CATEGORY); MAX_CATEGORY_BYTES / MAX_CATEGORY + 1];
+    let error = wrong(&|config| config.categories.clone_from(&long));
+    assert_eq!(error, "the categories have more than 65536 bytes");
+    for seconds in [61, u64::MAX] {
+        let timeout = Duration::from_secs(seconds);
+        assert_eq!(
+            wrong(&|config| config.start_timeout = timeout),
+            "a timeout is longer than 60 s"
+        );
+        assert_eq!(wrong(&|config| config.stop_timeout = timeout), "a timeout is longer than 60 s");
+    }
     let error = wrong(&|config| config.categories.push(String::new()));
     assert_eq!(error, "a category has 1 to 201 bytes");
     assert_eq!(wrong(&|config| config.buffer_size = 0), "the buffer size is 0");

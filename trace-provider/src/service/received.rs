@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::control::{MAX_CATEGORIES, MAX_CATEGORY_BYTES};
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use crate::engine::problem::Problem;
@@ -33,10 +34,6 @@ impl From<Problem> for Closed {
 
 /// The number of descriptors of a message: buffer and packet socket.
 pub(crate) const DESCRIPTORS: usize = 2;
-
-/// The most category patterns of a session, and the most bytes of all of them.
-const MOST_PATTERNS: usize = 4096;
-const MOST_PATTERN_BYTES: usize = 64 << 10;
 
 /// Maps the manager's buffer. Fails if it is not a buffer in this mode.
 pub(crate) fn map_buffer(
@@ -70,7 +67,7 @@ pub(crate) fn packet_socket(socket: OwnedFd) -> Result<Socket, Problem> {
 /// Checks the size of a session's category patterns.
 pub(crate) fn check_patterns(patterns: &[String]) -> Result<(), Problem> {
     let bytes: usize = patterns.iter().map(String::len).sum();
-    if patterns.len() > MOST_PATTERNS || bytes > MOST_PATTERN_BYTES {
+    if patterns.len() > MAX_CATEGORIES || bytes > MAX_CATEGORY_BYTES {
         return Err("its lists of categories are too long");
     }
     Ok(())

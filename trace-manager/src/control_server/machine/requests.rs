@@ -3,8 +3,9 @@
 use std::os::fd::OwnedFd;
 
 use trace_protocol::control::{
-    ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, Reply, Request, SnapshotRequest,
-    StartError, StartRequest, StopError, StopRequest, ToDaemon, TraceConfig, EVENT,
+    check_categories, ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, Reply, Request,
+    SnapshotRequest, StartError, StartRequest, StopError, StopRequest, ToDaemon, TraceConfig,
+    EVENT,
 };
 
 use super::session::{buffer_size, Phase, Session};
@@ -143,7 +144,7 @@ impl ControlMachine {
         Ok(())
     }
 
-    /// Replaces the groups in category patterns.
+    /// Replaces the groups in category patterns. Checks the result.
     fn expand(&self, categories: &[String]) -> Result<Vec<String>, Refused> {
         let mut expanded = Vec::new();
         for pattern in categories {
@@ -162,6 +163,7 @@ impl ControlMachine {
                 },
             }
         }
+        check_categories(&expanded).map_err(|it| general(GeneralError::BadRequest, it))?;
         Ok(expanded)
     }
 
@@ -216,7 +218,7 @@ impl ControlMachine {
     fn start(&mut self, ticket: Ticket, start: StartRequest) -> Result<(), Refused> {
         let refused = |error, reason: &str| Err((ErrorCode::Start(error), reason.to_owned()));
         start.check().map_err(|reason| general(GeneralError::BadRequest, reason))?;
-        let additional = self.expand(&start.additional_categories)?;
+        let mut additional = self.expand(&start.additional_categories)?;
         let id = match self.find(ticket, &start.session) {
             Ok(id) => id,
             Err((_, reason)) => return refused(StartError::NotInitialized, &reason),
@@ -230,14 +232,16 @@ impl ControlMachine {
             Phase::Stopping => return refused(StartError::Stopping, "the session is stopping"),
             Phase::Stopped(_) => return refused(StartError::Terminating, "the session has ended"),
         }
+        // An empty list selects all categories already.
+        if !session.config.categories.is_empty() {
+            additional.splice(0..0, session.config.categories.iter().cloned());
+            check_categories(&additional).map_err(|it| general(GeneralError::BadRequest, it))?;
+            session.config.categories = additional;
+        }
         let starting = Phase::Starting { ticket, stops: false };
         let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
             return Ok(());
         };
-        // An empty list selects all categories already.
-        if !session.config.categories.is_empty() {
-            session.config.categories.extend(additional);
-        }
         let (config, peer) = (session.config.clone(), session.peer);
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);

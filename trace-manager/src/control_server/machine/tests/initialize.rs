@@ -42,6 +42,33 @@ fn groups_are_expanded() {
     assert_eq!(initialize(&mut scene, unknown), Some(Reply::Initialized("b".to_owned())));
 }
 
+/// Providers refuse a session with more.
+#[test]
+fn categories_of_groups_count() {
+    let mut scene = Scene::new();
+    let group = |number: usize| vec!["a".to_owned(); number];
+    scene.on(Input::Groups(
+        [("all".to_owned(), group(4096)), ("half".to_owned(), group(2048))].into(),
+    ));
+    let config = |name: &str, groups: &[&str]| {
+        let categories = groups.iter().map(|group| (*group).to_owned()).collect();
+        TraceConfig { categories, ..named(name) }
+    };
+    let reason =
+        general(initialize(&mut scene, config("a", &["#all", "b"])), GeneralError::BadRequest);
+    assert_eq!(reason, "more than 4096 categories");
+    initialize(&mut scene, config("b", &["#half", "b"]));
+    let additional_categories = vec!["#half".to_owned()];
+    let start =
+        StartRequest { session: "b".to_owned(), additional_categories, ..Default::default() };
+    let reply = scene.call(CLIENT, Request::Start(start));
+    assert_eq!(general(reply, GeneralError::BadRequest), "more than 4096 categories");
+    assert_eq!(
+        initialize(&mut scene, config("c", &["#all"])),
+        Some(Reply::Initialized("c".into()))
+    );
+}
+
 #[test]
 fn unsupported_options_are_refused() {
     let mut scene = Scene::new();
