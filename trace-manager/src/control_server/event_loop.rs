@@ -236,7 +236,9 @@ impl ControlLoop {
                 Message::SnapshotWritten(ticket, result) => {
                     self.dispatch(Input::SnapshotWritten(ticket, result));
                 }
-                Message::Reply(ticket, reply) => self.reply(ticket, *reply),
+                Message::KnownCategories(user, reply) => {
+                    self.dispatch(Input::KnownCategories(user, reply));
+                }
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
@@ -272,13 +274,13 @@ impl ControlLoop {
                 None => self.reply(ticket, ended()),
             },
             Output::Query(ticket, query) => self.query(ticket, query),
+            Output::QueryCategories(user) => self.query_categories(user),
         }
     }
 
     fn query(&mut self, ticket: Ticket, query: Query) {
         let reply = match query {
             Query::Providers(user) => providers(&self.shared.manager, user),
-            Query::KnownCategories(user) => return self.query_categories(ticket, user),
             Query::Sessions(sessions) => {
                 let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
                 Reply::Sessions(infos.collect())
@@ -289,15 +291,15 @@ impl ControlLoop {
     }
 
     /// Requests the categories on another thread, because the providers may take a second.
-    fn query_categories(&mut self, ticket: Ticket, user: Option<u32>) {
+    fn query_categories(&mut self, user: Option<u32>) {
         let shared = Arc::clone(&self.shared);
         let builder = thread::Builder::new().name("trace-query".to_owned());
         let spawned = builder.spawn(move || {
-            let reply = known_categories(&shared.manager, user);
-            shared.send(Message::Reply(ticket, Box::new(reply)));
+            let reply = Box::new(known_categories(&shared.manager, user));
+            shared.send(Message::KnownCategories(user, reply));
         });
         if let Err(error) = spawned {
-            self.reply(ticket, failed(&error));
+            self.dispatch(Input::KnownCategories(user, Box::new(failed(&error))));
         }
     }
 
@@ -375,22 +377,16 @@ impl ControlLoop {
 }
 
 fn providers(manager: &Manager, user: Option<u32>) -> Reply {
-    match manager.providers() {
-        Ok(providers) => {
-            let visible = providers.into_iter().filter(|it| user.is_none_or(|uid| uid == it.uid));
-            Reply::Providers(visible.map(convert::provider).collect())
-        }
+    match manager.providers_of(user) {
+        Ok(providers) => Reply::Providers(providers.into_iter().map(convert::provider).collect()),
         Err(error) => failed(&error),
     }
 }
 
 fn known_categories(manager: &Manager, user: Option<u32>) -> Reply {
-    // Its result has the categories of all users. Those of a provider are up to date after it.
-    match manager.known_categories().and_then(|_| manager.providers()) {
-        Ok(mut providers) => {
-            providers.retain(|provider| user.is_none_or(|uid| uid == provider.uid));
-            Reply::KnownCategories(convert::known_categories(providers))
-        }
+    // Its result lacks the numbers of providers. Those of a provider are up to date after it.
+    match manager.known_categories_of(user).and_then(|_| manager.providers_of(user)) {
+        Ok(providers) => Reply::KnownCategories(convert::known_categories(providers)),
         Err(error) => failed(&error),
     }
 }

@@ -64,6 +64,8 @@ pub(super) enum Input {
     Disconnected(ClientId),
     /// An event of a session's thread.
     Session(SessionId, SessionEvent),
+    /// The categories of the providers of a user, or of all users.
+    KnownCategories(Option<u32>, Box<Reply>),
     /// A snapshot was written, or failed.
     SnapshotWritten(Ticket, Result<u64, ControlError>),
     /// The category groups changed.
@@ -106,6 +108,8 @@ pub(super) enum Output {
     Snapshot(SessionId, Ticket, SnapshotJob),
     /// Reply to a query.
     Query(Ticket, Query),
+    /// Request the categories of the providers of this user, or of all users.
+    QueryCategories(Option<u32>),
 }
 
 /// A session to start.
@@ -132,8 +136,6 @@ pub(super) struct SnapshotJob {
 pub(super) enum Query {
     /// The providers of this user, or of all users.
     Providers(Option<u32>),
-    /// The categories of the providers of this user, or of all users.
-    KnownCategories(Option<u32>),
     /// The statistics of a session.
     Statistics(SessionId),
     /// These sessions. The progress of those that run is missing.
@@ -150,6 +152,8 @@ pub(super) struct ControlMachine {
     limits: ControlLimits,
     requests: Rates,
     snapshots: Rates,
+    /// Running queries of categories, by user, and the requests that share each result.
+    category_queries: BTreeMap<Option<u32>, Vec<Ticket>>,
     is_ending: bool,
     /// Whether the daemon ends without waiting any longer for its sessions.
     gave_up: bool,
@@ -168,6 +172,7 @@ impl ControlMachine {
             limits,
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
+            category_queries: BTreeMap::new(),
             is_ending: false,
             gave_up: false,
             ends_at: None,
@@ -194,6 +199,7 @@ impl ControlMachine {
             }
             Input::Disconnected(client) => self.disconnected(client),
             Input::Session(id, event) => self.session_event(id, event, now),
+            Input::KnownCategories(user, reply) => self.known_categories(user, &reply),
             Input::SnapshotWritten(ticket, result) => {
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
@@ -336,6 +342,12 @@ impl ControlMachine {
         let excess = results.len().saturating_sub(self.limits.results);
         for id in &results[..excess] {
             self.sessions.remove(id);
+        }
+    }
+
+    fn known_categories(&mut self, user: Option<u32>, reply: &Reply) {
+        for ticket in self.category_queries.remove(&user).unwrap_or_default() {
+            self.reply(ticket, reply.clone());
         }
     }
 

@@ -18,8 +18,8 @@ pub(super) enum Message {
     Opened(SessionId, Arc<SessionHandle>, String),
     Session(SessionId, SessionEvent),
     SnapshotWritten(Ticket, Result<u64, ControlError>),
-    /// The reply to a query that took a while.
-    Reply(Ticket, Box<Reply>),
+    /// The categories of the providers of a user, or of all users.
+    KnownCategories(Option<u32>, Box<Reply>),
     Groups(CategoryGroups),
     ShutDown,
 }

@@ -10,9 +10,10 @@ use crate::packet::MAX_ALERT_NAME;
 /// The longest name of a session, in bytes.
 pub const MAX_SESSION_NAME: usize = 64;
 
-/// The most category patterns of a session, and the most bytes of all of them. Providers refuse a
-/// session with more.
+/// The most category patterns of a session. Providers refuse a session with more.
 pub const MAX_CATEGORIES: usize = 4096;
+
+/// The most bytes of all category patterns of a session.
 pub const MAX_CATEGORY_BYTES: usize = 64 << 10;
 
 /// The longest category pattern, in bytes: a provider's name, a slash, and a category's name.

@@ -50,9 +50,7 @@ impl ControlMachine {
     ) -> Result<(), Refused> {
         match request {
             Request::GetProviders => self.query(ticket, Query::Providers(self.scope(ticket))),
-            Request::GetKnownCategories => {
-                self.query(ticket, Query::KnownCategories(self.scope(ticket)));
-            }
+            Request::GetKnownCategories => self.query_categories(ticket),
             Request::GetGroups => self.reply_groups(ticket),
             Request::GetSessions => self.query_sessions(ticket),
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
@@ -72,6 +70,16 @@ impl ControlMachine {
 
     fn query(&mut self, ticket: Ticket, query: Query) {
         self.outputs.push(Output::Query(ticket, query));
+    }
+
+    /// Starts a query, which takes up to a second, or shares the one that runs.
+    fn query_categories(&mut self, ticket: Ticket) {
+        let user = self.scope(ticket);
+        let waiting = self.category_queries.entry(user).or_default();
+        waiting.push(ticket);
+        if waiting.len() == 1 {
+            self.outputs.push(Output::QueryCategories(user));
+        }
     }
 
     /// Returns the user whose providers and sessions a controller may use; `None` for all.

@@ -67,6 +67,7 @@ impl Scene {
                     let names = sessions.iter().map(|(_, info)| info.name.as_str());
                     self.actions.push(format!("sessions {:?}", Vec::from_iter(names)));
                 }
+                Output::QueryCategories(user) => self.actions.push(format!("categories {user:?}")),
                 Output::Query(_, query) => self.actions.push(format!("{query:?}")),
             }
         }

@@ -13,10 +13,30 @@ fn a_user_sees_only_their_own_sessions_and_providers() {
         }
         scene.take_actions()
     };
-    let user = [r#"sessions ["a"]"#, "Providers(Some(1000))", "KnownCategories(Some(1000))"];
+    let user = [r#"sessions ["a"]"#, "Providers(Some(1000))", "categories Some(1000)"];
     assert_eq!(lists(CLIENT), user);
-    let root = [r#"sessions ["a", "b"]"#, "Providers(None)", "KnownCategories(None)"];
+    let root = [r#"sessions ["a", "b"]"#, "Providers(None)", "categories None"];
     assert_eq!(lists(ROOT), root);
+}
+
+/// A query takes a thread and up to a second.
+#[test]
+fn a_user_has_one_query_of_categories_at_a_time() {
+    let mut scene = Scene::new();
+    scene.connect(3, USER);
+    scene.connect(4, USER + 1);
+    let requests: Vec<_> = [CLIENT, CLIENT, 3]
+        .map(|client| (client, scene.send(client, Request::GetKnownCategories)))
+        .into();
+    scene.send(4, Request::GetKnownCategories);
+    assert_eq!(scene.take_actions(), ["categories Some(1000)", "categories Some(1001)"]);
+    let categories = Reply::KnownCategories(vec![Default::default()]);
+    scene.on(Input::KnownCategories(Some(USER), Box::new(categories.clone())));
+    for (client, id) in requests {
+        assert_eq!(scene.reply(client, id), Some(categories.clone()));
+    }
+    scene.send(3, Request::GetKnownCategories);
+    assert_eq!(scene.take_actions(), ["categories Some(1000)"], "the earlier one has ended");
 }
 
 #[test]
