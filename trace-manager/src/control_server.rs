@@ -17,10 +17,12 @@
 //! | `client` | one connection |
 //! | `event_loop` | the control thread |
 //! | `shared` | what its threads share |
+//! | `alerts` | the alerts of a session on their way to the control thread |
 //! | `recorder` | the thread of a session |
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
 
+mod alerts;
 mod client;
 pub(crate) mod convert;
 mod event_loop;

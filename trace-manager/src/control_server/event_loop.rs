@@ -31,6 +31,9 @@ const SCRATCH: usize = 64 << 10;
 /// Connections that are accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
+/// Messages of other threads that are handled in one turn.
+const MESSAGES_PER_TURN: usize = 256;
+
 /// The pause of accepting connections after the file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -220,7 +223,8 @@ impl ControlLoop {
 
     fn take_messages(&mut self) {
         self.shared.waker.clear();
-        while let Ok(message) = self.messages.try_recv() {
+        for _ in 0..MESSAGES_PER_TURN {
+            let Ok(message) = self.messages.try_recv() else { return };
             match message {
                 Message::Opened(id, handle, output) => {
                     log::info!("session {} writes {output}", handle.number());
@@ -243,6 +247,8 @@ impl ControlLoop {
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
         }
+        // Connections come between.
+        self.shared.waker.wake();
     }
 
     fn session_ended(&mut self, id: SessionId, summary: &Summary) {

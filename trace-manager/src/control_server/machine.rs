@@ -22,6 +22,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use trace_protocol::control::{
@@ -31,6 +32,7 @@ use trace_protocol::control::{
 use trace_protocol::socket::PeerCredentials;
 
 use self::session::{Phase, Session};
+use super::alerts::AlertQueue;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
 use crate::machine::Time;
@@ -120,6 +122,7 @@ pub(super) struct OpenRequest {
     pub(super) descriptor: OwnedFd,
     /// The controller.
     pub(super) peer: PeerCredentials,
+    pub(super) alerts: Arc<AlertQueue>,
 }
 
 /// A snapshot to write.
@@ -284,6 +287,7 @@ impl ControlMachine {
             SessionEvent::NotOpened(error) => self.not_opened(id, error),
             SessionEvent::Alert(name) => {
                 let Some(session) = self.sessions.get(&id) else { return };
+                session.alerts.pop();
                 let event: Event = session.event();
                 self.notify(id, &Reply::Alert((event, name)));
             }

@@ -41,6 +41,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 }
 
 fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
+    let alerts = Arc::clone(&request.alerts);
     let (handle, output, transfer) = match open(shared, request) {
         Ok(opened) => opened,
         Err(error) => {
@@ -49,10 +50,19 @@ fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
     };
     let handle = Arc::new(handle);
     shared.send(Message::Opened(id, Arc::clone(&handle), output.clone()));
+    let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
-        if let Notice::Alert { name, .. } = notice {
-            shared.send(Message::Session(id, SessionEvent::Alert(name)));
+        let Notice::Alert { name, .. } = notice else { continue };
+        if !alerts.is_watched() {
+            continue;
         }
+        match alerts.push() {
+            true => shared.send(Message::Session(id, SessionEvent::Alert(name))),
+            false => dropped += 1,
+        }
+    }
+    if dropped != 0 {
+        log::warn!("session {}: {dropped} alerts were not forwarded", handle.number());
     }
     let summary = Box::new(end(&handle, output, transfer));
     shared.send(Message::Session(id, SessionEvent::Ended(summary)));
@@ -74,7 +84,7 @@ fn next_notice(handle: &SessionHandle) -> Option<Notice> {
 type Opened = (SessionHandle, String, Option<Transfer>);
 
 fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
-    let OpenRequest { config, descriptor, peer } = request;
+    let OpenRequest { config, descriptor, peer, .. } = request;
     let takes_snapshots =
         config.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot);
     if takes_snapshots && is_deputy(peer) {

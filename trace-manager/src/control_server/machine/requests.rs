@@ -1,6 +1,7 @@
 //! The requests of controllers.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use trace_protocol::control::{
     check_categories, ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, Reply, Request,
@@ -250,10 +251,12 @@ impl ControlMachine {
         let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
             return Ok(());
         };
-        let (config, peer) = (session.config.clone(), session.peer);
+        let (config, peer, alerts) =
+            (session.config.clone(), session.peer, Arc::clone(&session.alerts));
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);
-        self.outputs.push(Output::Open(id, Box::new(OpenRequest { config, descriptor, peer })));
+        let request = OpenRequest { config, descriptor, peer, alerts };
+        self.outputs.push(Output::Open(id, Box::new(request)));
         Ok(())
     }
 
@@ -270,29 +273,34 @@ impl ControlMachine {
         if matches!(session.phase, Phase::Initialized(_)) {
             return refused(StopError::NotStarted, "the session has not started".to_owned());
         }
-        session.aborted = !stop.write_results && session.is_active();
-        self.end_for(ticket, id);
-        Ok(())
+        let aborted = !stop.write_results && session.is_active();
+        self.end_for(ticket, id, aborted)
     }
 
     fn terminate(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
         let id = self.find(ticket, name)?;
-        self.end_for(ticket, id);
-        Ok(())
+        self.end_for(ticket, id, false)
     }
 
     /// Ends a session. The reply has the results.
-    fn end_for(&mut self, ticket: Ticket, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(&id) else { return };
+    fn end_for(&mut self, ticket: Ticket, id: SessionId, aborted: bool) -> Result<(), Refused> {
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match &session.phase {
             Phase::Initialized(_) => self.reply(ticket, Reply::Terminated),
             Phase::Stopped(summary) => {
                 let reply = Reply::Stopped((**summary).clone());
                 self.reply(ticket, reply);
             }
-            _ => session.waiting.push(ticket),
+            _ => {
+                if !session.wait(ticket) {
+                    let reason = "this connection waits for the end of the session already";
+                    return Err(general(GeneralError::BadRequest, reason));
+                }
+                session.aborted |= aborted;
+            }
         }
         self.end(id);
+        Ok(())
     }
 
     fn flush(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {

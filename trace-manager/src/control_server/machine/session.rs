@@ -1,11 +1,13 @@
 //! One session.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use trace_protocol::control::{Event, Output, SessionInfo, SessionState, Summary, TraceConfig};
 use trace_protocol::socket::PeerCredentials;
 
 use super::{ClientId, Ticket};
+use crate::control_server::alerts::AlertQueue;
 use crate::machine::Time;
 
 /// A session of a user.
@@ -20,6 +22,7 @@ pub(super) struct Session {
     /// Requests that wait for the results.
     pub(super) waiting: Vec<Ticket>,
     watchers: Vec<ClientId>,
+    pub(super) alerts: Arc<AlertQueue>,
     pub(super) started: Option<Time>,
     /// The time at which it stops.
     pub(super) deadline: Option<Time>,
@@ -60,6 +63,7 @@ impl Session {
             phase: Phase::Initialized(descriptor),
             waiting: Vec::new(),
             watchers: Vec::new(),
+            alerts: Arc::default(),
             started: None,
             deadline: None,
             aborted: false,
@@ -99,16 +103,27 @@ impl Session {
         if !self.watchers.contains(&client) {
             self.watchers.push(client);
         }
+        self.alerts.set_watched(true);
     }
 
     pub(super) fn watchers(&self) -> Vec<ClientId> {
         self.watchers.clone()
     }
 
+    /// Adds a request that waits for the results. Returns false if its client has one already.
+    pub(super) fn wait(&mut self, ticket: Ticket) -> bool {
+        let is_first = self.waiting.iter().all(|it| it.client != ticket.client);
+        if is_first {
+            self.waiting.push(ticket);
+        }
+        is_first
+    }
+
     /// Removes a client that waits or watches.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|ticket| ticket.client != client);
         self.watchers.retain(|watcher| *watcher != client);
+        self.alerts.set_watched(!self.watchers.is_empty());
     }
 
     /// Returns its description. The control thread adds the progress while it runs.

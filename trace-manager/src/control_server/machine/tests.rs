@@ -116,6 +116,12 @@ impl Scene {
         self.actions.clear();
     }
 
+    /// Raises an alert, as the thread of the session forwards it.
+    pub(super) fn alert(&mut self, session: SessionId, name: &str) {
+        assert!(self.machine.sessions[&session].alerts.push());
+        self.on(Input::Session(session, SessionEvent::Alert(name.to_owned())));
+    }
+
     pub(super) fn ended(&mut self, session: SessionId) {
         self.on(Input::Session(session, SessionEvent::Ended(Box::new(summary()))));
     }

@@ -16,6 +16,21 @@ fn all_that_stop_a_session_get_the_results() {
     assert_eq!(stopped, ErrorCode::Stop(StopError::NotInitialized), "the name is free");
 }
 
+/// Otherwise they would take memory without a limit, if the session does not end.
+#[test]
+fn a_connection_waits_once_for_the_end_of_a_session() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    let first = scene.send(CLIENT, stop("a", true));
+    for request in [Request::Terminate("a".to_owned()), stop("a", false)] {
+        let reason = general(scene.call(CLIENT, request), GeneralError::BadRequest);
+        assert_eq!(reason, "this connection waits for the end of the session already");
+    }
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+    scene.ended(1);
+    assert_eq!(scene.reply(CLIENT, first), stopped("a"));
+}
+
 /// The values are those of Fuchsia.
 #[test]
 fn a_stop_out_of_order_has_its_error() {

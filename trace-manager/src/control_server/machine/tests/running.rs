@@ -43,7 +43,7 @@ fn those_that_watch_get_alerts_and_states() {
     scene.connect(3, USER);
     scene.call(3, Request::Watch("a".to_owned()));
     scene.call(3, Request::Watch("a".to_owned()));
-    scene.on(Input::Session(1, SessionEvent::Alert("slow".to_owned())));
+    scene.alert(1, "slow");
     scene.send(CLIENT, stop("a", true));
     scene.ended(1);
     let event = |state| Event { session: "a".to_owned(), state };
@@ -55,6 +55,22 @@ fn those_that_watch_get_alerts_and_states() {
         assert_eq!(scene.reply(3, EVENT), Some(Reply::StateChanged(event(state))));
     }
     assert_eq!(scene.reply(3, EVENT), None);
+}
+
+/// Alerts of a session that nobody watches do not reach the control thread.
+#[test]
+fn a_session_is_watched_while_a_watcher_is_connected() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.connect(3, USER);
+    let is_watched = |scene: &Scene| scene.machine.sessions[&1].alerts.is_watched();
+    assert!(!is_watched(&scene));
+    scene.call(3, Request::Watch("a".to_owned()));
+    assert!(is_watched(&scene));
+    scene.on(Input::Disconnected(CLIENT));
+    assert!(is_watched(&scene));
+    scene.on(Input::Disconnected(3));
+    assert!(!is_watched(&scene));
 }
 
 #[test]
