@@ -269,6 +269,22 @@ fn an_operation_waits_for_the_sender_of_a_flow() {
     assert_eq!(followed(&records, &Choice { name: Some(&name), ..Choice::default() }).1, expected);
 }
 
+/// A message without a wait is not followed.
+#[test]
+fn a_message_may_be_sent_when_the_poll_begins() {
+    let task = [Argument::new("task", Value::Uint64(1))];
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &task),
+        event(6, 150, "answer", FlowBegin { id: 9 }, &[]),
+        event(5, 150, "request", DurationComplete { end: 180 }, &task),
+        event(5, 155, "answer", FlowEnd { id: 9 }, &[]),
+        event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = ["100-110 0 request on 5", "110-150 0 request waits", "150-180 0 request on 5"];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
 /// Each poll is within that of the parent, and begins after it.
 #[test]
 fn a_grandchild_is_awaited() {

@@ -50,8 +50,12 @@ impl Operations {
             }
             let waits_from = poll.map_or(from, |poll| poll.end.max(from));
             let next = operation.next_poll(now, woken);
-            now = self.wait(operation, (waits_from, now), next, depth, segments);
-            woken = now;
+            let begin = self.wait(operation, (waits_from, now), next, depth, segments);
+            if begin >= now {
+                // The rest is one wait: the same child or message would be found again.
+                break;
+            }
+            (now, woken) = (begin, begin);
         }
         self.push(operation.label, (from, now), depth, None, segments);
     }
@@ -78,11 +82,6 @@ impl Operations {
         // The child's last poll may be in the parent's next one.
         let woken = if end == to { woken } else { end };
         self.follow(place, (begin, end), woken, depth + 1, segments);
-        // A child without length would be found for ever.
-        if begin == to {
-            self.push(operation.label, (from, to), depth, None, segments);
-            return from;
-        }
         begin
     }
 
@@ -102,7 +101,7 @@ impl Operations {
             let messages = self.messages.iter();
             let first = self.messages.partition_point(|message| message.received < at(poll.begin));
             let in_poll = messages.skip(first).take_while(|it| it.received <= at(poll.end));
-            let meanwhile = in_poll.filter(|it| it.sent.nanos > from && it.sent.nanos <= to);
+            let meanwhile = in_poll.filter(|it| it.sent.nanos > from && it.sent.nanos < to);
             meanwhile.max_by_key(|message| message.sent.nanos)
         });
         let Some(Message { sent, label, .. }) = message else {
