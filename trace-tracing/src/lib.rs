@@ -79,7 +79,8 @@
 //!
 //! Spans and traced futures of `trace-runtime` are one tree: a future that begins in a span is a
 //! child of the span, which becomes asynchronous, and a span that is created in a future is a child
-//! of the future.
+//! of the future. A process can have 1024 layers, dropped ones included, whose spans are parents of
+//! futures.
 //!
 //! Guards can be dropped in any order. Because durations of a thread nest, a duration inside of one
 //! that ends earlier is cut in two. An exit on a thread that has not entered the span is ignored.
@@ -93,7 +94,7 @@
 //! or ends, a thread of the runtime makes `tracing` query all layers again.
 //!
 //! During a recording, the bridge takes a span's own lock for its fields and its track, and finds
-//! the callsite without a lock. Locks that all threads share are taken
+//! the callsite and the layer without a lock. Locks that all threads share are taken
 //!
 //! - at the first use of a callsite;
 //! - for a message of `log` whose target is not among those that the thread used last;

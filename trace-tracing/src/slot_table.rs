@@ -1,6 +1,6 @@
 //! The slots of a layer's spans, found by the span's id alone.
 
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use once_cell::race::OnceBox;
 
@@ -74,31 +74,30 @@ impl Slots for SlotTable {
     }
 }
 
-/// The slots of all layers.
-static ALL: RwLock<Vec<Weak<SlotTable>>> = RwLock::new(Vec::new());
+/// The most layers of a process that are registered.
+const MAX_LAYERS: usize = 1024;
 
-/// Registers `slots`: when a recording ends, the tracks of their waiting spans are written.
+/// The slots of each layer, by the layer's number. Entries are set once.
+static ALL: [OnceBox<Weak<SlotTable>>; MAX_LAYERS] = [const { OnceBox::new() }; MAX_LAYERS];
+
+/// Registers `slots`: the layer's spans can be parents of traced futures, and when a recording
+/// ends, the tracks of its waiting spans are written. Has no effect for layers beyond
+/// [`MAX_LAYERS`].
 pub(crate) fn add(slots: &Arc<SlotTable>) {
-    let mut all = ALL.write().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|slots| slots.strong_count() > 0);
-    all.push(Arc::downgrade(slots));
+    if let Some(place) = ALL.get(slots.owner as usize) {
+        let _is_new = place.set(Box::new(Arc::downgrade(slots)));
+    }
 }
 
-/// Returns the slots of a layer, which has this number.
+/// Returns the slots of the layer with this number, unless it was dropped. Takes no lock.
 fn of(owner: u32) -> Option<Arc<SlotTable>> {
-    let all = ALL.read().unwrap_or_else(PoisonError::into_inner);
-    all.iter().filter_map(Weak::upgrade).find(|slots| slots.owner == owner)
+    ALL.get(owner as usize)?.get()?.upgrade()
 }
 
 /// Writes the tracks of all layers' waiting spans, when a recording ends.
 pub(crate) fn show_waiting() {
-    let all: Vec<Arc<SlotTable>> = ALL
-        .read()
-        .unwrap_or_else(PoisonError::into_inner)
-        .iter()
-        .filter_map(Weak::upgrade)
-        .collect();
-    all.iter().for_each(|slots| slots.show_waiting());
+    let all = ALL.iter().filter_map(|slots| slots.get()?.upgrade());
+    all.for_each(|slots| slots.show_waiting());
 }
 
 /// Returns the id of the operation of the innermost span that the thread is in, for a traced future
@@ -106,4 +105,26 @@ pub(crate) fn show_waiting() {
 pub(crate) fn operation() -> Option<u64> {
     let Key { owner, id } = thread::innermost()?;
     spans::show_track(&*of(owner)?, id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_is_found_by_its_number_until_it_is_dropped() {
+        let layer = |owner| {
+            let slots = Arc::new(SlotTable::new(owner, 1, |_| 0));
+            add(&slots);
+            slots
+        };
+        let first = MAX_LAYERS as u32 - 3;
+        let all: Vec<_> = (first..first + 5).map(layer).collect();
+        let found = |owner| of(owner).map(|slots| slots.owner);
+        let kept: Vec<_> = (first..first + 3).map(Some).collect();
+        assert_eq!((first..first + 3).map(found).collect::<Vec<_>>(), kept);
+        assert_eq!((found(first + 3), found(first + 4)), (None, None));
+        drop(all);
+        assert_eq!(found(first), None);
+    }
 }
