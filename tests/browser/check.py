@@ -1,6 +1,6 @@
 """Opens the pages of `trace timeline` for recorded archives in Chromium and Firefox, and asserts on their content.
 
-Each test here runs with light and with dark colours, those of `gestures.py` and `keyboard.py` once. Screenshots go to the directory of --work.
+Each test here runs with light and with dark colours, those of `gestures.py`, `keyboard.py` and `limits.py` once. Screenshots go to the directory of --work.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import gestures
 import keyboard
+import limits
 from browser import Browser
 from firefox import Firefox
 from work import SHOWN, Work, canvas_top, click_on, details, find, is_clean, longest_of, nanos, pixel, prepare, search_for
@@ -191,7 +192,7 @@ def main():
     for kind in [Browser, Firefox]:
         with kind() as browser:
             results += [run(test, work, browser, dark) for test in TESTS for dark in [False, True] if options.only in test.__name__]
-            results += [run(test, work, browser) for test in gestures.TESTS + keyboard.TESTS if options.only in test.__name__]
+            results += [run(test, work, browser) for test in gestures.TESTS + keyboard.TESTS + limits.TESTS if options.only in test.__name__]
     print(f"{sum(results)} passed, {results.count(False)} failed")
     return int(not all(results))
 

@@ -156,6 +156,12 @@ def operations():
         yield {"ph": "X", "pid": 1, "tid": 2, "cat": "c", "name": "walk", "ts": 100 + 10 * depth, "dur": 400 - 100 * depth}
 
 
+def distant():
+    """A duration at 0, and one 2^53 ns and more later."""
+    for name, at, length in [("zero", 0, 10), ("short", 1763830000000000, 0.01)]:
+        yield {"ph": "X", "pid": 1, "tid": 2, "cat": "c", "name": name, "ts": at, "dur": length}
+
+
 def prepare(work):
     work.record("search", "file_search", "the", Path(__file__).parents[2] / "docs")
     work.record("every", "every_macro")
@@ -163,7 +169,8 @@ def prepare(work):
     work.record("lossy", "known_events", options=["-m", "oneshot", "-b", "64K"])
     event = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "cat": HOSTILE, "name": HOSTILE, "args": {HOSTILE: HOSTILE}}
     name = {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": HOSTILE}}
-    for document, events in [("hostile", [name, event]), ("arrows", list(sends())), ("chain", list(chain())), ("operations", list(operations()))]:
+    for document, events in [("hostile", [name, event]), ("arrows", list(sends())), ("chain", list(chain())), ("operations", list(operations())),
+                             ("distant", list(distant()))]:
         work.path(f"{document}.json").write_text(json.dumps(events))
         work.run("convert", work.path(f"{document}.json"), "-o", work.path(f"{document}.fxt"))
         work.page(document)

@@ -5,9 +5,10 @@ function ticks(scene) {
   const rough = 110 / scene.scale();
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = Math.max(1, [1, 2, 5, 10].find((part) => part * power >= rough) * power);
-  const list = [], zero = scene.data.from;
-  for (let time = Math.ceil((scene.from - zero) / step) * step + zero; time <= scene.to; time += step) list.push(time);
-  return {list, step};
+  const zero = scene.data.from, first = Math.ceil((scene.from - zero) / step);
+  // Steps are counted: beyond 2^53 ns, `time + step` may be `time`.
+  const count = Math.max(Math.floor((scene.to - zero) / step) - first + 1, 0);
+  return {list: Array.from({length: count}, (_, number) => (first + number) * step + zero), step};
 }
 
 function drawGrid({context, scene, colours: {theme}}) {

@@ -12,8 +12,10 @@ const RULER_HEIGHT = 24;
 const ROW_GAP = 3;
 // Below this width, names are above their rows.
 const NARROW = 640;
-// The shortest time in view, in nanoseconds.
+// The shortest time in view, in nanoseconds, and as a part of the time: times are rounded beyond
+// 2^53 ns, and 64 distinct ones remain in view.
 const MIN_SPAN = 10;
+const MIN_PART = 64 * Number.EPSILON;
 
 class Scene {
   constructor(data) {
@@ -79,7 +81,7 @@ class Scene {
 
   show(from, to) {
     const whole = Math.max(this.data.length, 1);
-    const length = Math.min(Math.max(to - from, MIN_SPAN), whole * 1.2 + MIN_SPAN);
+    const length = Math.min(Math.max(to - from, minSpan(from, to)), whole * 1.2 + MIN_SPAN);
     const middle = Math.min(Math.max((from + to) / 2, -0.05 * whole), whole * 1.05);
     this.from = middle - length / 2;
     this.to = this.from + length;
@@ -92,7 +94,7 @@ class Scene {
 
   zoom(factor, x = (this.gutter + this.width) / 2) {
     const time = this.time(Math.max(x, this.gutter));
-    const length = Math.max((this.to - this.from) * factor, MIN_SPAN);
+    const length = Math.max((this.to - this.from) * factor, minSpan(this.from, this.to));
     const from = time - (time - this.from) * length / (this.to - this.from);
     this.show(from, from + length);
   }
@@ -140,3 +142,5 @@ class Scene {
     return this.rows.filter((row) => row.height && this.rowY(row) + row.height >= above && this.rowY(row) <= below);
   }
 }
+
+function minSpan(from, to) { return Math.max(MIN_SPAN, MIN_PART * Math.max(Math.abs(from), Math.abs(to))); }
