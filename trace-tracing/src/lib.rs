@@ -62,8 +62,7 @@
 //! A span that waits to be entered is therefore visible once it is entered or closed, or once
 //! another span's track or a `follows_from` refers to it. The track of a span that was polled once
 //! is visible once its thread does something else that `tracing` reports. When a recording ends,
-//! the tracks of all waiting spans are written, up to 8192 of a layer; the others are written when
-//! they continue. They are missing if the process is killed.
+//! the tracks of all waiting spans are written. They are missing if the process is killed.
 //!
 //! # Operations and polls
 //!
@@ -101,8 +100,8 @@
 //! - by the subscriber, once for 64 spans or more, if a thread begins many more spans than it ends,
 //!   or the reverse.
 //!
-//! Memory is allocated if more spans are open than ever before, or have longer texts, and by the
-//! layer for each span beyond some 8192 open ones.
+//! Memory is allocated if more spans are open than ever before, or have longer texts. Spans beyond
+//! some million open ones are not recorded.
 //!
 //! Most of a span's cost with the layer is the registry's (`benches/peers`, minima):
 //!

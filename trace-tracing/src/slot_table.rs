@@ -11,31 +11,25 @@ use crate::thread::{self, Key};
 /// Slots per block.
 const BLOCK: usize = 256;
 
+/// Returns the slot number of a span id in a table with this many slots.
+type Place = fn(u64, usize) -> usize;
+
 /// Slots in blocks, which are allocated at their first use.
 #[derive(Debug)]
 pub(crate) struct SlotTable {
     owner: u32,
-    /// Returns the slot number of a span id.
-    place: fn(u64) -> usize,
+    count: usize,
+    place: Place,
     blocks: Box<[OnceBox<[Slot; BLOCK]>]>,
+    /// A table of twice the size, for spans whose slot here belongs to another span.
+    next: OnceBox<SlotTable>,
 }
 
 impl SlotTable {
-    /// Creates a table for `count` slots of the layer `owner`. A span with a larger `place` has no
-    /// slot.
-    pub(crate) fn new(owner: u32, count: usize, place: fn(u64) -> usize) -> Self {
-        Self { owner, place, blocks: (0..count.div_ceil(BLOCK)).map(|_| OnceBox::new()).collect() }
-    }
-
-    #[inline]
-    pub(crate) fn owner(&self) -> u32 {
-        self.owner
-    }
-
-    /// Returns the slot of a span id, which may belong to another span.
-    #[inline]
-    pub(crate) fn of(&self, id: u64) -> Option<&Slot> {
-        self.at((self.place)(id))
+    /// Creates a table for `count` slots of the layer `owner`. `place` returns less than `count`.
+    pub(crate) fn new(owner: u32, count: usize, place: Place) -> Self {
+        let blocks = (0..count.div_ceil(BLOCK)).map(|_| OnceBox::new()).collect();
+        Self { owner, count, place, blocks, next: OnceBox::new() }
     }
 
     /// Returns the slot with this number.
@@ -45,13 +39,46 @@ impl SlotTable {
         block.get_or_init(new_block).get(place % BLOCK)
     }
 
+    /// Takes a slot for the span `id`, in this table or in a larger one of up to `most` slots.
+    #[inline]
+    pub(crate) fn claim(&self, id: u64, most: usize) -> Option<&Slot> {
+        let slot = self.at((self.place)(id, self.count)).filter(|slot| slot.claim());
+        slot.or_else(|| self.claim_next(id, most))
+    }
+
+    #[cold]
+    fn claim_next(&self, id: u64, most: usize) -> Option<&Slot> {
+        let count = Some(2 * self.count).filter(|count| *count <= most)?;
+        let next = self.next.get_or_init(|| Box::new(Self::new(self.owner, count, self.place)));
+        next.claim(id, most)
+    }
+
+    /// Returns the slot of the open span `id`.
+    #[inline]
+    fn of(&self, id: u64) -> Option<&Slot> {
+        let place = (self.place)(id, self.count);
+        let slot = self.blocks.get(place / BLOCK)?.get().and_then(|block| block.get(place % BLOCK));
+        match slot.filter(|slot| slot.is_of(id)) {
+            None => self.of_next(id),
+            slot => slot,
+        }
+    }
+
+    #[cold]
+    fn of_next(&self, id: u64) -> Option<&Slot> {
+        self.next.get()?.of(id)
+    }
+
     /// Writes the tracks of waiting spans, which would otherwise appear only when the spans
-    /// continue.
-    fn show_waiting(&self) {
+    /// continue. `slots` has all slots of the layer.
+    fn show_waiting(&self, slots: &Self) {
         for slot in self.blocks.iter().filter_map(OnceBox::get).flat_map(|block| block.iter()) {
             if slot.is_waiting() {
-                spans::show_track(self, slot.id());
+                spans::show_track(slots, slot.id());
             }
+        }
+        if let Some(next) = self.next.get() {
+            next.show_waiting(slots);
         }
     }
 }
@@ -70,7 +97,7 @@ impl Slots for SlotTable {
 
     #[inline]
     fn with<R>(&self, id: u64, act: impl FnOnce(&Slot) -> R) -> Option<R> {
-        self.of(id).filter(|slot| slot.is_of(id)).map(act)
+        self.of(id).map(act)
     }
 }
 
@@ -97,7 +124,7 @@ fn of(owner: u32) -> Option<Arc<SlotTable>> {
 /// Writes the tracks of all layers' waiting spans, when a recording ends.
 pub(crate) fn show_waiting() {
     let all = ALL.iter().filter_map(|slots| slots.get()?.upgrade());
-    all.for_each(|slots| slots.show_waiting());
+    all.for_each(|slots| slots.show_waiting(&slots));
 }
 
 /// Returns the id of the operation of the innermost span that the thread is in, for a traced future
@@ -114,7 +141,7 @@ mod tests {
     #[test]
     fn each_layer_is_found_by_its_number_until_it_is_dropped() {
         let layer = |owner| {
-            let slots = Arc::new(SlotTable::new(owner, 1, |_| 0));
+            let slots = Arc::new(SlotTable::new(owner, 1, |_, _| 0));
             add(&slots);
             slots
         };

@@ -36,7 +36,7 @@ static SLOT_TABLE: OnceBox<Arc<SlotTable>> = OnceBox::new();
 
 fn shared_slots() -> &'static SlotTable {
     SLOT_TABLE.get_or_init(|| {
-        let slots = Arc::new(SlotTable::new(0, SLOTS, slot_number));
+        let slots = Arc::new(SlotTable::new(0, SLOTS, |id, _| slot_number(id)));
         slot_table::add(&slots);
         Box::new(slots)
     })
