@@ -1,6 +1,6 @@
 """What the page of `trace timeline` shows of traces with distant times, and of traces with many events."""
 
-from work import details, is_clean, view
+from work import FLOWS, details, is_clean, view
 
 
 def a_distant_event_is_shown(work, browser):
@@ -18,4 +18,26 @@ def a_distant_event_is_shown(work, browser):
     is_clean(page, "distant")
 
 
-TESTS = [a_distant_event_is_shown]
+def the_work_of_a_frame_is_bounded(work, browser):
+    page = work.open(browser, "crowded")
+    page.run("""(() => {
+      window.calls = 0;
+      for (const name of ["fillRect", "fill", "stroke", "fillText"]) {
+        const draw = CanvasRenderingContext2D.prototype[name];
+        CanvasRenderingContext2D.prototype[name] = function(...values) { window.calls++; return draw.apply(this, values); };
+      }
+    })()""")
+    calls = lambda: page.run("(window.calls = 0, timeline.page.draw(), window.calls)")
+    # A few for each pixel of a row and of the overview.
+    assert calls() < 20000, calls()
+    page.run("timeline.page.select(timeline.find('send')[0].item)")
+    page.screenshot(work.path(f"crowded-{browser.name}.png"))
+    assert calls() < 20000 and page.run("timeline.drawnArrows()") == [1000, 0], calls()
+    assert f"1000 of {FLOWS} arrows are drawn" in page.text("#details nav"), page.text("#details nav")
+    # Zoomed in, there is each loss.
+    page.run("timeline.page.scene.show(1e6, 1.02e6)")
+    assert page.run("[...timeline.page.scene.rows[0].losses.between(1e6, 1.02e6, (time) => timeline.page.scene.nextPixel(time))].map(({text}) => text)") == ["2 lost: full"] * 5
+    is_clean(page, "crowded")
+
+
+TESTS = [a_distant_event_is_shown, the_work_of_a_frame_is_bounded]

@@ -12,6 +12,7 @@ from fxt_bytes import DURATION_COMPLETE, archive, event, record, words  # noqa: 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&\u202e\u0007"
 SHOWN = HOSTILE.replace("\u202e", "\\u{202e}").replace("\u0007", "\\u{7}")
 ARROWS = 900
+INSTANTS, LOSSES, FLOWS = 110_000, 20_000, 3_000
 
 
 class Work:
@@ -162,6 +163,22 @@ def distant():
         yield {"ph": "X", "pid": 1, "tid": 2, "cat": "c", "name": name, "ts": at, "dur": length}
 
 
+def crowded():
+    """Instants of the whole trace, losses, and arrows of one duration."""
+    thread = {"pid": 1, "tid": 2}
+    for number in range(INSTANTS):
+        yield {"ph": "i", "s": "g", **thread, "ts": number, "cat": "c", "name": "tick"}
+    for number in range(LOSSES):
+        values = {"from": 5000 * number, "to": 5000 * number + 2000, "number": 2, "reason": "full"}
+        yield {"ph": "i", "s": "t", **thread, "ts": 5 * number, "cat": "trace", "name": "records dropped", "args": values}
+    yield {"ph": "X", **thread, "ts": 0, "dur": INSTANTS, "cat": "c", "name": "send"}
+    for number in range(FLOWS):
+        flow = {"cat": "c", "name": "f", "id": number}
+        yield {"ph": "s", **thread, **flow, "ts": 10 * number}
+        yield {"ph": "X", "pid": 1, "tid": 3, "ts": 10 * number + 5, "dur": 4, "cat": "c", "name": "take"}
+        yield {"ph": "f", "bp": "e", "pid": 1, "tid": 3, **flow, "ts": 10 * number + 6}
+
+
 def prepare(work):
     work.record("search", "file_search", "the", Path(__file__).parents[2] / "docs")
     work.record("every", "every_macro")
@@ -170,7 +187,7 @@ def prepare(work):
     event = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "cat": HOSTILE, "name": HOSTILE, "args": {HOSTILE: HOSTILE}}
     name = {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": HOSTILE}}
     for document, events in [("hostile", [name, event]), ("arrows", list(sends())), ("chain", list(chain())), ("operations", list(operations())),
-                             ("distant", list(distant()))]:
+                             ("distant", list(distant())), ("crowded", list(crowded()))]:
         work.path(f"{document}.json").write_text(json.dumps(events))
         work.run("convert", work.path(f"{document}.json"), "-o", work.path(f"{document}.fxt"))
         work.page(document)

@@ -14,6 +14,7 @@ const STYLE: &str = include_str!("page/page.css");
 /// drawing, then what users do. `start.js` runs when all others are defined.
 const SCRIPT: &str = concat!(
     include_str!("page/bytes.js"),
+    include_str!("page/losses.js"),
     include_str!("page/data.js"),
     include_str!("page/arguments.js"),
     include_str!("page/units.js"),

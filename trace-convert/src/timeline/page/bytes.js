@@ -69,6 +69,9 @@ function fromBase64(text) {
   return bytes;
 }
 
+// Returns a greater number than one from 0 on. A pixel may be less than the distance of two numbers.
+function nextNumber(number) { return number * (1 + Number.EPSILON); }
+
 // Returns the first place from `from` on of a sorted column whose entry is not below `value`.
 function lowerBound(column, value, from = 0, to = column.length) {
   while (from < to) {

@@ -21,10 +21,10 @@ function readRow(reader, strings) {
   const row = {kind: reader.number(), name: reader.text()};
   row.lanes = reader.list(() => new Lane(reader.slice(), row.kind === KIND.operation));
   row.points = readPoints(reader);
-  row.losses = reader.list(() => {
+  row.losses = new Losses(reader.list(() => {
     const from = reader.number(), to = from + reader.number();
     return {from, to, count: reader.number(), reason: strings.get(reader.number())};
-  });
+  }));
   row.series = reader.list(() => readSeries(reader, strings));
   return row;
 }

@@ -24,7 +24,7 @@ function drawSteps({context, scene}, series, y, base, colour) {
   context.lineTo(start, height);
   while (++sample < at.length && at[sample] <= scene.to) {
     // Of the values within a pixel, the last one is drawn.
-    if (scene.x(at[sample]) - x < 1) sample = Math.max(sample, lowerBound(at, scene.time(x + 1)) - 1);
+    if (scene.x(at[sample]) - x < 1) sample = Math.max(sample, lowerBound(at, Math.max(scene.time(x + 1), nextNumber(at[sample]))) - 1);
     x = scene.x(at[sample]);
     context.lineTo(x, height);
     context.lineTo(x, height = y(value[sample]));

@@ -30,7 +30,7 @@ function sliceAtPosition(scene, row, x, y) {
 }
 
 function lossAt(scene, row, x) {
-  const loss = row.losses.find((loss) => x >= scene.x(loss.from) - 2 && x <= scene.x(loss.to) + 2);
+  const loss = row.losses.at(scene.time(x - 2), scene.time(x + 2));
   return loss ? {row, loss} : null;
 }
 
@@ -96,7 +96,7 @@ function eventOfRow(scene, row, time, step) {
     if (found) return found;
   }
   if (row.points.at.length) return {row, point: Math.min(lowerBound(row.points.at, time), row.points.at.length - 1)};
-  return sampleAt(row, time) ?? (row.losses[0] ? {row, loss: row.losses[0]} : null);
+  return sampleAt(row, time) ?? (row.losses.list[0] ? {row, loss: row.losses.list[0]} : null);
 }
 
 // Returns the slice at a time, or else the first one after it if that is in view.

@@ -3,6 +3,8 @@
 const MAX_CHILDREN = 1000;
 // Arrows of more neighbours cannot be distinguished.
 const MAX_OWN_ARROWS = 64;
+// Of more arrows, a part is drawn.
+const MAX_DRAWN_ARROWS = 1000;
 
 // Returns the parent of a slice, or null.
 function parentOf(item) {
@@ -51,15 +53,23 @@ function sliceAtTip(scene, arrow, side) {
   return sliceAt(scene.rows[row], lane, at);
 }
 
-// Returns the arrows of an item, and those of the durations at their other tips.
+const NO_ARROWS = {own: [], near: [], count: 0};
+
+// Returns the drawn arrows of an item, those of the durations at their other tips, and the number of
+// arrows of the item.
 function arrowsOf(scene, item) {
-  if (!item || !scene.data.arrows.count) return {own: [], near: []};
+  if (!item || !scene.data.arrows.count) return NO_ARROWS;
   const own = item.arrow !== undefined ? [item.arrow] : isSlice(item) ? ownArrows(scene, item) : [];
-  if (own.length > MAX_OWN_ARROWS) return {own, near: []};
+  if (own.length > MAX_OWN_ARROWS) return {own: evenly(own, MAX_DRAWN_ARROWS), near: [], count: own.length};
   const others = own.flatMap((arrow) => ['from', 'to'].map((side) => sliceAtTip(scene, arrow, side))).filter(Boolean);
   const near = new Set(others.length ? arrowsAt(scene, others) : []);
   own.forEach((arrow) => near.delete(arrow));
-  return {own, near: [...near]};
+  return {own, near: [...near], count: own.length};
+}
+
+// Returns up to `most` entries of a list, from all of its parts.
+function evenly(list, most) {
+  return list.length <= most ? list : Array.from({length: most}, (_, place) => list[Math.floor(place * list.length / most)]);
 }
 
 // Returns the arrows that touch a slice, or that have an operation's label and id.
@@ -137,15 +147,18 @@ function linksOf(scene, item) {
   return links;
 }
 
+function keyOf({row, lane, place}) { return `${row.number} ${lane} ${place}`; }
+
 // Returns the slices at the other tips of an item's arrows. The arrows of an operation connect its
 // polls.
 function partners(scene, item) {
-  const isOperation = columnsOf(item).id !== undefined, found = [];
+  const isOperation = columnsOf(item).id !== undefined, found = [], keys = new Set([keyOf(item)]);
   for (const arrow of ownArrows(scene, item)) {
     for (const [side, name] of [['from', 'Flow from'], ['to', 'Flow to']]) {
       const slice = sliceAtTip(scene, arrow, side);
-      const isKnown = !slice || isSame(slice, item) || found.some((other) => isSame(other.slice, slice));
-      if (!isKnown) found.push({side: isOperation ? 'Poll' : name, slice});
+      if (!slice || keys.has(keyOf(slice))) continue;
+      keys.add(keyOf(slice));
+      found.push({side: isOperation ? 'Poll' : name, slice});
     }
   }
   return found;

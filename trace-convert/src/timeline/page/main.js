@@ -17,7 +17,7 @@ class Page {
       close: () => this.clear(),
     });
     this.selected = this.range = this.matches = null;
-    this.arrows = {own: [], near: []};
+    this.arrows = NO_ARROWS;
     this.current = -1;
     this.overview = new Overview(by('overview'), this.scene, this.colours, () => this.redraw());
     this.pointer = new Pointer(by('canvas'), this.scene, {
@@ -27,7 +27,7 @@ class Page {
       range: (...range) => this.drag(...range),
       hover: () => this.showTip(),
     });
-    this.losses = this.scene.rows.flatMap((row) => row.losses.map((loss) => ({row, loss}))).sort((a, b) => a.loss.from - b.loss.from);
+    this.losses = this.scene.rows.flatMap((row) => row.losses.list.map((loss) => ({row, loss}))).sort((a, b) => a.loss.from - b.loss.from);
     this.lossPlace = -1;
   }
 
@@ -86,7 +86,7 @@ class Page {
       this.panel.hide();
       return this.redraw();
     }
-    this.panel.item(item);
+    this.panel.item(item, this.arrows);
     // The panel takes a part of the height.
     this.painter.resize();
     if (isInView) scrollTo(this.scene, item); else bring(this.scene, item);
@@ -103,7 +103,7 @@ class Page {
 
   setRange(range, isDone = true) {
     this.selected = null;
-    this.arrows = {own: [], near: []};
+    this.arrows = NO_ARROWS;
     this.range = range;
     if (isDone) this.announce(this.panel.range(range)); else this.panel.hide();
     this.redraw();

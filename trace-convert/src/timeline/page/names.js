@@ -28,7 +28,7 @@ function drawNames(painter) {
 function drawName(painter, row) {
   const {context, scene, colours: {theme}} = painter;
   const notes = rowNotes(painter, row), y = scene.rowY(row) + LANE_HEIGHT / 2;
-  context.fillStyle = row.losses.length ? theme.loss : theme.front;
+  context.fillStyle = row.losses.list.length ? theme.loss : theme.front;
   if (scene.isNarrow) return painter.text([row.name, ...notes].join(' · '), 8, scene.rowY(row) + NAME_HEIGHT / 2, scene.width - 16);
   painter.text(row.name, 20, y, scene.gutter - 26);
   context.fillStyle = theme.soft;

@@ -12,6 +12,7 @@ class Overview {
     this.from = scene.data.from - margin;
     this.to = scene.data.from + scene.span + margin;
     this.busy = busyShares(scene, this.from, this.to);
+    this.losses = new Losses(scene.rows.flatMap((row) => row.losses.list));
     this.drag = null;
     this.listen();
   }
@@ -20,6 +21,7 @@ class Overview {
 
   x(time) { return (time - this.from) / (this.to - this.from) * this.width; }
   time(x) { return this.from + x / this.width * (this.to - this.from); }
+  nextPixel(time) { return Math.max(this.time(this.x(time) + 1), nextNumber(time)); }
 
   draw({selected, matches, range}) {
     const {context, colours: {theme}} = this;
@@ -28,7 +30,7 @@ class Overview {
     context.fillRect(0, 0, this.width, this.height);
     this.activity();
     context.fillStyle = theme.loss;
-    for (const {losses} of this.scene.rows) for (const loss of losses) this.line(loss.from, loss.to, this.height - 4, 4);
+    for (const {from, to} of this.losses.between(this.from, this.to, (time) => this.nextPixel(time))) this.line(from, to, this.height - 4, 4);
     context.fillStyle = theme.mark;
     if (matches) this.marks(matches.found);
     if (range) this.line(range.from, range.to, 0, 4);

@@ -60,7 +60,7 @@ class Painter {
     const {context, scene, colours: {theme}} = this;
     context.fillStyle = theme.line;
     context.fillRect(scene.gutter, scene.rowY(row) + row.height + 1, scene.width, 1);
-    row.losses.forEach((loss) => this.loss(row, loss));
+    for (const loss of row.losses.between(scene.from, scene.to, (time) => scene.nextPixel(time))) this.loss(row, loss);
     row.lanes.forEach((lane, number) => this.lane(row, lane, number));
     if (row.series.length) drawGraph(this, row);
     this.points(row);
@@ -84,7 +84,7 @@ class Painter {
     for (let place = lowerBound(end, scene.from); place < size && begin[place] <= scene.to;) {
       const x = Math.max(begin[place] * scale + left, scene.gutter - 5);
       const right = Math.min(end[place] * scale + left, last), width = Math.max(right - x, 1);
-      const next = width > 1 ? place + 1 : gallop(end, scene.from + (x + 1 - scene.gutter) / scale, place + 1);
+      const next = width > 1 ? place + 1 : gallop(end, Math.max(scene.time(x + 1), nextNumber(end[place])), place + 1);
       const hit = this.hit(columns, place, next), shown = hit ?? place;
       const colour = this.colours.box(label[shown], odd ? odd[shown] : isOdd);
       const alpha = hit === null ? theme.dim : 1;
@@ -143,7 +143,7 @@ class Painter {
     const {at, kind} = row.points, y = scene.rowY(row) + row.pointsY;
     for (let point = lowerBound(at, scene.time(scene.gutter - 6)); point < at.length && at[point] <= scene.to;) {
       // Points within a pixel are one.
-      const x = scene.x(at[point]), next = gallop(at, scene.time(x + 1), point + 1);
+      const x = scene.x(at[point]), next = gallop(at, scene.nextPixel(at[point]), point + 1);
       const hit = this.hit(row.points, point, next);
       context.globalAlpha = hit === null ? theme.dim : 1;
       const isLog = kind[hit ?? point] === 3;
@@ -159,13 +159,16 @@ class Painter {
     const {context, scene, colours: {theme}} = this;
     context.fillStyle = theme.mark;
     context.globalAlpha = 0.4;
-    for (const at of scene.globals) if (at >= scene.from && at <= scene.to) context.fillRect(scene.x(at), RULER_HEIGHT, 1, scene.height);
+    const {globals} = scene;
+    for (let place = lowerBound(globals, scene.from); place < globals.length && globals[place] <= scene.to;) {
+      context.fillRect(scene.x(globals[place]), RULER_HEIGHT, 1, scene.height);
+      place = gallop(globals, scene.nextPixel(globals[place]), place + 1);
+    }
     context.globalAlpha = 1;
   }
 
   loss(row, loss) {
     const {context, scene, colours: {theme}} = this;
-    if (loss.to < scene.from || loss.from > scene.to) return;
     const y = scene.rowY(row) + row.pointsY, height = row.height - row.pointsY, x = Math.max(scene.x(loss.from), scene.gutter - 5);
     const width = Math.max(Math.min(scene.x(loss.to), scene.width + 5) - x, 2);
     context.fillStyle = theme.loss;
@@ -175,7 +178,7 @@ class Painter {
     context.fillRect(x, y + height - 2, width, 2);
     context.fillRect(x, y, 1, height);
     context.fillRect(x + width - 1, y, 1, height);
-    this.text(`${loss.count} lost: ${loss.reason}`, x + 4, y + height - 8, width - 8);
+    this.text(loss.text, x + 4, y + height - 8, width - 8);
   }
 
   // Frames the selected item. A line through the row shows a box that is too narrow to see.

@@ -40,7 +40,7 @@ class Panel {
     this.section.scrollTop = 0;
   }
 
-  item(item) {
+  item(item, arrows) {
     const {heading, pairs, arguments: entries} = describe(this.scene, item);
     const [first, ...rest] = pairs[0][0] === 'duration' ? pairs : [null, ...pairs];
     const list = document.createElement('dl');
@@ -48,7 +48,7 @@ class Panel {
     for (const [name, text] of entries) list.append(this.argumentName(item, name), element('dd', text, {class: 'argument'}));
     const title = [element('h2', heading)];
     if (first) title.unshift(element('strong', duration(times(this.scene, item)[1] - times(this.scene, item)[0]), {class: 'length'}));
-    this.show('Selected event', title, ...this.links(item), list);
+    this.show('Selected event', title, ...this.links(item, arrows), list);
   }
 
   argumentName(item, name) {
@@ -57,15 +57,16 @@ class Panel {
     return term;
   }
 
-  links(item) {
-    const links = linksOf(this.scene, item);
-    if (!links.length) return [];
+  links(item, arrows) {
+    const links = linksOf(this.scene, item), drawn = arrows.own.length, isPart = arrows.count > drawn;
+    if (!links.length && !isPart) return [];
     const nav = element('nav', '', {'aria-label': 'Related events'});
     for (const name of new Set(links.map((link) => link.name))) {
       const group = links.filter((link) => link.name === name);
       nav.append(element('span', name), ...group.slice(0, MAX_LINKS).map((link) => this.link(link)));
       if (group.length > MAX_LINKS) nav.append(element('span', `and ${group.length - MAX_LINKS} more`));
     }
+    if (isPart) nav.append(element('span', `${drawn} of ${arrows.count} arrows are drawn`));
     return [nav];
   }
 

@@ -24,7 +24,7 @@ class Scene {
     for (const group of data.groups) for (const row of group.rows) row.group = group;
     this.rows.forEach((row, number) => Object.assign(row, {number, isFolded: row.lanes.length > MANY_LANES}));
     // Instants of the whole trace.
-    this.globals = this.rows.flatMap((row) => [...row.points.at].filter((_, point) => row.points.kind[point] === 2));
+    this.globals = Float64Array.from(this.rows.flatMap(globalsOf)).sort();
     this.span = Math.max(data.to - data.from, 1);
     this.top = 0;
     this.resize(1, 1);
@@ -78,6 +78,7 @@ class Scene {
   scale() { return (this.width - this.gutter) / (this.to - this.from); }
   x(time) { return this.gutter + (time - this.from) * this.scale(); }
   time(x) { return this.from + (x - this.gutter) / this.scale(); }
+  nextPixel(time) { return Math.max(this.time(this.x(time) + 1), nextNumber(time)); }
 
   show(from, to) {
     const whole = Math.max(this.data.length, 1);
@@ -142,5 +143,7 @@ class Scene {
     return this.rows.filter((row) => row.height && this.rowY(row) + row.height >= above && this.rowY(row) <= below);
   }
 }
+
+function globalsOf({points: {at, kind}}) { return [...at].filter((_, point) => kind[point] === 2); }
 
 function minSpan(from, to) { return Math.max(MIN_SPAN, MIN_PART * Math.max(Math.abs(from), Math.abs(to))); }

@@ -28,7 +28,7 @@ function* searchSteps(scene, query) {
   for (const row of scene.rows) {
     for (let lane = 0; lane < row.lanes.length; lane++) yield* events(row.lanes[lane].columns, (place) => ({row, lane, place}));
     yield* events(row.points, (point) => ({row, point}));
-    for (const loss of row.losses) if (matcher.text(`${count(loss.count, 'record')} lost: ${loss.reason}`)) add({row, loss});
+    for (const loss of row.losses.list) if (matcher.text(`${count(loss.count, 'record')} lost: ${loss.reason}`)) add({row, loss});
     if (row.series.length && matcher.text(row.name)) add({row, series: row.series[0], sample: 0});
     yield;
   }
