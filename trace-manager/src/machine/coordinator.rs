@@ -293,14 +293,16 @@ impl Coordinator {
 
     fn counts(&self, session: SessionNumber) -> TraceeCounts {
         let mut counts = TraceeCounts::default();
-        let is_running = self.session_state(session).is_some_and(SessionState::is_running);
-        for Provider { tracee, membership } in self.providers.values() {
+        let Some(current) = self.sessions.get(&session) else { return counts };
+        let is_running = current.session.state().is_running();
+        for (id, Provider { tracee, membership }) in &self.providers {
+            let may_join = is_running && self.may_record(current, *id);
             if membership.has(session) {
                 let is_starting = membership.is_starting(session, tracee);
                 counts.present += 1;
                 counts.starting += usize::from(is_starting);
                 counts.unstopped += usize::from(tracee.is_unstopped());
-            } else if is_running && tracee.in_session() && !membership.excludes(session) {
+            } else if may_join && tracee.in_session() && !membership.excludes(session) {
                 counts.starting += 1;
             }
         }

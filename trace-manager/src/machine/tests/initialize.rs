@@ -102,4 +102,12 @@ fn a_session_of_a_user_records_the_providers_of_this_user() {
     assert!(scene.actions(1).contains(&start()));
     assert!(scene.actions(3).starts_with(&[started(true), TraceeAction::CreateBuffer]));
     assert_eq!((scene.actions(2), scene.actions(4)), (vec![started(false)], vec![started(false)]));
+    // The programs of another user record for another session, and do not delay this one.
+    scene.dispatch(Input::Open(2, ProviderConfig { user: Some(1001), ..config() }));
+    scene.dispatch(Input::Start(2, StartOptions::default()));
+    assert!(scene.actions(4).contains(&start()));
+    for id in [1, 3] {
+        scene.packet(id, Packet::Started { version: 1 });
+    }
+    assert_eq!(scene.state(), Some(SessionState::Started));
 }
