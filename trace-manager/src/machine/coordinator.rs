@@ -30,8 +30,8 @@ pub enum Input {
     Stop(SessionNumber),
     /// The caller ends the session.
     Terminate(SessionNumber),
-    /// The caller flushes the current rolling buffers (streaming).
-    Flush,
+    /// The caller flushes the current rolling buffers of the session's providers (streaming).
+    Flush(SessionNumber),
     /// Time passed.
     Tick,
 }
@@ -131,7 +131,7 @@ impl Coordinator {
             }
             Input::Stop(session) => self.session(session, SessionEvent::Stop, now),
             Input::Terminate(session) => self.session(session, SessionEvent::Terminate, now),
-            Input::Flush => self.all(&TraceeEvent::Flush, now),
+            Input::Flush(session) => self.flush(session, now),
             Input::Tick => self.tick(now),
         }
         self.settle(now);
@@ -309,19 +309,23 @@ impl Coordinator {
         counts
     }
 
+    fn flush(&mut self, session: SessionNumber, now: Time) {
+        let providers = self.providers.iter().filter(|(_, it)| it.membership.has(session));
+        let ids: Vec<ProviderId> = providers.map(|(id, _)| *id).collect();
+        for id in ids {
+            self.tracee_event(id, TraceeEvent::Flush, now);
+        }
+    }
+
     fn tick(&mut self, now: Time) {
         for (id, Provider { tracee, membership }) in &mut self.providers {
             if membership.expire(tracee, now) {
                 self.changed.insert(*id);
             }
         }
-        self.all(&TraceeEvent::Tick, now);
-    }
-
-    fn all(&mut self, event: &TraceeEvent, now: Time) {
         let ids: Vec<ProviderId> = self.providers.keys().copied().collect();
         for id in ids {
-            self.tracee_event(id, event.clone(), now);
+            self.tracee_event(id, TraceeEvent::Tick, now);
         }
     }
 

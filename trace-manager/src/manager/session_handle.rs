@@ -62,10 +62,10 @@ impl SessionHandle {
             .ok_or(ManagerError::SessionEnded)
     }
 
-    /// Makes providers in streaming mode send their records so far.
+    /// Makes the session's providers in streaming mode send their records so far.
     pub fn flush(&self) {
         // Fails if the loop, and so the session, has ended.
-        let _ = self.mailbox.send(Command::Flush);
+        let _ = self.mailbox.send(Command::Flush { session: self.number });
     }
 
     /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns

@@ -38,8 +38,8 @@ pub(crate) enum Command {
     Sessions { reply: Sender<Vec<SessionInfo>> },
     /// Return the statistics of the session's providers; `None` if it has ended.
     Statistics { session: u64, reply: Sender<Option<Vec<ProviderStatistics>>> },
-    /// Flush the providers' rolling buffers.
-    Flush,
+    /// Flush the rolling buffers of the session's providers.
+    Flush { session: u64 },
     /// End the session, and then the loop.
     Quit,
 }
@@ -165,9 +165,9 @@ mod tests {
     #[test]
     fn a_command_fails_after_the_loop_has_ended() {
         let (mailbox, inbox) = Mailbox::new().unwrap();
-        mailbox.send(Command::Flush).unwrap();
-        assert!(matches!(inbox.commands.try_recv(), Ok(Command::Flush)));
+        mailbox.send(Command::Quit).unwrap();
+        assert!(matches!(inbox.commands.try_recv(), Ok(Command::Quit)));
         drop(inbox);
-        assert!(matches!(mailbox.send(Command::Flush), Err(ManagerError::Ended)));
+        assert!(matches!(mailbox.send(Command::Quit), Err(ManagerError::Ended)));
     }
 }

@@ -187,7 +187,7 @@ impl EventLoop {
                 Command::Statistics { session, reply } => {
                     drop(reply.send(self.statistics(session)));
                 }
-                Command::Flush => self.dispatch(Input::Flush),
+                Command::Flush { session } => self.dispatch(Input::Flush(session)),
                 Command::Quit => {
                     self.quitting = true;
                     for session in self.active.keys().copied().collect::<Vec<_>>() {

@@ -45,7 +45,7 @@ fn input() -> impl Strategy<Value = Input> {
         3 => session().prop_map(|session| Input::Start(session, StartOptions::default())),
         1 => session().prop_map(Input::Stop),
         2 => session().prop_map(Input::Terminate),
-        1 => Just(Input::Flush),
+        1 => session().prop_map(Input::Flush),
         1 => Just(Input::Tick),
     ]
 }

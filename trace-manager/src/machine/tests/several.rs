@@ -99,6 +99,20 @@ fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
     assert_eq!(scene.tracee(1), TraceeState::Started);
 }
 
+#[test]
+fn a_flush_of_a_session_concerns_its_providers() {
+    let mut scene = Scene::new(0);
+    for (id, uid) in [(1, 1000), (2, 1001)] {
+        scene.dispatch(Input::User(id, uid));
+        scene.dispatch(Input::Registered(id));
+        scene.open(u64::from(id), ProviderConfig { user: Some(uid), ..streaming("a") });
+        scene.packet(id, Packet::Started { version: 1 });
+    }
+    scene.outputs();
+    scene.dispatch(Input::Flush(2));
+    assert_eq!(scene.outputs(), [Output::Provider(2, send(ToProvider::Flush))]);
+}
+
 /// A session waits for its own time-out, not for that of another one.
 #[test]
 fn the_timeouts_of_a_session_do_not_delay_others() {

@@ -50,13 +50,13 @@ fn a_second_started_is_a_violation() {
 #[test]
 fn only_streaming_providers_flush() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Flush);
+    scene.dispatch(Input::Flush(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Flush)]);
     let mut scene = Scene::new(1);
     scene.dispatch(Input::Open(1, ProviderConfig { mode: BufferingMode::Circular, ..config() }));
     scene.dispatch(Input::Start(1, StartOptions::default()));
     scene.log.clear();
-    scene.dispatch(Input::Flush);
+    scene.dispatch(Input::Flush(1));
     assert_eq!(scene.actions(1), []);
 }
 
