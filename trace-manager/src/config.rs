@@ -65,6 +65,11 @@ impl SessionConfig {
         self.provider_config().layout(durable_hint)
     }
 
+    /// Returns whether the session records providers of the user `uid`.
+    pub(crate) fn may_record(&self, uid: u32) -> bool {
+        self.user.is_none_or(|user| user == uid)
+    }
+
     /// Returns whether alerts may cause snapshots.
     pub(crate) fn takes_snapshots(&self) -> bool {
         self.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot)

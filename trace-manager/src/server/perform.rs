@@ -57,8 +57,10 @@ impl EventLoop {
         self.record_refusal(connection.peer, connection.name(), reason);
     }
 
+    /// Adds a refusal to the sessions that would record the provider.
     fn record_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
-        for active in self.active.values_mut() {
+        let sessions = self.active.values_mut();
+        for active in sessions.filter(|it| it.recording.config().may_record(peer.uid)) {
             let (name, reason) = (name.clone(), reason.clone());
             active.recording.refuse(Refusal { pid: peer.pid, name, reason });
         }

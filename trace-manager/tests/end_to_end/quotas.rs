@@ -40,6 +40,11 @@ fn a_connection_that_does_not_register_is_closed() {
     let session = stage.start(config(BufferingMode::Oneshot));
     let (mut provider, _) = Provider::register(stage.manager.path(), "good");
     let tracing = provider.enter();
+    let user = stage.manager.providers().unwrap()[0].uid;
+    let of_another_user =
+        SessionConfig { user: Some(user + 1), ..config(BufferingMode::Oneshot) };
+    let target = ArchiveTarget::File(stage.directory.path().join("other.fxt"));
+    let other = stage.manager.start(of_another_user, target).unwrap();
     let mut idle = Provider::connect(stage.manager.path());
     assert_eq!(refusals(&mut idle), ["it did not register in time"]);
     let written = tracing.fill(0, 0);
@@ -48,6 +53,7 @@ fn a_connection_that_does_not_register_is_closed() {
     let summary = session.join().unwrap();
     assert_eq!((summary.events(), summary.refusals), (written, 1));
     assert_eq!(summary.refused[0].reason, "it did not register in time");
+    assert_eq!(end(&other).refusals, 0, "a session of another user does not see it");
 }
 
 #[test]
