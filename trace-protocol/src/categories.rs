@@ -4,6 +4,20 @@
 //! the category (`-gfx:vsync`, `-gfx*`). `*` matches every category, and so does a set without
 //! inclusions. Exclusions take precedence.
 
+use std::collections::HashSet;
+
+/// The most patterns that a provider accepts.
+pub const MAX_PATTERNS: usize = 4096;
+
+/// The most bytes of all patterns that a provider accepts.
+pub const MAX_PATTERN_BYTES: usize = 64 << 10;
+
+/// Returns whether a provider accepts these patterns.
+pub fn are_accepted(patterns: &[String]) -> bool {
+    let bytes: usize = patterns.iter().map(String::len).sum();
+    patterns.len() <= MAX_PATTERNS && bytes <= MAX_PATTERN_BYTES
+}
+
 /// A set of category patterns.
 ///
 /// ```
@@ -90,27 +104,18 @@ pub fn union(lists: &[&[String]]) -> Vec<String> {
         return list.to_vec();
     }
     let has_inclusions = |list: &[String]| list.iter().any(|text| is_inclusion(text));
-    let mut union = Vec::<String>::new();
-    if lists.iter().all(|list| has_inclusions(list)) {
-        let all = lists.iter().copied().flatten().filter(|text| is_inclusion(text));
-        all.for_each(|text| add(&mut union, text));
-    }
-    let exclusions = lists.first().copied().unwrap_or_default().iter();
-    let exclusions = exclusions.filter(|text| text.starts_with('-'));
-    for text in exclusions.filter(|text| lists.iter().all(|list| list.contains(text))) {
-        add(&mut union, text);
-    }
-    union
+    let has_all = !lists.iter().all(|list| has_inclusions(list));
+    let inclusions = lists.iter().copied().flatten().filter(|text| !has_all && is_inclusion(text));
+    let [first, others @ ..] = lists else { return Vec::new() };
+    let others: Vec<HashSet<&String>> = others.iter().map(|list| list.iter().collect()).collect();
+    let exclusions = first.iter().filter(|text| text.starts_with('-'));
+    let exclusions = exclusions.filter(|text| others.iter().all(|other| other.contains(text)));
+    let mut found = HashSet::new();
+    inclusions.chain(exclusions).filter(|text| found.insert(*text)).cloned().collect()
 }
 
 fn is_inclusion(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-')
-}
-
-fn add(union: &mut Vec<String>, text: &String) {
-    if !union.contains(text) {
-        union.push(text.clone());
-    }
 }
 
 #[cfg(test)]
@@ -132,6 +137,15 @@ mod tests {
             assert_eq!(union(&[&one, &other]), list(both), "{one:?} {other:?}");
             assert_eq!(union(&[&one]), one);
         }
+    }
+
+    #[test]
+    fn the_patterns_of_a_provider_are_limited() {
+        let many = |number| vec!["a".to_owned(); number];
+        assert!(are_accepted(&many(MAX_PATTERNS)) && !are_accepted(&many(MAX_PATTERNS + 1)));
+        let long = |length| ["a".repeat(length)];
+        assert!(are_accepted(&long(MAX_PATTERN_BYTES)));
+        assert!(!are_accepted(&long(MAX_PATTERN_BYTES + 1)));
     }
 
     #[test]

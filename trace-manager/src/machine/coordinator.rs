@@ -1,7 +1,9 @@
 //! The coordinator of the sessions and all providers.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use trace_protocol::categories;
 use trace_protocol::message::{StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
@@ -60,6 +62,9 @@ pub struct Coordinator {
     /// Providers that may have to change, because their state or that of a session has changed.
     changed: BTreeSet<ProviderId>,
     outputs: Vec<Output>,
+    /// The unions of the categories of sessions, until a session's state changes: many providers
+    /// have the same sessions.
+    unions: RefCell<BTreeMap<Vec<SessionNumber>, Vec<String>>>,
 }
 
 #[derive(Debug)]
@@ -160,6 +165,7 @@ impl Coordinator {
     fn entered(&mut self, session: SessionNumber, state: SessionState) {
         self.outputs.push(Output::State(session, state));
         self.changed.extend(self.providers.keys());
+        self.unions.get_mut().clear();
         if state == SessionState::Terminated {
             self.sessions.remove(&session);
             self.providers.values_mut().for_each(|it| it.membership.forget(session));
@@ -274,7 +280,10 @@ impl Coordinator {
     fn combine(&self, sessions: &[SessionNumber]) -> ProviderConfig {
         let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
         match currents.clone().collect::<Vec<_>>()[..] {
-            [current] => current.config.clone(),
+            [current] => ProviderConfig {
+                categories: accepted(current.config.categories.clone()),
+                ..current.config.clone()
+            },
             _ => ProviderConfig {
                 categories: self.combine_started(sessions),
                 ..ProviderConfig::combine(currents.map(|current| &current.config))
@@ -284,11 +293,16 @@ impl Coordinator {
 
     /// Returns the union of the sessions' categories, with those of their starts.
     fn combine_started(&self, sessions: &[SessionNumber]) -> Vec<String> {
+        let mut unions = self.unions.borrow_mut();
+        unions.entry(sessions.to_vec()).or_insert_with(|| self.union(sessions)).clone()
+    }
+
+    fn union(&self, sessions: &[SessionNumber]) -> Vec<String> {
         let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
         let lists: Vec<Vec<String>> =
             currents.map(|it| it.start.add_to(&it.config.categories)).collect();
         let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
-        trace_protocol::categories::union(&lists)
+        accepted(categories::union(&lists))
     }
 
     fn counts(&self, session: SessionNumber) -> TraceeCounts {
@@ -338,5 +352,14 @@ impl Coordinator {
         }
         membership.after(&actions, tracee);
         self.outputs.extend(actions.into_iter().map(|action| Output::Provider(id, action)));
+    }
+}
+
+/// Returns the patterns, or all categories if they are more than a provider accepts. The filter of
+/// each session selects its own.
+fn accepted(patterns: Vec<String>) -> Vec<String> {
+    match categories::are_accepted(&patterns) {
+        true => patterns,
+        false => Vec::new(),
     }
 }

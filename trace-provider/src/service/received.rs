@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
-use trace_protocol::control::{MAX_CATEGORIES, MAX_CATEGORY_BYTES};
+use trace_protocol::categories;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use crate::engine::problem::Problem;
@@ -66,9 +66,8 @@ pub(crate) fn packet_socket(socket: OwnedFd) -> Result<Socket, Problem> {
 
 /// Checks the size of a session's category patterns.
 pub(crate) fn check_patterns(patterns: &[String]) -> Result<(), Problem> {
-    let bytes: usize = patterns.iter().map(String::len).sum();
-    if patterns.len() > MAX_CATEGORIES || bytes > MAX_CATEGORY_BYTES {
-        return Err("its lists of categories are too long");
+    match categories::are_accepted(patterns) {
+        true => Ok(()),
+        false => Err("its lists of categories are too long"),
     }
-    Ok(())
 }

@@ -99,6 +99,28 @@ fn a_provider_that_does_not_reply_delays_a_session_by_its_timeout() {
     assert_eq!(scene.tracee(1), TraceeState::Started);
 }
 
+/// The provider would close its connection.
+#[test]
+fn a_union_that_a_provider_does_not_accept_selects_all() {
+    let numbered = |prefix: char| {
+        let names = (0..2500).map(|number| format!("{prefix}{number}"));
+        ProviderConfig { categories: names.collect(), ..streaming("") }
+    };
+    let mut scene = Scene::new(1);
+    scene.open(1, numbered('a'));
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.coordinator.config_of(1).categories.len(), 2500);
+    scene.outputs();
+    scene.open(2, numbered('b'));
+    assert_eq!(scene.outputs(), [Output::Join(1, 2), set_categories(1, &[])]);
+    assert_eq!(scene.coordinator.config_of(1).categories, [""; 0]);
+    scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+    scene.dispatch(Input::Terminate(1));
+    let b: Vec<String> = numbered('b').categories;
+    let b: Vec<&str> = b.iter().map(String::as_str).collect();
+    assert_eq!(scene.outputs(), [set_categories(2, &b)]);
+}
+
 #[test]
 fn a_flush_of_a_session_concerns_its_providers() {
     let mut scene = Scene::new(0);
