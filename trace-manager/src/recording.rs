@@ -200,10 +200,10 @@ impl Recording {
         }
     }
 
-    /// Returns records that are in no slot.
+    /// Returns records that are not from a copy of a rolling buffer.
     fn block(&self, provider: u32, words: Vec<u64>) -> Records {
         let words = self.spares.share(words);
-        Records { provider, words, slots: Vec::new(), reported: 0, is_last: false }
+        Records { provider, words, slots: Vec::new(), reported: 0, is_copy: false, is_last: false }
     }
 
     /// Notes that a provider records more categories, for other sessions. `durable` are its
@@ -294,7 +294,7 @@ impl Recording {
         }
         closed.write(&mut kept.words);
         let words = self.spares.share(kept.words);
-        let records = Records { provider, words, slots: kept.slots, reported, is_last: true };
+        let records = Records { provider, words, slots: kept.slots, reported, is_copy: true, is_last: true };
         let records = self.outputs.take(&records);
         if let Some(counts) = self.selection.remove(provider) {
             set_counts(&mut summary, counts);
@@ -310,7 +310,7 @@ impl Recording {
             return Last { words, ..Last::default() };
         }
         let words = self.spares.share(words);
-        let records = Records { provider, words, slots: Vec::new(), reported, is_last: true };
+        let records = Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
         let records = self.selection.select(&records);
         self.retention.finish(provider, &records.words)
     }

@@ -68,6 +68,8 @@ pub struct Records {
     pub(crate) slots: Vec<SaveSlot>,
     /// The losses that the provider's own records report, up to these.
     pub(crate) reported: u64,
+    /// Whether they come from a copy of a rolling buffer.
+    pub(crate) is_copy: bool,
     /// The provider has left, and these are its last records.
     pub(crate) is_last: bool,
 }
@@ -138,7 +140,7 @@ mod tests {
         let mut words = Records::begin(&spares, 9);
         words.extend([7, 8]);
         let words = spares.share(words);
-        let records = Records { provider: 9, words, slots: Vec::new(), reported: 0, is_last: true };
+        let records = Records { provider: 9, words, slots: Vec::new(), reported: 0, is_copy: true, is_last: true };
         assert_eq!(
             (records.provider(), records.words(), records.is_last()),
             (9, &[7, 8][..], true)

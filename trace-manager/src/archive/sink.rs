@@ -167,6 +167,9 @@ impl ArchiveSink {
     /// Returns the ledger update for the block of these records.
     fn ledger_update(&mut self, records: &Records) -> Option<LedgerUpdate> {
         let ledger = self.ledger(records.provider)?;
+        if !records.is_last && !records.is_copy {
+            return None;
+        }
         if !records.is_last {
             ledger.set_reported(records.reported);
             return Some(ledger.save(records.slots.clone()));
@@ -227,9 +230,17 @@ impl Sink for ArchiveSink {
 mod tests {
     use std::fs;
     use std::path::Path;
+    use std::os::fd::AsFd;
     use std::time::{Duration, Instant};
 
+    use trace_protocol::archive::ClockSample;
+    use trace_protocol::buffer::consumer::IdentityPolicy;
+    use trace_protocol::buffer::header::BufferingMode;
+    use trace_protocol::socket::Socket;
+
     use super::*;
+    use crate::fixture::{buffer, identity, layout};
+    use crate::guard::{Guard, JoinedProvider};
 
     fn sink(path: &Path) -> Box<ArchiveSink> {
         Box::new(ArchiveSink::create(ArchiveTarget::File(path.to_owned())).unwrap())
@@ -240,7 +251,7 @@ mod tests {
         let mut all = Records::begin(&spares, provider);
         all.extend(words);
         let words = spares.share(all);
-        Records { provider, words, slots: Vec::new(), reported: 0, is_last: false }
+        Records { provider, words, slots: Vec::new(), reported: 0, is_copy: true, is_last: false }
     }
 
     fn ending(is_discarded: bool) -> Ending {
@@ -263,6 +274,35 @@ mod tests {
         let expected = [one, 10, 10, two, 20, 21, one, 10];
         let bytes = fs::read(&path).unwrap();
         assert_eq!(bytes[8..], *trace_protocol::words::as_bytes(&expected), "after the magic");
+    }
+
+    /// Only copies of rolling buffers are compared with those that were taken.
+    #[test]
+    fn records_without_a_copy_do_not_change_the_ledger() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+        let output = ArchiveOutput::open(target).unwrap();
+        let (guard, _theirs) = Guard::pair().unwrap();
+        let handle = GuardHandle::begin(guard, &output, &[]);
+        let sink = ArchiveSink::begin(output, handle, None, Arc::default(), Spares::default());
+        let (mut sink, layout) = (sink.unwrap(), layout(BufferingMode::Streaming));
+        let (buffer, identity) = (buffer(&layout), identity());
+        let (packets, _provider) = Socket::packet_pair().unwrap();
+        let (policy, packets) = (IdentityPolicy::Own(4711), packets.as_fd());
+        let joined = JoinedProvider {
+            identity: &identity,
+            policy,
+            joined_at: 5,
+            dropped_before: Some(0),
+            layout,
+            buffer: &buffer,
+            packets,
+        };
+        sink.open(&Opening { joined, now: ClockSample::now(), counter_rate: 1 });
+        let durable = Records { is_copy: false, ..records(identity.id, &[10]) };
+        assert!(sink.ledger_update(&durable).is_none());
+        let copy = sink.ledger_update(&records(identity.id, &[10]));
+        assert!(matches!(copy, Some(LedgerUpdate::Unshared(_))));
     }
 
     #[test]

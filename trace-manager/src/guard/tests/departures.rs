@@ -57,6 +57,7 @@ fn free_slots_after(end: End) -> Vec<bool> {
         words: spares.share(last.words),
         slots: slots_of_records,
         reported: last.reported,
+        is_copy: true,
         is_last: true,
     });
     sink.finish(Ending { counter_rate: 1, is_discarded: false }).wait().unwrap();

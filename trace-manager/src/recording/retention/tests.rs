@@ -15,7 +15,7 @@ fn words(records: &[Record<'_>]) -> Vec<u64> {
 
 fn block(records: &[Record<'_>]) -> Records {
     let words = Spares::default().share(words(records));
-    Records { provider: 7, words, slots: Vec::new(), reported: 0, is_last: false }
+    Records { provider: 7, words, slots: Vec::new(), reported: 0, is_copy: true, is_last: false }
 }
 
 /// Returns a retention with space for `events` events of a provider whose buffer streams.
