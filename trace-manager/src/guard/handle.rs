@@ -13,7 +13,7 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::ledger::{provider, session, LedgerUpdate};
-use super::messages::{ArchiveNames, Message, Provider, MAX_MESSAGE};
+use super::messages::{ArchiveNames, Message, Provider};
 use super::Guard;
 use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
@@ -75,12 +75,17 @@ impl GuardHandle {
             handles.extend([file.file().as_fd(), file.place().directory().as_fd()]);
         }
         link.send(&message, &handles).ok()?;
-        let categories = Message::Categories(categories.to_vec());
-        // With longer patterns, the guard completes the archive with all recorded categories.
-        if categories.encode().len() <= MAX_MESSAGE {
-            link.send(&categories, &[]).ok()?;
+        let guard =
+            Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() };
+        let sent = Message::categories(categories).map(|messages| {
+            messages.iter().try_for_each(|message| guard.link.send(message, &[]))
+        });
+        if !matches!(sent, Some(Ok(()))) {
+            // Otherwise the guard would complete an archive that is still written.
+            guard.abandoned();
+            return None;
         }
-        Some(Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() })
+        Some(guard)
     }
 
     /// Sends a provider's buffer to the guard, before the provider gets it.
@@ -207,8 +212,13 @@ fn new_ledger() -> io::Result<(Ledger, MemoryFile)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
     use super::*;
+    use crate::archive::ArchiveTarget;
     use crate::guard::messages::MAX_MESSAGE;
+    use crate::guard::{run_guard, GuardOutcome};
 
     fn receive(socket: &Socket) -> Vec<u32> {
         let (mut bytes, mut closed) = (vec![0; MAX_MESSAGE], Vec::new());
@@ -219,6 +229,21 @@ mod tests {
             }
         }
         closed
+    }
+
+    /// The session continues without the guard, which must not complete its archive.
+    #[test]
+    fn a_guard_that_does_not_get_the_categories_does_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+        let mut output = ArchiveOutput::open(target).unwrap();
+        output.keep();
+        let file = File::from(output.as_fd().try_clone_to_owned().unwrap());
+        file.write_all_at(b"written", 0).unwrap();
+        let (guard, theirs) = Guard::pair().unwrap();
+        assert!(GuardHandle::begin(guard, &output, &["a".repeat(MAX_MESSAGE)]).is_none());
+        assert!(matches!(run_guard(theirs), GuardOutcome::Nothing));
+        assert_eq!(file.metadata().unwrap().len(), 7);
     }
 
     #[test]

@@ -68,7 +68,8 @@ pub(super) enum Message {
     Slot(u64),
     /// The provider is completely archived.
     Closed(u32),
-    /// The category patterns of the archive. Without this message, it gets all categories.
+    /// Category patterns of the archive, after those of earlier messages. Without any, it gets all
+    /// categories.
     Categories(Vec<String>),
 }
 
@@ -87,6 +88,26 @@ pub(super) struct Provider {
 }
 
 impl Message {
+    /// Returns messages with these patterns; `None` if a pattern does not fit into a message.
+    pub(super) fn categories(patterns: &[String]) -> Option<Vec<Self>> {
+        let mut messages = vec![Vec::new()];
+        // The message has two numbers, and each pattern one before its text.
+        let mut size = 16;
+        for pattern in patterns {
+            let bytes = 8 + pattern.len();
+            if 16 + bytes > MAX_MESSAGE {
+                return None;
+            }
+            if size + bytes > MAX_MESSAGE {
+                messages.push(Vec::new());
+                size = 16;
+            }
+            size += bytes;
+            messages.last_mut()?.push(pattern.clone());
+        }
+        Some(messages.into_iter().map(Self::Categories).collect())
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
@@ -257,6 +278,28 @@ mod tests {
             let decoded = Message::decode(&bytes).expect("the bytes are a message");
             assert_eq!(format!("{decoded:?}"), format!("{message:?}"));
         }
+    }
+
+    #[test]
+    fn long_lists_of_patterns_are_sent_in_several_messages() {
+        let patterns: Vec<String> = (0..4000).map(|number| format!("category{number}")).collect();
+        let messages = Message::categories(&patterns).unwrap();
+        assert!(messages.len() > 1);
+        let received: Vec<String> = messages
+            .iter()
+            .flat_map(|message| {
+                let bytes = message.encode();
+                assert!(bytes.len() <= MAX_MESSAGE);
+                let Some(Message::Categories(patterns)) = Message::decode(&bytes) else {
+                    panic!("the bytes are a message")
+                };
+                patterns
+            })
+            .collect();
+        assert_eq!(received, patterns);
+        let longest = MAX_MESSAGE - 24;
+        assert_eq!(Message::categories(&["a".repeat(longest)]).unwrap().len(), 1);
+        assert!(Message::categories(&["a".repeat(longest + 1)]).is_none());
     }
 
     #[test]

@@ -121,7 +121,7 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
             state.slots.push(slot.ok()?);
         }
         (Message::Closed(id), Some(state)) => state.close(id),
-        (Message::Categories(patterns), Some(state)) => state.categories = patterns,
+        (Message::Categories(patterns), Some(state)) => state.categories.extend(patterns),
         _ => return None,
     }
     Some(())
