@@ -12,10 +12,12 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::archive::{self, ClockSample, Loss};
 use trace_protocol::buffer::consumer::SaveSlot;
-use trace_protocol::buffer::header::Layout;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::LossReason;
+use trace_protocol::socket::PeerCredentials;
 
 use crate::archive::WriterStatus;
+use crate::buffers::{Buffers, NoMemory, Share};
 use crate::category_filter::CategoryFilter;
 use crate::clock::{counter_rate, sample_after};
 use crate::collection::{Closed, Collection, Counts, LastOfSession, ProviderData};
@@ -172,8 +174,26 @@ impl Recording {
         &self.config
     }
 
-    /// Adds a provider: when it gets its buffer, or while it records for other sessions.
-    pub(crate) fn join(&mut self, opened: &Opened<'_>) {
+    /// Reserves memory for the records that the session retains of a provider whose buffer has the
+    /// mode `mode`. If there is none, the session refuses the provider.
+    pub(crate) fn reserve(
+        &mut self,
+        mode: BufferingMode,
+        buffers: &Buffers,
+        peer: PeerCredentials,
+        name: &str,
+    ) -> Result<Option<Share>, NoMemory> {
+        let reserved = self.retention.reserve(mode, buffers, peer);
+        if let Err(no_memory) = &reserved {
+            let (name, reason) = (name.to_owned(), no_memory.to_string());
+            self.refuse(Refusal { pid: peer.pid, name, reason });
+        }
+        reserved
+    }
+
+    /// Adds a provider: when it gets its buffer, or while it records for other sessions. `memory` is
+    /// that of [`reserve`](Self::reserve).
+    pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
         let interrupted_at = self.earlier.remove(id);
@@ -182,7 +202,7 @@ impl Recording {
             now: *now,
             counter_rate: self.estimated_rate,
         });
-        self.retention.add(*id, provider, mode);
+        self.retention.add(*id, provider, mode, memory);
         if late.is_some() || **recorded != *self.categories {
             self.selection.add(provider, if late.is_some() { joined.joined_at } else { 0 });
         }

@@ -12,7 +12,9 @@ use trace_protocol::archive::Loss;
 use trace_protocol::buffer::consumer::{record_words, SaveSlot};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
+use trace_protocol::socket::PeerCredentials;
 
+use crate::buffers::{Buffers, NoMemory, Share};
 use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
 
@@ -32,6 +34,7 @@ pub(super) struct Retention {
 #[derive(Debug, Default)]
 struct Retained {
     connection: ProviderId,
+    _memory: Option<Share>,
     /// Words of `blocks`, in circular mode.
     words: usize,
     /// Records beyond the limit, in oneshot mode.
@@ -61,11 +64,37 @@ impl Retention {
         Self { mode, limit, spares, providers: BTreeMap::new(), used: BTreeMap::new() }
     }
 
+    /// Reserves memory of the provider's quota for the blocks that are retained, if its buffer has
+    /// the mode `mode`.
+    pub(super) fn reserve(
+        &self,
+        mode: BufferingMode,
+        buffers: &Buffers,
+        peer: PeerCredentials,
+    ) -> Result<Option<Share>, NoMemory> {
+        match self.mode == BufferingMode::Circular && self.limits(mode) {
+            true => buffers.take(peer, self.limit as u64 * 8).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns whether records from a buffer with this mode are limited here.
+    fn limits(&self, mode: BufferingMode) -> bool {
+        self.mode != BufferingMode::Streaming && mode != self.mode
+    }
+
     /// Adds a provider whose buffer has the mode `mode`. Does nothing if the buffer keeps the limit
-    /// itself.
-    pub(super) fn add(&mut self, connection: ProviderId, provider: u32, mode: BufferingMode) {
-        if self.mode != BufferingMode::Streaming && mode != self.mode {
-            self.providers.insert(provider, Retained { connection, ..Retained::default() });
+    /// itself. `memory` is that of the retained blocks.
+    pub(super) fn add(
+        &mut self,
+        connection: ProviderId,
+        provider: u32,
+        mode: BufferingMode,
+        memory: Option<Share>,
+    ) {
+        if self.limits(mode) {
+            let retained = Retained { connection, _memory: memory, ..Retained::default() };
+            self.providers.insert(provider, retained);
         }
     }
 

@@ -39,7 +39,7 @@ fn join(recording: &mut Recording, collection: &mut Collection, id: ProviderId) 
     let mut provider =
         ProviderData::new(identity, known, policy, collector, Arc::clone(&buffer), layout);
     let (joined, now) = (provider.joined(5, None, buffer.as_fd()), ClockSample::now());
-    recording.join(&Opened { id, joined, now, recorded: &[], late: None });
+    recording.join(&Opened { id, joined, now, recorded: &[], late: None }, None);
     provider.open(1, Window::of_buffer(5, Duration::ZERO));
     collection.join(id, provider);
 }

@@ -100,20 +100,29 @@ impl EventLoop {
         let joined_at = now.ticks(provider.identity().clock);
         let durable = provider.durable_records();
         let last_saved = provider.last_saved();
-        active.recording.join(&Opened {
+        let opened = Opened {
             id,
             joined: provider.joined(joined_at, Some(provider.all_dropped()), packets.as_fd()),
             now,
             recorded: &recorded,
             late: Some(LateOpening { durable: &durable, last_saved }),
-        });
+        };
+        let (buffers, mode) = (&self.admission.buffers, provider.layout().mode());
+        let name = &provider.identity().name;
+        let memory = active.recording.reserve(mode, buffers, connection.peer, name);
+        let is_reserved = memory.is_ok();
+        if let Ok(memory) = memory {
+            active.recording.join(&opened, memory);
+        }
         for other in provider.sessions() {
             if let Some(other) = self.active.get_mut(&other) {
                 other.recording.widen(provider, &recorded, &durable);
             }
         }
         let elapsed = self.active.get(&session).map_or(Duration::ZERO, |it| it.recording.elapsed());
-        provider.open_late(session, joined_at, elapsed);
+        if is_reserved {
+            provider.open_late(session, joined_at, elapsed);
+        }
     }
 
     /// Removes a session from a provider that continues for others.

@@ -150,13 +150,18 @@ impl EventLoop {
         let mut provider = ProviderData::new(identity, known, policy, collector, buffer, layout);
         for session in sessions {
             let Some(active) = self.active.get_mut(&session) else { continue };
-            active.recording.join(&Opened {
+            let (buffers, mode) = (&self.admission.buffers, layout.mode());
+            let memory =
+                active.recording.reserve(mode, buffers, connection.peer, &provider.identity().name);
+            let Ok(memory) = memory else { continue };
+            let opened = Opened {
                 id,
                 joined: provider.joined(joined_at, None, endpoints.packets.as_fd()),
                 now,
                 recorded: &config.categories,
                 late: None,
-            });
+            };
+            active.recording.join(&opened, memory);
             provider.open(session, Window::of_buffer(joined_at, active.recording.elapsed()));
         }
         collection.join(id, provider);

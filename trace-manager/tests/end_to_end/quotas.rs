@@ -74,6 +74,29 @@ fn a_thousand_idle_connections_do_not_exclude_a_provider() {
     drop(idle);
 }
 
+/// A circular session beside a streaming one retains records in the manager.
+#[test]
+fn retained_records_take_memory_of_the_quota() {
+    for (bound, joins) in [(180 << 10, false), (1 << 20, true)] {
+        let bound = Bound { process: bound, user: bound, total: bound };
+        let stage = stage(Limits { buffers: Some(bound), ..Limits::default() });
+        let streaming = stage.start(config(BufferingMode::Streaming));
+        let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+        let tracing = provider.enter();
+        assert!(tracing.layout.total_size() < 180 << 10);
+        let target = ArchiveTarget::File(stage.directory.path().join("circular.fxt"));
+        let circular = SessionConfig { buffer_size: 128 << 10, ..impatient(BufferingMode::Circular) };
+        let circular = stage.manager.start(circular, target).unwrap();
+        assert!(matches!(provider.next(), Some(ToProvider::SetCategories { .. })));
+        let summary = end(&circular);
+        assert_eq!((summary.providers.len(), summary.refusals), (joins.into(), (!joins).into()));
+        streaming.stop();
+        assert!(matches!(provider.next(), Some(ToProvider::SetCategories { .. })));
+        provider.leave(tracing);
+        assert_eq!(streaming.join().unwrap().providers.len(), 1);
+    }
+}
+
 /// If the hinted size exceeds the limit, a provider gets a buffer of the default size, until the
 /// limit is reached.
 #[test]

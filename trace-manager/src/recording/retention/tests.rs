@@ -21,7 +21,7 @@ fn block(records: &[Record<'_>]) -> Records {
 /// Returns a retention with space for `events` events of a provider whose buffer streams.
 fn retention(mode: BufferingMode, events: usize) -> Retention {
     let mut retention = Retention::new(mode, (events * EVENT * 8) as u64, Spares::default());
-    retention.add(1, 7, BufferingMode::Streaming);
+    retention.add(1, 7, BufferingMode::Streaming, None);
     retention
 }
 
@@ -46,7 +46,7 @@ fn the_fixture_has_the_expected_size() {
 fn a_buffer_that_keeps_the_limit_itself_is_not_limited() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut retention = Retention::new(mode, 8, Spares::default());
-        retention.add(1, 7, mode);
+        retention.add(1, 7, mode, None);
         assert!(!retention.has(7));
         let records = block(&[event(1), event(2)]);
         assert_eq!(retention.accept(records.clone())[0].words(), records.words());
