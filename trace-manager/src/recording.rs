@@ -314,7 +314,8 @@ impl Recording {
         }
         closed.write(&mut kept.words);
         let words = self.spares.share(kept.words);
-        let records = Records { provider, words, slots: kept.slots, reported, is_copy: true, is_last: true };
+        let records =
+            Records { provider, words, slots: kept.slots, reported, is_copy: true, is_last: true };
         let records = self.outputs.take(&records);
         if let Some(counts) = self.selection.remove(provider) {
             set_counts(&mut summary, counts);
@@ -330,7 +331,8 @@ impl Recording {
             return Last { words, ..Last::default() };
         }
         let words = self.spares.share(words);
-        let records = Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
+        let records =
+            Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
         let records = self.selection.select(&records);
         self.retention.finish(provider, &records.words)
     }

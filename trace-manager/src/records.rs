@@ -140,7 +140,14 @@ mod tests {
         let mut words = Records::begin(&spares, 9);
         words.extend([7, 8]);
         let words = spares.share(words);
-        let records = Records { provider: 9, words, slots: Vec::new(), reported: 0, is_copy: true, is_last: true };
+        let records = Records {
+            provider: 9,
+            words,
+            slots: Vec::new(),
+            reported: 0,
+            is_copy: true,
+            is_last: true,
+        };
         assert_eq!(
             (records.provider(), records.words(), records.is_last()),
             (9, &[7, 8][..], true)

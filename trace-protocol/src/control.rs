@@ -34,7 +34,7 @@ mod tests;
 
 pub use config::{
     check_categories, Output, ProviderSpec, SnapshotOptions, TraceConfig, TriggerAction,
-    TriggerSpec, MAX_CATEGORIES, MAX_CATEGORY, MAX_CATEGORY_BYTES, MAX_NAME, MAX_SESSION_NAME,
+    TriggerSpec, MAX_CATEGORY, MAX_NAME, MAX_SESSION_NAME,
 };
 pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, StopError};
 pub use info::{

@@ -229,8 +229,8 @@ impl Sink for ArchiveSink {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::path::Path;
     use std::os::fd::AsFd;
+    use std::path::Path;
     use std::time::{Duration, Instant};
 
     use trace_protocol::archive::ClockSample;

@@ -76,7 +76,14 @@ fn words(records: &[Record<'_>]) -> Vec<u64> {
 fn selected(patterns: &[&str], words: &[u64]) -> Vec<u64> {
     let spares = Spares::default();
     let words = spares.share(words.to_vec());
-    let records = Records { provider: 1, words, slots: Vec::new(), reported: 0, is_copy: true, is_last: false };
+    let records = Records {
+        provider: 1,
+        words,
+        slots: Vec::new(),
+        reported: 0,
+        is_copy: true,
+        is_last: false,
+    };
     filter(patterns, &spares).select(&records).words().to_vec()
 }
 
@@ -196,8 +203,14 @@ fn logs_before_a_time_are_left_out() {
     let mut filter = CategoryFilter::new(&[], spares.clone());
     filter.add(1, 4);
     let all = spares.share(words(&[log(3), log(4)]));
-    let records =
-        Records { provider: 1, words: all, slots: Vec::new(), reported: 0, is_copy: true, is_last: false };
+    let records = Records {
+        provider: 1,
+        words: all,
+        slots: Vec::new(),
+        reported: 0,
+        is_copy: true,
+        is_last: false,
+    };
     assert_eq!(filter.select(&records).words(), &words(&[log(4)])[1..]);
     assert_eq!(filter.remove(1).unwrap().others, 1);
 }

@@ -106,7 +106,14 @@ impl Extract {
         closing.write_now(&mut words, &identity, &now);
         let reported = collector.stats().told_losses;
         let words = spares.share(words);
-        Records { provider: identity.id, words, slots: Vec::new(), reported, is_copy: true, is_last: true }
+        Records {
+            provider: identity.id,
+            words,
+            slots: Vec::new(),
+            reported,
+            is_copy: true,
+            is_last: true,
+        }
     }
 }
 
@@ -266,7 +273,8 @@ impl ProviderData {
         let reported = self.collector.stats().told_losses;
         let words = spares.share(words);
         let provider = self.identity.id;
-        let records = Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: false };
+        let records =
+            Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: false };
         Some(Collected { provider: id, records, slots })
     }
 

@@ -77,9 +77,8 @@ impl GuardHandle {
         link.send(&message, &handles).ok()?;
         let guard =
             Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() };
-        let sent = Message::categories(categories).map(|messages| {
-            messages.iter().try_for_each(|message| guard.link.send(message, &[]))
-        });
+        let sent = Message::categories(categories)
+            .map(|messages| messages.iter().try_for_each(|message| guard.link.send(message, &[])));
         if !matches!(sent, Some(Ok(()))) {
             // Otherwise the guard would complete an archive that is still written.
             guard.abandoned();

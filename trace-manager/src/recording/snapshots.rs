@@ -50,8 +50,14 @@ impl Recording {
     fn retained(&self) -> Vec<Words> {
         let mut filter = self.outputs.filter();
         let mut select = |(provider, words)| {
-            let records =
-                Records { provider, words, slots: Vec::new(), reported: 0, is_copy: false, is_last: false };
+            let records = Records {
+                provider,
+                words,
+                slots: Vec::new(),
+                reported: 0,
+                is_copy: false,
+                is_last: false,
+            };
             match &mut filter {
                 Some(filter) => filter.select(&records).words,
                 None => records.words,

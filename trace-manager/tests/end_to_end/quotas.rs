@@ -41,8 +41,7 @@ fn a_connection_that_does_not_register_is_closed() {
     let (mut provider, _) = Provider::register(stage.manager.path(), "good");
     let tracing = provider.enter();
     let user = stage.manager.providers().unwrap()[0].uid;
-    let of_another_user =
-        SessionConfig { user: Some(user + 1), ..config(BufferingMode::Oneshot) };
+    let of_another_user = SessionConfig { user: Some(user + 1), ..config(BufferingMode::Oneshot) };
     let target = ArchiveTarget::File(stage.directory.path().join("other.fxt"));
     let other = stage.manager.start(of_another_user, target).unwrap();
     let mut idle = Provider::connect(stage.manager.path());
@@ -85,7 +84,8 @@ fn retained_records_take_memory_of_the_quota() {
         let tracing = provider.enter();
         assert!(tracing.layout.total_size() < 180 << 10);
         let target = ArchiveTarget::File(stage.directory.path().join("circular.fxt"));
-        let circular = SessionConfig { buffer_size: 128 << 10, ..impatient(BufferingMode::Circular) };
+        let circular =
+            SessionConfig { buffer_size: 128 << 10, ..impatient(BufferingMode::Circular) };
         let circular = stage.manager.start(circular, target).unwrap();
         assert!(matches!(provider.next(), Some(ToProvider::SetCategories { .. })));
         let summary = end(&circular);

@@ -3,18 +3,13 @@
 use std::time::Duration;
 
 use super::field::{codes, record, Field};
+use crate::categories::{MAX_PATTERNS, MAX_PATTERN_BYTES};
 use crate::message::body::{BodyReader, BodyWriter};
 use crate::mode::BufferingMode;
 use crate::packet::MAX_ALERT_NAME;
 
 /// The longest name of a session, in bytes.
 pub const MAX_SESSION_NAME: usize = 64;
-
-/// The most category patterns of a session. Providers refuse a session with more.
-pub const MAX_CATEGORIES: usize = 4096;
-
-/// The most bytes of all category patterns of a session.
-pub const MAX_CATEGORY_BYTES: usize = 64 << 10;
 
 /// The longest category pattern, in bytes: a provider's name, a slash, and a category's name.
 pub const MAX_CATEGORY: usize = 201;
@@ -204,11 +199,11 @@ impl Output {
 ///
 /// The limit that is exceeded.
 pub fn check_categories(categories: &[String]) -> Result<(), String> {
-    if categories.len() > MAX_CATEGORIES {
-        return Err(format!("more than {MAX_CATEGORIES} categories"));
+    if categories.len() > MAX_PATTERNS {
+        return Err(format!("more than {MAX_PATTERNS} categories"));
     }
-    if categories.iter().map(String::len).sum::<usize>() > MAX_CATEGORY_BYTES {
-        return Err(format!("the categories have more than {MAX_CATEGORY_BYTES} bytes"));
+    if categories.iter().map(String::len).sum::<usize>() > MAX_PATTERN_BYTES {
+        return Err(format!("the categories have more than {MAX_PATTERN_BYTES} bytes"));
     }
     match categories.iter().all(|category| (1..=MAX_CATEGORY).contains(&category.len())) {
         true => Ok(()),

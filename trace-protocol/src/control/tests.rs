@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::categories::{MAX_PATTERNS, MAX_PATTERN_BYTES};
 use crate::error::ProtocolError;
 use crate::message::{BufferDisposition, Decoder, Message, HEAD_SIZE, MAX_BODY};
 use crate::mode::BufferingMode;
@@ -190,9 +191,9 @@ fn a_configuration_is_checked() {
         let error = wrong(&|config| config.output = Output::Beneath(name.to_owned()));
         assert!(error.starts_with("the output is no relative name"), "{name}: {error}");
     }
-    let many = vec!["a".to_owned(); MAX_CATEGORIES + 1];
+    let many = vec!["a".to_owned(); MAX_PATTERNS + 1];
     assert_eq!(wrong(&|config| config.categories.clone_from(&many)), "more than 4096 categories");
-    let long = vec!["a".repeat(MAX_CATEGORY); MAX_CATEGORY_BYTES / MAX_CATEGORY + 1];
+    let long = vec!["a".repeat(MAX_CATEGORY); MAX_PATTERN_BYTES / MAX_CATEGORY + 1];
     let error = wrong(&|config| config.categories.clone_from(&long));
     assert_eq!(error, "the categories have more than 65536 bytes");
     for seconds in [61, u64::MAX] {
