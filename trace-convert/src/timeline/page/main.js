@@ -23,7 +23,7 @@ class Page {
     this.pointer = new Pointer(by('canvas'), this.scene, {
       changed: () => this.redraw(),
       click: (...click) => this.click(...click),
-      doubleClick: () => this.selected && this.fit(),
+      doubleClick: () => this.fit(),
       range: (...range) => this.drag(...range),
       hover: () => this.showTip(),
     });
@@ -128,14 +128,16 @@ class Page {
     this.setRange({from, to: Math.max(from, to + step * (scene.to - scene.from) / 20), rows});
   }
 
-  // The first click of a double click may have moved the event, because the panel takes space.
-  click(x, y, isSecond) {
+  // Returns whether there is an item at a position, and selects it.
+  click(x, y) {
     const named = this.scene.namedAt(x, y);
     if (named) {
       if (!named.lanes || named.lanes.length > 1) this.scene.fold(named);
-      return this.redraw();
+      this.redraw();
+      return false;
     }
-    if (!isSecond || !this.selected) this.select(this.itemAt(x, y), true);
+    this.select(this.itemAt(x, y), true);
+    return this.selected !== null;
   }
 
   fit() {

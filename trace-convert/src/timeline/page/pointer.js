@@ -6,8 +6,6 @@
 
 // Pixels before a press is a drag.
 const SLOP = 4;
-// Milliseconds between the clicks of a double click.
-const DOUBLE_CLICK = 500;
 
 function wheelFactor(event) {
   const pixels = event.deltaY * (event.deltaMode === 1 ? 16 : 1);
@@ -15,13 +13,15 @@ function wheelFactor(event) {
 }
 
 class Pointer {
-  // `actions` are changed(), click(x, y, isSecond), doubleClick(), range(from, to, fromY, toY,
+  // `actions` are changed(), click(x, y), doubleClick(), range(from, to, fromY, toY,
   // isDone) and hover().
   constructor(canvas, scene, actions) {
     Object.assign(this, {canvas, scene, actions});
     this.pressed = new Map();
     this.gesture = null;
     this.isSpace = false;
+    // Whether a press was a click, and whether the first click of a double click selected an item.
+    this.isClick = this.isHit = false;
     // The position of a hovering mouse, or null.
     this.position = null;
     this.listen();
@@ -34,8 +34,10 @@ class Pointer {
     canvas.addEventListener('pointerup', (event) => this.release(event));
     canvas.addEventListener('pointercancel', (event) => this.cancel(event));
     canvas.addEventListener('pointerleave', () => this.leave());
+    canvas.addEventListener('click', (event) => this.click(event));
     // The second click may be on the panel, which the first one opened.
-    document.addEventListener('dblclick', () => this.isRecent() && this.actions.doubleClick());
+    document.addEventListener('click', (event) => this.isHit &&= event.detail > 1, {capture: true});
+    document.addEventListener('dblclick', () => this.doubleClick());
     canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
     // The middle button would start the browser's own scrolling.
     canvas.addEventListener('mousedown', (event) => event.button === 1 && event.preventDefault());
@@ -100,19 +102,22 @@ class Pointer {
     if (!gesture || this.pressed.size) return;
     this.gesture = null;
     if (event.pointerType !== 'touch') this.position = {x, y};
-    if (!gesture.moved) this.actions.click(x, y, this.isSecond(x, y));
-    else if (gesture.kind === 'range') this.actions.range(gesture.time, this.scene.time(x), gesture.y, y, true);
+    this.isClick = !gesture.moved;
+    if (gesture.moved && gesture.kind === 'range') this.actions.range(gesture.time, this.scene.time(x), gesture.y, y, true);
     this.actions.hover();
   }
 
-  // Returns whether a click is the second one of a double click.
-  isSecond(x, y) {
-    const last = this.clicked, isRecent = this.isRecent();
-    this.clicked = {x, y, at: performance.now()};
-    return isRecent && Math.hypot(x - last.x, y - last.y) < SLOP;
+  // The first click of a double click may move the item, because the panel takes space: the second
+  // one selects nothing.
+  click({offsetX: x, offsetY: y}) {
+    if (this.isClick && !this.isHit) this.isHit = this.actions.click(x, y);
+    this.isClick = false;
   }
 
-  isRecent() { return this.clicked !== undefined && performance.now() - this.clicked.at < DOUBLE_CLICK; }
+  doubleClick() {
+    if (this.isHit) this.actions.doubleClick();
+    this.isHit = false;
+  }
 
   cancel(event) {
     this.pressed.delete(event.pointerId);
