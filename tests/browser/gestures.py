@@ -400,6 +400,41 @@ def fingers_pan_and_zoom(work, browser):
     is_clean(page, "search")
 
 
+def interrupted_gestures_end(work, browser):
+    page = work.open(browser, "search")
+    event = lambda kind, pointer, x, buttons, type="touch": page.run(
+        f"document.getElementById('canvas').dispatchEvent(new PointerEvent('{kind}', {{pointerId: {pointer}, pointerType: '{type}', clientX: {x}, clientY: 400,"
+        f"button: {'-1' if kind == 'pointermove' else 0}, buttons: {buttons}, bubbles: true}}))")
+    page.run("(document.getElementById('canvas').setPointerCapture = () => {}, true)")
+    # The system takes one of two fingers.
+    for kind, pointer, x in [("pointerdown", 11, 300), ("pointerdown", 12, 400), ("pointercancel", 11, 300), ("pointermove", 12, 450), ("pointerup", 12, 450)]:
+        event(kind, pointer, x, 1)
+    # The button was released outside of the browser.
+    event("pointerdown", 1, 600, 1, "mouse")
+    event("pointermove", 1, 650, 1, "mouse")
+    event("pointermove", 1, 700, 0, "mouse")
+    assert page.run("timeline.page.pointer.gesture") is None and page.run("timeline.page.pointer.position.x") == 700
+    page.run("timeline.page.clear()")
+    # The space bar was released in another window.
+    page.hold(" ", True)
+    page.run("window.dispatchEvent(new Event('blur'))")
+    _, y, _, _ = box(page, "search")
+    page.drag(600, y, 700, y)
+    assert page.run("timeline.page.range !== null"), "a drag selects a range"
+    page.hold(" ", False)
+    is_clean(page, "search")
+
+
+def a_tap_selects_an_event(work, browser):
+    page = work.open(browser, "search", width=420, height=860)
+    x, y, _, _ = box(page, "search")
+    page.touch("touchStart", (x, y))
+    page.touch("touchEnd")
+    page.wait("!document.getElementById('details').hidden")
+    assert details(page)[0] == "search", details(page)
+    is_clean(page, "search")
+
+
 def all_widths_fit(work, browser):
     for width, height in [(420, 860), (768, 1024), (3840, 2160)]:
         page = work.open(browser, "tasks", width=width, height=height)
@@ -415,4 +450,4 @@ TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, 
          sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
          a_double_click_zooms_to_an_event, a_double_click_elsewhere_does_not_zoom,
          links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour, names_are_legible,
-         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, fingers_pan_and_zoom, all_widths_fit]
+         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, all_widths_fit]

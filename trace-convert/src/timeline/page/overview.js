@@ -87,7 +87,11 @@ class Overview {
   listen() {
     const {canvas} = this;
     canvas.addEventListener('pointerdown', (event) => event.button === 0 && this.press(event));
-    canvas.addEventListener('pointermove', (event) => this.drag ? this.move(event.offsetX) : this.hover(event.offsetX));
+    canvas.addEventListener('pointermove', (event) => {
+      // A button that was released elsewhere is not reported.
+      if (!event.buttons) this.drag = null;
+      if (this.drag) this.move(event.offsetX); else this.hover(event.offsetX);
+    });
     canvas.addEventListener('pointerup', (event) => this.release(event.offsetX));
     canvas.addEventListener('pointercancel', () => this.drag = null);
     canvas.addEventListener('dblclick', () => {

@@ -32,7 +32,7 @@ class Pointer {
     canvas.addEventListener('pointerdown', (event) => this.press(event));
     canvas.addEventListener('pointermove', (event) => this.move(event));
     canvas.addEventListener('pointerup', (event) => this.release(event));
-    canvas.addEventListener('pointercancel', (event) => this.cancel(event));
+    canvas.addEventListener('pointercancel', () => this.cancel());
     canvas.addEventListener('pointerleave', () => this.leave());
     canvas.addEventListener('click', (event) => this.click(event));
     // The second click may be on the panel, which the first one opened.
@@ -41,7 +41,11 @@ class Pointer {
     canvas.addEventListener('wheel', (event) => this.wheel(event), {passive: false});
     // The middle button would start the browser's own scrolling.
     canvas.addEventListener('mousedown', (event) => event.button === 1 && event.preventDefault());
-    window.addEventListener('blur', () => this.leave());
+    window.addEventListener('blur', () => {
+      this.isSpace = false;
+      this.cancel();
+      this.leave();
+    });
   }
 
   press(event) {
@@ -62,6 +66,8 @@ class Pointer {
   }
 
   move(event) {
+    // A button that was released elsewhere is not reported.
+    if (!event.buttons && this.gesture) this.cancel();
     const {offsetX: x, offsetY: y} = event, last = this.pressed.get(event.pointerId);
     if (!last) {
       this.position = event.pointerType === 'touch' ? null : {x, y};
@@ -119,8 +125,9 @@ class Pointer {
     this.isHit = false;
   }
 
-  cancel(event) {
-    this.pressed.delete(event.pointerId);
+  // Ends the gesture, also for its other fingers.
+  cancel() {
+    this.pressed.clear();
     this.gesture = null;
     this.canvas.classList.remove('dragged');
   }
