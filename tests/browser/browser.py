@@ -185,7 +185,7 @@ class Page(common.Page):
         """Presses a key, such as `w` or `Enter`, and holds it until an optional expression is true."""
         text = {"text": key} if len(key) == 1 else {"text": "\r"} if key == "Enter" else {}
         code = f"Key{key.upper()}" if len(key) == 1 and key.isalpha() else ""
-        number = {"Enter": 13, "Tab": 9}.get(key, 0)
+        number = {"Enter": 13, "Tab": 9, "End": 35}.get(key, 0)
         event = {"key": key, "code": code, "modifiers": 8 if shift else 0, "windowsVirtualKeyCode": number}
         self.send("Input.dispatchKeyEvent", type="keyDown", **event, **text)
         if until:

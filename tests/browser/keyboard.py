@@ -196,5 +196,27 @@ def tab_reaches_everything(work, browser):
     is_clean(page, "operations")
 
 
+def the_focus_follows_links(work, browser):
+    page = work.open(browser, "operations", height=240)
+    focused = lambda: page.run("document.activeElement.tagName + ' ' + document.activeElement.textContent.slice(0, 20)")
+    page.run("timeline.page.select(timeline.find('/user/201')[0].item)")
+    page.run("[...document.querySelectorAll('#details nav button')].find((link) => link.ariaLabel.startsWith('Child query ')).focus()")
+    page.press("Enter")
+    assert focused() == "H2 query" and details(page)[0] == "query", focused()
+    # Keys that scroll do so in the panel, the others work.
+    assert page.run("(() => { const {scrollHeight, clientHeight} = document.getElementById('details'); return scrollHeight > clientHeight; })()")
+    page.press("End")
+    page.wait("document.getElementById('details').scrollTop > 0")
+    assert details(page)[0] == "query"
+    page.press("ArrowLeft")
+    page.press("ArrowRight")
+    assert details(page)[1]["id"].startswith("203 ") and focused() == "H2 query", (details(page), focused())
+    # The focus stays elsewhere.
+    page.run("document.getElementById('canvas').focus()")
+    page.press("ArrowLeft")
+    assert details(page)[1]["id"].startswith("202 ") and page.run("document.activeElement.id") == "canvas", details(page)
+    is_clean(page, "operations")
+
+
 TESTS = [keys_move_the_view, arrow_keys_select_events, flows_are_followed, a_range_without_a_mouse, rows_are_folded, search_and_its_keys,
-         screen_readers_read_names, tab_reaches_everything]
+         screen_readers_read_names, tab_reaches_everything, the_focus_follows_links]

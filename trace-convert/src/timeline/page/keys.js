@@ -28,6 +28,14 @@ function escape(page) {
   else if (by('query').value) page.searchFor('');
 }
 
+const SCROLL_KEYS = ['ArrowUp', 'ArrowDown', 'PageUp', 'PageDown', 'Home', 'End', ' '];
+
+// Returns whether a key scrolls the panel, because the focus is in it.
+function scrollsPanel({key, shiftKey, target}) {
+  const panel = target.closest('#details');
+  return panel && !shiftKey && SCROLL_KEYS.includes(key) && panel.scrollHeight > panel.clientHeight;
+}
+
 function listenToKeys(page) {
   const keys = keysOf(page);
   document.addEventListener('keydown', (event) => {
@@ -36,7 +44,7 @@ function listenToKeys(page) {
     const isCommand = event.metaKey || ((event.ctrlKey || event.altKey) && !event.getModifierState('AltGraph'));
     if (['INPUT', 'SELECT'].includes(target.tagName) || isCommand) return;
     const isPressed = target.tagName === 'BUTTON' && ['Enter', ' '].includes(event.key);
-    if (isPressed) return;
+    if (isPressed || scrollsPanel(event)) return;
     if (event.key === ' ') {
       page.pointer.isSpace = true;
       return event.preventDefault();

@@ -18,6 +18,9 @@ function button(text, act, attributes = {}) {
   return made;
 }
 
+// A heading that a script can focus.
+function headingOf(text) { return element('h2', text, {tabindex: '-1'}); }
+
 class Panel {
   // `actions` are select(item), searchFor(text), labelBy(name) and close().
   constructor(section, scene, colours, actions) {
@@ -30,14 +33,16 @@ class Panel {
     this.section.replaceChildren();
   }
 
-  // Shows a heading, and a button that closes the panel.
+  // Shows a heading, and a button that closes the panel. The focus goes to the heading if it was in
+  // the panel.
   show(name, heading, ...content) {
-    const head = element('div', '', {class: 'head'});
+    const head = element('div', '', {class: 'head'}), isFocused = this.section.contains(document.activeElement);
     head.append(...heading, button('✕', this.actions.close, {'aria-label': 'Close', title: 'Esc'}));
     this.section.replaceChildren(head, ...content);
     this.section.setAttribute('aria-label', name);
     this.section.hidden = false;
     this.section.scrollTop = 0;
+    if (isFocused) head.querySelector('h2').focus();
   }
 
   item(item, arrows) {
@@ -46,7 +51,7 @@ class Panel {
     const list = document.createElement('dl');
     for (const [name, text] of [...first ? [first] : [], ...rest]) list.append(element('dt', name), element('dd', text));
     for (const [name, text] of entries) list.append(this.argumentName(item, name), element('dd', text, {class: 'argument'}));
-    const title = [element('h2', heading)];
+    const title = [headingOf(heading)];
     if (first) title.unshift(element('strong', duration(times(this.scene, item)[1] - times(this.scene, item)[0]), {class: 'length'}));
     this.show('Selected event', title, ...this.links(item, arrows), list);
   }
@@ -81,7 +86,7 @@ class Panel {
     const where = rows.length === scene.rows.length ? 'all rows' : count(rows.length, 'row');
     const number = sums.reduce((total, {count}) => total + count, 0);
     const length = element('strong', duration(to - from), {class: 'length'});
-    const heading = element('h2', `${count(number, 'duration')} in ${where}, from ${duration(from - scene.data.from)} to ${duration(to - scene.data.from)}`);
+    const heading = headingOf(`${count(number, 'duration')} in ${where}, from ${duration(from - scene.data.from)} to ${duration(to - scene.data.from)}`);
     this.show('Selected range', [length, heading], this.table(sums));
     return `${duration(to - from)} selected, ${heading.textContent}`;
   }
