@@ -115,6 +115,35 @@ def rows_are_folded(work, browser):
     is_clean(page, "operations")
 
 
+def a_folded_selection_has_no_frame(work, browser):
+    page = work.open(browser, "operations")
+    # Draws, and returns how many frames and areas the selection has.
+    script = """(() => {
+      const {painter} = timeline.page, {context} = painter, {mark, range} = painter.colours.theme;
+      const counts = [0, 0], {strokeRect, fillRect} = context;
+      context.strokeRect = (...box) => { counts[0]++; strokeRect.apply(context, box); };
+      context.fillRect = (...box) => { counts[1] += context.fillStyle === plain(range); fillRect.apply(context, box); };
+      const plain = (colour) => { const other = document.createElement('canvas').getContext('2d'); other.fillStyle = colour; return other.fillStyle; };
+      timeline.page.draw();
+      delete context.strokeRect;
+      delete context.fillRect;
+      return counts;
+    })()"""
+    page.press(".")
+    assert page.run(script) == [1, 0], page.run(script)
+    page.press("X", shift=True)
+    assert page.run(script) == [0, 0], page.run(script)
+    page.run("timeline.page.clear()")
+    page.press("0")
+    group = page.run("timeline.page.scene.data.groups[0].isFolded && (timeline.page.scene.fold(timeline.page.scene.data.groups[0]), true)")
+    assert group
+    page.run("timeline.page.setRange({from: 0, to: 1e5, rows: [timeline.page.scene.rows[0]]})")
+    assert page.run(script) == [0, 1], page.run(script)
+    page.run("timeline.page.scene.fold(timeline.page.scene.data.groups[0])")
+    assert page.run(script) == [0, 0], page.run(script)
+    is_clean(page, "operations")
+
+
 def search_and_its_keys(work, browser):
     page = work.open(browser, "search")
     lengths = sorted(length for name, length, _ in work.durations("search") if name == "search file")
@@ -218,5 +247,5 @@ def the_focus_follows_links(work, browser):
     is_clean(page, "operations")
 
 
-TESTS = [keys_move_the_view, arrow_keys_select_events, flows_are_followed, a_range_without_a_mouse, rows_are_folded, search_and_its_keys,
+TESTS = [keys_move_the_view, arrow_keys_select_events, flows_are_followed, a_range_without_a_mouse, rows_are_folded, a_folded_selection_has_no_frame, search_and_its_keys,
          screen_readers_read_names, tab_reaches_everything, the_focus_follows_links]

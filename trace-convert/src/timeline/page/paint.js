@@ -183,8 +183,8 @@ class Painter {
 
   // Frames the selected item. A line through the row shows a box that is too narrow to see.
   selection(item) {
-    if (item.arrow !== undefined) return;
     const {context, scene, colours: {theme}} = this;
+    if (item.arrow !== undefined || item.row.group.isFolded) return;
     const {x, y, width, height} = boxOf(scene, item);
     const left = Math.max(x, scene.gutter - 4), right = Math.min(x + width, scene.width + 4);
     context.strokeStyle = context.fillStyle = theme.mark;
@@ -202,14 +202,14 @@ class Painter {
     const {context, scene, colours: {theme}} = this;
     const left = Math.max(scene.x(from), scene.gutter), right = Math.min(scene.x(to), scene.width);
     if (right < left) return;
-    const isAll = rows.length === scene.rows.length;
-    const top = isAll ? RULER_HEIGHT : Math.max(RULER_HEIGHT, scene.rowY(rows[0]));
-    const bottom = isAll ? scene.height : scene.rowY(rows.at(-1)) + rows.at(-1).height;
+    const isAll = rows.length === scene.rows.length, shown = rows.filter((row) => row.height);
+    const top = isAll || !shown.length ? RULER_HEIGHT : Math.max(RULER_HEIGHT, scene.rowY(shown[0]));
+    const bottom = isAll ? scene.height : shown.length ? Math.max(top, scene.rowY(shown.at(-1)) + shown.at(-1).height) : top;
     context.fillStyle = theme.range;
-    context.fillRect(left, top, right - left, bottom - top);
+    if (bottom > top) context.fillRect(left, top, right - left, bottom - top);
     context.fillStyle = theme.mark;
     context.fillRect(left, RULER_HEIGHT - 5, right - left, 5);
-    for (const x of [left, right - 1]) context.fillRect(x, RULER_HEIGHT - 5, 1, bottom);
+    for (const x of [left, right - 1]) context.fillRect(x, RULER_HEIGHT - 5, 1, bottom - RULER_HEIGHT + 5);
     const text = duration(to - from), width = (text.length + 2) * this.character;
     const middle = Math.min(Math.max((left + right - width) / 2, scene.gutter), scene.width - width);
     context.fillRect(middle, 1, width, RULER_HEIGHT - 6);
