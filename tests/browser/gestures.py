@@ -372,6 +372,34 @@ def search_keeps_the_context(work, browser):
     is_clean(page, "arrows")
 
 
+def search_continues_from_the_selection(work, browser):
+    page = work.open(browser, "arrows")
+    page.run("(timeline.page.scene.show(88e6, 91e6), timeline.page.redraw())")
+    # The last event begins after the last match.
+    page.run("timeline.page.select(timeline.find('take')[899].item)")
+    page.press("/")
+    page.type("only-")
+    page.wait("document.getElementById('matches').textContent === '900 found'")
+    page.run("document.getElementById('canvas').focus()")
+    page.press("p")
+    assert details(page)[1]["to"] == "only-899", details(page)
+    page.press("p")
+    assert details(page)[1]["to"] == "only-898", details(page)
+    # After a click on another match, and on an event between two matches.
+    page.run("timeline.page.select(timeline.find('only-500')[0].item)")
+    page.press("n")
+    assert details(page)[1]["to"] == "only-501", details(page)
+    page.run("timeline.page.select(timeline.find('only-500')[0].item)")
+    page.press("p")
+    assert details(page)[1]["to"] == "only-499", details(page)
+    for key, match in [("n", "only-301"), ("p", "only-300")]:
+        page.run("timeline.page.select(timeline.find('take')[300].item)")
+        page.press(key)
+        assert details(page)[1]["to"] == match, details(page)
+    assert page.text("#matches") == f"301 of {ARROWS}", page.text("#matches")
+    is_clean(page, "arrows")
+
+
 def fingers_pan_and_zoom(work, browser):
     page = work.open(browser, "search", width=420, height=860)
     y = canvas_top(page) + 300
@@ -450,4 +478,4 @@ TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, 
          sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
          a_double_click_zooms_to_an_event, a_double_click_elsewhere_does_not_zoom,
          links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour, names_are_legible,
-         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, all_widths_fit]
+         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, search_continues_from_the_selection, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, all_widths_fit]

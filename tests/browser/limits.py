@@ -1,6 +1,6 @@
 """What the page of `trace timeline` shows of traces with distant times, and of traces with many events."""
 
-from work import FLOWS, details, is_clean, view
+from work import FLOWS, INSTANTS, details, is_clean, search_for, view
 
 
 def a_distant_event_is_shown(work, browser):
@@ -40,4 +40,13 @@ def the_work_of_a_frame_is_bounded(work, browser):
     is_clean(page, "crowded")
 
 
-TESTS = [a_distant_event_is_shown, the_work_of_a_frame_is_bounded]
+def matches_are_limited(work, browser):
+    page = work.open(browser, "crowded")
+    search_for(page, "tick")
+    assert page.text("#matches") == f"1 of 100000, {INSTANTS} found", page.text("#matches")
+    page.press("Enter", shift=True)
+    assert page.text("#matches").startswith("100000 of "), page.text("#matches")
+    is_clean(page, "crowded")
+
+
+TESTS = [a_distant_event_is_shown, the_work_of_a_frame_is_bounded, matches_are_limited]

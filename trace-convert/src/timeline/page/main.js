@@ -205,18 +205,29 @@ class Page {
     this.turn = setTimeout(() => this.searchOn(steps, done));
   }
 
-  // Selects the next (1) or previous (-1) match. The first one is the nearest to what is shown.
+  // Selects the next (1) or previous (-1) match.
   async goTo(step) {
     if (this.matches?.query !== by('query').value.trim()) await this.find();
     const found = this.matches?.found ?? [];
     if (!found.length) return;
-    const start = this.selected ? times(this.scene, this.selected)[0] : this.scene.from;
-    const first = found.findIndex((item) => times(this.scene, item)[0] >= start);
-    const next = this.current >= 0 ? this.current + step : step > 0 ? Math.max(first, 0) : first - 1;
-    this.current = (next + found.length) % found.length;
-    by('matches').textContent = `${this.current + 1} of ${this.matches.count}`;
+    this.current = (this.placeFrom(found, step) + found.length) % found.length;
+    const {count} = this.matches, place = `${this.current + 1} of ${found.length}`;
+    by('matches').textContent = found.length < count ? `${place}, ${count} found` : place;
     this.select(found[this.current]);
-    this.announce(`${this.current + 1} of ${this.matches.count}: ${spoken(this.scene, this.selected)}`);
+    this.announce(`${by('matches').textContent}: ${spoken(this.scene, this.selected)}`);
+  }
+
+  // Returns the place of the match before (-1) or after (1) the selection. At first, that is the
+  // nearest to what is shown.
+  placeFrom(found, step) {
+    const {scene, selected, current} = this;
+    if (selected && current >= 0) {
+      const place = isSame(found[current], selected) ? current : found.findIndex((item) => isSame(item, selected));
+      if (place >= 0) return place + step;
+    }
+    const start = selected ? times(scene, selected)[0] : scene.from;
+    const first = found.findIndex((item) => times(scene, item)[0] >= start), next = first < 0 ? found.length : first;
+    return step > 0 ? next : next - 1;
   }
 
   // Settings.
