@@ -255,5 +255,6 @@ function describeView(scene, slider) {
   const text = `${duration(scene.to - scene.from)} in view, from ${duration(scene.from - scene.data.from)}`;
   if (slider.getAttribute('aria-valuetext') === text) return;
   slider.setAttribute('aria-valuetext', text);
-  slider.setAttribute('aria-valuenow', String(Math.round((scene.from - scene.data.from) / scene.span * 100)));
+  const percent = Math.round((scene.from - scene.data.from) / scene.span * 100);
+  slider.setAttribute('aria-valuenow', String(Math.min(Math.max(percent, 0), 100)));
 }
