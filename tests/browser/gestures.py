@@ -463,6 +463,17 @@ def a_tap_selects_an_event(work, browser):
     is_clean(page, "search")
 
 
+def a_new_pixel_ratio_keeps_the_scale(work, browser):
+    page = work.open(browser, "search")
+    # Returns by how much each canvas is scaled, and its pixels for a pixel of CSS.
+    scales = lambda: page.run("(timeline.page.draw(), [timeline.page.painter, timeline.page.overview].map(({canvas, context}) => "
+                              "[context.getTransform().a, canvas.width / canvas.clientWidth]))")
+    # The window moves to another screen, and a frame is drawn before the canvases have a new size.
+    page.run("(Object.defineProperty(window, 'devicePixelRatio', {value: 3}), true)")
+    assert all(near(scale, pixels, 0.01) for scale, pixels in scales()), scales()
+    is_clean(page, "search")
+
+
 def all_widths_fit(work, browser):
     for width, height in [(420, 860), (768, 1024), (3840, 2160)]:
         page = work.open(browser, "tasks", width=width, height=height)
@@ -478,4 +489,4 @@ TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, 
          sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
          a_double_click_zooms_to_an_event, a_double_click_elsewhere_does_not_zoom,
          links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour, names_are_legible,
-         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, search_continues_from_the_selection, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, all_widths_fit]
+         arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, search_continues_from_the_selection, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, a_new_pixel_ratio_keeps_the_scale, all_widths_fit]

@@ -25,7 +25,7 @@ class Overview {
 
   draw({selected, matches, range}) {
     const {context, colours: {theme}} = this;
-    prepare(this.canvas, context);
+    prepare(this.canvas, this, context);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, this.width, this.height);
     this.activity();

@@ -21,7 +21,7 @@ class Painter {
     const {context, scene, colours: {theme}} = this;
     this.hits = hits;
     this.captions = [];
-    prepare(this.canvas, context);
+    prepare(this.canvas, scene, context);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, scene.width, scene.height);
     this.character = context.measureText('0').width;
@@ -226,9 +226,10 @@ function fitCanvas(canvas) {
   return [width, height];
 }
 
-function prepare(canvas, context) {
-  const ratio = window.devicePixelRatio || 1;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+// Prepares a canvas of a width and a height in CSS pixels. The pixel ratio may differ from that when
+// its size was set.
+function prepare(canvas, {width, height}, context) {
+  context.setTransform(canvas.width / width, 0, 0, canvas.height / height, 0, 0);
   context.globalAlpha = 1;
   context.font = FONT;
   context.textBaseline = 'middle';

@@ -39,6 +39,13 @@ function followTheme(page) {
   page.setTheme(system());
 }
 
+// Follows the size of the canvas. Its size in pixels also changes with the pixel ratio, if the window
+// is moved to another screen.
+function followSize(page) {
+  const hasPixels = 'devicePixelContentBoxSize' in ResizeObserverEntry.prototype;
+  new ResizeObserver(() => page.resize()).observe(by('canvas'), hasPixels ? {box: 'device-pixel-content-box'} : {});
+}
+
 // Fills the list of arguments that can label durations.
 function listLabels({scene}) {
   const names = argumentNames(scene.data);
@@ -94,7 +101,7 @@ function start() {
   listenToKeys(page);
   followTheme(page);
   page.resize();
-  new ResizeObserver(() => page.resize()).observe(by('canvas'));
+  followSize(page);
   window.timeline = interfaceOf(page);
   setTimeout(() => listLabels(page));
 }
