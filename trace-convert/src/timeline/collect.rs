@@ -87,11 +87,11 @@ impl Collector {
             Record::LargeBlob(blob) => {
                 let Some(event) = &blob.event else { return };
                 let label = self.catalog.label(item, blob.category, blob.name);
-                let given = self.add_arguments(item, &event.arguments);
+                let event_arguments = self.add_arguments(item, &event.arguments);
                 let bytes = self.catalog.intern("bytes");
                 let length = blob.payload.len() as u64;
                 let length = arguments::add_number(&mut self.arguments, bytes, length, false);
-                let arguments = arguments::join(&mut self.arguments, length, given);
+                let arguments = arguments::join(&mut self.arguments, length, event_arguments);
                 let at = item.nanos(event.ticks);
                 self.extend(at, true);
                 let point = Point { at, label, arguments, kind: PointKind::Blob };
@@ -111,8 +111,8 @@ impl Collector {
             let label = self.catalog.label(item, Text::Inline(b"cpu"), Text::Inline(b"wake-up"));
             let name = self.catalog.intern("thread");
             let koid = arguments::add_number(&mut self.arguments, name, wakeup.thread, true);
-            let given = self.add_arguments(item, &wakeup.arguments);
-            let arguments = arguments::join(&mut self.arguments, koid, given);
+            let wakeup_arguments = self.add_arguments(item, &wakeup.arguments);
+            let arguments = arguments::join(&mut self.arguments, koid, wakeup_arguments);
             let at = item.nanos(wakeup.ticks);
             self.extend(at, true);
             let point = Point { at, label, arguments, kind: PointKind::Wakeup };
