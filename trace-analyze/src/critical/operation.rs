@@ -47,6 +47,8 @@ struct Poll {
 struct Operations {
     /// The ids of the chosen operation and its descendants.
     family: HashSet<u64>,
+    /// The operations of marked polls, by begin and label.
+    marks: HashMap<(Point, LabelId), u64>,
     catalog: Catalog,
     list: Vec<Operation>,
     /// Places by id.
@@ -80,7 +82,7 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
 ) -> Result<Vec<Segment>, E> {
     let mut links = Links::read(chosen, open()?)?;
     let mut operations = loop {
-        let mut operations = Operations::new(links.family(chosen.id));
+        let mut operations = Operations::new(links.family(chosen.id), &links);
         operations.read(chosen, &links, open()?)?;
         if !links.adopt(&operations.polls) {
             break operations;
@@ -126,10 +128,12 @@ fn is_meanwhile(chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) -> bool {
 }
 
 impl Operations {
-    fn new(family: HashSet<u64>) -> Self {
+    fn new(family: HashSet<u64>, links: &Links) -> Self {
+        let mut catalog = Catalog::default();
         Self {
+            marks: links.marks(&family, &mut catalog),
             family,
-            catalog: Catalog::default(),
+            catalog,
             list: Vec::new(),
             places: HashMap::new(),
             parents: Vec::new(),
@@ -184,12 +188,12 @@ impl Operations {
             EventKind::DurationComplete { end } => {
                 let end = item.nanos(end).max(point.nanos);
                 if end >= chosen.begin {
-                    let task = self.task(links, item, event);
+                    let task = self.task(item, event);
                     self.poll(task, point, end);
                 }
             }
             EventKind::DurationBegin | EventKind::DurationEnd => {
-                let task = self.task(links, item, event).unwrap_or(0);
+                let task = self.task(item, event).unwrap_or(0);
                 let value = (task, point.koids);
                 let Some(edge) = Edge::of(&mut self.catalog, item, event, value) else { return };
                 let outcomes: Vec<_> = self.scopes.push(&self.catalog, edge).collect();
@@ -200,9 +204,12 @@ impl Operations {
     }
 
     /// Returns the operation of a poll.
-    fn task(&self, links: &Links, item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
+    fn task(&mut self, item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
         let task = arguments::named_unsigned(item, &event.arguments, "task");
-        let task = task.or_else(|| links.marks.get(&Point::of(item, event)).copied())?;
+        let task = task.or_else(|| {
+            let label = self.catalog.label(item, event.category, event.name);
+            self.marks.get(&(Point::of(item, event), label)).copied()
+        })?;
         self.family.contains(&task).then_some(task)
     }
 
@@ -277,9 +284,7 @@ impl Operations {
     /// Adds polls and children to their operations.
     fn finish(&mut self, links: &Links) {
         for message in &mut self.messages {
-            let category = self.catalog.intern(links.catalog.category(message.label));
-            let name = self.catalog.intern(links.catalog.name(message.label));
-            message.label = self.catalog.label_of(category, name);
+            message.label = links.label_in(&mut self.catalog, message.label);
         }
         for (id, point) in std::mem::take(&mut self.points) {
             let Some(Around { begin, end, .. }) = self.around.get(&point).copied() else {

@@ -203,6 +203,23 @@ fn a_span_with_a_marked_poll_runs() {
     assert_eq!(followed(&records, &Choice::default()).1, expected);
 }
 
+/// A mark belongs to the duration of its category and name.
+#[test]
+fn a_mark_ignores_other_durations_of_its_time() {
+    let first = [Argument::new("poll-count", Value::Uint32(1))];
+    let task = [Argument::new("task", Value::Uint64(1))];
+    let records = [
+        event(5, 0, "outer", DurationComplete { end: 500 }, &[]),
+        event(5, 0, "write", DurationComplete { end: 10 }, &[]),
+        event(5, 0, "write", AsyncBegin { id: 1 }, &[]),
+        event(5, 0, "write", AsyncInstant { id: 1 }, &first),
+        event(5, 300, "write", DurationComplete { end: 400 }, &task),
+        event(5, 400, "write", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = ["0-10 0 write on 5", "10-300 0 write waits", "300-400 0 write on 5"];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
 /// `trace_async_begin!` records no parent: the operation whose poll writes it is the parent.
 #[test]
 fn an_operation_that_begins_in_a_poll_is_its_child() {

@@ -26,11 +26,11 @@ pub(super) struct Links {
     orphans: Vec<(Point, u64)>,
     /// The parents of orphans that began in a poll.
     adopted: HashMap<u64, u64>,
-    /// The operations of marked polls, by their begin.
-    pub(super) marks: HashMap<Point, u64>,
+    /// The begins and labels of marked polls, with the id of the operation.
+    marks: Vec<(Point, LabelId, u64)>,
     /// The points of flows that are not those of an operation's polls.
     flows: Vec<FlowPoint>,
-    pub(super) catalog: Catalog,
+    catalog: Catalog,
 }
 
 /// A point of a flow.
@@ -84,7 +84,8 @@ impl Links {
                 let is_mark =
                     event.arguments.iter().any(|each| item.text(each.name) == "poll-count");
                 if is_mark {
-                    self.marks.insert(point, id);
+                    let label = self.catalog.label(item, event.category, event.name);
+                    self.marks.push((point, label, id));
                 }
             }
             EventKind::FlowBegin { id }
@@ -107,6 +108,23 @@ impl Links {
             next.extend(children.filter(|child| family.insert(**child)));
         }
         family
+    }
+
+    /// Returns the operations of the family's marked polls, by begin and label of `catalog`.
+    pub(super) fn marks(
+        &self,
+        family: &HashSet<u64>,
+        catalog: &mut Catalog,
+    ) -> HashMap<(Point, LabelId), u64> {
+        let marks = self.marks.iter().filter(|(.., id)| family.contains(id));
+        marks.map(|(point, label, id)| ((*point, self.label_in(catalog, *label)), *id)).collect()
+    }
+
+    /// Returns the label of another catalog that is equal to one of [`Links::catalog`].
+    pub(super) fn label_in(&self, catalog: &mut Catalog, label: LabelId) -> LabelId {
+        let category = catalog.intern(self.catalog.category(label));
+        let name = catalog.intern(self.catalog.name(label));
+        catalog.label_of(category, name)
     }
 
     /// Makes operations that began in one of these polls, and have no parent, children of the
