@@ -32,8 +32,8 @@
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
 //! An archive is read five times, and once more for each generation of children without the
-//! argument `parent`. Memory grows with the number of names, of operations, and of steps of flows
-//! up to a million.
+//! argument `parent`, up to 64. Memory grows with the number of names, of operations, and of steps
+//! of flows up to a million.
 
 mod choose;
 mod flow;

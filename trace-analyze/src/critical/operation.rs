@@ -19,6 +19,7 @@ use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing};
 use crate::spans::Spans;
 use crate::Damage;
+use follow::MAX_DEPTH;
 use links::{Links, Message};
 
 /// An operation that began during the chosen one.
@@ -81,10 +82,12 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
     mut open: impl FnMut() -> Result<Reader<R>, E>,
 ) -> Result<Vec<Segment>, E> {
     let mut links = Links::read(chosen, open()?)?;
+    // An operation in more others than this is not on the path.
+    let mut generations = 0..MAX_DEPTH;
     let mut operations = loop {
         let mut operations = Operations::new(links.family(chosen.id), &links);
         operations.read(chosen, &links, open()?)?;
-        if !links.adopt(&operations.polls) {
+        if generations.next().is_none() || !links.adopt(&operations.polls) {
             break operations;
         }
     };

@@ -244,6 +244,49 @@ fn an_operation_that_begins_in_a_poll_is_its_child() {
     assert_eq!(followed(&records, &Choice::default()).1, expected);
 }
 
+/// Each operation begins in a poll of the one before it.
+#[test]
+fn the_number_of_readings_has_a_limit() {
+    let task = |id| [Argument::new("task", Value::Uint64(id))];
+    let tasks: Vec<_> = (0..200).map(task).collect();
+    let mut records = Vec::new();
+    for (id, task) in (0..).zip(&tasks) {
+        let at = 10 * id;
+        records.push(event(5, at + 1, "step", AsyncBegin { id }, &[]));
+        records.push(event(5, at + 10, "step", DurationComplete { end: at + 14 }, task));
+        records.push(event(5, at + 15 + 5000 * u64::from(id == 0), "step", AsyncEnd { id }, &[]));
+    }
+    let archive = crate::testing::archive(&records);
+    let chosen = slowest(Reader::new(&*archive), &Choice::default()).unwrap().slowest.unwrap();
+    let mut readings = 0;
+    let segments = path(&chosen, || {
+        readings += 1;
+        Ok::<_, ReadError>(Reader::new(&*archive))
+    });
+    assert_eq!((chosen.begin, chosen.end), (1, 5015));
+    assert_eq!(segments.unwrap().last().unwrap().to, chosen.end);
+    assert!(readings < 80, "{readings}");
+}
+
+/// The time must not grow with polls times operations.
+#[test]
+fn many_polls_around_many_operations() {
+    let (one, number) = ([Argument::new("task", Value::Uint64(1))], 50_000);
+    let mut records = vec![event(5, 0, "main", AsyncBegin { id: 1 }, &[])];
+    for begin in 0..number {
+        let kind = DurationComplete { end: 5 * number - begin };
+        records.push(event(5, begin, "main", kind, &one));
+    }
+    for child in 0..number {
+        records.push(event(5, number + child, "child", AsyncBegin { id: 2 + child }, &[]));
+        records.push(event(5, 3 * number, "child", AsyncEnd { id: 2 + child }, &[]));
+    }
+    records.push(event(5, 5 * number, "main", AsyncEnd { id: 1 }, &[]));
+    let (chosen, lines) = followed(&records, &Choice::default());
+    assert_eq!((chosen.begin, chosen.end), (0, 5 * number));
+    assert!(lines.iter().all(|line| line.contains("main")), "{lines:?}");
+}
+
 #[test]
 fn an_operation_without_polls_runs_in_the_durations_around_its_events() {
     let records = [

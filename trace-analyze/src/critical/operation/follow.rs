@@ -9,7 +9,7 @@ use crate::critical::flow::Point;
 use crate::critical::Segment;
 
 /// The most operations within one another on a path.
-const MAX_DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// The most segments of a path. The time before them is one wait.
 const MAX_SEGMENTS: usize = 1 << 20;

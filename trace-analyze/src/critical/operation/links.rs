@@ -11,6 +11,7 @@ use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
 use crate::critical::flow::Point;
 use crate::critical::Chosen;
+use crate::pairing::MAX_SEARCH;
 use crate::Damage;
 
 /// The most points of flows.
@@ -48,6 +49,24 @@ pub(super) struct Message {
     pub(super) received: Point,
     /// The label of the flow, in [`Links::catalog`].
     pub(super) label: LabelId,
+}
+
+impl Poll {
+    fn begin_point(&self) -> Point {
+        Point { koids: self.thread, nanos: self.begin }
+    }
+
+    /// Returns whether a point is on its thread, and not after its end.
+    fn holds(&self, point: Point) -> bool {
+        self.thread == point.koids && point.nanos <= self.end
+    }
+}
+
+/// Removes the innermost polls that end before a point.
+fn close_before(open: &mut Vec<&(u64, Poll)>, point: Point) {
+    while open.last().is_some_and(|(_, poll)| !poll.holds(point)) {
+        open.pop();
+    }
 }
 
 impl Links {
@@ -130,28 +149,35 @@ impl Links {
     /// Makes operations that began in one of these polls, and have no parent, children of the
     /// innermost poll's operation. Returns whether there are any.
     pub(super) fn adopt(&mut self, polls: &[(u64, Poll)]) -> bool {
-        let mut polls: Vec<&(u64, Poll)> = polls.iter().collect();
-        polls.sort_by_key(|(_, poll)| Reverse(poll.end - poll.begin));
-        let mut parents: HashMap<usize, u64> = HashMap::new();
-        for (parent, poll) in polls {
-            let at = |nanos| Point { koids: poll.thread, nanos };
-            let from = self.orphans.partition_point(|(point, _)| *point < at(poll.begin));
-            let to = self.orphans.partition_point(|(point, _)| *point <= at(poll.end));
-            let begun = (from..to).filter_map(|place| Some((place, self.orphans.get(place)?.1)));
-            let begun = begun.filter(|(_, id)| id != parent);
-            parents.extend(begun.map(|(place, _)| (place, *parent)));
-        }
-        for (place, parent) in &parents {
-            let Some((_, id)) = self.orphans.get(*place) else { continue };
-            self.children.entry(*parent).or_default().push(*id);
-            self.adopted.insert(*id, *parent);
-        }
-        let mut place = 0;
-        self.orphans.retain(|_| {
-            place += 1;
-            !parents.contains_key(&(place - 1))
+        let mut parents = self.innermost(polls).into_iter();
+        let Self { orphans, children, adopted, .. } = self;
+        let number = orphans.len();
+        orphans.retain(|(_, id)| {
+            let Some(parent) = parents.next().flatten() else { return true };
+            children.entry(parent).or_default().push(*id);
+            adopted.insert(*id, parent);
+            false
         });
-        !parents.is_empty()
+        orphans.len() < number
+    }
+
+    /// Returns the operation of the innermost poll around the begin of each orphan, if it is
+    /// another one.
+    fn innermost(&self, polls: &[(u64, Poll)]) -> Vec<Option<u64>> {
+        let mut polls: Vec<&(u64, Poll)> = polls.iter().collect();
+        polls.sort_by_key(|(_, poll)| (poll.thread, poll.begin, Reverse(poll.end)));
+        let mut polls = polls.into_iter().peekable();
+        let mut open: Vec<&(u64, Poll)> = Vec::new();
+        let parent = |(point, id): &(Point, u64)| {
+            while let Some(poll) = polls.next_if(|(_, poll)| poll.begin_point() <= *point) {
+                close_before(&mut open, poll.1.begin_point());
+                open.push(poll);
+            }
+            close_before(&mut open, *point);
+            let around = open.iter().rev().take(MAX_SEARCH).filter(|(_, poll)| poll.holds(*point));
+            around.map(|(parent, _)| *parent).find(|parent| parent != id)
+        };
+        self.orphans.iter().map(parent).collect()
     }
 
     /// Returns the parent of an operation that has no argument `parent`.
