@@ -31,7 +31,7 @@
 //! The path goes from the flow's begin over its steps to its end. At each of these points, the
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
-//! An archive is read five times, and once more for each generation of children without the
+//! An archive is read up to six times, and once more for each generation of children without the
 //! argument `parent`, up to 64. Memory grows with the number of names, of operations, and of steps
 //! of flows up to a million.
 

@@ -91,8 +91,12 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
             break operations;
         }
     };
+    let points = operations.unpolled_points();
+    operations.read_around(points, open()?)?;
+    operations.add_polls_around_points();
     operations.messages = links.messages(&operations.polls);
-    operations.read_around(open()?)?;
+    let sent = operations.messages.iter().map(|message| message.sent).collect();
+    operations.read_around(sent, open()?)?;
     operations.finish(&links);
     let mut segments = Vec::new();
     if let Some(place) = operations.places.get(&chosen.id) {
@@ -258,14 +262,19 @@ impl Operations {
         operation.end = operation.end.max(end);
     }
 
-    /// Reads the innermost durations around the events of operations without polls, and around the
-    /// messages that operations received.
-    fn read_around<R: Read>(&mut self, reader: Reader<R>) -> Result<(), ReadError> {
+    /// Returns the points of operations without polls. The other points are removed.
+    fn unpolled_points(&mut self) -> HashSet<Point> {
         let polled: HashSet<u64> = self.polls.iter().map(|(id, _)| *id).collect();
         self.points.retain(|(id, _)| !polled.contains(id));
-        let points = self.points.iter().map(|(_, point)| *point);
-        let sent = self.messages.iter().map(|message| message.sent);
-        let points: HashSet<Point> = points.chain(sent).collect();
+        self.points.iter().map(|(_, point)| *point).collect()
+    }
+
+    /// Reads the innermost durations around points.
+    fn read_around<R: Read>(
+        &mut self,
+        points: HashSet<Point>,
+        reader: Reader<R>,
+    ) -> Result<(), ReadError> {
         if points.is_empty() {
             return Ok(());
         }
@@ -284,11 +293,8 @@ impl Operations {
         Ok(())
     }
 
-    /// Adds polls and children to their operations.
-    fn finish(&mut self, links: &Links) {
-        for message in &mut self.messages {
-            message.label = links.label_in(&mut self.catalog, message.label);
-        }
+    /// Makes the durations around the points of operations without polls their polls.
+    fn add_polls_around_points(&mut self) {
         for (id, point) in std::mem::take(&mut self.points) {
             let Some(Around { begin, end, .. }) = self.around.get(&point).copied() else {
                 continue;
@@ -298,6 +304,13 @@ impl Operations {
                 let poll = Poll { begin, end, thread: point.koids };
                 self.polls.push((id, poll));
             }
+        }
+    }
+
+    /// Adds polls and children to their operations.
+    fn finish(&mut self, links: &Links) {
+        for message in &mut self.messages {
+            message.label = links.label_in(&mut self.catalog, message.label);
         }
         self.polls.sort_by_key(|(_, poll)| (poll.end, poll.begin));
         for (id, poll) in std::mem::take(&mut self.polls) {

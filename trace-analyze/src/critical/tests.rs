@@ -345,6 +345,28 @@ fn a_message_may_be_sent_when_the_poll_begins() {
     assert_eq!(followed(&records, &Choice::default()).1, expected);
 }
 
+/// The durations around its events are its polls.
+#[test]
+fn an_operation_without_polls_receives_messages() {
+    let records = [
+        event(5, 90, "accept", DurationComplete { end: 110 }, &[]),
+        event(5, 100, "io", AsyncBegin { id: 1 }, &[]),
+        event(6, 112, "worker", DurationComplete { end: 125 }, &[]),
+        event(6, 120, "answer", FlowBegin { id: 9 }, &[]),
+        event(5, 130, "reply", DurationComplete { end: 170 }, &[]),
+        event(5, 135, "answer", FlowEnd { id: 9 }, &[]),
+        event(5, 150, "io", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = [
+        "100-110 0 io on 5",
+        "110-112 0 io waits",
+        "112-120 1 worker on 6",
+        "120-130 1 answer waits",
+        "130-150 0 io on 5",
+    ];
+    assert_eq!(followed(&records, &Choice::default()).1, expected);
+}
+
 /// Each poll is within that of the parent, and begins after it.
 #[test]
 fn a_grandchild_is_awaited() {
