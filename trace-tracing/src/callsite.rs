@@ -137,7 +137,10 @@ impl Callsite {
     }
 
     pub(crate) fn set_async(&self) {
-        self.is_async.store(true, Ordering::Relaxed);
+        // Other threads read the callsite, so its cache line is written only once.
+        if !self.is_async() {
+            self.is_async.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn track(&self) -> &TrackPoints {

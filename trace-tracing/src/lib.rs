@@ -56,8 +56,8 @@
 //! - a span of the same call site was asynchronous before.
 //!
 //! Its track is written then, with the time at which the span was created. The tracks of its
-//! ancestors are written with it, so that the tracks are one tree. Ids of tracks are unique on the
-//! machine.
+//! ancestors are written with it, so that the tracks are one tree. That does not make other spans of
+//! the ancestors' call sites asynchronous. Ids of tracks are unique on the machine.
 //!
 //! A span that waits to be entered is therefore visible once it is entered or closed, or once
 //! another span's track or a `follows_from` refers to it. The track of a span that was polled once
@@ -77,9 +77,9 @@
 //! that.
 //!
 //! Spans and traced futures of `trace-runtime` are one tree: a future that begins in a span is a
-//! child of the span, which becomes asynchronous, and a span that is created in a future is a child
-//! of the future. A process can have 1024 layers, dropped ones included, whose spans are parents of
-//! futures.
+//! child of the span, whose track is written then, and a span that is created in a future is a
+//! child of the future. A process can have 1024 layers, dropped ones included, whose spans are
+//! parents of futures.
 //!
 //! Guards can be dropped in any order. Because durations of a thread nest, a duration inside of one
 //! that ends earlier is cut in two. An exit on a thread that has not entered the span is ignored.

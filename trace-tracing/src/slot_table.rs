@@ -128,7 +128,7 @@ pub(crate) fn show_waiting() {
 }
 
 /// Returns the id of the operation of the innermost span that the thread is in, for a traced future
-/// that begins in it. The span becomes asynchronous.
+/// that begins in it. The span gets a track.
 pub(crate) fn operation() -> Option<u64> {
     let Key { owner, id } = thread::innermost()?;
     spans::show_track(&*of(owner)?, id)

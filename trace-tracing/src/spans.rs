@@ -64,7 +64,10 @@ pub(crate) fn enter(slots: &impl Slots, id: u64) {
         Some((slot.callsite()?, slot.count_poll()))
     });
     let Some((callsite, number)) = entered.flatten() else { return };
-    let is_async = number > 1 || callsite.is_async();
+    if number > 1 {
+        callsite.set_async();
+    }
+    let is_async = callsite.is_async();
     let track = if is_async { show_track(slots, id) } else { None };
     let poll = Poll { callsite, number, track };
     let scope = slots.with(id, |slot| match number == 1 && slot.has_values() {
@@ -152,6 +155,7 @@ pub(crate) fn follow(slots: &impl Slots, id: u64, follows: u64) {
 #[inline]
 pub(crate) fn continue_thread(slots: &impl Slots) {
     while let Some(left) = thread::take_left(slots.owner()) {
+        left.poll.callsite.set_async();
         bind_first(slots, &left);
     }
 }
@@ -204,13 +208,12 @@ fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
         // The thread that ends the track takes this lock too, so it waits until the begin is
         // written.
         let values = slot.values();
-        let callsite = slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
+        slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
         if slot.track.load(Ordering::Relaxed) == 0 {
             slot.track.store(trace_nonce!(), Ordering::Relaxed);
         }
         let recording = recording();
         if slot.begin_track(id, session::number_of(recording))? {
-            callsite.set_async();
             let parent = Some(slot.task()).filter(|task| *task != 0).or(parent);
             let values = slot.has_values().then_some(&*values);
             write_begin(slot, recording, values, parent);
@@ -235,6 +238,11 @@ fn write_begin(slot: &Slot, recording: u64, values: Option<&Values>, parent: Opt
 /// Ends the track of a span that closes. If the thread has just left the span, and had entered it
 /// again, `Instrument` has dropped the future: that was no poll.
 fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
+    // Spans that have a track already are asynchronous only if they were entered again.
+    let first = |slot: &Slot| slot.callsite().filter(|_| !slot.has_track_of_any_session());
+    if let Some(callsite) = slots.with(id, first).flatten() {
+        callsite.set_async();
+    }
     show_track(slots, id);
     let dropped = left.filter(|left| left.poll.number > 1);
     if let Some(left) = left.filter(|_| dropped.is_none()) {
