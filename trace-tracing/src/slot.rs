@@ -35,6 +35,8 @@ pub(crate) struct Slot {
     /// The id of the traced future, within the parent, that the thread polled at the creation of
     /// the span, or 0.
     task: AtomicU64,
+    /// The session in which `task` has this id.
+    task_session: AtomicU32,
     /// The id of the span's track, or 0 if it has none yet. Stored under the lock of `values`,
     /// before `state`.
     pub(crate) track: AtomicU64,
@@ -52,6 +54,8 @@ pub(crate) struct Outer {
     pub(crate) span: u64,
     /// The id of the traced future within the parent, or 0.
     pub(crate) task: u64,
+    /// The session in which the future has this id.
+    pub(crate) session: u32,
 }
 
 /// The id in a slot that is taken and whose span has not begun. No span has this id.
@@ -112,6 +116,7 @@ impl Slot {
         self.created.store(created, Ordering::Relaxed);
         self.parent.store(outer.span, Ordering::Release);
         self.task.store(outer.task, Ordering::Relaxed);
+        self.task_session.store(outer.session, Ordering::Relaxed);
         self.track.store(0, Ordering::Relaxed);
         self.polls.store(0, Ordering::Relaxed);
         self.is_inside.store(false, Ordering::Relaxed);
@@ -125,9 +130,10 @@ impl Slot {
         self.is_of(id).then_some(parent)
     }
 
-    /// Returns the traced future within the parent, or 0.
-    pub(crate) fn task(&self) -> u64 {
-        self.task.load(Ordering::Relaxed)
+    /// Returns the id of the traced future within the parent in this session, if it has one.
+    pub(crate) fn task(&self, session: u32) -> Option<u64> {
+        let task = self.task.load(Ordering::Relaxed);
+        (task != 0 && self.task_session.load(Ordering::Relaxed) == session).then_some(task)
     }
 
     /// Returns the number of times that the span was entered. Exact if threads enter the span one

@@ -35,13 +35,23 @@ pub(crate) fn begin(
     attributes: &Attributes<'_>,
     parent: u64,
 ) {
-    let task = if attributes.is_contextual() { polled_task() } else { None };
+    let outer = outer(attributes, parent);
     let created = Timestamp::now().ticks();
     slot.has_values.store(false, Ordering::Relaxed);
     if !callsite.keys().is_empty() && callsite.point.is_on() {
         take_values(slot, callsite, attributes);
     }
-    slot.begin(id, callsite, Outer { span: parent, task: task.unwrap_or(0) }, created);
+    slot.begin(id, callsite, outer, created);
+}
+
+#[inline]
+fn outer(attributes: &Attributes<'_>, span: u64) -> Outer {
+    // Before the task, so that a task of a later recording does not get this number.
+    let recording = recording();
+    match polled_task().filter(|_| attributes.is_contextual()) {
+        Some(task) => Outer { span, task, session: session::number_of(recording) },
+        None => Outer { span, task: 0, session: 0 },
+    }
 }
 
 #[inline]
@@ -213,8 +223,9 @@ fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
             slot.track.store(trace_nonce!(), Ordering::Relaxed);
         }
         let recording = recording();
-        if slot.begin_track(id, session::number_of(recording))? {
-            let parent = Some(slot.task()).filter(|task| *task != 0).or(parent);
+        let session = session::number_of(recording);
+        if slot.begin_track(id, session)? {
+            let parent = slot.task(session).or(parent);
             let values = slot.has_values().then_some(&*values);
             write_begin(slot, recording, values, parent);
         }
