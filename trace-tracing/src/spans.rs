@@ -246,8 +246,8 @@ fn write_begin(slot: &Slot, recording: u64, values: Option<&Values>, parent: Opt
     callsite.track().begin.write_in(recording, created, &arguments, track);
 }
 
-/// Ends the track of a span that closes. If the thread has just left the span, and had entered it
-/// again, `Instrument` has dropped the future: that was no poll.
+/// Ends the track of a span that closes. If the thread has just left the span as the last one, and
+/// had entered it again, `Instrument` has dropped the future: that was no poll.
 fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
     // Spans that have a track already are asynchronous only if they were entered again.
     let first = |slot: &Slot| slot.callsite().filter(|_| !slot.has_track_of_any_session());
@@ -255,7 +255,9 @@ fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
         callsite.set_async();
     }
     show_track(slots, id);
-    let dropped = left.filter(|left| left.poll.number > 1);
+    let polls = slots.with(id, Slot::polls);
+    let is_drop = |left: &Left| left.poll.number > 1 && Some(left.poll.number) == polls;
+    let dropped = left.filter(is_drop);
     if let Some(left) = left.filter(|_| dropped.is_none()) {
         bind_first(slots, &left);
     }

@@ -39,11 +39,23 @@ fn by_hand() {
     drop(span);
 }
 
+/// A span that another thread enters after the thread that closes it.
+fn by_two_threads() {
+    let span = info_span!("by two threads");
+    span.in_scope(|| {});
+    span.in_scope(|| {});
+    std::thread::scope(|scope| {
+        scope.spawn(|| span.in_scope(|| {}));
+    });
+    drop(span);
+}
+
 fn recorded(path: &Path, future: impl Future<Output = ()>) -> Vec<Event> {
     let trace = trace_runtime::builder().output(path).init();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(future);
     by_hand();
+    by_two_threads();
     drop(trace);
     read(path).0
 }
@@ -105,6 +117,8 @@ fn an_operation_is_counted_once_and_its_polls_separately() {
     assert_eq!((polls, drops, others), (2 * REQUESTS, REQUESTS, 0));
     let Roles { polls, drops, others } = roles(&events, "by hand");
     assert_eq!((polls, drops, others), (2, 0, 0));
+    let Roles { polls, drops, others } = roles(&events, "by two threads");
+    assert_eq!((polls, drops, others), (3, 0, 0));
     parents(
         &of("async begin", "request"),
         &of("async begin", "query"),
