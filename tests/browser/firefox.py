@@ -74,9 +74,18 @@ class Firefox:
         environment = {**os.environ, "MOZ_HEADLESS_WIDTH": "3900", "MOZ_HEADLESS_HEIGHT": "2400"}
         command = ["firefox-esr", "--headless", "--marionette", "--remote-allow-system-access", "--no-remote", "--profile", str(self.home), "about:blank"]
         self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.socket = socket.create_connection(("127.0.0.1", self.port()), TIMEOUT)
+        self.socket = None
         self.received = b""
         self.number = 0
+        try:
+            self.connect()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def connect(self):
+        """Begins a session."""
+        self.socket = socket.create_connection(("127.0.0.1", self.port()), TIMEOUT)
         self.message()
         self.send("WebDriver:NewSession", capabilities={"alwaysMatch": {"timeouts": {"script": TIMEOUT * 1000}}})
         self.chrome(WATCH_REQUESTS)
@@ -96,7 +105,8 @@ class Firefox:
     def __exit__(self, *_):
         self.process.kill()
         self.process.wait()
-        self.socket.close()
+        if self.socket:
+            self.socket.close()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def open(self, address, width=1280, height=800, dark=False):
