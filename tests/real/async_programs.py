@@ -17,7 +17,11 @@ ALL = sum(REQUESTS.values())
 # A request that waits, and one that does not, are on different sides of this length.
 BORDER_NS = 150_000_000
 LIMIT = 0.05
-PERCENTILES = (0.1, 0.5, 0.9, 0.99)
+# Not p99: with these numbers it is the second longest request, so that one stall of a client decides.
+PERCENTILES = (0.1, 0.5, 0.9, 0.95)
+
+# What is wrong, and how the lengths in the trace differ from the measured ones.
+Faults = tuple[list[str], list[str]]
 
 
 def run(*command: object, **environment: str) -> str:
@@ -73,22 +77,22 @@ def of_counts(found: dict[str, int], expected: int) -> list[str]:
     return [f"{what}: {count} instead of {expected}" for what, count in found.items() if count != expected]
 
 
-def mini_redis(archive: Archive, measured: dict[str, list[int]]) -> list[str]:
+def mini_redis(archive: Archive, measured: dict[str, list[int]]) -> Faults:
     server, client, get, put = "mini_redis::server", "mini_redis::client", "mini_redis::cmd::get", "mini_redis::cmd::set"
     spans = [("async_programs::redis", "request"), (server, "run"), (client, "get"), (client, "set"), (get, "apply"), (put, "apply")]
     counts = {f"operations {category}:{name}": archive.count("async", category, name) for category, name in spans}
     drops = {f"drops of {category}:{name}": archive.count("durations", category, name, "drop") for category, name in spans}
-    faults = of_counts({**counts, **drops}, ALL) + compare(measured, archive.lengths(server, "run"))
+    faults = of_counts({**counts, **drops}, ALL)
     names = {row["name"] for row in archive.stats["instants"]}
     if len(names) > 40:
         faults.append(f"{len(names)} names of events")
     for selection in (("-c", server, "-n", "run"), ("-c", get, "-n", "apply")):
         if not any(part["runs"] for part in archive.path_of(*selection)["path"]):
             faults.append(f"nothing runs on the critical path of {selection}")
-    return faults
+    return faults, compare(measured, archive.lengths(server, "run"))
 
 
-def axum(archive: Archive, measured: dict[str, list[int]]) -> list[str]:
+def axum(archive: Archive, measured: dict[str, list[int]]) -> Faults:
     spans = "tower_http::trace::make_span"
     counts = [
         ({"requests": archive.count("async", spans, "request")}, ALL),
@@ -96,30 +100,43 @@ def axum(archive: Archive, measured: dict[str, list[int]]) -> list[str]:
         ({"queries": archive.count("async", "db", "query")}, REQUESTS["wait"]),
         ({"noops": archive.count("async", "server", "noop")}, REQUESTS["noop"]),
     ]
+    polls, drops = (archive.count("durations", spans, "request", role) for role in ("poll", "drop"))
+    handled = sum(archive.count("durations", "server", name, "poll") for name in ("wait", "noop"))
+    # tower-http enters its span for the call, each poll of the handler and the body, but not to drop them: the last entry is counted as the
+    # drop, because it cannot be distinguished from one.
+    counts += [({"entries of requests": polls + drops}, 2 * ALL + handled), ({"drops of requests": drops}, ALL)]
     faults = [fault for found, expected in counts for fault in of_counts(found, expected)]
     traced = [*archive.lengths("server", "wait"), *archive.lengths("server", "noop")]
-    faults += compare(measured, traced) + compare(measured, archive.lengths(spans, "request"))
+    differences = compare(measured, traced) + compare(measured, archive.lengths(spans, "request"))
     # The path goes from the span of tower-http to the traced futures in it, and waits for the query.
     path = archive.path_of("-c", spans, "-n", "request")["path"]
-    [query] = [part for part in path if part["name"] == "query" and not part["runs"]]
-    if (query["depth"], query["to_ns"] - query["from_ns"] > BORDER_NS) != (2, True):
-        faults.append(f"the path of a request waits for {query}")
+    queries = [part for part in path if part["name"] == "query" and not part["runs"]]
+    if [(query["depth"], query["to_ns"] - query["from_ns"] > BORDER_NS) for query in queries] != [(2, True)]:
+        faults.append(f"the path of a request waits for {queries}")
     if not any(part["runs"] and part["name"] == "request" for part in path):
         faults.append("no poll of a span is on its path")
-    return faults
+    return faults, differences
 
 
 PROGRAMS = {"mini-redis": mini_redis, "axum": axum}
 
 
-def check(trace: Path, name: str, work: Path) -> bool:
-    work.mkdir(parents=True, exist_ok=True)
-    archive = work / "trace.fxt"
+def measure(trace: Path, name: str, work: Path) -> Faults:
     manifest = Path(__file__).parent / "async-programs" / "Cargo.toml"
     program = ("cargo", "run", "--quiet", "--locked", "--manifest-path", manifest, "--target-dir", work.parent / "async", "--", name)
-    measured = json.loads(run(*program, TRACE_OUTPUT=str(archive)))
-    faults = PROGRAMS[name](Archive(trace, archive), measured)
-    print(f"{'FAILED' if faults else 'ok'}  {name}: {archive.stat().st_size} bytes of FXT")
+    measured = json.loads(run(*program, TRACE_OUTPUT=str(work / "trace.fxt")))
+    return PROGRAMS[name](Archive(trace, work / "trace.fxt"), measured)
+
+
+def check(trace: Path, name: str, work: Path) -> bool:
+    work.mkdir(parents=True, exist_ok=True)
+    faults, differences = measure(trace, name, work)
+    if differences and not faults:
+        # A busy machine can delay many requests at once. A fault of the bridge appears again.
+        print(f"    {name} is measured again: {differences}")
+        faults, differences = measure(trace, name, work)
+    faults += differences
+    print(f"{'FAILED' if faults else 'ok'}  {name}: {(work / 'trace.fxt').stat().st_size} bytes of FXT")
     for fault in faults:
         print(f"        {fault[:1000]}")
     print(end="", flush=True)
