@@ -56,8 +56,8 @@
 //! - a span of the same call site was asynchronous before.
 //!
 //! Its track is written then, with the time at which the span was created. The tracks of its
-//! ancestors are written with it, so that the tracks are one tree. That does not make other spans of
-//! the ancestors' call sites asynchronous. Ids of tracks are unique on the machine.
+//! ancestors are written with it, so that the tracks are one tree. That does not make other spans
+//! of the ancestors' call sites asynchronous. Ids of tracks are unique on the machine.
 //!
 //! A span that waits to be entered is therefore visible once it is entered or closed, or once
 //! another span's track or a `follows_from` refers to it. The track of a span that was polled once
