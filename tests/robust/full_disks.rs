@@ -118,6 +118,15 @@ fn a_disk_that_becomes_full_does_not_end_the_program() {
     }
 }
 
+/// An overlay does not report the kind of the file system below it, which may copy on write.
+#[test]
+fn the_buffer_is_in_memory_on_an_overlay() {
+    let Some(disk) = Disk::mount("ext4").and_then(Disk::overlay) else { return };
+    let run = Run::end_of(start(&disk.output(), "streaming", "64K"));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("the buffer is in memory"), "{run:?}");
+}
+
 /// The buffer cannot be a file there.
 #[test]
 fn saved_records_survive_a_kill_where_space_cannot_be_reserved() {
