@@ -10,13 +10,14 @@
 //! ```
 //!
 //! The loop never waits for the reader of the archive. Blocks that exceed the memory limit go to an
-//! unnamed file.
+//! unnamed file. If the output has bounds ([`StreamBounds`]), the archive fails instead.
 
 mod contents;
 mod offset_reader;
 mod sink;
 mod spool;
 mod status;
+pub(crate) mod stream;
 mod target;
 mod writer;
 
@@ -26,6 +27,7 @@ pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};
 pub(crate) use status::WriterStatus;
+pub use stream::StreamBounds;
 pub use target::ArchiveTarget;
 pub(crate) use target::{ArchiveOutput, Backup};
 #[cfg(test)]

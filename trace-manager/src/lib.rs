@@ -50,7 +50,7 @@ mod snapshot;
 mod summary;
 mod waker;
 
-pub use archive::{ArchiveSink, ArchiveTarget};
+pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
 pub use config::SessionConfig;
 pub use control_server::{
     CategoryGroups, ControlLimits, ControlServer, ControlSettings, StartGuard,

@@ -164,7 +164,7 @@ impl Manager {
         let path = match &target {
             ArchiveTarget::File(path) => path.clone(),
             ArchiveTarget::New(file) => file.place().path(),
-            ArchiveTarget::Stream(_) => PathBuf::new(),
+            ArchiveTarget::Stream(_) | ArchiveTarget::Bounded(..) => PathBuf::new(),
         };
         let output = ArchiveOutput::open(target)?;
         if config.takes_snapshots() && output.naming().is_none() {

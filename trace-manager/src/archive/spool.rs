@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
+use super::stream::unread;
 use crate::guard::LedgerUpdate;
 use crate::records::Words;
 
@@ -49,6 +50,8 @@ pub(crate) struct Spool {
     ready: Condvar,
     /// Bytes in memory, beyond which blocks go to the file.
     limit: usize,
+    /// Whether there is a file.
+    spills: bool,
     /// The directory of the file; `None` for the temporary directory.
     directory: Option<Directory>,
 }
@@ -63,6 +66,8 @@ struct State {
     /// Blocks in the file that have not been read back.
     spilled: usize,
     closed: bool,
+    /// Whether blocks were lost because the limit was exceeded.
+    overflowed: bool,
 }
 
 #[derive(Debug)]
@@ -98,19 +103,32 @@ impl Spool {
     /// Creates a queue that keeps about `limit` bytes in memory, and more in a file in `directory`,
     /// else in the temporary directory.
     pub(crate) fn new(limit: usize, directory: Option<Directory>) -> Self {
-        Self { state: Mutex::default(), ready: Condvar::new(), limit, directory }
+        let (state, ready) = (Mutex::default(), Condvar::new());
+        Self { state, ready, limit, spills: true, directory }
+    }
+
+    /// Creates a queue that keeps about `limit` bytes in memory, and loses all blocks beyond.
+    pub(crate) fn bounded(limit: usize) -> Self {
+        Self { spills: false, ..Self::new(limit, None) }
     }
 
     /// Appends a block without waiting for the other thread.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written. The block is lost then.
+    /// If the file cannot be written, the block is lost. If there is no file, so are those that
+    /// wait.
     pub(crate) fn push(&self, block: Block) -> io::Result<()> {
         let size = block.bytes().len();
         let mut state = self.lock();
         // A single block of any size is accepted.
         if state.in_memory != 0 && state.in_memory + size > self.limit {
+            if !self.spills {
+                state.overflowed = true;
+                // The output has not taken them, and the memory is needed.
+                state.queue.clear();
+                return Err(unread());
+            }
             drop(state);
             return self.spill(block);
         }
@@ -201,6 +219,15 @@ impl Spool {
     pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.ready.notify_one();
+    }
+
+    /// Returns whether no block follows that the writer could write, because blocks were lost.
+    pub(super) fn has_overflowed(&self) -> bool {
+        self.lock().overflowed
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.lock().closed
     }
 
     /// Returns the number of blocks in the file.

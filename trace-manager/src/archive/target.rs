@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use trace_protocol::file::{Directory, NewFile, Place, Target};
 
 use super::has_records;
+use super::stream::StreamBounds;
 use crate::error::{ArchiveError, ManagerError};
 
 /// The destination of an archive.
@@ -24,6 +25,8 @@ pub enum ArchiveTarget {
     New(NewFile),
     /// An open pipe, socket or file, written from its current position.
     Stream(OwnedFd),
+    /// As [`Stream`](Self::Stream), with limits for the case that it is not read.
+    Bounded(OwnedFd, StreamBounds),
 }
 
 /// The new path of an earlier archive of the same name, once that is renamed.
@@ -37,6 +40,7 @@ pub(crate) struct ArchiveOutput {
     /// Whether an earlier file of its name is kept.
     has_backup: bool,
     backup: Backup,
+    bounds: Option<StreamBounds>,
 }
 
 impl ArchiveOutput {
@@ -44,6 +48,9 @@ impl ArchiveOutput {
     pub(crate) fn open(target: ArchiveTarget) -> Result<Self, ManagerError> {
         match target {
             ArchiveTarget::Stream(fd) => Ok(Self::stream(File::from(fd))),
+            ArchiveTarget::Bounded(fd, bounds) => {
+                Ok(Self { bounds: Some(bounds), ..Self::stream(File::from(fd)) })
+            }
             ArchiveTarget::New(file) => Ok(Self::new(file)),
             ArchiveTarget::File(path) => Self::create(&path)
                 .map_err(|source| ManagerError::CreateArchive { path: path.clone(), source }),
@@ -70,12 +77,14 @@ impl ArchiveOutput {
 
     fn new(naming: NewFile) -> Self {
         let file = Arc::clone(naming.file());
-        Self { file, naming: Some(naming), has_backup: true, backup: Backup::default() }
+        let (naming, backup) = (Some(naming), Backup::default());
+        Self { file, naming, has_backup: true, backup, bounds: None }
     }
 
     fn stream(file: File) -> Self {
         let file = Arc::new(file);
-        Self { file, naming: None, has_backup: false, backup: Backup::default() }
+        let backup = Backup::default();
+        Self { file, naming: None, has_backup: false, backup, bounds: None }
     }
 
     /// Keeps the partial file if the manager ends without an error of its own.
@@ -91,6 +100,11 @@ impl ArchiveOutput {
     /// Returns the file if it can be read again.
     pub(crate) fn readable(&self) -> Option<Arc<File>> {
         self.naming.as_ref().map(|_| Arc::clone(&self.file))
+    }
+
+    /// Returns the limits of an output that another process reads.
+    pub(super) fn bounds(&self) -> Option<StreamBounds> {
+        self.bounds
     }
 
     /// Returns the archive's names, if it is a new file.

@@ -5,22 +5,25 @@ mod tests;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::file::NewFile;
 
 use super::spool::{Block, Spool};
 use super::status::{EndOnDrop, WriterStatus};
+use super::stream;
 use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::GuardHandle;
 
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 const MEMORY_LIMIT: usize = 256 << 20;
+
+/// How often the limits of an output are checked while it accepts no bytes.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The part of an archive that exists at one moment.
 #[derive(Debug)]
@@ -45,6 +48,8 @@ pub(crate) struct ArchiveWriter {
     readable: Option<Arc<File>>,
     /// Bytes pushed.
     pushed: u64,
+    /// The most bytes of the archive.
+    max_size: u64,
     /// Offsets in bytes of the words with the counter's rate.
     rates: Vec<u64>,
 }
@@ -64,7 +69,10 @@ impl ArchiveWriter {
         guard: Option<GuardHandle>,
         discarded: Arc<AtomicBool>,
     ) -> io::Result<Self> {
-        let spool = Spool::new(MEMORY_LIMIT, output.directory());
+        let spool = match output.bounds() {
+            Some(bounds) => Spool::bounded(bounds.unwritten),
+            None => Spool::new(MEMORY_LIMIT, output.directory()),
+        };
         Self::spawn_with(spool, output, guard, discarded)
     }
 
@@ -78,6 +86,7 @@ impl ArchiveWriter {
         let status = Arc::new(WriterStatus::default());
         let ended = EndOnDrop(Arc::clone(&status));
         let readable = output.readable();
+        let max_size = output.bounds().map_or(u64::MAX, |bounds| bounds.size);
         let rate = Arc::new(AtomicU64::new(0));
         let writing = WriterThread {
             spool: Arc::clone(&spool),
@@ -103,6 +112,7 @@ impl ArchiveWriter {
             lost: false,
             readable,
             pushed: 0,
+            max_size,
             rates: Vec::new(),
         })
     }
@@ -124,7 +134,11 @@ impl ArchiveWriter {
         }
         self.rates.extend(block.info.rate.map(|index| self.pushed + index as u64 * 8));
         self.pushed += block.bytes().len() as u64;
-        if let Err(error) = self.spool.push(block) {
+        let pushed = match self.pushed <= self.max_size {
+            true => self.spool.push(block),
+            false => Err(io::Error::other(format!("it has more than {} bytes", self.max_size))),
+        };
+        if let Err(error) = pushed {
             // Later blocks would follow a gap that readers cannot see.
             self.status.lose(error);
             self.lost = true;
@@ -213,7 +227,7 @@ impl WriterThread {
             let (start, info) = (self.bytes, block.info());
             self.bytes = start + block.bytes().len() as u64;
             GuardHandle::before_write(info.update.as_ref(), self.bytes);
-            if let Err(error) = write_all(&mut self.output, block.bytes()) {
+            if let Err(error) = self.write_all(block.bytes()) {
                 self.bytes = start;
                 return Err(error);
             }
@@ -223,6 +237,39 @@ impl WriterThread {
             self.rates.extend(info.rate.map(|index| start + index as u64 * 8));
             self.status.bytes.store(self.bytes, Ordering::Release);
             self.spool.release(block);
+        }
+        Ok(())
+    }
+
+    /// Writes all bytes, also to a pipe in non-blocking mode.
+    fn write_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_some(bytes.get(..MAX_WRITE).unwrap_or(bytes)) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait_writable()?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_some(&self, bytes: &[u8]) -> io::Result<usize> {
+        match self.output.bounds() {
+            Some(_) => stream::write_some(self.output.file(), bytes),
+            None => self.output.file().write(bytes),
+        }
+    }
+
+    /// Waits until the output accepts bytes. Fails if there is a limit, and it is exceeded.
+    fn wait_writable(&self) -> io::Result<()> {
+        let (start, patience) = (Instant::now(), self.output.bounds().map(|it| it.patience));
+        while !stream::wait_writable(&self.output, CHECK_INTERVAL)? {
+            let is_over = patience.is_some_and(|patience| start.elapsed() >= patience);
+            if self.spool.has_overflowed() || is_over && self.spool.is_closed() {
+                return Err(stream::unread());
+            }
         }
         Ok(())
     }
@@ -257,25 +304,3 @@ pub(crate) fn lower_priority() {
 /// The most bytes of one write(2). Many kernels do not preempt a system call, and the thread that
 /// empties the providers' buffers may need the processor.
 const MAX_WRITE: usize = 128 << 10;
-
-/// Writes all bytes, also to a pipe in non-blocking mode.
-fn write_all(output: &mut ArchiveOutput, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match output.file().write(bytes.get(..MAX_WRITE).unwrap_or(bytes)) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_writable(output)?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn wait_writable(output: &ArchiveOutput) -> io::Result<()> {
-    let mut fds = [PollFd::from_borrowed_fd(output.file.as_fd(), PollFlags::OUT)];
-    match poll(&mut fds, -1) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}

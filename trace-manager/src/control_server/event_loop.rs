@@ -82,7 +82,8 @@ impl ControlLoop {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &waker, EventData::new_u64(WAKER), EventFlags::IN)?;
-        let shared = Shared { manager, scratch, start_guard: guard, messages: sender, waker };
+        let shared =
+            Shared { manager, scratch, limits, start_guard: guard, messages: sender, waker };
         Ok(Self {
             epoll,
             listener,
@@ -237,8 +238,8 @@ impl ControlLoop {
                     }
                     self.dispatch(Input::Session(id, event));
                 }
-                Message::SnapshotWritten(ticket, result) => {
-                    self.dispatch(Input::SnapshotWritten(ticket, result));
+                Message::SnapshotWritten(uid, ticket, result) => {
+                    self.dispatch(Input::SnapshotWritten(uid, ticket, result));
                 }
                 Message::KnownCategories(user, reply) => {
                     self.dispatch(Input::KnownCategories(user, reply));
@@ -277,7 +278,10 @@ impl ControlLoop {
             Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),
             Output::Snapshot(id, ticket, job) => match handle(id) {
                 Some(handle) => snapshot::spawn(&self.shared, Arc::clone(handle), ticket, job),
-                None => self.reply(ticket, ended()),
+                None => {
+                    let result = Err(no_session());
+                    self.dispatch(Input::SnapshotWritten(job.peer.uid, ticket, result));
+                }
             },
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),
@@ -328,7 +332,7 @@ impl ControlLoop {
         match self.sessions.get(&id).map(|session| session.handle.statistics()) {
             Some(Ok(of)) => Reply::Statistics(of.into_iter().map(convert::statistics).collect()),
             Some(Err(error)) => failed(&error),
-            None => ended(),
+            None => Reply::Failed(no_session()),
         }
     }
 
@@ -401,6 +405,6 @@ fn failed(error: &dyn std::error::Error) -> Reply {
     Reply::Failed(ControlError::general(GeneralError::Failed, error.to_string()))
 }
 
-fn ended() -> Reply {
-    Reply::Failed(ControlError::general(GeneralError::NoSession, "the session does not record"))
+fn no_session() -> ControlError {
+    ControlError::general(GeneralError::NoSession, "the session does not record")
 }

@@ -23,6 +23,17 @@ pub struct ControlLimits {
     pub requests: u32,
     /// Snapshots on request of a user in a minute; default 60.
     pub snapshots: u32,
+    /// Snapshots on request of a user at a time; default 4.
+    pub running_snapshots: usize,
+    /// Bytes of a file in the scratch folder for another user than the daemon's: an archive whose
+    /// transfer is deferred, or a snapshot; default 1 GiB.
+    pub scratch: u64,
+    /// Bytes of a session's archive that wait for an output that is not read; default 64 MiB.
+    /// Beyond, the archive fails.
+    pub unwritten: usize,
+    /// The time without progress after which the copy of a snapshot or an archive to its output
+    /// fails; default 60 s.
+    pub patience: Duration,
     /// Bytes of replies and events that a controller has not read; default 8 MiB. Beyond, it is
     /// disconnected.
     pub unread: usize,
@@ -37,6 +48,10 @@ impl Default for ControlLimits {
             buffers: 1 << 30,
             requests: 1000,
             snapshots: 60,
+            running_snapshots: 4,
+            scratch: 1 << 30,
+            unwritten: 64 << 20,
+            patience: Duration::from_secs(60),
             unread: 8 << 20,
         }
     }

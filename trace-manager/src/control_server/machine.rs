@@ -68,8 +68,8 @@ pub(super) enum Input {
     Session(SessionId, SessionEvent),
     /// The categories of the providers of a user, or of all users.
     KnownCategories(Option<u32>, Box<Reply>),
-    /// A snapshot was written, or failed.
-    SnapshotWritten(Ticket, Result<u64, ControlError>),
+    /// A snapshot of this user was written, or failed.
+    SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
     /// The category groups changed.
     Groups(CategoryGroups),
     /// The daemon ends.
@@ -155,6 +155,8 @@ pub(super) struct ControlMachine {
     limits: ControlLimits,
     requests: Rates,
     snapshots: Rates,
+    /// The number of snapshots of each user that are not written yet.
+    running_snapshots: BTreeMap<u32, usize>,
     /// Running queries of categories, by user, and the requests that share each result.
     category_queries: BTreeMap<Option<u32>, Vec<Ticket>>,
     is_ending: bool,
@@ -175,6 +177,7 @@ impl ControlMachine {
             limits,
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
+            running_snapshots: BTreeMap::new(),
             category_queries: BTreeMap::new(),
             is_ending: false,
             gave_up: false,
@@ -203,7 +206,9 @@ impl ControlMachine {
             Input::Disconnected(client) => self.disconnected(client),
             Input::Session(id, event) => self.session_event(id, event, now),
             Input::KnownCategories(user, reply) => self.known_categories(user, &reply),
-            Input::SnapshotWritten(ticket, result) => {
+            Input::SnapshotWritten(uid, ticket, result) => {
+                self.running_snapshots.entry(uid).and_modify(|number| *number -= 1);
+                self.running_snapshots.retain(|_, number| *number != 0);
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
             Input::Groups(groups) => self.groups = groups,

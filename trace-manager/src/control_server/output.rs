@@ -18,6 +18,7 @@ use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::socket::PeerCredentials;
 
 use super::other;
+use crate::archive::stream::open_nonblocking;
 
 /// An output that is open.
 #[derive(Debug)]
@@ -67,7 +68,8 @@ fn check_stream(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     if kind.is_dir() || kind.is_block_device() {
         return Err(other("the output is not a file, a pipe or a socket"));
     }
-    Ok(file.into())
+    // The controller may not read it.
+    open_nonblocking(file.into())
 }
 
 /// Creates a file beneath a directory. Neither `..` nor links lead out of it.

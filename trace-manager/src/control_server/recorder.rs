@@ -3,19 +3,20 @@
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig, TriggerAction};
 use trace_protocol::file::Directory;
+use trace_protocol::socket::PeerCredentials;
 
 use super::convert;
+use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
-use crate::archive::ArchiveTarget;
+use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
@@ -28,6 +29,7 @@ const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
 struct Transfer {
     from: File,
     to: File,
+    patience: Duration,
 }
 
 /// Starts the thread of a session. If that fails, reports it like a failure of the session.
@@ -95,7 +97,7 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
     let description = output.description();
-    let (target, transfer) = target(output, &config, &shared.scratch).map_err(failed)?;
+    let (target, transfer) = target(shared, output, &config, peer).map_err(failed)?;
     let session = start(shared, &config, target, (peer.uid != 0).then_some(peer.uid));
     session.map(|session| (session, description, transfer)).map_err(|error| {
         let code = match error {
@@ -111,19 +113,35 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
 
 /// Returns the target of the archive, and the copy that follows at the end.
 fn target(
+    shared: &Shared,
     output: OpenOutput,
     config: &TraceConfig,
-    scratch: &Path,
+    peer: PeerCredentials,
 ) -> io::Result<(ArchiveTarget, Option<Transfer>)> {
-    match output {
-        OpenOutput::New(file) => Ok((ArchiveTarget::New(file), None)),
-        OpenOutput::Stream(descriptor) if config.defer_transfer => {
-            let from = Directory::open(scratch)?.create_unnamed()?;
-            let target = ArchiveTarget::Stream(OwnedFd::from(from.try_clone()?));
-            Ok((target, Some(Transfer { from, to: File::from(descriptor) })))
-        }
-        OpenOutput::Stream(descriptor) => Ok((ArchiveTarget::Stream(descriptor), None)),
+    let ControlLimits { unwritten, scratch, patience, .. } = shared.limits;
+    let bounded = |fd: OwnedFd, size: u64| {
+        ArchiveTarget::Bounded(fd, StreamBounds { unwritten, size, patience })
+    };
+    let descriptor = match output {
+        OpenOutput::New(file) => return Ok((ArchiveTarget::New(file), None)),
+        OpenOutput::Stream(descriptor) => File::from(descriptor),
+    };
+    if config.defer_transfer {
+        let from = Directory::open(&shared.scratch)?.create_unnamed()?;
+        let file = OwnedFd::from(from.try_clone()?);
+        let target = match is_deputy(peer) {
+            true => bounded(file, scratch),
+            false => ArchiveTarget::Stream(file),
+        };
+        return Ok((target, Some(Transfer { from, to: descriptor, patience })));
     }
+    // A file of the daemon's user needs no reader.
+    let is_own_file = descriptor.metadata()?.is_file() && !is_deputy(peer);
+    let target = match is_own_file {
+        true => ArchiveTarget::Stream(descriptor.into()),
+        false => bounded(descriptor.into(), u64::MAX),
+    };
+    Ok((target, None))
 }
 
 fn start(
@@ -145,7 +163,9 @@ fn end(handle: &SessionHandle, output: String, transfer: Option<Transfer>) -> Su
         Ok(summary) => convert::summary(summary, output),
         Err(error) => failed(output, &error),
     };
-    if let (Some(transfer), None) = (transfer, &summary.failure) {
+    // The archive of an aborted session has no bytes.
+    let is_complete = summary.failure.is_none() && summary.bytes != 0;
+    if let Some(transfer) = transfer.filter(|_| is_complete) {
         match transfer.copy() {
             Ok(bytes) => summary.bytes = bytes,
             Err(error) => {
@@ -166,6 +186,6 @@ impl Transfer {
     /// Returns the number of bytes.
     fn copy(mut self) -> io::Result<u64> {
         self.from.rewind()?;
-        super::snapshot::copy(&mut self.from, &mut self.to)
+        super::snapshot::copy(&mut self.from, &self.to, self.patience)
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use trace_protocol::control::{ControlError, Reply};
 
+use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
 use super::{CategoryGroups, StartGuard};
 use crate::manager::{Manager, SessionHandle};
@@ -17,7 +18,8 @@ pub(super) enum Message {
     /// A session has started, and writes to this output.
     Opened(SessionId, Arc<SessionHandle>, String),
     Session(SessionId, SessionEvent),
-    SnapshotWritten(Ticket, Result<u64, ControlError>),
+    /// A snapshot of this user was written, or failed.
+    SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
     /// The categories of the providers of a user, or of all users.
     KnownCategories(Option<u32>, Box<Reply>),
     Groups(CategoryGroups),
@@ -28,6 +30,7 @@ pub(super) enum Message {
 pub(super) struct Shared {
     pub(super) manager: Arc<Manager>,
     pub(super) scratch: PathBuf,
+    pub(super) limits: ControlLimits,
     pub(super) start_guard: Option<StartGuard>,
     pub(super) messages: Sender<Message>,
     pub(super) waker: Waker,

@@ -4,19 +4,18 @@
 //! controller, which may be slow or full.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
-use std::path::Path;
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
-use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::control::{ControlError, GeneralError};
 use trace_protocol::file::random_name;
 
 use super::machine::{SnapshotJob, Ticket};
-use super::output::OpenOutput;
+use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
+use crate::archive::stream;
 use crate::manager::SessionHandle;
 
 /// Bytes that are copied at a time.
@@ -29,47 +28,54 @@ pub(super) fn spawn(
     ticket: Ticket,
     job: SnapshotJob,
 ) {
-    let thread_shared = Arc::clone(shared);
+    let (thread_shared, uid) = (Arc::clone(shared), job.peer.uid);
     let builder = thread::Builder::new().name("trace-snapshot".to_owned());
     let spawned = builder.spawn(move || {
-        let result = take(&handle, job, &thread_shared.scratch);
+        let result = take(&handle, job, &thread_shared);
         // A copy of the handle would delay the end of the session.
         drop(handle);
-        thread_shared.send(Message::SnapshotWritten(ticket, result));
+        thread_shared.send(Message::SnapshotWritten(uid, ticket, result));
     });
     if let Err(error) = spawned {
         let error = ControlError::general(GeneralError::Failed, error.to_string());
-        shared.send(Message::SnapshotWritten(ticket, Err(error)));
+        shared.send(Message::SnapshotWritten(uid, ticket, Err(error)));
     }
 }
 
-fn take(handle: &SessionHandle, job: SnapshotJob, scratch: &Path) -> Result<u64, ControlError> {
+fn take(handle: &SessionHandle, job: SnapshotJob, shared: &Shared) -> Result<u64, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     // Opened first, so that a wrong output costs nothing.
     let output = OpenOutput::open(&job.output, job.descriptor, job.peer).map_err(failed)?;
-    let path = scratch.join(random_name("snapshot-".as_ref(), ".fxt"));
+    let (archived, limit) = (handle.progress().bytes, shared.limits.scratch);
+    if is_deputy(job.peer) && archived > limit {
+        let reason =
+            format!("the archive has {archived} bytes, the limit of a snapshot is {limit}");
+        return Err(ControlError::general(GeneralError::Quota, reason));
+    }
+    let path = shared.scratch.join(random_name("snapshot-".as_ref(), ".fxt"));
     let taken = handle.snapshot(&path);
     let opened = File::open(&path);
     // Fails if there is no snapshot.
     let _ = fs::remove_file(&path);
     taken.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))?;
-    opened.and_then(|file| write(file, output)).map_err(failed)
+    opened.and_then(|file| write(file, output, shared.limits.patience)).map_err(failed)
 }
 
 /// Returns the number of bytes.
-fn write(mut snapshot: File, output: OpenOutput) -> io::Result<u64> {
+fn write(mut snapshot: File, output: OpenOutput, patience: Duration) -> io::Result<u64> {
     match output {
-        OpenOutput::Stream(descriptor) => copy(&mut snapshot, &mut File::from(descriptor)),
+        OpenOutput::Stream(descriptor) => copy(&mut snapshot, &File::from(descriptor), patience),
         OpenOutput::New(file) => {
-            let bytes = copy(&mut snapshot, &mut &**file.file())?;
+            let bytes = copy(&mut snapshot, file.file(), patience)?;
             file.complete()?;
             Ok(bytes)
         }
     }
 }
 
-/// Copies a file, also to an output that does not block. Returns the number of bytes.
-pub(super) fn copy(from: &mut File, to: &mut (impl Write + AsFd)) -> io::Result<u64> {
+/// Copies a file. Fails if the output makes no progress for `patience`. Returns the number of
+/// bytes.
+pub(super) fn copy(from: &mut File, to: &File, patience: Duration) -> io::Result<u64> {
     let (mut block, mut bytes) = (vec![0; BLOCK], 0);
     loop {
         let count = match from.read(&mut block) {
@@ -78,18 +84,20 @@ pub(super) fn copy(from: &mut File, to: &mut (impl Write + AsFd)) -> io::Result<
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        write_all(to, block.get(..count).unwrap_or_default())?;
+        write_all(to, block.get(..count).unwrap_or_default(), patience)?;
         bytes += count as u64;
     }
 }
 
-fn write_all(to: &mut (impl Write + AsFd), mut rest: &[u8]) -> io::Result<()> {
+fn write_all(to: &File, mut rest: &[u8], patience: Duration) -> io::Result<()> {
     while !rest.is_empty() {
-        match to.write(rest) {
+        match stream::write_some(to, rest) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(count) => rest = rest.get(count..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                poll(&mut [PollFd::new(to, PollFlags::OUT)], -1)?;
+                if !stream::wait_writable(to, patience)? {
+                    return Err(stream::unread());
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -100,10 +108,23 @@ fn write_all(to: &mut (impl Write + AsFd), mut rest: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Seek;
+    use std::io::{Seek, Write};
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_copy_fails_if_its_output_is_not_read() {
+        let mut from = tempfile::tempfile().unwrap();
+        from.set_len(1 << 20).unwrap();
+        let (_reader, pipe) = stream::test_pipe();
+        let pipe = File::from(stream::open_nonblocking(pipe).unwrap());
+        let error = copy(&mut from, &pipe, Duration::from_millis(1)).unwrap_err();
+        assert_eq!(error.to_string(), "the output is not read");
+    }
 
     #[test]
     fn a_copy_waits_for_an_output_that_does_not_block() {
@@ -111,13 +132,13 @@ mod tests {
         let content: Vec<u8> = (0..3 * BLOCK + 5).map(|number| number as u8).collect();
         from.write_all(&content).unwrap();
         from.rewind().unwrap();
-        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
-        ours.set_nonblocking(true).unwrap();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let ours = File::from(OwnedFd::from(ours));
         let reader = thread::spawn(move || {
             let mut read = Vec::new();
             theirs.read_to_end(&mut read).map(|_| read)
         });
-        assert_eq!(copy(&mut from, &mut ours).unwrap(), content.len() as u64);
+        assert_eq!(copy(&mut from, &ours, PATIENCE).unwrap(), content.len() as u64);
         drop(ours);
         assert!(reader.join().unwrap().unwrap() == content);
     }

@@ -79,6 +79,17 @@ fn a_failed_spill_is_reported() {
 }
 
 #[test]
+fn a_bounded_queue_has_no_file() {
+    let spool = Spool::bounded(100);
+    spool.push(block(0, 5)).unwrap();
+    spool.push(block(1, 5)).unwrap();
+    assert!(!spool.has_overflowed());
+    let error = spool.push(block(2, 5)).unwrap_err();
+    assert_eq!(error.to_string(), "the output is not read");
+    assert!(spool.has_overflowed() && spool.lock().queue.is_empty() && spool.spilled() == 0);
+}
+
+#[test]
 fn all_blocks_cross_threads_in_order() {
     let spool = Arc::new(Spool::new(4096, None));
     let reader = thread::spawn({

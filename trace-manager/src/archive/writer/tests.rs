@@ -1,10 +1,12 @@
 use std::fs;
 use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use super::*;
 use crate::archive::spool::BlockInfo;
+use crate::archive::stream::{self, StreamBounds};
 use crate::archive::ArchiveTarget;
 use crate::records::Spares;
 
@@ -112,6 +114,49 @@ fn stalled(spool: Spool) -> (ArchiveWriter, UnixStream, Vec<u64>) {
     let words: Vec<u64> = (0..100_000).collect();
     writer.push(block(&words, None));
     (writer, theirs, words)
+}
+
+/// Returns a writer to a pipe in blocking mode that nobody reads, and its end for reading.
+fn unread(bounds: StreamBounds) -> (ArchiveWriter, OwnedFd) {
+    let (reader, pipe) = stream::test_pipe();
+    let pipe = stream::open_nonblocking(pipe).unwrap();
+    let output = ArchiveOutput::open(ArchiveTarget::Bounded(pipe, bounds)).unwrap();
+    (ArchiveWriter::spawn(output, None, Arc::default()).unwrap(), reader)
+}
+
+fn bounds() -> StreamBounds {
+    StreamBounds { unwritten: 1 << 20, size: u64::MAX, patience: Duration::from_secs(60) }
+}
+
+#[test]
+fn an_archive_fails_whose_output_is_not_read() {
+    let (mut writer, _reader) = unread(bounds());
+    let status = writer.status();
+    (0..4).for_each(|_| writer.push(block(&[7; 100_000], None)));
+    assert_eq!(status.failure().as_deref(), Some("the output is not read"), "2 MB wait");
+    assert_eq!(writer.spool().spilled(), 0);
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!(error.source.to_string(), "the output is not read");
+}
+
+#[test]
+fn the_end_of_a_session_does_not_wait_forever_for_its_output() {
+    let (mut writer, _reader) = unread(StreamBounds { patience: Duration::ZERO, ..bounds() });
+    writer.push(block(&[7; 100_000], None));
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!(error.source.to_string(), "the output is not read");
+}
+
+#[test]
+fn an_archive_has_a_largest_size() {
+    let file = tempfile::tempfile().unwrap();
+    let bounds = StreamBounds { size: 24, ..bounds() };
+    let output = ArchiveOutput::open(ArchiveTarget::Bounded(file.into(), bounds)).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    writer.push(block(&[1, 2, 3], None));
+    writer.push(block(&[4], None));
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!((error.bytes, error.source.to_string()), (24, "it has more than 24 bytes".into()));
 }
 
 #[test]

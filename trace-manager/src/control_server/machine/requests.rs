@@ -334,10 +334,16 @@ impl ControlMachine {
             return Err(general(GeneralError::NoSession, "the session does not record"));
         }
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let running = self.running_snapshots.get(&peer.uid).copied().unwrap_or(0);
+        if running >= self.limits.running_snapshots {
+            let reason = format!("{running} snapshots of user {} are not written yet", peer.uid);
+            return Err(general(GeneralError::Quota, reason));
+        }
         if !self.snapshots.take(peer.uid, now) {
             let reason = format!("more than {} snapshots in a minute", self.limits.snapshots);
             return Err(general(GeneralError::Quota, reason));
         }
+        self.running_snapshots.insert(peer.uid, running + 1);
         let job = SnapshotJob { output: request.output, descriptor, peer };
         self.outputs.push(Output::Snapshot(id, ticket, job));
         Ok(())

@@ -32,8 +32,26 @@ fn snapshots_are_limited_by_user_and_minute() {
     assert_eq!(reason, "more than 2 snapshots in a minute");
     scene.now += Duration::from_secs(60);
     assert_eq!(scene.call(CLIENT, snapshot("a")), None);
-    scene.on(Input::SnapshotWritten(Ticket { client: CLIENT, id: first }, Ok(9)));
+    scene.on(Input::SnapshotWritten(USER, Ticket { client: CLIENT, id: first }, Ok(9)));
     assert_eq!(scene.reply(CLIENT, first), Some(Reply::Snapshot(9)));
+}
+
+/// Their outputs may be pipes that nobody reads.
+#[test]
+fn a_user_has_a_limited_number_of_snapshots_at_a_time() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, detached("a"));
+    scene.connect(3, USER);
+    scene.connect(ROOT, 0);
+    let first = scene.send(CLIENT, snapshot("a"));
+    (0..3).for_each(|_| assert_eq!(scene.call(3, snapshot("a")), None));
+    let reason = general(scene.call(3, snapshot("a")), GeneralError::Quota);
+    assert_eq!(reason, "4 snapshots of user 1000 are not written yet");
+    assert_eq!(scene.call(ROOT, snapshot("a")), None, "others are not affected");
+    scene.on(Input::Disconnected(CLIENT));
+    general(scene.call(3, snapshot("a")), GeneralError::Quota);
+    scene.on(Input::SnapshotWritten(USER, Ticket { client: CLIENT, id: first }, Ok(9)));
+    assert_eq!(scene.call(3, snapshot("a")), None);
 }
 
 #[test]
