@@ -1,7 +1,16 @@
 //! Sessions of a daemon, with its commands.
 
+use std::path::Path;
+
+use trace_manager::controller::SessionState;
+
 use super::*;
 use crate::harness::Archive;
+
+/// Returns the number of events with this name.
+fn events(archive: &Path, name: &str) -> usize {
+    Archive::read(archive).providers.iter().map(|provider| provider.count(name)).sum()
+}
 
 #[test]
 fn programs_from_before_and_after_the_daemon_are_recorded() {
@@ -63,24 +72,28 @@ fn the_summary_of_a_stop_is_that_of_record() {
 #[test]
 fn two_sessions_record_their_own_categories() {
     let daemon = Daemon::start();
-    let _program = daemon.program("chatter");
-    daemon.wait_for_programs(1);
-    daemon.json(&["start", "--name", "all", "-o", "all.fxt"]);
-    let options = ["-m", "circular", "-b", "256K", "-c", "-chatter"];
-    daemon.json(&[&["start", "--name", "none", "-o", "none.fxt"], &options[..]].concat());
+    let _programs = [daemon.program("chatter"), daemon.program("alert-chatter")];
+    daemon.wait_for_programs(2);
+    daemon.json(&["start", "--name", "all", "-o", "all.fxt", "-c", "chatter"]);
+    let options = ["-m", "circular", "-b", "256K", "-c", "alert"];
+    daemon.json(&[&["start", "--name", "alerts", "-o", "alerts.fxt"], &options[..]].concat());
     let run = daemon.run(&["start", "--name", "all", "-o", "other.fxt"]);
     assert!(run.stderr().contains("a session has the name 'all' already"), "{run:?}");
     daemon.wait_for_events("all", 1);
-    daemon.json(&["stop", "none"]);
+    wait_until("a snapshot has events", || {
+        daemon.json(&["snapshot", "alerts", "-o", "snapshot.fxt"]);
+        events(&daemon.path("snapshot.fxt"), "number") > 0
+    });
+    daemon.json(&["stop", "alerts"]);
     daemon.wait_for_events("all", 1);
     daemon.json(&["stop", "all"]);
-    let numbers = Archive::read(&daemon.path("all.fxt")).only().numbers("word");
-    assert!(!numbers.is_empty() && are_consecutive(&numbers));
-    assert!(
-        !daemon.path("none.fxt").exists() || {
-            Archive::read(&daemon.path("none.fxt")).only().count("word") == 0
-        }
-    );
+    let archive = Archive::read(&daemon.path("all.fxt"));
+    let chatter = archive.providers.iter().find(|provider| provider.count("word") > 0).unwrap();
+    assert!(are_consecutive(&chatter.numbers("word")));
+    for (name, own, other) in [("all.fxt", "word", "number"), ("alerts.fxt", "number", "word")] {
+        assert!(events(&daemon.path(name), own) > 0, "{name}");
+        assert_eq!(events(&daemon.path(name), other), 0, "{name}");
+    }
     assert!(!daemon.path("other.fxt").exists());
 }
 
@@ -119,6 +132,57 @@ fn an_aborted_session_leaves_no_archive() {
     daemon.wait_for_events("a", 1);
     assert_eq!(daemon.json(&["abort", "a"])["session"], "a");
     assert!(!daemon.path("a.fxt").exists() && !daemon.path(".a.fxt.partial").exists());
+}
+
+/// The unread output is a socket in blocking mode.
+#[test]
+fn an_output_that_nobody_reads_affects_no_other_session() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let (reader, socket) = std::os::unix::net::UnixStream::pair().unwrap();
+    rustix::net::sockopt::set_socket_send_buffer_size(&socket, 4096).unwrap();
+    let mut controller = daemon.controller();
+    let unread = controller.initialize(&streaming("unread"), &socket).unwrap();
+    controller.start(&unread).unwrap();
+    drop(socket);
+    daemon.json(&["start", "--name", "read", "-o", "read.fxt"]);
+    let sessions = |name: &str| {
+        let sessions = daemon.controller().sessions().unwrap();
+        sessions.into_iter().find(|session| session.name == name).unwrap()
+    };
+    wait_until("the socket is full", || {
+        daemon.wait_for_events("unread", 1);
+        sessions("unread").events > 5000
+    });
+    let summary = daemon.json(&["stop", "read"]);
+    assert_eq!((&summary["lost"], &summary["written"]), (&0.into(), &true.into()));
+    let numbers = Archive::read(&daemon.path("read.fxt")).only().numbers("word");
+    assert!(numbers.len() > 100 && are_consecutive(&numbers));
+    assert_eq!(sessions("unread").state, SessionState::Started);
+    drop(reader);
+    assert!(controller.stop(&unread).unwrap().failure.is_some());
+}
+
+#[test]
+fn an_aborted_session_does_not_copy_its_records() {
+    use std::io::Read;
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let mut controller = daemon.controller();
+    let config = TraceConfig { defer_transfer: true, ..streaming("deferred") };
+    let name = controller.initialize(&config, &theirs).unwrap();
+    drop(theirs);
+    controller.start(&name).unwrap();
+    daemon.wait_for_events(&name, 1);
+    // The copy would wait for this end, which reads after the reply.
+    let summary = controller.abort(&name).unwrap();
+    assert_eq!((summary.bytes, summary.failure), (0, None));
+    let mut bytes = Vec::new();
+    ours.read_to_end(&mut bytes).unwrap();
+    assert!(bytes.is_empty());
 }
 
 /// A pipe of the client gets the archive, at the end if the transfer is deferred.
