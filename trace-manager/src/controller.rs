@@ -32,7 +32,7 @@ use trace_protocol::control::{
     CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
-use trace_protocol::socket::{default_socket_paths, Socket};
+use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
@@ -70,6 +70,7 @@ pub enum SessionEvent {
 #[derive(Debug)]
 pub struct Controller {
     socket: Socket,
+    daemon: PeerCredentials,
     decoder: Decoder<ToController>,
     /// The number of the last request.
     last: u32,
@@ -91,11 +92,18 @@ impl Controller {
     pub fn connect(path: &Path) -> Result<Self> {
         let failed = |source| ControllerError::Connect { path: path.to_owned(), source };
         let socket = Socket::connect(path).map_err(failed)?;
-        let uid = socket.peer_credentials().map_err(failed)?.uid;
+        let daemon = socket.peer_credentials().map_err(failed)?;
+        let uid = daemon.uid;
         if uid != 0 && uid != geteuid().as_raw() {
             return Err(ControllerError::Untrusted { uid });
         }
-        Ok(Self { socket, decoder: Decoder::new(), last: EVENT, events: VecDeque::new() })
+        Ok(Self { socket, daemon, decoder: Decoder::new(), last: EVENT, events: VecDeque::new() })
+    }
+
+    /// Returns the process that has created the control socket, from the kernel: the daemon, or the
+    /// service manager that has started it.
+    pub fn daemon_pid(&self) -> u32 {
+        self.daemon.pid
     }
 
     /// Connects to the daemon that programs find by themselves: see

@@ -134,6 +134,32 @@ fn a_daemon_in_the_background_answers_when_the_command_returns() {
     assert!(run.stderr().contains("the daemon ended"), "{run:?}");
 }
 
+/// The new daemon ends, because its socket is in use.
+#[test]
+fn a_daemon_in_the_background_is_not_taken_for_another_one() {
+    let daemon = Daemon::start();
+    let run = daemon.run(&["daemon", "--background", "--dir", "."]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("the daemon ended"), "{run:?}");
+}
+
+#[test]
+fn a_daemon_survives_the_end_of_its_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    let mut command = trace(&["daemon", "--socket"]);
+    command.arg(&socket).arg("--dir").arg(directory.path()).env("JOURNAL_STREAM", "8:1");
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stderr.take());
+    wait_until("the daemon answers or ends", || {
+        let controller = Controller::connect(&directory.path().join("control.sock"));
+        controller.is_ok_and(|mut controller| controller.groups().is_ok())
+            || child.try_wait().unwrap().is_some()
+    });
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::Term).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 /// A service manager that binds the sockets, and runs the daemon with them.
 const ACTIVATE: &str = "\
 import os, socket, sys

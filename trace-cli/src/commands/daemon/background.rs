@@ -57,7 +57,9 @@ fn wait(daemon: &mut Child, control: &std::path::Path) -> Result<()> {
         if let Some(status) = daemon.try_wait().context("cannot wait for the daemon")? {
             bail!("the daemon ended ({status})");
         }
-        let answers = |mut controller: Controller| controller.groups().is_ok();
+        // Another daemon may use the socket. This one ends then.
+        let pid = daemon.id();
+        let answers = |mut it: Controller| it.daemon_pid() == pid && it.groups().is_ok();
         if Controller::connect(control).is_ok_and(answers) {
             return Ok(());
         }

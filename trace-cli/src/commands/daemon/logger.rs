@@ -1,8 +1,10 @@
 //! The daemon's log: lines on standard error, or in the journal.
 
 use std::env;
+use std::io::{self, Write};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
+use trace_convert::visible;
 
 /// Writes messages to standard error. For the journal, each begins with its priority: see
 /// sd-daemon(3).
@@ -30,7 +32,11 @@ impl Log for Logger {
         }
         let text = record.args().to_string();
         match self.is_journal {
-            true => eprintln!("<{}>{}", priority(record.level()), trace_convert::visible(&text)),
+            true => {
+                let line = format!("<{}>{}\n", priority(record.level()), visible(&text));
+                // The journal may have closed its end.
+                let _ = io::stderr().write_all(line.as_bytes());
+            }
             false => crate::say(&text),
         }
     }
