@@ -1,5 +1,6 @@
 //! One controller's connection.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
@@ -10,6 +11,9 @@ use trace_protocol::socket::{PeerCredentials, Socket, MAX_FDS};
 
 /// The most messages of a connection that cannot be decoded.
 const MAX_UNDECODABLE: u32 = 16;
+
+/// Requests of a connection in one turn of the control thread.
+const REQUESTS_PER_TURN: usize = 16;
 
 /// A request, and the descriptor that was sent with it.
 pub(super) type Received = (ToDaemon, Option<OwnedFd>);
@@ -23,8 +27,14 @@ pub(super) struct Client {
     /// Received descriptors that belong to no complete message yet.
     descriptors: Vec<OwnedFd>,
     undecodable: u32,
-    /// Bytes that are not sent yet.
-    unsent: Vec<u8>,
+    /// Whether received requests are left for the next turn.
+    pub(super) has_more: bool,
+    /// Messages that are not sent yet.
+    unsent: VecDeque<Vec<u8>>,
+    /// Bytes of them, without those of the first one that are sent.
+    unsent_bytes: usize,
+    /// Bytes of the first message that are sent.
+    sent: usize,
     /// If it is to be closed: the time at which it is, also if these are not sent.
     pub(super) closes_at: Option<Instant>,
 }
@@ -47,20 +57,20 @@ impl Client {
             decoder: Decoder::new(),
             descriptors: Vec::new(),
             undecodable: 0,
-            unsent: Vec::new(),
+            has_more: false,
+            unsent: VecDeque::new(),
+            unsent_bytes: 0,
+            sent: 0,
             closes_at: None,
         })
     }
 
-    /// Reads once, at most the size of `scratch`. Returns the complete requests.
+    /// Returns the next complete requests. Reads once, at most the size of `scratch`, if none are
+    /// left.
     pub(super) fn receive(&mut self, scratch: &mut [u8]) -> Result<Vec<Received>, Ended> {
-        let read = match self.socket.recv_with_fds(scratch, &mut self.descriptors) {
-            Ok(0) => return Err(Ended::Closed),
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Vec::new()),
-            Err(_) => return Err(Ended::Closed),
-        };
-        self.decoder.feed(scratch.get(..read).unwrap_or_default());
+        if !self.has_more && !self.read(scratch)? {
+            return Ok(Vec::new());
+        }
         let mut received = Vec::new();
         while let Some(message) = self.decoder.next_message() {
             match message {
@@ -73,8 +83,25 @@ impl Client {
                 Err(error) if error.is_fatal() => return Err(Ended::Violation("message too long")),
                 Err(_) => self.undecodable += 1,
             }
+            self.has_more = received.len() == REQUESTS_PER_TURN;
+            if self.has_more {
+                return Ok(received);
+            }
         }
+        self.has_more = false;
         self.check_rest().map(|()| received)
+    }
+
+    /// Reads once. Returns whether there were bytes.
+    fn read(&mut self, scratch: &mut [u8]) -> Result<bool, Ended> {
+        let read = match self.socket.recv_with_fds(scratch, &mut self.descriptors) {
+            Ok(0) => return Err(Ended::Closed),
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(_) => return Err(Ended::Closed),
+        };
+        self.decoder.feed(scratch.get(..read).unwrap_or_default());
+        Ok(true)
     }
 
     /// Checks what does not belong to a complete request.
@@ -94,27 +121,41 @@ impl Client {
 
     /// Queues a message. Returns the number of bytes that wait.
     pub(super) fn queue(&mut self, message: &ToController) -> usize {
-        self.unsent.extend_from_slice(&message.encode());
-        self.unsent.len()
+        let bytes = message.encode();
+        self.unsent_bytes += bytes.len();
+        self.unsent.push_back(bytes);
+        self.unsent_bytes
+    }
+
+    /// Closes the connection after the last message is sent, or at this time. Drops the messages
+    /// before it, except one that is sent in part.
+    pub(super) fn close(&mut self, at: Instant) {
+        self.closes_at = Some(at);
+        self.has_more = false;
+        self.decoder = Decoder::new();
+        self.descriptors.clear();
+        let (first, last) = (usize::from(self.sent > 0), self.unsent.len().saturating_sub(1));
+        self.unsent.drain(first.min(last)..last);
+        self.unsent_bytes = self.unsent.iter().map(Vec::len).sum::<usize>() - self.sent;
     }
 
     /// Sends as much as the socket accepts without waiting. Returns whether all is sent.
     pub(super) fn flush(&mut self) -> Result<bool, Ended> {
-        let mut sent = 0;
-        let result = loop {
-            let rest = self.unsent.get(sent..).unwrap_or_default();
-            if rest.is_empty() {
-                break Ok(true);
+        while let Some(message) = self.unsent.front() {
+            match self.socket.send(message.get(self.sent..).unwrap_or_default(), &[]) {
+                Ok(count) => {
+                    self.sent += count;
+                    self.unsent_bytes -= count;
+                    if self.sent >= message.len() {
+                        self.unsent.pop_front();
+                        self.sent = 0;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(_) => return Err(Ended::Closed),
             }
-            match self.socket.send(rest, &[]) {
-                Ok(count) => sent += count,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(false),
-                Err(_) => break Err(Ended::Closed),
-            }
-        };
-        self.unsent.drain(..sent);
-        self.unsent.shrink_to(64 << 10);
-        result
+        }
+        Ok(true)
     }
 }
 
@@ -210,5 +251,47 @@ mod tests {
             client.flush().unwrap();
         }
         assert_eq!((bytes == expected, client.flush()), (true, Ok(true)));
+    }
+
+    #[test]
+    fn a_turn_has_a_limited_number_of_requests() {
+        let (mut client, theirs) = pair();
+        let query = ToDaemon { id: 2, request: Request::GetProviders }.encode();
+        theirs.send(&query.repeat(40), &[]).unwrap();
+        let numbers: Vec<_> = (0..4).map(|_| receive(&mut client).unwrap().len()).collect();
+        assert_eq!(numbers, [16, 16, 8, 0]);
+        theirs.send(&query.repeat(16), &[]).unwrap();
+        drop(theirs);
+        assert_eq!((receive(&mut client).unwrap().len(), client.has_more), (16, true));
+        assert_eq!((receive(&mut client).unwrap().len(), client.has_more), (0, false));
+        assert_eq!(receive(&mut client).unwrap_err(), Ended::Closed);
+    }
+
+    #[test]
+    fn a_closing_connection_keeps_only_the_reason() {
+        let (mut client, theirs) = pair();
+        let reply = |text: String| ToController { id: 1, reply: Reply::Closing(text) };
+        let (large, reason) = (reply("x".repeat((1 << 20) - 64)), reply("reason".to_owned()));
+        client.queue(&large);
+        assert_eq!(client.flush(), Ok(false));
+        for _ in 0..5 {
+            client.queue(&large);
+        }
+        client.queue(&reason);
+        client.close(Instant::now());
+        assert!(client.unsent_bytes < 2 << 20, "{}", client.unsent_bytes);
+        let (mut decoder, mut buffer) = (Decoder::<ToController>::new(), vec![0; 64 << 10]);
+        let mut received = Vec::new();
+        while received.len() < 2 {
+            client.flush().unwrap();
+            while let Ok(count @ 1..) = theirs.recv(&mut buffer) {
+                decoder.feed(&buffer[..count]);
+                while let Some(message) = decoder.next_message() {
+                    received.push(message.unwrap());
+                }
+            }
+        }
+        assert!(received == [large, reason]);
+        assert_eq!((client.unsent_bytes, client.flush()), (0, Ok(true)));
     }
 }

@@ -104,6 +104,7 @@ impl ControlLoop {
     pub(super) fn run(mut self) {
         let mut events = EventVec::with_capacity(64);
         while !self.machine.has_ended() {
+            let unfinished = self.unfinished();
             match epoll::wait(&self.epoll, &mut events, self.timeout()) {
                 Ok(()) | Err(rustix::io::Errno::INTR) => {}
                 // Fails only for wrong arguments.
@@ -112,6 +113,7 @@ impl ControlLoop {
             for event in &events {
                 self.handle(event.data.u64(), event.flags);
             }
+            unfinished.into_iter().for_each(|id| self.receive(id));
             if self.machine.deadline().is_some_and(|at| at <= self.now()) {
                 self.dispatch(Input::Tick);
             }
@@ -126,6 +128,12 @@ impl ControlLoop {
         }
     }
 
+    /// Returns the connections with requests that were left in the turn before.
+    fn unfinished(&self) -> Vec<ClientId> {
+        let clients = self.clients.iter().filter(|(_, client)| client.has_more);
+        clients.map(|(id, _)| *id).collect()
+    }
+
     fn now(&self) -> Time {
         self.origin.elapsed()
     }
@@ -136,6 +144,9 @@ impl ControlLoop {
         let accept = self.accept_resumes_at.map(|at| at.saturating_duration_since(Instant::now()));
         let closing = self.clients.values().filter_map(|client| client.closes_at).min();
         let closing = closing.map(|at| at.saturating_duration_since(Instant::now()));
+        if self.clients.values().any(|client| client.has_more) {
+            return 0;
+        }
         // Rounded up, so that the deadline has passed after the wait.
         let shortest = [deadline, accept, closing].into_iter().flatten().min();
         shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
@@ -149,7 +160,9 @@ impl ControlLoop {
                 if flags.contains(EventFlags::OUT) {
                     self.flush(client);
                 }
-                if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
+                let has_more = self.clients.get(&client).is_some_and(|client| client.has_more);
+                let readable = EventFlags::IN | EventFlags::HUP | EventFlags::ERR;
+                if flags.intersects(readable) && !has_more {
                     self.receive(client);
                 }
             }
@@ -272,6 +285,7 @@ impl ControlLoop {
         match output {
             Output::Send(id, message) => self.send(id, &message),
             Output::Close(id) => self.close(id),
+            Output::Disconnect(id) => self.disconnect(id),
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
             Output::Stop(id) => handle(id).into_iter().for_each(|it| it.stop()),
             Output::Discard(id) => handle(id).into_iter().for_each(|it| it.discard()),
@@ -371,7 +385,7 @@ impl ControlLoop {
     /// Closes a connection after its messages are sent. Its requests are not read any more.
     fn close(&mut self, id: ClientId) {
         if let Some(client) = self.clients.get_mut(&id) {
-            client.closes_at = Some(Instant::now() + CLOSE_TIMEOUT);
+            client.close(Instant::now() + CLOSE_TIMEOUT);
             self.flush(id);
         }
     }

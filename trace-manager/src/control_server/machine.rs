@@ -96,8 +96,10 @@ pub(super) enum SessionEvent {
 pub(super) enum Output {
     /// Send a message.
     Send(ClientId, Box<ToController>),
-    /// Close a connection, after its messages are sent.
+    /// Close a connection, after its last message is sent.
     Close(ClientId),
+    /// Close a connection at once.
+    Disconnect(ClientId),
     /// Start a session's thread.
     Open(SessionId, Box<OpenRequest>),
     /// Stop a session.
@@ -149,6 +151,8 @@ pub(super) enum Query {
 #[derive(Debug)]
 pub(super) struct ControlMachine {
     clients: BTreeMap<ClientId, PeerCredentials>,
+    /// The users of connections that are closing, and that still take memory.
+    closing: BTreeMap<ClientId, u32>,
     sessions: BTreeMap<SessionId, Session>,
     last_session: SessionId,
     groups: CategoryGroups,
@@ -171,6 +175,7 @@ impl ControlMachine {
     pub(super) fn new(groups: CategoryGroups, limits: ControlLimits) -> Self {
         Self {
             clients: BTreeMap::new(),
+            closing: BTreeMap::new(),
             sessions: BTreeMap::new(),
             last_session: 0,
             groups,
@@ -203,7 +208,10 @@ impl ControlMachine {
             Input::Request(client, message, descriptor) => {
                 self.request(client, *message, descriptor, now);
             }
-            Input::Disconnected(client) => self.disconnected(client),
+            Input::Disconnected(client) => {
+                self.closing.remove(&client);
+                self.disconnected(client);
+            }
             Input::Session(id, event) => self.session_event(id, event, now),
             Input::KnownCategories(user, reply) => self.known_categories(user, &reply),
             Input::SnapshotWritten(uid, ticket, result) => {
@@ -219,18 +227,30 @@ impl ControlMachine {
     }
 
     fn connected(&mut self, client: ClientId, peer: PeerCredentials) {
-        let of_user = self.clients.values().filter(|it| it.uid == peer.uid).count();
+        let open = self.clients.values().filter(|it| it.uid == peer.uid).count();
+        let of_user = open + self.closing_of(peer.uid);
         self.clients.insert(client, peer);
         if of_user >= self.limits.clients {
             self.close(client, &format!("more than {} connections", self.limits.clients));
         }
     }
 
-    /// Ends a connection from this side.
+    /// Returns the number of closing connections of a user.
+    fn closing_of(&self, uid: u32) -> usize {
+        self.closing.values().filter(|it| **it == uid).count()
+    }
+
+    /// Ends a connection from this side. The reason is not sent if too many are closing.
     fn close(&mut self, client: ClientId, reason: &str) {
+        let Some(peer) = self.clients.get(&client).copied() else { return };
+        if self.closing_of(peer.uid) >= self.limits.clients {
+            self.outputs.push(Output::Disconnect(client));
+            return self.disconnected(client);
+        }
         let reply = Reply::Closing(reason.to_owned());
         self.outputs.push(Output::Send(client, Box::new(ToController { id: EVENT, reply })));
         self.outputs.push(Output::Close(client));
+        self.closing.insert(client, peer.uid);
         self.disconnected(client);
     }
 

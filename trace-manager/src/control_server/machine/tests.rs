@@ -56,6 +56,7 @@ impl Scene {
                     self.received.entry(client).or_default().push(*message);
                 }
                 Output::Close(client) => self.actions.push(format!("close {client}")),
+                Output::Disconnect(client) => self.actions.push(format!("disconnect {client}")),
                 Output::Open(id, request) => {
                     self.actions.push(format!("open {id} {:?}", request.config.categories));
                 }

@@ -101,5 +101,11 @@ fn connections_are_limited_by_user() {
     scene.connect(5, USER + 1);
     scene.on(Input::Disconnected(3));
     scene.connect(6, USER);
+    assert_eq!(scene.take_actions(), ["close 6"], "4 is closing and takes memory");
+    scene.connect(7, USER);
+    assert_eq!(scene.take_actions(), ["disconnect 7"], "as many are closing as may be open");
+    scene.on(Input::Disconnected(4));
+    scene.on(Input::Disconnected(6));
+    scene.connect(8, USER);
     assert!(scene.take_actions().is_empty());
 }
