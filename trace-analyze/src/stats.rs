@@ -63,7 +63,7 @@ pub enum By<'a> {
     /// Processes or threads.
     Group(Grouping),
     /// The values of the argument with this name, of the begin. The first 1000 values have rows,
-    /// and the others share one.
+    /// and all other values share one.
     Argument(&'a str),
     /// The names of an operation's ancestors.
     Parent(&'a Parents),
@@ -130,6 +130,9 @@ pub struct Report {
     pub instants: Vec<Row>,
     /// Events of [`By::Argument`] in the row of further values.
     pub other_values: u64,
+    /// Durations of [`By::Argument`] in the row without a value, because more than a million waited
+    /// for their end.
+    pub values_left_out: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
     /// Unpaired and malformed durations.

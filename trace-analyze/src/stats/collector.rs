@@ -181,6 +181,7 @@ impl<'s> Collector<'s> {
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
             other_values: groups.other_values,
+            values_left_out: groups.values_left_out,
             context_switches: self.context_switches,
             oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,
@@ -193,7 +194,7 @@ impl<'s> Collector<'s> {
 impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span) {
-        let group = self.groups.of_span(span.koids, span.begin, span.label);
+        let group = self.groups.of_span(span);
         let rows = match (span.role, self.is_sampled) {
             (Role::Drop, true) => return,
             (Role::Drop, false) => &mut self.drops,

@@ -1,12 +1,13 @@
 //! The groups that separate rows.
 
-use std::collections::HashMap;
+use std::collections::hash_map::{Entry, HashMap};
 
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use super::{By, Group, Grouping};
 use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
+use crate::spans::Span;
 
 /// The most values with rows of their own.
 const MAX_VALUES: usize = 1000;
@@ -18,7 +19,10 @@ const MAX_OPEN: usize = 1 << 20;
 const NONE: u32 = 0;
 
 /// The group of values beyond the limit.
-const OTHERS: u32 = 1;
+const OTHER_VALUES: u32 = 1;
+
+/// The thread, begin and label of a duration, and the end if its begin has one.
+type Key = (ThreadKoids, u64, LabelId, Option<u64>);
 
 /// Numbers of processes or threads, or of values.
 #[derive(Debug)]
@@ -29,9 +33,13 @@ pub(super) struct Groups<'a> {
     /// The last thread, with its number.
     last: Option<(ThreadKoids, u32)>,
     values: HashMap<String, u32>,
-    /// The groups of durations that have begun, by thread, begin and label.
-    open: HashMap<(ThreadKoids, u64, LabelId), u32>,
-    /// The events of [`OTHERS`].
+    /// The groups of durations that have begun. Equal durations have a list.
+    open: HashMap<Key, Vec<u32>>,
+    /// The number of groups in `open`.
+    waiting: usize,
+    /// Durations without a group, because too many waited.
+    pub(super) values_left_out: u64,
+    /// The events of [`OTHER_VALUES`].
     pub(super) other_values: u64,
 }
 
@@ -44,6 +52,8 @@ impl<'a> Groups<'a> {
             last: None,
             values: HashMap::new(),
             open: HashMap::new(),
+            waiting: 0,
+            values_left_out: 0,
             other_values: 0,
         }
     }
@@ -93,9 +103,9 @@ impl<'a> Groups<'a> {
         }
         if self.values.len() >= MAX_VALUES {
             self.other_values += 1;
-            return OTHERS;
+            return OTHER_VALUES;
         }
-        let id = OTHERS + 1 + self.values.len() as u32;
+        let id = OTHER_VALUES + 1 + self.values.len() as u32;
         self.values.insert(value, id);
         id
     }
@@ -109,25 +119,45 @@ impl<'a> Groups<'a> {
     }
 
     fn begin_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        let is_begin =
-            matches!(event.kind, EventKind::DurationBegin | EventKind::DurationComplete { .. });
-        if !is_begin || self.open.len() >= MAX_OPEN {
+        let end = match event.kind {
+            EventKind::DurationBegin => None,
+            EventKind::DurationComplete { end } => Some(end.max(event.ticks)),
+            _ => return,
+        };
+        if self.waiting >= MAX_OPEN {
+            self.values_left_out += 1;
             return;
         }
+        // Events without a value are also in the list, so that each duration finds its own group.
         let group = self.of_event(item, event);
-        if group != NONE {
-            let label = catalog.label(item, event.category, event.name);
-            self.open.insert((item.thread(event.thread), event.ticks, label), group);
-        }
+        let label = catalog.label(item, event.category, event.name);
+        let key = (item.thread(event.thread), event.ticks, label, end);
+        self.open.entry(key).or_default().push(group);
+        self.waiting += 1;
     }
 
     /// Returns the number of a duration's group.
     #[inline]
-    pub(super) fn of_span(&mut self, koids: ThreadKoids, begin: u64, label: LabelId) -> u32 {
+    pub(super) fn of_span(&mut self, span: &Span) -> u32 {
         match self.by {
-            By::Argument(_) => self.open.remove(&(koids, begin, label)).unwrap_or(NONE),
-            _ => self.of(koids),
+            By::Argument(_) => self.take(span),
+            _ => self.of(span.koids),
         }
+    }
+
+    /// Takes the last group of equal durations: the inner one ends first.
+    fn take(&mut self, span: &Span) -> u32 {
+        for end in [Some(span.end), None] {
+            let key = (span.koids, span.begin, span.label, end);
+            let Entry::Occupied(mut groups) = self.open.entry(key) else { continue };
+            let group = groups.get_mut().pop();
+            if groups.get().is_empty() {
+                groups.remove();
+            }
+            self.waiting -= 1;
+            return group.unwrap_or(NONE);
+        }
+        NONE
     }
 
     /// Returns a function that returns the group with a number.
@@ -140,7 +170,7 @@ impl<'a> Groups<'a> {
             By::Argument(_) | By::Parent(_) => {
                 let value = match id {
                     NONE => "(none)",
-                    OTHERS => "(others)",
+                    OTHER_VALUES => "(other values)",
                     id => values.get(&id).copied().unwrap_or_default(),
                 };
                 Some(Group { value: Some(value.to_owned()), ..Group::default() })

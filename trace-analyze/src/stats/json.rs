@@ -20,6 +20,7 @@ impl Report {
             "counters": self.counters.iter().map(counter).collect::<Vec<_>>(),
             "counter_values_left_out": self.counter_values_left_out,
             "other_values": self.other_values,
+            "values_left_out": self.values_left_out,
             "instants": self.instants.iter().map(instant).collect::<Vec<_>>(),
             "complete": self.damage.is_none(),
             "records_dropped": self.damage.records_dropped,

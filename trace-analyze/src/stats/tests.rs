@@ -348,6 +348,27 @@ mod groups {
     }
 
     #[test]
+    fn rows_of_an_argument_at_one_time() {
+        let key = |value| [Argument::new("key", Value::String(Text::from(value)))];
+        let (a, b) = (key("a"), key("b"));
+        let records = [
+            with(0, "read", EventKind::DurationComplete { end: 0 }, &a),
+            with(0, "read", EventKind::DurationComplete { end: 0 }, &b),
+            with(5, "read", EventKind::DurationBegin, &a),
+            with(5, "read", EventKind::DurationBegin, &b),
+            with(7, "read", EventKind::DurationEnd, &[]),
+            with(9, "read", EventKind::DurationEnd, &[]),
+            with(20, "read", EventKind::DurationComplete { end: 28 }, &[]),
+            with(20, "read", EventKind::DurationComplete { end: 30 }, &b),
+        ];
+        let archive = crate::testing::archive(&records);
+        let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
+        let expected =
+            [row("read", "(none)", 1, 8), row("read", "a", 2, 4), row("read", "b", 3, 12)];
+        assert_eq!(rows(&report.durations), expected);
+    }
+
+    #[test]
     fn values_beyond_the_limit_share_a_row() {
         let values: Vec<_> =
             (0..1500).map(|value| [Argument::new("key", Value::Uint64(value))]).collect();
@@ -360,7 +381,7 @@ mod groups {
         let archive = crate::testing::archive(&records);
         let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
         assert_eq!((report.durations.len(), report.other_values), (1001, 500));
-        assert!(rows(&report.durations).contains(&row("step", "(others)", 500, 500)));
+        assert!(rows(&report.durations).contains(&row("step", "(other values)", 500, 500)));
     }
 
     #[test]

@@ -107,8 +107,11 @@ fn warn(args: &StatsArgs, report: &Report) {
         &damage::of_operations(&report.unpaired_operations),
     ]
     .concat();
-    let others = [("events in rows of other values", report.other_values)];
-    damage::warn_counts(&args.file, &others);
+    let of_values = [
+        ("events in rows of other values", report.other_values),
+        ("durations without their value, too many are open", report.values_left_out),
+    ];
+    damage::warn_counts(&args.file, &of_values);
     let of_flows = damage::of_flows(&report.unpaired_flows);
     let of_counters =
         [("counter values that are not numbers, skipped", report.counter_values_left_out)];
