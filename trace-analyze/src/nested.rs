@@ -1,7 +1,8 @@
 //! The time of async operations, nested by their parents.
 //!
-//! Children of an operation that run at the same time are added up: an operation takes at least as
-//! long as its children together. Memory grows with the number of operations.
+//! The time of an operation's children is subtracted from that operation only, and only within its
+//! own time. Where children overlap, the time counts once. Memory grows with the number of
+//! operations.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -28,13 +29,47 @@ pub struct Nested {
     pub damage: Damage,
 }
 
-/// The process and the parent of operations, and their label.
-type Kind = (u64, Option<u64>, LabelId);
+/// An operation with its process and id.
+#[derive(Debug)]
+struct Operation {
+    key: (u64, u64),
+    parent: Option<u64>,
+    label: LabelId,
+    begin: u64,
+    end: u64,
+}
 
 #[derive(Debug, Default)]
 struct Totals {
-    nanos: HashMap<Kind, u64>,
+    operations: Vec<Operation>,
     unpaired: Unpaired,
+}
+
+/// The times at which a child runs, in order and disjoint: begin, end, and the sum of the lengths
+/// before.
+#[derive(Debug, Default)]
+struct Covered(Vec<(u64, u64, u64)>);
+
+impl Covered {
+    /// Adds a time that does not begin before the others.
+    fn add(&mut self, begin: u64, end: u64) {
+        let sum = match self.0.last_mut() {
+            Some(last) if begin <= last.1 => {
+                last.1 = last.1.max(end);
+                return;
+            }
+            Some(last) => last.2 + (last.1 - last.0),
+            None => 0,
+        };
+        self.0.push((begin, end, sum));
+    }
+
+    /// Returns the covered time before a time.
+    fn before(&self, time: u64) -> u64 {
+        let next = self.0.partition_point(|(begin, ..)| *begin < time);
+        let last = next.checked_sub(1).and_then(|place| self.0.get(place));
+        last.map_or(0, |(begin, end, sum)| sum + (time.min(*end) - begin))
+    }
 }
 
 impl Totals {
@@ -45,9 +80,10 @@ impl Totals {
                 return self.unpaired.count(edge)
             }
         };
-        let Track::Operation { process, .. } = begin.track else { return };
-        let total = self.nanos.entry((process, begin.value, begin.label)).or_default();
-        *total = total.saturating_add(end.nanos - begin.nanos);
+        let Track::Operation { process, id } = begin.track else { return };
+        let (key, parent, label) = ((process, id), begin.value, begin.label);
+        let (begin, end) = (begin.nanos, end.nanos);
+        self.operations.push(Operation { key, parent, label, begin, end });
     }
 }
 
@@ -73,32 +109,35 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Nested, ReadError> {
         }
     })?;
     pairing.finish(&catalog).for_each(|outcome| totals.add(&outcome));
-    let times = times(&totals.nanos, &catalog, &parents);
+    let times = times(totals.operations, &catalog, &parents);
     Ok(Nested { times, unpaired: totals.unpaired, damage })
 }
 
-/// Subtracts the time of children from that of their parents.
+/// Returns the time of operations by their path, without that of their children.
 fn times(
-    totals: &HashMap<Kind, u64>,
+    mut operations: Vec<Operation>,
     catalog: &Catalog,
     parents: &Parents,
 ) -> BTreeMap<Vec<String>, u64> {
-    let mut times: BTreeMap<Vec<String>, u64> = BTreeMap::new();
-    let mut children: BTreeMap<Vec<String>, u64> = BTreeMap::new();
-    for ((process, parent, label), nanos) in totals {
-        let mut path = parent.map_or_else(Vec::new, |parent| parents.names(*process, parent));
-        if !path.is_empty() {
-            let sum = children.entry(path.clone()).or_default();
-            *sum = sum.saturating_add(*nanos);
+    operations.sort_by_key(|operation| operation.begin);
+    let mut children: HashMap<(u64, u64), Covered> = HashMap::new();
+    for Operation { key, parent, begin, end, .. } in &operations {
+        if let Some(parent) = parent {
+            children.entry((key.0, *parent)).or_default().add(*begin, *end);
         }
-        path.push(catalog.name(*label).to_owned());
-        let total = times.entry(path).or_default();
-        *total = total.saturating_add(*nanos);
     }
-    for (path, nanos) in children {
-        if let Some(total) = times.get_mut(&path) {
-            *total = total.saturating_sub(nanos);
-        }
+    let mut nanos: HashMap<(u64, Option<u64>, LabelId), u64> = HashMap::new();
+    for Operation { key, parent, label, begin, end } in &operations {
+        let covered = children.get(key).map_or(0, |all| all.before(*end) - all.before(*begin));
+        let total = nanos.entry((key.0, *parent, *label)).or_default();
+        *total = total.saturating_add(end - begin - covered);
+    }
+    let mut times: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for ((process, parent, label), nanos) in nanos {
+        let mut path = parent.map_or_else(Vec::new, |parent| parents.names(process, parent));
+        path.push(catalog.name(label).to_owned());
+        let total = times.entry(path).or_default();
+        *total = total.saturating_add(nanos);
     }
     times
 }
@@ -146,5 +185,25 @@ mod tests {
             ("request user query".to_owned(), 30),
         ];
         assert_eq!(times, expected);
+    }
+
+    /// The long query is of one request, and overlaps with the other query.
+    #[test]
+    fn children_take_the_time_of_their_own_parents() {
+        let of_one = [Argument::new("parent", Value::Uint64(1))];
+        let records = [
+            event(0, "request", AsyncBegin { id: 1 }, &[]),
+            event(5, "query", AsyncBegin { id: 2 }, &of_one),
+            event(6, "query", AsyncBegin { id: 3 }, &of_one),
+            event(8, "query", AsyncEnd { id: 3 }, &[]),
+            event(10, "request", AsyncEnd { id: 1 }, &[]),
+            event(90, "query", AsyncEnd { id: 2 }, &[]),
+            event(100, "request", AsyncBegin { id: 4 }, &[]),
+            event(130, "request", AsyncEnd { id: 4 }, &[]),
+        ];
+        let nested = read(Reader::new(&*archive(&records))).unwrap();
+        let times: Vec<(String, u64)> =
+            nested.times.iter().map(|(path, nanos)| (path.join(" "), *nanos)).collect();
+        assert_eq!(times, [("request".to_owned(), 35), ("request query".to_owned(), 87)]);
     }
 }
