@@ -191,8 +191,8 @@ impl Recording {
         reserved
     }
 
-    /// Adds a provider: when it gets its buffer, or while it records for other sessions. `memory` is
-    /// that of [`reserve`](Self::reserve).
+    /// Adds a provider: when it gets its buffer, or while it records for other sessions. `memory`
+    /// is that of [`reserve`](Self::reserve).
     pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());

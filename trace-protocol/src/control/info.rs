@@ -91,7 +91,7 @@ record! {
         pub mode: BufferingMode,
         /// The size of each provider's buffer in bytes.
         pub buffer_size: u64,
-        /// Its category patterns. Empty in lists of sessions, which have one message.
+        /// Its category patterns.
         pub categories: Vec<String>,
         /// Its output, for people.
         pub output: String,

@@ -126,7 +126,7 @@ impl Session {
         self.alerts.set_watched(!self.watchers.is_empty());
     }
 
-    /// Returns its description, without the category patterns. The control thread adds the progress while it runs.
+    /// Returns its description. The control thread adds the progress while it runs.
     pub(super) fn info(&self) -> SessionInfo {
         let mut info = SessionInfo {
             name: self.config.name.clone(),
@@ -135,8 +135,7 @@ impl Session {
             detached: self.client.is_none(),
             mode: self.config.mode,
             buffer_size: self.config.buffer_size,
-            // Those of all sessions of a user could exceed a message.
-            categories: Vec::new(),
+            categories: self.config.categories.clone(),
             output: match &self.config.output {
                 Output::Descriptor => String::new(),
                 Output::Beneath(name) => name.clone(),

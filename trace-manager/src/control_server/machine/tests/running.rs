@@ -91,19 +91,6 @@ fn a_session_is_watched_while_a_watcher_is_connected() {
     assert!(!is_watched(&scene));
 }
 
-/// A longer list would lack sessions.
-#[test]
-fn the_list_of_all_sessions_of_a_user_fits_a_message() {
-    let mut scene = Scene::new();
-    let categories = vec!["a".repeat(200); 300];
-    scene.started(CLIENT, 1, TraceConfig { categories, ..detached("a") });
-    let sessions = vec![scene.machine.sessions[&1].info(); 32];
-    let message = ToController { id: 1, reply: Reply::Sessions(sessions) };
-    let mut decoder = trace_protocol::message::Decoder::<ToController>::new();
-    decoder.feed(&message.encode());
-    assert!(decoder.next_message() == Some(Ok(message)));
-}
-
 #[test]
 fn a_session_ends_at_its_time() {
     let mut scene = Scene::new();
