@@ -205,9 +205,10 @@ impl Provider {
         self.named(name).count()
     }
 
-    /// Returns the argument `number` of the events with this name, in the archive's order.
+    /// Returns the argument `number` of the events with this name, in the archive's order. Ends of
+    /// durations have no arguments.
     pub(crate) fn numbers(&self, name: &str) -> Vec<u64> {
-        self.named(name).map(Event::number).collect()
+        self.named(name).filter(|event| event.shape != Shape::End).map(Event::number).collect()
     }
 }
 
