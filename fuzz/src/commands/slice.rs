@@ -45,9 +45,10 @@ fn sliced(archive: &[u8], selection: &Selection<'_>) -> (Vec<u8>, Summary) {
     (part, summary.take().expect("it was written"))
 }
 
+/// Clock anchors are moved into the time of the slice.
 fn assert_subsequence(some: &[String], all: &[String]) {
     let mut all = all.iter();
-    for line in some {
+    for line in some.iter().filter(|line| !line.contains("\"trace\" \"clock anchor\"")) {
         assert!(all.any(|other| other == line), "{line} is a record of the archive, in its place");
     }
 }
