@@ -16,6 +16,9 @@ use trace_manager::controller::{Controller, TraceConfig};
 
 use crate::harness::{subject, trace, wait_until, Run};
 
+/// The daemon accepts 1000 requests of a user in a second.
+const BETWEEN_REQUESTS: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// A daemon in a directory of its own. It is killed when this is dropped.
 pub(crate) struct Daemon {
     directory: TempDir,
@@ -86,6 +89,7 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn wait_for_programs(&self, number: usize) {
         wait_until("the programs register", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
             self.controller().providers().unwrap().len() == number
         });
     }
@@ -94,6 +98,7 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn wait_for_events(&self, session: &str, programs: usize) {
         wait_until("events are recorded", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
             let mut controller = self.controller();
             controller.flush(session).unwrap();
             let statistics = controller.statistics(session).unwrap();
