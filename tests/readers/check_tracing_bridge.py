@@ -82,4 +82,5 @@ def slice_faults(engine: Path, part: Path) -> list[str]:
     """Neither clock anchors nor durations that begin earlier or end later stretch the time that Perfetto shows."""
     errors, [[length]] = perfetto.query(engine, part, [perfetto.ERRORS, BOUNDS])
     problems = [f"import error: {error}" for error in errors]
-    return problems + ([] if 0 < int(length) <= SLICE_NS else [f"Perfetto shows {length} ns of a slice of {SLICE_NS} ns"])
+    # Perfetto rounds both bounds to a nanosecond.
+    return problems + ([] if 0 < int(length) <= SLICE_NS + 1 else [f"Perfetto shows {length} ns of a slice of {SLICE_NS} ns"])
