@@ -60,6 +60,21 @@ pub(crate) struct DaemonArgs {
     pub(crate) child: bool,
 }
 
+/// The daemon that a command uses.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ClientArgs {
+    #[arg(long, value_name = "PATH", help = SOCKET)]
+    pub(crate) socket: Option<PathBuf>,
+}
+
+/// The session that a command uses.
+#[derive(Debug, Args)]
+pub(crate) struct SessionName {
+    /// Session [default: the only one]
+    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub(crate) name: String,
+}
+
 /// Start a session in the daemon
 ///
 /// The session records all programs of this user that are registered with the
@@ -82,8 +97,8 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// Stop a session of the daemon, and print its summary
@@ -93,9 +108,8 @@ Examples:
   trace stop            # the only session
   trace stop flight --json")]
 pub(crate) struct StopArgs {
-    /// Session [default: the only one]
-    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
-    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) session: SessionName,
 
     /// Print the summary as JSON on standard output
     #[arg(long)]
@@ -105,8 +119,8 @@ pub(crate) struct StopArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// Stop a session of the daemon, and remove its archive
@@ -117,16 +131,15 @@ pub(crate) struct StopArgs {
 Example:
   trace abort flight")]
 pub(crate) struct AbortArgs {
-    /// Session [default: the only one]
-    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
-    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) session: SessionName,
 
     /// Print the name of the session as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// Write a snapshot of a session of the daemon, which continues
@@ -135,9 +148,8 @@ pub(crate) struct AbortArgs {
 Example:
   trace snapshot flight -o slow.fxt && trace view slow.fxt")]
 pub(crate) struct SnapshotArgs {
-    /// Session [default: the only one]
-    #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
-    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) session: SessionName,
 
     /// Archive to write, or - for standard output
     #[arg(short, long, value_name = "FILE", default_value = "snapshot.fxt")]
@@ -147,8 +159,8 @@ pub(crate) struct SnapshotArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// Show the sessions of the daemon, or the programs of one
@@ -166,8 +178,8 @@ pub(crate) struct StatusArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// List the programs, categories, groups or sessions of the daemon
@@ -185,8 +197,8 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    #[arg(long, value_name = "PATH", help = SOCKET)]
-    pub(crate) socket: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// What `trace list` lists.

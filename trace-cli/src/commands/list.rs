@@ -15,7 +15,7 @@ use crate::exit;
 use crate::table::{print, Table};
 
 pub(crate) fn run(args: &ListArgs) -> Result<u8> {
-    let mut controller = connect(args.socket.as_deref())?;
+    let mut controller = connect(args.client.socket.as_deref())?;
     match args.items {
         Items::Providers => {
             show(args, controller.providers()?, provider_json, provider_table, "no programs")?;

@@ -11,8 +11,8 @@ use crate::input::STANDARD;
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let (to, descriptor) = output(&args.output)?;
-    let mut controller = connect(args.socket.as_deref())?;
-    let bytes = controller.snapshot(&args.name, to, &descriptor)?;
+    let mut controller = connect(args.client.socket.as_deref())?;
+    let bytes = controller.snapshot(&args.session.name, to, &descriptor)?;
     let path = args.output.display();
     if args.json && args.output.as_os_str() != STANDARD {
         print_json(&json!({ "archive": args.output.to_string_lossy(), "bytes": bytes }))?;

@@ -23,7 +23,7 @@ use crate::message::HINT;
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
-    let mut controller = connect(args.socket.as_deref())?;
+    let mut controller = connect(args.client.socket.as_deref())?;
     let name = start(&mut controller, &request)?;
     if args.json {
         print_json(&json!({ "session": name }))?;

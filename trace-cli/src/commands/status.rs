@@ -12,7 +12,7 @@ use crate::exit;
 use crate::table::{human_nanos, print, Table};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
-    let mut controller = connect(args.socket.as_deref())?;
+    let mut controller = connect(args.client.socket.as_deref())?;
     match &args.name {
         Some(name) => show_providers(&controller.statistics(name)?, args.json)?,
         None => show_sessions(&controller.sessions()?, args.json)?,

@@ -14,7 +14,7 @@ use crate::cli::{AbortArgs, StopArgs};
 use crate::exit;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
-    let results = connect(args.socket.as_deref())?.stop(&args.name)?;
+    let results = connect(args.client.socket.as_deref())?.stop(&args.session.name)?;
     let output = results.output.clone();
     let report = Report {
         output: Path::new(&output),
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
 }
 
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {
-    let results = connect(args.socket.as_deref())?.abort(&args.name)?;
+    let results = connect(args.client.socket.as_deref())?.abort(&args.session.name)?;
     match args.json {
         true => print_json(&json!({ "session": results.session }))?,
         false => {
