@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
 use anyhow::{Context, Result};
-use trace_convert::{csv, visible};
+use trace_convert::{csv, visible, visible_json};
 
 /// A table of text.
 #[derive(Debug)]
@@ -80,11 +80,11 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Writes `text` to standard output. A reader that closes the pipe early is no error: the exit code
+/// Writes a table or JSON to standard output. Untrusted text in JSON is escaped. A reader that closes the pipe early is no error: the exit code
 /// still reports the command's result.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout.write_all(visible_json(text).as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }

@@ -51,4 +51,4 @@ mod visible;
 
 pub use conversion::Conversion;
 pub use error::ConvertError;
-pub use visible::visible;
+pub use visible::{visible, visible_json};

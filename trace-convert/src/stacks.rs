@@ -22,7 +22,7 @@ use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::ConvertError;
+use crate::{visible, ConvertError};
 pub use folded::{Folded, MAX_DEPTH};
 use sorted::Sorted;
 use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
@@ -162,12 +162,12 @@ fn named(koid: u64, name: &str) -> String {
     }
 }
 
-/// Returns a name without separators of frames and lines.
+/// Returns an untrusted name without separators of frames and lines, escaped by [`visible`].
 pub fn frame_name(name: &str) -> String {
     if name.is_empty() {
         return "(no name)".to_owned();
     }
-    name.replace(';', ":").replace(char::is_control, " ")
+    visible(&name.replace(';', ":")).into_owned()
 }
 
 fn close(open: &mut Vec<Framed>, visitor: &mut impl Visitor) -> io::Result<()> {

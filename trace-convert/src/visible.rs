@@ -23,6 +23,25 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// Returns JSON with the characters that [`visible`] escapes as escapes of JSON, such as `\u009b`.
+/// Its meaning does not change. Line breaks between values stay.
+#[must_use]
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    let is_escaped = |character| character != '\n' && is_hidden(character);
+    if !json.contains(is_escaped) {
+        return json.into();
+    }
+    let mut shown = String::with_capacity(json.len() + 8);
+    for character in json.chars() {
+        if is_escaped(character) {
+            let _ = write!(shown, "\\u{:04x}", u32::from(character));
+        } else {
+            shown.push(character);
+        }
+    }
+    shown.into()
+}
+
 fn is_hidden(character: char) -> bool {
     // XML forbids non-characters, too.
     character.is_control()
@@ -32,7 +51,7 @@ fn is_hidden(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{visible, visible_json};
 
     #[test]
     fn control_characters_are_escaped() {
@@ -41,5 +60,16 @@ mod tests {
         assert_eq!(visible("\u{9b}2J\u{7f}"), r"\u{9b}2J\u{7f}");
         assert_eq!(visible("a\u{202e}b\u{2066}c"), r"a\u{202e}b\u{2066}c");
         assert_eq!(visible("naïve \u{1f980} \"quoted\" \\"), "naïve \u{1f980} \"quoted\" \\");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning() {
+        let value =
+            serde_json::json!({ "a\u{9b}2J": ["\u{1b}", "\u{202e}\u{7f}", "é\n\u{1f980}"] });
+        let json = serde_json::to_string_pretty(&value).unwrap();
+        let shown = visible_json(&json);
+        assert!(shown.contains(r"a\u009b2J") && shown.contains(r"\u202e\u007f"), "{shown}");
+        assert_eq!(shown.lines().count(), json.lines().count());
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
     }
 }

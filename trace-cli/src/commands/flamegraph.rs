@@ -10,6 +10,7 @@ use anyhow::{bail, Context, Result};
 use trace_analyze::nested;
 use trace_analyze::stats::Grouping;
 use trace_convert::stacks::{frame_name, Stacks};
+use trace_convert::visible;
 
 use crate::args::Format;
 use crate::cli::FlamegraphArgs;
@@ -40,14 +41,14 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             if before == Path::new(STANDARD) && args.file == Path::new(STANDARD) {
                 bail!("standard input is named twice{HINT}name a file");
             }
-            title += &format!(" against {}", before.display());
+            title = format!("{title} against {}", before.display());
             let (before, code_of_before) = read(before, args)?;
             code = code.max(code_of_before);
             differences(&before, &after)
         }
     };
-    let svg =
-        draw(title, &stacks).with_context(|| format!("cannot draw {}", args.file.display()))?;
+    let svg = draw(visible(&title).into_owned(), &stacks)
+        .with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut file = Output::create(&output)?;
     file.write_all(&svg).with_context(|| format!("cannot write {}", output.display()))?;
     file.finish_as(&output)?;

@@ -119,6 +119,14 @@ pub(crate) fn events(number: u64, kind: impl Fn(u64) -> EventKind) -> Vec<u8> {
     writer.into_inner()
 }
 
+/// Returns an archive of a duration with this name.
+pub(crate) fn named(name: &str) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let duration = event(5, "net", name, EventKind::DurationComplete { end: 2_000 });
+    writer.record(&duration.into()).unwrap();
+    writer.into_inner()
+}
+
 /// Returns [`good`] with records dropped and a duration that has not ended.
 pub(crate) fn lossy() -> Vec<u8> {
     let mut writer = lossless();

@@ -2,7 +2,7 @@
 
 use trace_format::EventKind;
 
-use crate::harness::{cut, events, good, lossy, Place, Run};
+use crate::harness::{cut, events, good, lossy, named, Place, Run};
 
 #[test]
 fn a_flame_graph() {
@@ -135,4 +135,31 @@ fn errors_are_reported() {
     failed(&["convert", "text", "-o", "out.csv"], "cannot read text: not a trace archive");
     failed(&["convert", "in.fxt", "--to", "folded", "-o", "/dev/full"], "no space left on device");
     assert_eq!(place.names(), ["cut.fxt", "in.fxt", "object.fxt", "object.json", "text"]);
+}
+
+#[test]
+fn untrusted_text_is_escaped() {
+    let place = Place::new();
+    let name = "a\u{9b}2J\u{1b}\u{fffe}\u{202e}";
+    let file = "in\u{1b}[31m.fxt";
+    place.put(file, &named(name));
+    let hidden =
+        |text: &str| text.replace('\n', "").contains(['\u{9b}', '\u{1b}', '\u{fffe}', '\u{202e}']);
+    for line in [
+        &["flamegraph", file, "-o", "-"][..],
+        &["convert", file, "--to", "folded", "-o", "-"],
+        &["stats", file, "--json"],
+        &["stats", file, "--slowest", "1", "--json"],
+        &["top", file, "--json"],
+        &["stats", file],
+    ] {
+        let run = place.run(line);
+        assert_eq!(run.code, 0, "{line:?}: {run:?}");
+        assert!(!run.stdout.is_empty() && !hidden(&run.stdout), "{line:?}: {:?}", run.stdout);
+    }
+    assert_eq!(place.run(&["timeline", file, "-o", "out.svg"]).code, 0);
+    assert!(!hidden(&place.text("out.svg")));
+    let json = place.run(&["top", file, "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["durations"][0]["name"], name);
 }

@@ -1,9 +1,8 @@
 //! The summary of a session, as text and as JSON.
 
 use std::fmt::Write as _;
-use std::io::{self, Write};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_convert::visible;
@@ -11,6 +10,7 @@ use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSumma
 
 use super::report::Report;
 use super::{nothing, triggers};
+use crate::commands::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::message::{describe, plural, HINT};
 use crate::unmatched;
@@ -19,10 +19,7 @@ use crate::unmatched;
 pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()> {
     let advice = advice(report, summary);
     if report.json {
-        let mut stdout = io::stdout().lock();
-        serde_json::to_writer_pretty(&mut stdout, &as_json(report, summary, &advice))
-            .context("cannot write the summary")?;
-        writeln!(stdout).context("cannot write the summary")?;
+        print_json(&as_json(report, summary, &advice))?;
     } else if !report.quiet {
         for line in as_text(report, summary).lines() {
             crate::say(line);
