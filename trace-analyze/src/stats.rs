@@ -107,7 +107,8 @@ pub struct Row {
     pub on_cpu_nanos: Option<u64>,
     /// A sample of the lengths with their times, for [`diff`](crate::diff).
     pub(crate) sample: Sample,
-    /// The total time of a [joined](JoinedNames) name, which has no lengths, in nanoseconds.
+    /// The total time of a [joined](JoinedNames) name, which has no lengths, in nanoseconds, for
+    /// [`diff`](crate::diff).
     pub joined_nanos: u64,
 }
 
@@ -141,7 +142,7 @@ pub struct Report {
     pub unpaired_operations: Unpaired,
     /// Begins of flows without an end, and ends without a begin.
     pub unpaired_flows: Unpaired,
-    /// Names that have no row, or one without lengths, of archives for [`diff`](crate::diff).
+    /// Names that have no row, or one without lengths, because there are too many.
     pub joined: JoinedNames,
     /// Missing and unreadable data.
     pub damage: Damage,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trace_analyze::spans::Oddities;
-use trace_analyze::stats::Unpaired;
+use trace_analyze::stats::{Report, Unpaired};
 use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
 use trace_convert::ConvertError;
@@ -61,6 +61,11 @@ pub(crate) fn of_durations(oddities: &Oddities) -> [Count; 3] {
         ("durations without a begin, skipped", oddities.ends_without_begin),
         ("durations that end before they begin, counted as 0", oddities.reversed),
     ]
+}
+
+/// Returns the names without a row, which have the least total time.
+pub(crate) fn of_names(report: &Report) -> Count {
+    ("names without a row, too many", report.joined.len())
 }
 
 /// Returns the async operations that are not used.

@@ -80,8 +80,8 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// Writes a table or JSON to standard output. Untrusted text in JSON is escaped. A reader that closes the pipe early is no error: the exit code
-/// still reports the command's result.
+/// Writes a table or JSON to standard output. Untrusted text in JSON is escaped. A reader that
+/// closes the pipe early is no error: the exit code still reports the command's result.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(visible_json(text).as_bytes()).and_then(|()| stdout.flush()) {

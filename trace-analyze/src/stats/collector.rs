@@ -82,15 +82,15 @@ impl<'s> Collector<'s> {
         let durations = Durations {
             groups: Groups::new(by),
             rows: Table::new(is_sampled),
-            polls: Table::default(),
-            drops: Table::default(),
+            polls: Table::new(false),
+            drops: Table::new(false),
             is_sampled,
             schedule,
         };
         Self {
             spans: Spans::default(),
             durations,
-            instants: Table::default(),
+            instants: Table::new(false),
             operations: Linked::new(is_sampled),
             flows: Linked::new(is_sampled),
             counters: Counters::default(),
@@ -158,7 +158,9 @@ impl<'s> Collector<'s> {
         let flows = self.flows.finish(catalog);
         let groups = &self.durations.groups;
         let mut joined = JoinedNames::default();
-        for table in [&self.durations.rows, &operations.table, &flows.table] {
+        let Durations { rows, polls, drops, is_sampled, .. } = &self.durations;
+        let tables = [rows, polls, drops, &operations.table, &flows.table, &self.instants];
+        for table in tables.iter().filter(|table| table.is_sampled() == *is_sampled) {
             table.add_joined(catalog, &mut joined);
         }
         let roles = [

@@ -21,6 +21,7 @@ impl Report {
             "counter_values_left_out": self.counter_values_left_out,
             "other_values": self.other_values,
             "values_left_out": self.values_left_out,
+            "names_left_out": self.joined.len(),
             "instants": self.instants.iter().map(instant).collect::<Vec<_>>(),
             "complete": self.damage.is_none(),
             "records_dropped": self.damage.records_dropped,

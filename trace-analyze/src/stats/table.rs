@@ -8,19 +8,21 @@ use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
 use crate::spans::Role;
 
-/// The most rows with samples. An archive with more names is read in bounded memory.
+/// The most rows. An archive with more names is read in bounded memory.
+const MAX_ROWS: usize = 1 << 18;
+
+/// The most rows with samples.
 const MAX_SAMPLED: usize = 1 << 16;
 
-/// The least names with a row after others are joined.
-const MIN_SAMPLED: usize = MAX_SAMPLED / 2;
-
 /// Rows of one kind.
-#[derive(Debug, Default)]
+///
+/// If there are too many, the half with the least total time is joined.
+#[derive(Debug)]
 pub(super) struct Table {
     /// The place of each row.
     ids: DenseMap<u32>,
     rows: Vec<Entry>,
-    /// Whether rows have samples. Rows with the least total time are then joined.
+    /// Whether rows have samples.
     is_sampled: bool,
     /// The total time of each joined name.
     joined: DenseMap<u64>,
@@ -57,7 +59,30 @@ fn label_of(key: u64) -> LabelId {
 
 impl Table {
     pub(super) fn new(is_sampled: bool) -> Self {
-        Self { is_sampled, ..Self::default() }
+        Self {
+            ids: DenseMap::default(),
+            rows: Vec::new(),
+            is_sampled,
+            joined: DenseMap::default(),
+            shared: Entry::default(),
+        }
+    }
+
+    pub(super) fn is_sampled(&self) -> bool {
+        self.is_sampled
+    }
+
+    fn max_rows(&self) -> usize {
+        if self.is_sampled {
+            MAX_SAMPLED
+        } else {
+            MAX_ROWS
+        }
+    }
+
+    /// Returns the least number of rows after others are joined.
+    fn min_rows(&self) -> usize {
+        self.max_rows() / 2
     }
 
     /// Adds a length to the row for a group and a label. Returns the row.
@@ -94,7 +119,7 @@ impl Table {
     }
 
     fn new_row(&mut self, key: u64) -> &mut Entry {
-        if self.is_sampled && self.rows.len() >= MAX_SAMPLED {
+        if self.rows.len() >= self.max_rows() {
             self.join_rows();
         }
         self.ids.insert(key, self.rows.len() as u32);
@@ -106,8 +131,9 @@ impl Table {
     /// Joins the half of the rows that has the least total time so far. A joined name stays joined,
     /// so that the other rows are complete.
     fn join_rows(&mut self) {
-        self.rows.sort_unstable_by_key(|row| Reverse(row.lengths.sum()));
-        let joined = self.rows.drain(MIN_SAMPLED..);
+        let order = |row: &Entry| Reverse((row.lengths.sum(), row.lengths.count()));
+        self.rows.sort_unstable_by_key(order);
+        let joined = self.rows.drain(self.min_rows()..);
         self.joined.extend(joined.map(|row| (row.key, row.lengths.sum())));
         self.ids.clear();
         self.ids.extend(self.rows.iter().zip(0..).map(|(row, place)| (row.key, place)));
@@ -122,21 +148,24 @@ impl Table {
         );
     }
 
-    /// Returns the joined names with more time than the last of the [`MIN_SAMPLED`] rows that have
-    /// the most. These are the names that took most of their time after they were joined.
+    /// Returns the joined names with more time than the last of the rows that stay after others are
+    /// joined. These are the names that took most of their time after they were joined.
     fn long_joined(&self) -> Vec<(u64, u64)> {
+        if !self.is_sampled {
+            return Vec::new();
+        }
         let mut totals: Vec<u64> = self.rows.iter().map(|row| row.lengths.sum()).collect();
         totals.sort_unstable_by_key(|nanos| Reverse(*nanos));
-        let least = totals.get(MIN_SAMPLED - 1).copied().unwrap_or(0);
+        let least = totals.get(self.min_rows() - 1).copied().unwrap_or(0);
         let joined = self.joined.iter().map(|(key, nanos)| (*key, *nanos));
         let mut long: Vec<_> = joined.filter(|(_, nanos)| *nanos > least).collect();
         long.sort_unstable_by_key(|(_, nanos)| Reverse(*nanos));
-        long.truncate(MIN_SAMPLED);
+        long.truncate(self.min_rows());
         long
     }
 
-    /// Returns all rows with their names. Joined names have one, without lengths, if they took much
-    /// time. The longest total time comes first.
+    /// Returns all rows with their names. If rows have samples, joined names have one, without
+    /// lengths, if they took much time. The longest total time comes first.
     pub(super) fn into_rows(self, groups: &Groups<'_>, catalog: &Catalog) -> Vec<Row> {
         let group = groups.names(catalog);
         let row = |entry: Entry| Row {

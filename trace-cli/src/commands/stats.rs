@@ -110,6 +110,7 @@ fn warn(args: &StatsArgs, report: &Report) {
     let of_values = [
         ("events in rows of other values", report.other_values),
         ("durations without their value, too many are open", report.values_left_out),
+        damage::of_names(report),
     ];
     damage::warn_counts(&args.file, &of_values);
     let of_flows = damage::of_flows(&report.unpaired_flows);

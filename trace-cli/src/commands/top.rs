@@ -19,6 +19,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     let filter = args.selection.filter();
     unmatched::warn(&filter.categories, &report.categories);
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
+    damage::warn_counts(path, &[damage::of_names(&report)]);
     let code = damage::warn(path, &report.damage);
     report.durations.retain(|row| filter.matches(&row.category, &row.name));
     if report.durations.is_empty() {

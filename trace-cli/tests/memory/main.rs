@@ -129,6 +129,28 @@ fn names_take_little_memory() {
     }
 }
 
+/// `stats` and `top` have rows for at most 262,144 names, and report how many have none.
+#[test]
+fn names_beyond_the_rows_take_little_memory() {
+    let place = tempfile::tempdir().unwrap();
+    let archives = [280_000, 480_000].map(|number| {
+        let directory = place.path().join(number.to_string());
+        fs::create_dir(&directory).unwrap();
+        archive::write_handler(&directory.join("IN"), number).unwrap();
+        (number, directory)
+    });
+    for line in ["top IN", "stats --limit 3 IN"] {
+        let [small, large] = archives.each_ref().map(|(_, place)| run(place, line).peak_bytes);
+        let each = large.saturating_sub(small) / (archives[1].0 - archives[0].0);
+        println!("{line}: {each} bytes for a name");
+        assert!(each <= 400, "{line}: {each} bytes for a name");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
+        let output = command.args(line.split(' ')).current_dir(&archives[0].1).output().unwrap();
+        let messages = String::from_utf8(output.stderr).unwrap();
+        assert!(messages.contains("names without a row, too many: 131072"), "{messages}");
+    }
+}
+
 /// Half of the first 65,536 names are joined.
 #[test]
 fn names_that_are_not_compared_are_reported() {
