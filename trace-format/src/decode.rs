@@ -13,7 +13,7 @@ mod object;
 pub(crate) use argument::ArgumentCursor;
 pub use error::DecodeError;
 
-use crate::layout::{large, record, RecordType, WORD_BYTES};
+use crate::layout::{event, large, record, EventType, RecordType, WORD_BYTES};
 use crate::record::{Record, UnknownRecord};
 use cursor::Cursor;
 
@@ -44,11 +44,45 @@ pub fn record_bytes(header: u64) -> Result<u64, DecodeError> {
 #[inline]
 pub fn record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
     let (header, start) = split_header(bytes)?;
+    record_with(header, start)
+}
+
+/// Decodes a record whose bytes are exactly `bytes`.
+// A record is large: returning it from a call takes as long as decoding it.
+#[cfg_attr(not(feature = "std"), expect(dead_code, reason = "only `reader` uses it"))]
+#[inline(always)]
+pub(crate) fn whole_record(bytes: &[u8]) -> Result<Record<'_>, DecodeError> {
+    let mut start = Cursor::new(bytes);
+    let header = start.word("record header")?;
+    record_with(header, start)
+}
+
+#[inline(always)]
+fn record_with(header: u64, start: Cursor<'_>) -> Result<Record<'_>, DecodeError> {
+    match event_type(header) {
+        Some(event_type) => body::event(event_type, header, &mut { start }).map(Record::Event),
+        None => other_record(header, start),
+    }
+}
+
+/// Decodes a record other than an event. Out of line, so that readers inline the decoding of
+/// events.
+#[inline(never)]
+fn other_record(header: u64, start: Cursor<'_>) -> Result<Record<'_>, DecodeError> {
     let decoded = decode_body(header, &mut { start })?;
     Ok(decoded.unwrap_or_else(|| {
         let payload = start.rest();
         Record::Unknown(UnknownRecord { header, payload })
     }))
+}
+
+/// Returns the type of an event, or `None` for other records and unknown types.
+#[inline]
+fn event_type(header: u64) -> Option<EventType> {
+    match RecordType::from_bits(record::Type::get(header)) {
+        Some(RecordType::Event) => EventType::from_bits(event::EventType::get(header)),
+        _ => None,
+    }
 }
 
 /// Decodes a record like [`record()`], but fails on data that readers skip or replace.
@@ -93,7 +127,6 @@ fn split_header(bytes: &[u8]) -> Result<(u64, Cursor<'_>), DecodeError> {
 }
 
 /// Decodes the record after its header, or returns `None` if a type is unknown.
-#[inline]
 fn decode_body<'a>(
     header: u64,
     cursor: &mut Cursor<'a>,
@@ -102,7 +135,9 @@ fn decode_body<'a>(
         return Ok(None);
     };
     match record_type {
-        RecordType::Event => body::event(header, cursor),
+        RecordType::Event => event_type(header)
+            .map(|event_type| body::event(event_type, header, cursor).map(Record::Event))
+            .transpose(),
         RecordType::Metadata => body::metadata(header, cursor),
         RecordType::Initialization => body::initialization(cursor).map(Some),
         RecordType::String => body::string(header, cursor).map(Some),

@@ -13,6 +13,12 @@ pub(crate) struct ArgumentCursor<'a> {
 }
 
 impl<'a> ArgumentCursor<'a> {
+    /// Returns whether no arguments are left.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// Returns the next argument of a known type.
     pub(crate) fn next_known(&mut self) -> Option<Argument<'a>> {
         while self.count > 0 {
@@ -68,12 +74,21 @@ pub(super) fn arguments<'a>(
     count: u64,
 ) -> Result<ArgumentCursor<'a>, DecodeError> {
     let start = *cursor;
-    for _ in 0..count {
-        argument(cursor)?;
+    if count > 0 {
+        check(cursor, count)?;
     }
     // Checked arguments need no second check.
     let cursor = start.with_strict(false);
     Ok(ArgumentCursor { cursor, count })
+}
+
+/// Takes `count` arguments. Out of line, because most events have none.
+#[inline(never)]
+fn check(cursor: &mut Cursor<'_>, count: u64) -> Result<(), DecodeError> {
+    for _ in 0..count {
+        argument(cursor)?;
+    }
+    Ok(())
 }
 
 /// Takes one argument, and returns its header and a cursor over the rest of it.
@@ -90,6 +105,8 @@ fn encoded<'a>(cursor: &mut Cursor<'a>) -> Result<(u64, Cursor<'a>), DecodeError
 }
 
 /// Takes one argument, or returns `None` if its type is unknown.
+// Both callers are loops. The check needs no values.
+#[inline(always)]
 fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
     let at = cursor.position();
     let (header, mut content) = encoded(cursor)?;

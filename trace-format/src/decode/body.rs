@@ -67,22 +67,20 @@ pub(super) fn thread<'a>(header: u64, cursor: &mut Cursor<'a>) -> Result<Record<
     Ok(Record::Thread { index: thread::Index::get(header) as u8, koids: cursor.koids()? })
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn event<'a>(
+    event_type: EventType,
     header: u64,
     cursor: &mut Cursor<'a>,
-) -> Result<Option<Record<'a>>, DecodeError> {
-    let Some(event_type) = EventType::from_bits(event::EventType::get(header)) else {
-        return Ok(None);
-    };
-    Ok(Some(Record::Event(Event {
+) -> Result<Event<'a>, DecodeError> {
+    Ok(Event {
         ticks: cursor.word("timestamp")?,
         thread: cursor.thread(event::ThreadRef::get(header))?,
         category: cursor.text(event::CategoryRef::get(header), "category")?,
         name: cursor.text(event::NameRef::get(header), "name")?,
         arguments: arguments(cursor, event::ArgumentCount::get(header))?.into(),
         kind: event_kind(event_type, cursor)?,
-    })))
+    })
 }
 
 #[inline]

@@ -194,7 +194,7 @@ impl Decoder {
     pub(super) fn item(&mut self, span: Span) -> Result<Item<'_>, ReadError> {
         let Span { offset, bytes } = span;
         let bytes = self.buffer.consumed(bytes);
-        let record = match decode::record(bytes) {
+        let record = match decode::whole_record(bytes) {
             Ok(record) => record,
             Err(error) => return Err(bad_record(&mut self.stats, offset, error)),
         };
