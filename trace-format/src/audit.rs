@@ -5,7 +5,7 @@
 //! [`Arguments::iter`](crate::Arguments::iter) skips.
 
 use crate::reader::Item;
-use crate::record::{Event, EventKind, Process, Record, Reference, Text, Thread};
+use crate::record::{Arguments, Event, EventKind, Process, Record, Reference, Text, Thread};
 
 /// Counts of the data that a reader replaces or skips in well-formed records.
 ///
@@ -39,7 +39,7 @@ pub struct Audit {
 
 impl Audit {
     /// Adds the counts of `item`'s record.
-    #[inline]
+    #[inline(always)]
     pub fn item(&mut self, item: &Item<'_>) {
         match &item.record {
             // Most records are events, so their arguments are not decoded a second time.
@@ -48,11 +48,17 @@ impl Audit {
                 self.thread(item, event.thread);
                 self.text(item, event.category);
                 self.text(item, event.name);
-                let unknown = event.arguments.string_indices(|index| self.string(item, index));
-                self.unknown_arguments += unknown;
+                if !event.arguments.is_empty() {
+                    self.arguments(item, &event.arguments);
+                }
             }
             _ => self.references(item),
         }
+    }
+
+    #[inline(never)]
+    fn arguments(&mut self, item: &Item<'_>, arguments: &Arguments<'_>) {
+        self.unknown_arguments += arguments.string_indices(|index| self.string(item, index));
     }
 
     #[inline]

@@ -29,6 +29,16 @@ impl<'a> Arguments<'a> {
         ArgumentsIter(self.0)
     }
 
+    /// Returns whether there are no arguments of any type, known or unknown.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        match self.0 {
+            Source::List(list) => list.is_empty(),
+            Source::Encoded(cursor) => cursor.is_empty(),
+        }
+    }
+
     /// Returns the arguments of unknown types, in order.
     pub fn unknown(&self) -> impl Iterator<Item = UnknownArgument<'a>> {
         let mut cursor = match self.0 {
