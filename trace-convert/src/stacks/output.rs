@@ -1,10 +1,11 @@
 //! Stacks as speedscope's JSON and as CSV.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{Framed, Stacks, ThreadStack, Visitor};
 use crate::csv::cell;
-use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::catalog::LabelId;
 
 impl Stacks {
     /// Writes speedscope's JSON. Times are in nanoseconds since the first begin.
@@ -75,12 +76,14 @@ impl Stacks {
         output.write_all(
             b"process,process_name,thread,thread_name,category,name,depth,begin_ns,duration_ns,self_ns\n",
         )?;
+        let cells: Vec<Cow<'_, str>> = self.catalog().strings().map(cell).collect();
         for thread in &self.threads {
             let koids = thread.koids;
             let process = cell(self.catalog().process_name(koids.process));
             let name = cell(self.catalog().thread_name(koids));
             let head = format!("{},{process},{},{name}", koids.process, koids.thread);
-            let mut lines = Lines { output: &mut output, catalog: self.catalog(), head };
+            let labels = self.catalog().labels();
+            let mut lines = Lines { output: &mut output, labels, cells: &cells, head };
             self.walk(thread.thread, &mut lines)?;
         }
         output.flush()
@@ -119,8 +122,16 @@ impl<W: Write> Visitor for Events<'_, W> {
 
 struct Lines<'a, W> {
     output: &'a mut W,
-    catalog: &'a Catalog,
+    /// The places in `cells` of each label's category and name.
+    labels: &'a [(u32, u32)],
+    cells: &'a [Cow<'a, str>],
     head: String,
+}
+
+impl<'a, W> Lines<'a, W> {
+    fn cell(&self, string: u32) -> &'a str {
+        self.cells.get(string as usize).map_or("", |cell| cell)
+    }
 }
 
 impl<W: Write> Visitor for Lines<'_, W> {
@@ -129,9 +140,9 @@ impl<W: Write> Visitor for Lines<'_, W> {
     }
 
     fn close(&mut self, frame: &Framed) -> io::Result<()> {
-        let (category, name) = (self.catalog.category(frame.label), self.catalog.name(frame.label));
-        let Framed { begin, length, own, depth, .. } = *frame;
-        let (category, name) = (cell(category), cell(name));
+        let Framed { label, begin, length, own, depth, .. } = *frame;
+        let (category, name) = self.labels.get(label.0 as usize).copied().unwrap_or_default();
+        let (category, name) = (self.cell(category), self.cell(name));
         writeln!(self.output, "{},{category},{name},{depth},{begin},{length},{own}", self.head)
     }
 }
