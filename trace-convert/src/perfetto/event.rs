@@ -137,7 +137,7 @@ impl PerfettoExporter {
         self.has_time_of_day = true;
         let clock = |id, time| Clock { clock_id: Some(id), timestamp: Some(time) };
         let clocks = vec![clock(BOOTTIME, nanos), clock(REALTIME, realtime)];
-        let clock_snapshot = Some(ClockSnapshot { clocks });
+        let clock_snapshot = Some(ClockSnapshot { clocks }.into());
         self.packets.packet(TracePacket { clock_snapshot, ..TracePacket::default() });
     }
 

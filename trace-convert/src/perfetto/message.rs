@@ -8,22 +8,22 @@ use prost::Message;
 /// `TracePacket`
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct TracePacket {
-    #[prost(message, optional, tag = "1")]
-    pub(super) ftrace_events: Option<FtraceEventBundle>,
-    #[prost(message, optional, tag = "6")]
-    pub(super) clock_snapshot: Option<ClockSnapshot>,
+    #[prost(message, optional, boxed, tag = "1")]
+    pub(super) ftrace_events: Option<Box<FtraceEventBundle>>,
+    #[prost(message, optional, boxed, tag = "6")]
+    pub(super) clock_snapshot: Option<Box<ClockSnapshot>>,
     #[prost(uint64, optional, tag = "8")]
     pub(super) timestamp: Option<u64>,
     #[prost(uint32, optional, tag = "10")]
     pub(super) trusted_packet_sequence_id: Option<u32>,
     #[prost(message, optional, tag = "11")]
     pub(super) track_event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "12")]
-    pub(super) interned_data: Option<InternedData>,
+    #[prost(message, optional, boxed, tag = "12")]
+    pub(super) interned_data: Option<Box<InternedData>>,
     #[prost(uint32, optional, tag = "13")]
     pub(super) sequence_flags: Option<u32>,
-    #[prost(message, optional, tag = "60")]
-    pub(super) track_descriptor: Option<TrackDescriptor>,
+    #[prost(message, optional, boxed, tag = "60")]
+    pub(super) track_descriptor: Option<Box<TrackDescriptor>>,
 }
 
 /// `TrackEvent`

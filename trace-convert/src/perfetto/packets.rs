@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use prost::encoding::{encode_key, WireType};
+use prost::encoding::{encode_key, encode_varint, WireType};
 use prost::Message;
 
 use super::message::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
@@ -34,9 +34,11 @@ pub(super) enum Use {
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     bytes: Vec<u8>,
+    /// The last packet.
+    packet: Vec<u8>,
     is_started: bool,
     /// The strings that the next packet interns.
-    new_strings: Option<InternedData>,
+    new_strings: Option<Box<InternedData>>,
     /// Whether each string of the catalog is interned, for each use.
     interned: [Vec<bool>; 3],
     messages: u64,
@@ -65,7 +67,7 @@ impl Packets {
             interned.resize(place + 1, false);
         }
         interned[place] = true;
-        let data = self.new_strings.get_or_insert_with(InternedData::default);
+        let data = self.new_strings.get_or_insert_default();
         let list = match used_as {
             Use::Category => &mut data.event_categories,
             Use::Name => &mut data.event_names,
@@ -78,7 +80,7 @@ impl Packets {
     pub(super) fn log_message(&mut self, text: String) -> u64 {
         self.messages += 1;
         let iid = Some(self.messages);
-        let data = self.new_strings.get_or_insert_with(InternedData::default);
+        let data = self.new_strings.get_or_insert_default();
         data.log_message_body.push(InternedString { iid, text: Some(text) });
         self.messages
     }
@@ -104,7 +106,7 @@ impl Packets {
 
     /// Writes the descriptor of a track.
     pub(super) fn descriptor(&mut self, descriptor: TrackDescriptor) {
-        let track_descriptor = Some(descriptor);
+        let track_descriptor = Some(descriptor.into());
         let trusted_packet_sequence_id = Some(DESCRIPTIONS);
         self.write(&TracePacket {
             track_descriptor,
@@ -131,8 +133,11 @@ impl Packets {
 
     #[inline]
     fn write(&mut self, packet: &TracePacket) {
+        self.packet.clear();
+        packet.encode_raw(&mut self.packet);
         encode_key(PACKET, WireType::LengthDelimited, &mut self.bytes);
-        packet.encode_length_delimited(&mut self.bytes).expect("a vector grows as required");
+        encode_varint(self.packet.len() as u64, &mut self.bytes);
+        self.bytes.extend_from_slice(&self.packet);
     }
 
     /// Writes the packets if there are enough.

@@ -61,7 +61,7 @@ impl PerfettoExporter {
         }
         event.timestamp = Some(nanos);
         let bundle = FtraceEventBundle { cpu: Some(cpu.into()), event: Some(event) };
-        let ftrace_events = Some(bundle);
+        let ftrace_events = Some(bundle.into());
         self.packets.packet(TracePacket { ftrace_events, ..TracePacket::default() });
     }
 
