@@ -1,6 +1,6 @@
 //! Arguments and their values.
 
-use trace_format::{Arguments, Item, Value};
+use trace_format::{Argument, Arguments, Item, Value};
 
 use super::exporter::JsonExporter;
 
@@ -11,7 +11,17 @@ impl JsonExporter {
     /// Adds the arguments of an event, if it has any.
     #[inline]
     pub(super) fn arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
-        if arguments.iter().next().is_some() {
+        if !arguments.is_empty() {
+            self.any_arguments(item, arguments);
+        }
+    }
+
+    /// Adds arguments. Out of line, because most events have none.
+    #[inline(never)]
+    fn any_arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+        let mut arguments = arguments.iter().peekable();
+        // All may be of unknown types.
+        if arguments.peek().is_some() {
             self.begin_arguments();
             self.more_arguments(item, arguments);
             self.end_arguments();
@@ -30,7 +40,11 @@ impl JsonExporter {
     }
 
     #[inline]
-    pub(super) fn more_arguments<'a>(&mut self, item: &Item<'a>, arguments: &Arguments<'a>) {
+    pub(super) fn more_arguments<'a>(
+        &mut self,
+        item: &Item<'a>,
+        arguments: impl IntoIterator<Item = Argument<'a>>,
+    ) {
         for argument in arguments {
             self.json.key(&item.text(argument.name));
             let is_link = self.objects.is_object(item, argument.value);

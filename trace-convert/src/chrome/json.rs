@@ -75,7 +75,10 @@ impl Json {
     /// Adds a string in quotes, with escapes.
     #[inline]
     pub(super) fn string(&mut self, value: &str) {
-        serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE);
+        match has_escapes(value) {
+            true => serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE),
+            false => self.plain(value),
+        }
     }
 
     #[inline]
@@ -161,6 +164,7 @@ impl Json {
     }
 
     /// Adds a string that needs no escapes in quotes.
+    #[inline]
     pub(super) fn plain(&mut self, value: &str) {
         self.raw("\"");
         self.raw(value);
@@ -214,6 +218,17 @@ impl Json {
         let new = bytes(start..self.text.len());
         self.keys.iter().any(|key| bytes(key.clone()) == new)
     }
+}
+
+/// Returns whether JSON escapes a byte of a string.
+///
+/// Eight bytes are compared at once.
+#[inline]
+fn has_escapes(text: &str) -> bool {
+    let is_escaped = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
+    let mut chunks = text.as_bytes().chunks_exact(8);
+    chunks.by_ref().any(|chunk| chunk.iter().fold(false, |found, byte| found | is_escaped(byte)))
+        || chunks.remainder().iter().any(is_escaped)
 }
 
 #[cfg(test)]
