@@ -38,7 +38,7 @@ use crate::parents::Parents;
 use crate::schedule::Schedule;
 use crate::spans::{Oddities, Role};
 use crate::Damage;
-use collector::Collector;
+use collector::StatsCollector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
 pub use joined::JoinedNames;
@@ -158,15 +158,15 @@ pub fn collect<'a, R: Read>(
     by: impl Into<By<'a>>,
     schedule: Option<&'a Schedule>,
 ) -> Result<Report, ReadError> {
-    run(reader, Collector::new(by.into(), schedule, false))
+    run(reader, StatsCollector::new(by.into(), schedule, false))
 }
 
 /// Returns the statistics of all threads together, with samples.
 pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
-    run(reader, Collector::new(Grouping::Together.into(), None, true))
+    run(reader, StatsCollector::new(Grouping::Together.into(), None, true))
 }
 
-fn run<R: Read>(reader: Reader<R>, mut collector: Collector<'_>) -> Result<Report, ReadError> {
+fn run<R: Read>(reader: Reader<R>, mut collector: StatsCollector<'_>) -> Result<Report, ReadError> {
     let damage = Damage::of_all(reader, |item| collector.record(item))?;
     Ok(Report { damage, ..collector.report() })
 }

@@ -47,7 +47,7 @@ use std::io::Read;
 use trace_format::Reader;
 
 use crate::ConvertError;
-use collect::Collector;
+use collect::TimelineCollector;
 use flows::Arrow;
 use rows::Group;
 pub use svg::Drawn;
@@ -92,7 +92,7 @@ impl Timeline {
     ///
     /// The input is not an archive, or reading it failed.
     pub fn read<R: Read>(reader: Reader<R>, limit: u64) -> Result<Self, ConvertError> {
-        let mut collector = Collector::new(limit);
+        let mut collector = TimelineCollector::new(limit);
         let damage = Damage::of_all(reader, |item| collector.record(item))?;
         Ok(collector.finish(damage))
     }

@@ -10,7 +10,7 @@ use tracing_core::Event;
 use crate::callsite::{short_path, Callsite};
 use crate::callsites;
 use crate::targets::{self, Target};
-use crate::values::{with_spare, Collector, Values, KEPT_TEXT};
+use crate::values::{with_spare, ValueVisitor, Values, KEPT_TEXT};
 
 /// The form in which events are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) fn record(event: &Event<'_>, form: Form) {
         return;
     }
     with_spare(|values| {
-        event.record(&mut Collector::new(callsite, values));
+        event.record(&mut ValueVisitor::new(callsite, values));
         match form {
             Form::Instant => write_instant(callsite, values),
             Form::Log => write_log(callsite, values),
@@ -42,7 +42,7 @@ pub(crate) fn record(event: &Event<'_>, form: Form) {
 /// only a message.
 fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, form: Form) {
     with_spare(|values| {
-        event.record(&mut Collector::new(callsite, values));
+        event.record(&mut ValueVisitor::new(callsite, values));
         let Some(target) = targets::of(values.text(target)).filter(|target| target.point.is_on())
         else {
             return;

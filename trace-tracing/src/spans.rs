@@ -12,7 +12,7 @@ use crate::poll::Poll;
 use crate::session;
 use crate::slot::{Outer, Slot};
 use crate::thread::{self, Key, Left};
-use crate::values::{with_spare, Collector, Values};
+use crate::values::{with_spare, ValueVisitor, Values};
 
 /// The most ancestors that get a track with one span.
 const MAX_ANCESTORS: usize = 64;
@@ -57,7 +57,7 @@ fn outer(attributes: &Attributes<'_>, span: u64) -> Outer {
 #[inline]
 fn take_values(slot: &Slot, callsite: &'static Callsite, attributes: &Attributes<'_>) {
     with_spare(|values| {
-        attributes.record(&mut Collector::new(callsite, values));
+        attributes.record(&mut ValueVisitor::new(callsite, values));
         if !values.is_empty() {
             std::mem::swap(values, &mut *slot.values());
             slot.has_values.store(true, Ordering::Relaxed);
@@ -124,7 +124,7 @@ pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
         return;
     }
     with_spare(|newer| {
-        record.record(&mut Collector::new(callsite, newer));
+        record.record(&mut ValueVisitor::new(callsite, newer));
         slots.with(id, |slot| add(slot, id, callsite, newer));
     });
 }

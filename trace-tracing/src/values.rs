@@ -152,13 +152,13 @@ impl Write for Limited<'_> {
 
 /// Collects the values of a span or an event.
 #[derive(Debug)]
-pub(crate) struct Collector<'a> {
+pub(crate) struct ValueVisitor<'a> {
     callsite: &'static Callsite,
     values: &'a mut Values,
 }
 
-impl<'a> Collector<'a> {
-    /// Returns a collector for values of this callsite.
+impl<'a> ValueVisitor<'a> {
+    /// Returns a visitor for values of this callsite.
     pub(crate) fn new(callsite: &'static Callsite, values: &'a mut Values) -> Self {
         values.reset(callsite);
         Self { callsite, values }
@@ -174,7 +174,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-impl Visit for Collector<'_> {
+impl Visit for ValueVisitor<'_> {
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.put(field, |_| Stored::Double(value));
     }

@@ -12,7 +12,7 @@ use crate::schedule::Schedule;
 use crate::spans::{Role, Span, Spans};
 
 #[derive(Debug)]
-pub(super) struct Collector<'s> {
+pub(super) struct StatsCollector<'s> {
     spans: Spans,
     durations: Durations<'s>,
     instants: Table,
@@ -77,7 +77,7 @@ struct Durations<'s> {
     schedule: Option<&'s Schedule>,
 }
 
-impl<'s> Collector<'s> {
+impl<'s> StatsCollector<'s> {
     pub(super) fn new(by: By<'s>, schedule: Option<&'s Schedule>, is_sampled: bool) -> Self {
         let durations = Durations {
             groups: Groups::new(by),

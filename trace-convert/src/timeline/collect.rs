@@ -25,7 +25,7 @@ const MIN_DETAIL_BYTES: u64 = 1 << 20;
 
 /// The timeline so far.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub(super) struct TimelineCollector {
     limit: u64,
     events: u64,
     left_out: u64,
@@ -49,7 +49,7 @@ struct ThreadParts {
     losses: Vec<Loss>,
 }
 
-impl Collector {
+impl TimelineCollector {
     pub(super) fn new(limit: u64) -> Self {
         Self { limit, ..Self::default() }
     }
