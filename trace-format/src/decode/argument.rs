@@ -23,8 +23,9 @@ impl<'a> ArgumentCursor<'a> {
     pub(crate) fn next_known(&mut self) -> Option<Argument<'a>> {
         while self.count > 0 {
             self.count -= 1;
-            if let Some(argument) = argument(&mut self.cursor).ok()? {
-                return Some(argument);
+            let (header, mut content) = encoded(&mut self.cursor).ok()?;
+            if let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) {
+                return argument(argument_type, header, &mut content).ok();
             }
         }
         None
@@ -86,7 +87,23 @@ pub(super) fn arguments<'a>(
 #[inline(never)]
 fn check(cursor: &mut Cursor<'_>, count: u64) -> Result<(), DecodeError> {
     for _ in 0..count {
-        argument(cursor)?;
+        check_argument(cursor)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn check_argument(cursor: &mut Cursor<'_>) -> Result<(), DecodeError> {
+    let at = cursor.position();
+    let (header, mut content) = encoded(cursor)?;
+    match ArgumentType::from_bits(argument::Type::get(header)) {
+        Some(argument_type) => drop(argument(argument_type, header, &mut content)?),
+        None if cursor.is_strict() => return Err(DecodeError::UnknownType { what: "argument" }),
+        None => return Ok(()),
+    }
+    if cursor.is_strict() && content.words_left() != 0 {
+        let words = argument::Size::get(header);
+        return Err(DecodeError::ArgumentSize { words, at });
     }
     Ok(())
 }
@@ -104,27 +121,19 @@ fn encoded<'a>(cursor: &mut Cursor<'a>) -> Result<(u64, Cursor<'a>), DecodeError
     Ok((header, argument))
 }
 
-/// Takes one argument, or returns `None` if its type is unknown.
-// Both callers are loops. The check needs no values.
+/// Takes the name and value of an argument, after its header.
 #[inline(always)]
-fn argument<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Argument<'a>>, DecodeError> {
-    let at = cursor.position();
-    let (header, mut content) = encoded(cursor)?;
-    let Some(argument_type) = ArgumentType::from_bits(argument::Type::get(header)) else {
-        return match cursor.is_strict() {
-            true => Err(DecodeError::UnknownType { what: "argument" }),
-            false => Ok(None),
-        };
-    };
-    let name = content.text(argument::NameRef::get(header), "argument name")?;
-    let value = value(argument_type, header, &mut content)?;
-    if cursor.is_strict() && content.words_left() != 0 {
-        let words = argument::Size::get(header);
-        return Err(DecodeError::ArgumentSize { words, at });
-    }
-    Ok(Some(Argument { name, value }))
+fn argument<'a>(
+    argument_type: ArgumentType,
+    header: u64,
+    cursor: &mut Cursor<'a>,
+) -> Result<Argument<'a>, DecodeError> {
+    let name = cursor.text(argument::NameRef::get(header), "argument name")?;
+    let value = value(argument_type, header, cursor)?;
+    Ok(Argument { name, value })
 }
 
+#[inline(always)]
 fn value<'a>(
     argument_type: ArgumentType,
     header: u64,

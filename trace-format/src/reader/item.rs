@@ -32,7 +32,11 @@ impl<'a> Item<'a> {
     #[must_use]
     pub fn text(&self, text: Text<'a>) -> Cow<'a, str> {
         match text {
-            Text::Inline(bytes) => String::from_utf8_lossy(bytes),
+            // `from_utf8_lossy` takes several times as long.
+            Text::Inline(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => Cow::Borrowed(text),
+                Err(_) => String::from_utf8_lossy(bytes),
+            },
             Text::Indexed(index) => {
                 Cow::Borrowed(self.provider.string(index).unwrap_or(UNKNOWN_STRING))
             }
