@@ -6,6 +6,8 @@ use std::ops::Range;
 use data_encoding::BASE64;
 use trace_analyze::MAX_SAFE_INTEGER;
 
+use crate::tef::scan::plain_bytes;
+
 /// The maximum text that is buffered until the first time is known, in bytes.
 const MAX_WAITING_BYTES: usize = 16 << 20;
 
@@ -75,9 +77,9 @@ impl Json {
     /// Adds a string in quotes, with escapes.
     #[inline]
     pub(super) fn string(&mut self, value: &str) {
-        match has_escapes(value) {
-            true => serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE),
-            false => self.plain(value),
+        match plain_bytes(value.as_bytes()) == value.len() {
+            true => self.plain(value),
+            false => serde_json::to_writer(&mut self.text, value).expect(NO_FAILURE),
         }
     }
 
@@ -218,17 +220,6 @@ impl Json {
         let new = bytes(start..self.text.len());
         self.keys.iter().any(|key| bytes(key.clone()) == new)
     }
-}
-
-/// Returns whether JSON escapes a byte of a string.
-///
-/// Eight bytes are compared at once.
-#[inline]
-fn has_escapes(text: &str) -> bool {
-    let is_escaped = |byte: &u8| (*byte < 0x20) | (*byte == b'"') | (*byte == b'\\');
-    let mut chunks = text.as_bytes().chunks_exact(8);
-    chunks.by_ref().any(|chunk| chunk.iter().fold(false, |found, byte| found | is_escaped(byte)))
-        || chunks.remainder().iter().any(is_escaped)
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ impl Open {
 /// Returns the number of bytes before the first quote, backslash or control character. It compares
 /// eight bytes at a time.
 #[inline]
-fn plain_bytes(text: &[u8]) -> usize {
+pub(crate) fn plain_bytes(text: &[u8]) -> usize {
     let mut count = 0;
     let mut eights = text.chunks_exact(8);
     for eight in &mut eights {
