@@ -43,5 +43,5 @@ mod testing;
 
 pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};
-pub use loss::Loss;
+pub use loss::{Gap, Loss};
 pub use own::is_clock_anchor;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trace_format::notes::{Omission, Omitted, OVERWRITTEN, RECORDS_DROPPED};
+use trace_format::notes::{Omission, Omitted, INTERRUPTED, OVERWRITTEN, RECORDS_DROPPED};
 use trace_format::{Event, Item, ThreadKoids, Value};
 
 use crate::arguments;
@@ -40,6 +40,30 @@ impl<'a> Loss<'a> {
             }
         }
         loss
+    }
+}
+
+/// A time in which records are missing, in ticks, from an event `records dropped` or `recording
+/// interrupted` of the category `trace`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Its begin.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+}
+
+impl Gap {
+    /// Returns the gap that an event of `item` reports, or `None` if it reports none.
+    #[must_use]
+    #[inline]
+    pub fn of(item: &Item<'_>, event: &Event<'_>) -> Option<Self> {
+        let is_gap = || matches!(&*item.text(event.name), RECORDS_DROPPED | INTERRUPTED);
+        (is_own(item, event) && is_gap()).then(|| {
+            let ticks = |name| arguments::named_unsigned(item, &event.arguments, name);
+            let to = ticks("to").unwrap_or(event.ticks);
+            Self { from: ticks("from").unwrap_or(to).min(to), to }
+        })
     }
 }
 

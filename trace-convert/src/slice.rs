@@ -2,7 +2,7 @@
 //!
 //! A slice has the records within a time that pass the filters, and the records that are needed to
 //! interpret them: providers and their clocks, names of processes and threads, clock anchors, and
-//! losses within the time. Records are copied unchanged. Only strings and threads in use are
+//! losses that overlap the time. Records are copied unchanged. Only strings and threads in use are
 //! registered.
 //!
 //! Durations and async operations that overlap the time are kept completely, including a begin
@@ -33,14 +33,14 @@ use trace_format::{Item, Metadata, Reader, Record};
 
 use crate::rewrite::Copier;
 use crate::ConvertError;
-use clip::{with_moved_anchor, Bounds};
+use clip::{with_moved_report, Bounds};
 use numbers::Numbers;
 pub use plan::Plan;
 use select::Filter;
 pub use select::Selection;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::is_own;
-use trace_analyze::{is_clock_anchor, Damage};
+use trace_analyze::{is_clock_anchor, Damage, Gap};
 
 /// The result of a slice.
 #[derive(Debug, Default)]
@@ -136,12 +136,15 @@ impl<'p, W: Write> Slicer<'p, W> {
     fn copy(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
         let Record::Event(event) = &item.record else { return self.copier.copy(item, None) };
         let bounds = Bounds::new(self.plan.selection, item.provider.tick_rate());
-        if is_clock_anchor(item, event) && bounds.clamp(event.ticks) != event.ticks {
-            return with_moved_anchor(item, event, &bounds, |moved| {
+        let clips = self.plan.selection.clips;
+        let is_outside_anchor =
+            || bounds.clamp(event.ticks) != event.ticks && is_clock_anchor(item, event);
+        if is_outside_anchor() || clips && Gap::of(item, event).is_some() {
+            return with_moved_report(item, event, &bounds, |moved| {
                 self.copier.copy_as(item, moved)
             });
         }
-        match self.plan.selection.clips {
+        match clips {
             true => self.copier.copy(item, Some(&|word, value| bounds.change(word, value))),
             false => self.copier.copy(item, None),
         }

@@ -44,9 +44,9 @@ fn ticks(nanos: u64, rate: TickRate) -> u64 {
     u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
-/// Calls `write` with a clock anchor, whose time and clocks are moved into the slice: all of them
-/// advance by the same time.
-pub(super) fn with_moved_anchor<R>(
+/// Calls `write` with a report of the tracing system that is moved into the slice: the clocks of an
+/// anchor advance by the same time as its own, and the time of a loss is cut at the borders.
+pub(super) fn with_moved_report<R>(
     item: &Item<'_>,
     event: &Event<'_>,
     bounds: &Bounds,
@@ -64,6 +64,7 @@ pub(super) fn with_moved_anchor<R>(
             ("realtime_ns" | "monotonic_ns" | "boottime_ns", Some(value)) => {
                 place.value = Value::Uint64(value.saturating_add(after).saturating_sub(before));
             }
+            ("from" | "to", Some(ticks)) => place.value = Value::Uint64(bounds.clamp(ticks)),
             _ => {}
         }
         count += 1;

@@ -7,7 +7,7 @@ use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids}
 use crate::rewrite;
 use trace_analyze::carried::PREFIX;
 use trace_analyze::catalog::{Catalog, LabelId};
-use trace_analyze::{is_clock_anchor, Loss};
+use trace_analyze::{is_clock_anchor, Gap};
 
 /// The selection of records for a slice.
 #[derive(Default)]
@@ -70,14 +70,16 @@ impl<'a> Filter<'a> {
             Record::Event(event) => event,
             record => return self.record(item, record),
         };
+        if let Some(gap) = Gap::of(item, event) {
+            return self.reaches_in(item.nanos(gap.from), item.nanos(gap.to));
+        }
         let nanos = item.nanos(event.ticks);
         let is_in = match event.kind {
             EventKind::DurationComplete { end } => self.reaches_in(nanos, item.nanos(end)),
             EventKind::DurationBegin | EventKind::AsyncBegin { .. } => self.is_before_end(nanos),
             _ => self.is_in_time(nanos),
         };
-        is_clock_anchor(item, event)
-            || is_in && (Loss::of(item, event).is_some() || self.selects(catalog, item, event))
+        is_clock_anchor(item, event) || is_in && self.selects(catalog, item, event)
     }
 
     /// Returns whether an event is selected, regardless of its time.

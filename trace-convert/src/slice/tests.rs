@@ -9,6 +9,8 @@ use crate::{rewrite, text};
 use trace_analyze::check::{self, Verdict};
 use EventKind::*;
 
+mod reports;
+
 const MAIN: ThreadKoids = ThreadKoids::new(1, 2);
 const OTHER_OF_MAIN: ThreadKoids = ThreadKoids::new(1, 3);
 const OTHER: ThreadKoids = ThreadKoids::new(5, 6);
@@ -228,43 +230,4 @@ fn durations_are_cut_at_the_borders() {
     assert_eq!((begin.1, end.1), (190, 200));
     let [begin, end] = of("op")[..] else { panic!("{times:?}") };
     assert_eq!((begin.1, end.1), (100, 200));
-}
-
-/// Anchors would stretch the time that viewers show.
-#[test]
-fn clock_anchors_move_into_the_slice() {
-    let anchor = |ticks: u64| {
-        let value = |name, value| Argument::new(name, Value::Uint64(value));
-        let arguments = [value("ticks", ticks), value("realtime_ns", 5000 + ticks)];
-        (ticks, arguments)
-    };
-    let anchors = [anchor(1), anchor(150), anchor(900)];
-    let mut records = vec![event(MAIN, 120, "inside", DurationComplete { end: 130 })];
-    records.extend(anchors.iter().map(|(ticks, arguments)| {
-        Record::Event(Event {
-            ticks: *ticks,
-            thread: Thread::Inline(MAIN),
-            category: "trace".into(),
-            name: "clock anchor".into(),
-            kind: Instant { scope: None },
-            arguments: arguments.into(),
-        })
-    }));
-    let archive = crate::testing::archive(&records);
-    let selection = Selection { from: 100, to: Some(200), ..Selection::default() };
-    let mut output = Vec::new();
-    let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
-    write(Reader::new(&*archive), &plan, &mut output).unwrap();
-    let mut reader = Reader::new(&*output);
-    let mut moved = Vec::new();
-    while let Some(item) = reader.next().unwrap() {
-        let Record::Event(event) = item.record else { continue };
-        let values: Vec<_> =
-            event.arguments.iter().filter_map(|each| each.value.unsigned()).collect();
-        if !values.is_empty() {
-            moved.push((event.ticks, values));
-        }
-    }
-    let expected = [100, 150, 200].map(|ticks| (ticks, vec![ticks, 5000 + ticks]));
-    assert_eq!(moved, expected);
 }
