@@ -41,6 +41,7 @@ mod window;
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 
 use crate::catalog::{Catalog, LabelId, ThreadId};
+pub use roles::is_mark;
 use thread::ThreadSpans;
 
 /// The most closed durations that are kept for a later one around them, on all threads.

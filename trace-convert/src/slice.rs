@@ -7,9 +7,9 @@
 //!
 //! Durations and async operations that overlap the time are kept completely, including a begin
 //! before it or an end after it, in any order of the archive, unless [`Selection::clips`]. If an
-//! end is missing, the duration reaches to the archive's end. Flow events are kept only within the
-//! time. Records without a time and a category, such as blobs, and records of unknown types are
-//! kept unless a filter requires a property that they lack.
+//! end is missing, the duration reaches to the archive's end. A mark is kept with its poll. Flow
+//! events are kept only within the time. Records without a time and a category, such as blobs, and
+//! records of unknown types are kept unless a filter requires a property that they lack.
 //!
 //! Clock anchors outside of the time move to its begin or end, and their clocks by as much, so that
 //! viewers show the time of the slice only.
@@ -21,6 +21,7 @@
 //! An archive is read twice: first for a [`Plan`], then for its records. At most 2^18 begins and
 //! ends wait for their counterpart. If there are more, the oldest ones stay unpaired.
 
+mod before;
 mod clip;
 mod numbers;
 mod plan;
@@ -119,7 +120,7 @@ impl<'p, W: Write> Slicer<'p, W> {
     fn copy_if_kept(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
         let is_kept = match self.numbers.of(item) {
             Some(number) => self.plan.kept.get(number),
-            None => self.filter.keeps(&mut self.catalog, item),
+            None => self.filter.keeps(&mut self.catalog, item) || self.plan.before.has_mark(item),
         };
         if !is_kept {
             self.summary.left_out += 1;

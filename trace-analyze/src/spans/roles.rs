@@ -4,6 +4,12 @@ use trace_format::{Event, EventKind, Item, Value};
 
 use super::Role;
 
+/// Returns whether an event is the mark of a duration: see [`spans`](super#polls).
+#[must_use]
+pub fn is_mark(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::AsyncInstant { .. }) && of(item, event) != Role::Duration
+}
+
 /// Returns the role of a duration, or the one that a mark gives.
 #[inline]
 pub(super) fn of(item: &Item<'_>, event: &Event<'_>) -> Role {

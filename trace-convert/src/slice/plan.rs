@@ -2,8 +2,9 @@
 
 use std::io::Read;
 
-use trace_format::{Event, Item, Reader, Record};
+use trace_format::{Event, EventKind, Item, Reader, Record};
 
+use super::before::DurationsBefore;
 use super::numbers::Numbers;
 use super::select::{Filter, Selection};
 use crate::ConvertError;
@@ -21,6 +22,7 @@ const MAX_WAITING: usize = 1 << 18;
 pub struct Plan<'s> {
     pub(super) selection: &'s Selection<'s>,
     pub(super) kept: Marks,
+    pub(super) before: DurationsBefore,
     pub(super) unpaired: u64,
     /// The selected processes and threads that are not in the archive.
     missing: (Vec<u64>, Vec<u64>),
@@ -87,7 +89,13 @@ impl<'s> Planner<'s> {
         let koids = |koids: Option<&[u64]>| koids.unwrap_or_default().to_vec();
         let missing = (koids(selection.processes), koids(selection.threads));
         Self {
-            plan: Plan { selection, kept: Marks::default(), unpaired: 0, missing },
+            plan: Plan {
+                selection,
+                kept: Marks::default(),
+                before: DurationsBefore::default(),
+                unpaired: 0,
+                missing,
+            },
             filter: Filter::new(selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
@@ -98,6 +106,9 @@ impl<'s> Planner<'s> {
     fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
         self.note_koids(item);
+        if let Record::Event(event) = &item.record {
+            self.complete(item, event);
+        }
         let Some(number) = self.numbers.of(item) else { return };
         if let Record::Blob(_) = item.record {
             // A carried event is kept, unless the record after it is omitted.
@@ -106,6 +117,23 @@ impl<'s> Planner<'s> {
         self.plan.kept.set(number, self.filter.keeps(&mut self.catalog, item));
         if let Record::Event(event) = &item.record {
             self.event(item, event, number);
+        }
+    }
+
+    /// Notes a complete event that is kept, and begins before the slice.
+    fn complete(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        let is_before = || item.nanos(event.ticks) < self.plan.selection.from;
+        if matches!(event.kind, EventKind::DurationComplete { .. })
+            && is_before()
+            && self.filter.keeps(&mut self.catalog, item)
+        {
+            let label = self.catalog.label(item, event.category, event.name);
+            self.plan.before.add(
+                &self.catalog,
+                item.thread(event.thread),
+                item.nanos(event.ticks),
+                label,
+            );
         }
     }
 
@@ -121,7 +149,7 @@ impl<'s> Planner<'s> {
         for outcome in self.pairing.push(&self.catalog, edge) {
             let is_begin = matches!(&outcome, Outcome::Unpaired(edge) if !edge.is_end);
             self.plan.unpaired += u64::from(is_begin);
-            self.plan.keep(&self.filter, &outcome);
+            self.plan.keep(&self.filter, &self.catalog, &outcome);
         }
     }
 
@@ -138,14 +166,14 @@ impl<'s> Planner<'s> {
 
     fn finish(self) -> Plan<'s> {
         let Self { mut plan, filter, catalog, pairing, .. } = self;
-        pairing.finish(&catalog).for_each(|outcome| plan.keep(&filter, &outcome));
+        pairing.finish(&catalog).for_each(|outcome| plan.keep(&filter, &catalog, &outcome));
         plan
     }
 }
 
 impl Plan<'_> {
     /// Keeps a begin and its end, or omits both.
-    fn keep(&mut self, filter: &Filter<'_>, outcome: &Outcome<(usize, bool)>) {
+    fn keep(&mut self, filter: &Filter<'_>, catalog: &Catalog, outcome: &Outcome<(usize, bool)>) {
         let (begin, over) = match outcome {
             Outcome::Pair { begin, end } => (begin, end.nanos),
             Outcome::Cut { begin, over } => (begin, *over),
@@ -154,6 +182,11 @@ impl Plan<'_> {
         let (number, is_selected) = begin.value;
         let is_kept = is_selected && filter.reaches_in(begin.nanos, over);
         self.kept.set(number, is_kept);
+        if let (true, Track::Thread(thread)) = (is_kept, begin.track) {
+            if begin.nanos < self.selection.from {
+                self.before.add(catalog, thread, begin.nanos, begin.label);
+            }
+        }
         if let Outcome::Pair { end, .. } = outcome {
             self.kept.set(end.value.0, is_kept);
         }

@@ -89,3 +89,52 @@ fn losses_are_selected_and_cut_by_the_time_that_they_describe() {
         }
     }
 }
+
+/// A span of `tracing` has its id only after its first poll: a mark at the begin connects them.
+#[test]
+fn marks_of_polls_are_kept_with_the_polls() {
+    let count = [Argument::new("poll-count", Value::Uint32(1))];
+    let state = [Argument::new("poll-state", Value::String("dropped".into()))];
+    let with = |arguments, record| match record {
+        Record::Event(event) => Record::Event(Event { arguments, ..event }),
+        record => record,
+    };
+    let mark =
+        |ticks, name| with((&count).into(), event(MAIN, ticks, name, AsyncInstant { id: 9 }));
+    let archive = crate::testing::archive(&[
+        event(MAIN, 10, "before", DurationComplete { end: 20 }),
+        mark(10, "before"),
+        event(MAIN, 40, "complete", DurationComplete { end: 110 }),
+        mark(40, "complete"),
+        mark(41, "complete"),
+        event(MAIN, 50, "pair", DurationBegin),
+        event(MAIN, 105, "pair", DurationEnd),
+        mark(50, "pair"),
+        event(MAIN, 60, "dropped", DurationComplete { end: 101 }),
+        with((&state).into(), event(MAIN, 60, "dropped", AsyncInstant { id: 9 })),
+        // Neither a mark nor of the duration's thread.
+        event(MAIN, 60, "dropped", AsyncInstant { id: 9 }),
+        with((&count).into(), event(OTHER, 60, "dropped", AsyncInstant { id: 9 })),
+    ]);
+    let marks = |clips| {
+        let selection = Selection { from: 100, to: Some(200), clips, ..Selection::default() };
+        let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
+        let mut output = Vec::new();
+        write(Reader::new(&*archive), &plan, &mut output).unwrap();
+        let mut reader = Reader::new(&*output);
+        let mut marks = Vec::new();
+        while let Some(item) = reader.next().unwrap() {
+            let Record::Event(event) = item.record else { continue };
+            if let AsyncInstant { .. } = event.kind {
+                let koids = item.thread(event.thread);
+                marks.push((koids, item.text(event.name).into_owned(), event.ticks));
+            }
+        }
+        marks
+    };
+    for (clips, times) in [(false, [40, 50, 60]), (true, [100; 3])] {
+        let expected = ["complete", "pair", "dropped"].into_iter().zip(times);
+        let expected = expected.map(|(name, at)| (MAIN, name.to_owned(), at));
+        assert_eq!(marks(clips), expected.collect::<Vec<_>>(), "clips: {clips}");
+    }
+}
