@@ -43,6 +43,7 @@ impl Recorded {
         let path = self.path(name);
         let check = Run::of(trace(&["check"]).arg(&path));
         assert!([0, 3].contains(&check.code()), "well-formed: {check:?}");
+        assert!(!check.stdout().contains("ends early"), "{check:?}");
         Archive::read(&path)
     }
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 
 use rustix::process::{kill_process, Pid, Signal};
+use trace_format::{Reader, Record};
 
 use crate::harness::{record, trace, Archive, Run};
 
@@ -44,6 +45,39 @@ fn strict_reports_losses_and_empty_recordings() {
     assert_eq!(archive.only().numbers("instant").len() as u64 + archive.only().lost(), 10_000);
     assert_eq!(archive.only().lost.keys().collect::<Vec<_>>(), ["buffer full"]);
     assert!(lossy.stderr().contains("lost"), "{lossy:?}");
+}
+
+/// Such an archive has no malformed record, and may have no open duration.
+#[test]
+fn an_archive_that_was_cut_between_two_records_ends_early() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("out.fxt");
+    Run::of(&mut record(&[], &output, &["end", "return"]));
+    let archive = fs::read(&output).unwrap();
+    let check = |bytes: &[u8]| {
+        let cut = directory.path().join("cut.fxt");
+        fs::write(&cut, bytes).unwrap();
+        Run::of(trace(&["check"]).arg(cut))
+    };
+    assert_eq!(check(&archive).code(), 0);
+    let mut reader = Reader::new(&*archive);
+    let (mut ends, mut opened) = (Vec::new(), None);
+    while let Some(item) = reader.next().unwrap() {
+        let is_anchor = match item.record {
+            Record::Event(event) => item.text(event.name) == "clock anchor",
+            _ => false,
+        };
+        let end = reader.offset() as usize;
+        opened = opened.or(is_anchor.then_some(end));
+        ends.push(end);
+    }
+    ends.retain(|end| opened.is_some_and(|opened| *end >= opened) && *end < archive.len());
+    assert!(ends.len() > 2, "{ends:?}");
+    for end in ends {
+        let run = check(&archive[..end]);
+        assert_eq!(run.code(), 3, "{run:?}");
+        assert!(run.stdout().contains("the archive ends early"), "{run:?}");
+    }
 }
 
 #[test]

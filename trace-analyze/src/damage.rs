@@ -1,10 +1,11 @@
 //! Missing and unreadable data of an archive.
 
+use std::collections::HashMap;
 use std::io::Read;
 
 use trace_format::audit::Audit;
 use trace_format::layout::ProviderEvent;
-use trace_format::notes::{Missing, Omitted};
+use trace_format::notes::{Missing, Omitted, CLOCK_ANCHOR};
 use trace_format::{EventKind, Item, Metadata, ReadError, Reader, Record, Stats};
 
 use crate::own::is_own;
@@ -23,6 +24,9 @@ pub struct Damage {
     pub buffers_full: u64,
     /// Other missing data, by [`Omission`](trace_format::notes::Omission).
     pub omitted: Omitted,
+    /// The number of clock anchors of each provider that has one, by its id. The writer adds one
+    /// when a provider joins, and one after the provider's last record.
+    pub anchors: HashMap<Option<u32>, u64>,
     /// The first malformed record, or one beyond the reader's limit. `stats` counts all of them.
     pub first_bad_record: Option<ReadError>,
     /// The error after which the archive could not be read.
@@ -50,8 +54,15 @@ impl Damage {
         Missing {
             records: self.records_dropped,
             buffers_full: self.buffers_full,
+            ends_early: self.ends_early(),
             omitted: self.omitted,
         }
+    }
+
+    /// Returns the number of providers whose records end before their last clock anchor.
+    #[must_use]
+    pub fn ends_early(&self) -> u64 {
+        self.anchors.values().filter(|anchors| **anchors == 1).count() as u64
     }
 
     /// Reads an archive to its end. `look` gets every readable record.
@@ -110,6 +121,9 @@ impl Damage {
     fn report(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) if is_own(item, event) => {
+                if item.text(event.name) == CLOCK_ANCHOR {
+                    *self.anchors.entry(item.provider.id()).or_default() += 1;
+                }
                 loss::add_omitted(&mut self.omitted, item, event);
                 let dropped = Loss::of(item, event).map_or(0, |loss| loss.number);
                 self.records_dropped = self.records_dropped.saturating_add(dropped);

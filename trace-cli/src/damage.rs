@@ -20,6 +20,7 @@ pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
     warn_counts(
         path,
         &[
+            (notes::ENDS_EARLY, damage.ends_early()),
             ("records dropped during recording", damage.records_dropped),
             ("buffers that became full during recording", damage.buffers_full),
             ("malformed records, skipped", damage.stats.bad_records),

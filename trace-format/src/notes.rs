@@ -30,6 +30,9 @@ pub const BIG_ENDIAN: &str = "big-endian archive";
 /// The report of a command on an archive that does not start with the magic number record.
 pub const NO_MAGIC_NUMBER: &str = "archive without a magic number record";
 
+/// The report of a command on an archive that was cut between two records.
+pub const ENDS_EARLY: &str = "the archive ends early: providers without a closing clock anchor";
+
 /// The report of a command on an archive with times beyond `u64::MAX` nanoseconds.
 pub const SATURATED: &str = "times beyond 2^64 ns, read as 2^64 - 1 ns";
 
@@ -105,6 +108,8 @@ pub struct Missing {
     pub records: u64,
     /// The number of provider events "buffer full".
     pub buffers_full: u64,
+    /// The number of providers whose records end before their last clock anchor.
+    pub ends_early: u64,
     /// Other missing data, by [`Omission`].
     pub omitted: Omitted,
 }
@@ -145,6 +150,7 @@ mod tests {
         assert!(Missing::default().is_empty());
         assert!(!Missing { records: 1, ..Missing::default() }.is_empty());
         assert!(!Missing { buffers_full: 1, ..Missing::default() }.is_empty());
+        assert!(!Missing { ends_early: 1, ..Missing::default() }.is_empty());
         for omission in Omission::ALL {
             let mut missing = Missing::default();
             missing.omit(omission, 3);

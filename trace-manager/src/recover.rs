@@ -138,7 +138,7 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
                 .map_err(|_| files.not_a_buffer(LayoutError::Sizes))?;
             collector.skip_saved(saved);
             collector.finish(&mut words);
-            archive.report_losses(&collector, &mut words);
+            archive.close(&collector, length == archive.intact_bytes(), &mut words);
             Some(collector)
         }
         None => {
@@ -147,7 +147,6 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
         }
     };
     let (path, bytes) = files.write(&partial, &archive.intact, &words)?;
-    let intact: u64 = archive.intact.iter().map(|range| range.end - range.start).sum();
     let stats = collector.as_ref().map(Collector::stats);
     Ok(Recovered {
         archive: path,
@@ -156,7 +155,7 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
         open_scopes: stats.map_or(0, |stats| stats.open_scopes()),
         dropped: collector.as_ref().map_or(0, Collector::dropped),
         refused: stats.map_or(0, |stats| stats.rejections()),
-        damaged: length - intact,
+        damaged: length - archive.intact_bytes(),
         is_buffer_lost: collector.is_none(),
     })
 }

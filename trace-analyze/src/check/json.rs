@@ -29,6 +29,7 @@ impl Report {
             "error_count": self.error_count,
             "errors": self.errors,
             "providers": self.providers.iter().map(provider).collect::<Vec<_>>(),
+            "ends_early": self.damage.ends_early(),
             "buffers_full": self.damage.buffers_full,
             "buffers_overwritten": self.buffers_overwritten,
             "records_dropped": self.damage.records_dropped,

@@ -216,3 +216,36 @@ fn json_has_all_parts() {
     assert_eq!(json["open_scopes"][0]["name"], "name");
     assert_eq!(json["open_scopes"][0]["ns"], 1500);
 }
+
+/// Returns an archive of two providers, which ends after `anchors` of their clock anchors.
+fn of_two_providers(anchors: usize) -> Vec<u8> {
+    let anchor = Event {
+        ticks: 1,
+        thread: Thread::Inline(THREAD),
+        category: "trace".into(),
+        name: "clock anchor".into(),
+        kind: EventKind::Instant { scope: None },
+        arguments: Arguments::NONE,
+    };
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    // Both open, and both close.
+    for id in [1, 2, 1, 2].into_iter().take(anchors) {
+        writer.provider(id, "app").unwrap();
+        writer.record(&anchor.into()).unwrap();
+        writer.record(&event(EventKind::DurationBegin, Arguments::NONE)).unwrap();
+        writer.record(&event(EventKind::DurationEnd, Arguments::NONE)).unwrap();
+    }
+    writer.into_inner()
+}
+
+/// A recording that was cut between two records has no other error.
+#[test]
+fn an_archive_without_its_last_clock_anchors_ends_early() {
+    for (anchors, early) in [(0, 0), (1, 1), (2, 2), (3, 1), (4, 0)] {
+        let report = checked(&of_two_providers(anchors));
+        assert_eq!(report.damage.missing().ends_early, early, "{anchors}");
+        assert_eq!(report.to_json()["ends_early"], early);
+        let expected = if early == 0 { Verdict::Complete } else { Verdict::Lossy };
+        assert_eq!(report.verdict(), expected, "{anchors}");
+    }
+}

@@ -90,6 +90,7 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
 
 fn losses(report: &Report, lines: &mut Vec<String>) {
     let counts = [
+        (notes::ENDS_EARLY, report.damage.ends_early()),
         ("overwritten older buffers", report.buffers_overwritten),
         ("full buffers", report.damage.buffers_full),
         ("dropped records", report.damage.records_dropped),

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use trace_format::layout::ObjectType;
 use trace_format::record::{Argument, Metadata, Record, Value};
-use trace_format::{Item, Reader};
-use trace_protocol::archive::{Closing, Identity};
+use trace_format::{notes, Event, Item, Reader};
+use trace_protocol::archive::{ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::message::ClockSource;
@@ -19,6 +19,8 @@ pub(super) struct PartialArchive {
     pub(super) identity: Identity,
     /// The time of its first event in ticks.
     first: u64,
+    /// The clocks when the process opened the archive, and its ticks per second.
+    opened: Option<(ClockSample, u64)>,
     /// Losses that its records report.
     reported: u64,
     /// The ranges of its complete records, in bytes.
@@ -44,10 +46,20 @@ impl PartialArchive {
     }
 
     /// Appends the losses that no record reports yet. Their time is between the first event and the
-    /// last.
-    pub(super) fn report_losses(&self, collector: &Collector, words: &mut Vec<u64>) {
+    /// last. If no record is missing, a clock anchor follows, as in an archive that its process
+    /// completed.
+    pub(super) fn close(&self, collector: &Collector, is_whole: bool, words: &mut Vec<u64>) {
         let to = collector.stats().last_ticks.max(self.first);
-        Closing::of(collector, self.reported, self.first, to).write(words, &self.identity);
+        let closing = Closing::of(collector, self.reported, self.first, to);
+        match self.opened.filter(|_| is_whole) {
+            Some((clocks, rate)) => closing.write_now(words, &self.identity, &clocks.at(to, rate)),
+            None => closing.write(words, &self.identity),
+        }
+    }
+
+    /// Returns the number of bytes of its complete records.
+    pub(super) fn intact_bytes(&self) -> u64 {
+        self.intact.iter().map(|range| range.end - range.start).sum()
     }
 }
 
@@ -65,6 +77,7 @@ struct ArchiveScan {
     process: Option<u64>,
     name: String,
     first: Option<u64>,
+    opened: Option<(ClockSample, u64)>,
     reported: u64,
 }
 
@@ -79,6 +92,7 @@ impl ArchiveScan {
             }
             Record::Event(event) => {
                 self.first = self.first.or(Some(event.ticks));
+                self.opened = self.opened.or_else(|| clocks(item, event));
                 if item.text(event.name) == LossStrings::NAME
                     && item.text(event.category) == LossStrings::CATEGORY
                 {
@@ -99,8 +113,21 @@ impl ArchiveScan {
             uid: 0,
             clock: ClockSource::CpuCounter,
         };
-        Some(PartialArchive { identity, first: self.first?, reported: self.reported, intact })
+        let Self { opened, reported, .. } = self;
+        Some(PartialArchive { identity, first: self.first?, opened, reported, intact })
     }
+}
+
+/// Returns the clocks of a clock anchor, and the ticks per second of its provider.
+fn clocks(item: &Item<'_>, event: &Event<'_>) -> Option<(ClockSample, u64)> {
+    let is_anchor = item.text(event.category) == notes::CATEGORY
+        && item.text(event.name) == notes::CLOCK_ANCHOR;
+    let clock = |name: &str| {
+        event.arguments.iter().filter(|argument| item.text(argument.name) == name).find_map(number)
+    };
+    let [boottime, monotonic, realtime] = ["boottime_ns", "monotonic_ns", "realtime_ns"].map(clock);
+    let sample = ClockSample::recorded(event.ticks, boottime?, monotonic?, realtime?);
+    is_anchor.then(|| (sample, item.provider.tick_rate().ticks_per_second()))
 }
 
 fn number(argument: Argument<'_>) -> Option<u64> {

@@ -41,6 +41,25 @@ impl ClockSample {
         (span, Self { counter, boottime, monotonic, realtime })
     }
 
+    /// A moment of an archive: the provider's `ticks`, and the kernel's clocks.
+    pub fn recorded(ticks: u64, boottime: u64, monotonic: u64, realtime: u64) -> Self {
+        Self { counter: ticks, boottime, monotonic, realtime }
+    }
+
+    /// The moment at `counter`, by the counter's rate. All clocks advance by the same time.
+    pub fn at(&self, counter: u64, ticks_per_second: u64) -> Self {
+        let ticks = u128::from(counter.saturating_sub(self.counter)) * u128::from(NANOS_PER_SECOND);
+        let nanos = ticks.checked_div(u128::from(ticks_per_second)).unwrap_or(0);
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        let advance = |clock: u64| clock.saturating_add(nanos);
+        Self {
+            counter: counter.max(self.counter),
+            boottime: advance(self.boottime),
+            monotonic: advance(self.monotonic),
+            realtime: advance(self.realtime),
+        }
+    }
+
     /// The moment in ticks of a provider with this clock.
     pub fn ticks(&self, clock: ClockSource) -> u64 {
         match clock {
@@ -106,6 +125,17 @@ mod tests {
         assert!(sample.monotonic != 0 && sample.realtime > 1_500_000_000 * NANOS_PER_SECOND);
         if let (Some(before), Some(after)) = (before, after) {
             assert!((before..=after).contains(&sample.ticks(ClockSource::CpuCounter)));
+        }
+    }
+
+    #[test]
+    fn clocks_advance_with_the_counter() {
+        let first = ClockSample::recorded(1_000, 10, 20, 30);
+        let later = first.at(1_500, 1_000_000);
+        let ClockSample { counter, boottime, monotonic, realtime } = later;
+        assert_eq!((counter, boottime, monotonic, realtime), (1_500, 500_010, 500_020, 500_030));
+        for same in [first.at(7, 1_000_000), first.at(1_000, 0)] {
+            assert_eq!((same.counter, same.boottime), (1_000, 10));
         }
     }
 
