@@ -1,5 +1,6 @@
 //! Opening archives and other formats, and errors for unknown formats.
 
+mod koids;
 mod selected;
 mod spill;
 
@@ -19,7 +20,8 @@ use trace_protocol::buffer::saved::buffer_path;
 use crate::compression::decompress;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
-pub(crate) use selected::open_selected;
+pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
+pub(crate) use selected::{of_threads, open_selected, open_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 
 /// The path for standard input or output.

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use trace_format::{EventKind, ReadError, Reader, Record};
+use trace_format::{EventKind, ReadError, Reader, Record, ThreadKoids};
 
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
@@ -20,6 +20,8 @@ pub struct Choice<'a> {
     pub category: Option<&'a dyn Fn(&str) -> bool>,
     /// Returns whether a name is selected.
     pub name: Option<&'a dyn Fn(&str) -> bool>,
+    /// Returns whether the thread of the begin is selected.
+    pub thread: Option<&'a dyn Fn(ThreadKoids) -> bool>,
     /// The selected id.
     pub id: Option<u64>,
 }
@@ -71,8 +73,8 @@ pub struct Found {
     pub damage: Damage,
 }
 
-/// Length, begin with id and process, and end in nanoseconds.
-type Longest = (u64, Edge<(u64, u64)>, u64);
+/// Length, begin with id and thread, and end in nanoseconds.
+type Longest = (u64, Edge<(u64, ThreadKoids)>, u64);
 
 /// Returns the longest of the selected operations or flows.
 ///
@@ -84,10 +86,11 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
     let mut pairing = Pairing::new(MAX_WAITING);
     let mut longest: Option<Longest> = None;
     let mut unpaired = Unpaired::default();
-    let mut look = |outcome| match outcome {
+    let mut look = |outcome: Outcome<(u64, ThreadKoids)>| match outcome {
         Outcome::Pair { begin, end } => {
             let length = end.nanos - begin.nanos;
-            if longest.is_none_or(|(longest, ..)| length > longest) {
+            let is_selected = choice.thread.is_none_or(|thread| thread(begin.value.1));
+            if is_selected && longest.is_none_or(|(longest, ..)| length > longest) {
                 longest = Some((length, begin, end.nanos));
             }
         }
@@ -101,7 +104,7 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
             (EventKind::FlowBegin { id } | EventKind::FlowEnd { id }, true) => id,
             _ => return,
         };
-        let value = (id, item.thread(event.thread).process);
+        let value = (id, item.thread(event.thread));
         let edge = Edge::of(&mut catalog, item, event, value);
         if let Some(edge) = edge.filter(|edge| choice.admits(&catalog, edge.label, id)) {
             pairing.push(&catalog, edge).for_each(&mut look);
@@ -113,7 +116,7 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
         category: catalog.category(begin.label).to_owned(),
         name: catalog.name(begin.label).to_owned(),
         id: begin.value.0,
-        process: begin.value.1,
+        process: begin.value.1.process,
         begin: begin.nanos,
         end,
     });

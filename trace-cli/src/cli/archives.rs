@@ -40,7 +40,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) selection: Selection,
 
     /// Skip malformed JSON, and report how much was skipped
-    #[arg(long, conflicts_with_all = ["categories", "name"])]
+    #[arg(long, conflicts_with_all = ["categories", "name", "thread"])]
     pub(crate) lenient: bool,
 }
 
@@ -134,10 +134,6 @@ pub(crate) struct SliceArgs {
     /// Select a process by id or name; repeatable [default: all]
     #[arg(short, long, value_name = "PROCESS")]
     pub(crate) process: Vec<String>,
-
-    /// Select a thread by id or name; repeatable [default: all]
-    #[arg(short, long, value_name = "THREAD")]
-    pub(crate) thread: Vec<String>,
 }
 
 /// Merge archives and align their clocks

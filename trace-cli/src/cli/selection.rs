@@ -6,7 +6,7 @@ use trace_protocol::categories::CategorySet;
 use super::CATEGORIES;
 use crate::args::parse_category;
 
-/// The options `-c` and `-n`.
+/// The options `-c`, `-n` and `-t`.
 #[derive(Debug, Args)]
 pub(crate) struct Selection {
     #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
@@ -15,12 +15,16 @@ pub(crate) struct Selection {
     /// Select names, as -c selects categories [default: all]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) name: Vec<String>,
+
+    /// Select a thread by id or name; repeatable [default: all]
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Vec<String>,
 }
 
 impl Selection {
     /// Returns whether all events are selected.
     pub(crate) fn is_all(&self) -> bool {
-        self.categories.is_empty() && self.name.is_empty()
+        self.categories.is_empty() && self.name.is_empty() && self.thread.is_empty()
     }
 
     /// Returns the selected categories and names.

@@ -7,20 +7,29 @@ use serde_json::json;
 use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
 use trace_analyze::exact;
 use trace_convert::visible;
+use trace_format::ThreadKoids;
 
 use crate::cli::CriticalPathArgs;
-use crate::damage;
 use crate::damage::{explained, Failed};
 use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
+use crate::{damage, input};
 
 pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let input = Spill::new(&args.file)?;
     let filter = args.selection.filter();
     let category = |category: &str| filter.categories.matches(category);
     let name = |name: &str| filter.names.matches(name);
-    let choice =
-        Choice { flows: args.flow, category: Some(&category), name: Some(&name), id: args.id };
+    let threads = input::selected_threads(&args.file, &input, &args.selection)?;
+    let thread =
+        |koids: ThreadKoids| threads.as_ref().is_none_or(|threads| threads.contains(&koids.thread));
+    let choice = Choice {
+        flows: args.flow,
+        category: Some(&category),
+        name: Some(&name),
+        thread: Some(&thread),
+        id: args.id,
+    };
     let found = critical::slowest(input.open()?, &choice);
     let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
     let counts =

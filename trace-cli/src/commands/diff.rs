@@ -9,7 +9,7 @@ use trace_analyze::diff::{self, Change, Effect, Options, Verdict};
 use trace_analyze::stats::{Distribution, Report};
 use trace_convert::visible;
 
-use crate::cli::{DiffArgs, Filter};
+use crate::cli::{DiffArgs, Selection};
 use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::message::HINT;
@@ -35,9 +35,15 @@ const HEADS: [&str; 10] = [
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
-    let filter = args.selection.filter();
-    let read = |path: &PathBuf| read(path, &filter);
-    let read_all = |paths: &[PathBuf]| paths.iter().map(read).collect::<Result<Vec<Report>>>();
+    let mut unreadable = exit::OK;
+    let mut read_all = |paths: &[PathBuf]| {
+        let mut read = |path: &PathBuf| {
+            let (report, code) = read(path, &args.selection)?;
+            unreadable = unreadable.max(code);
+            Ok(report)
+        };
+        paths.iter().map(&mut read).collect::<Result<Vec<Report>>>()
+    };
     let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
     let changes = diff::compare(&reports_before, &reports_after, &options(args));
     table::print(&match args.json {
@@ -48,8 +54,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let reports = || reports_before.iter().chain(&reports_after);
     let code = paths.zip(reports()).map(|(path, report)| warn(path, report)).max();
     let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
-    unmatched::warn(&filter.categories, &found);
-    let code = code.unwrap_or(exit::OK).max(warn_if_uncompared(&changes));
+    unmatched::warn(&args.selection.filter().categories, &found);
+    let code = code.unwrap_or(exit::OK).max(unreadable).max(warn_if_uncompared(&changes));
     Ok(code.max(warn_if_slower(args, &changes)))
 }
 
@@ -94,12 +100,14 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
 }
 
 /// Reads the selected events of an archive.
-fn read(path: &Path, filter: &Filter) -> Result<Report> {
-    let mut report = explained(path, diff::read(input::open(path)?))?;
+fn read(path: &Path, selection: &Selection) -> Result<(Report, u8)> {
+    let filter = selection.filter();
+    let (reader, code) = input::open_threads(path, selection)?;
+    let mut report = explained(path, diff::read(reader))?;
     for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
         rows.retain(|row| filter.matches(&row.category, &row.name));
     }
-    Ok(report)
+    Ok((report, code))
 }
 
 /// Reports what an archive lacks.

@@ -12,13 +12,21 @@ use trace_format::audit::Audit;
 use trace_format::{ReadError, Stats};
 
 use crate::cli::DumpArgs;
+use crate::input::Spill;
 use crate::message::describe;
 use crate::{damage, exit, input, say};
 use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
-    let select = Select::new(args);
-    let mut reader = input::open_to_print(&args.file)?;
+    let (mut reader, threads) = match args.selection.thread.is_empty() {
+        true => (input::open_to_print(&args.file)?, None),
+        false => {
+            let input = Spill::new(&args.file)?;
+            let threads = input::selected_threads(&args.file, &input, &args.selection)?;
+            (input.open()?, threads)
+        }
+    };
+    let select = Select::new(args, threads);
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut audit = Audit::default();

@@ -2,13 +2,13 @@
 
 mod scan;
 
-use anyhow::{bail, ensure, Result};
+use anyhow::{bail, Result};
 use trace_convert::slice::{self, Plan, Selection, Summary};
 
 use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing};
-use crate::input::Spill;
+use crate::input::{is_name, koids, refuse_missing, Spill};
 use crate::message::counted;
 use crate::output::{self, Output};
 use crate::{damage, say, unmatched};
@@ -22,8 +22,8 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let filter = args.selection.filter();
     let category = |category: &str| filter.categories.matches(category);
     let name = |name: &str| filter.names.matches(name);
-    let processes = koids(&args.process, "process", |name| scan.processes(name))?;
-    let threads = koids(&args.thread, "thread", |name| scan.threads(name))?;
+    let processes = koids(&args.process, "process", &scan.0.processes)?;
+    let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
     let nanos = |moment| match moment {
         Moment::Absolute(nanos) => nanos,
         Moment::SinceStart(nanos) => scan.start().saturating_add(nanos),
@@ -41,12 +41,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         bail!("--from is not before --to");
     }
     let plan = explained(&args.file, Plan::read(input.open()?, &selection))?;
-    for (what, missing) in [("process", plan.missing_process()), ("thread", plan.missing_thread())]
-    {
-        if let Some(koid) = missing {
-            bail!("{} has no {what} {koid}", args.file.display());
-        }
-    }
+    refuse_missing(&args.file, &plan)?;
     let reader = input.open()?;
     let mut output = Output::create(&args.output)?;
     let summary = slice::write(reader, &plan, std::io::BufWriter::new(&mut output));
@@ -62,32 +57,12 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
 /// Reads the whole archive first, if the arguments require it.
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
-    let mut names = args.process.iter().chain(&args.thread);
-    let has_names = names.any(|name| name.parse::<u64>().is_err());
+    let mut names = args.process.iter().chain(&args.selection.thread);
+    let has_names = names.any(|name| is_name(name));
     match has_names || is_relative(args.from) || is_relative(args.to) {
         true => Scan::read(&args.file, input),
         false => Ok(Scan::default()),
     }
-}
-
-/// Returns the koids of the named processes or threads, or `None` for all.
-fn koids(
-    names: &[String],
-    what: &str,
-    named: impl Fn(&str) -> Vec<u64>,
-) -> Result<Option<Vec<u64>>> {
-    let mut koids = Vec::new();
-    for name in names {
-        match name.parse() {
-            Ok(koid) => koids.push(koid),
-            Err(_) => {
-                let of_name = named(name);
-                ensure!(!of_name.is_empty(), "the archive has no {what} named '{name}'");
-                koids.extend(of_name);
-            }
-        }
-    }
-    Ok((!names.is_empty()).then_some(koids))
 }
 
 fn summarize(summary: &Summary) {

@@ -15,13 +15,13 @@ use crate::damage::explained;
 use crate::input::Spill;
 use crate::rows::sort;
 use crate::table::{self, Table};
-use crate::{damage, input, say, unmatched};
+use crate::{damage, exit, input, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if let Some(number) = args.slowest {
         return slowest::run(args, number);
     }
-    let mut report = read(args)?;
+    let (mut report, code) = read(args)?;
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
@@ -33,14 +33,25 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     table::print(&text)?;
     unmatched::warn(&args.selection.filter().categories, &report.categories);
     warn(args, &report);
-    Ok(damage::warn(&args.file, &report.damage))
+    Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
 
-fn read(args: &StatsArgs) -> Result<Report> {
+/// Reads the selected threads. Returns the exit code for what is unreadable otherwise.
+fn read(args: &StatsArgs) -> Result<(Report, u8)> {
     let path = &args.file;
-    let is_read_twice = input::is_file(path) || args.by == Some(StatsBy::Parent);
-    let file = is_read_twice.then(|| Spill::new(path)).transpose()?;
-    let open = || file.as_ref().map_or_else(|| input::open(path), Spill::open);
+    let is_read_twice = input::is_file(path)
+        || args.by == Some(StatsBy::Parent)
+        || !args.selection.thread.is_empty();
+    let file = is_read_twice.then(|| input::of_threads(path, &args.selection)).transpose()?;
+    let (file, code) = file.map_or((None, exit::OK), |(file, code)| (Some(file), code));
+    let report = collect(args, file.as_ref())?;
+    Ok((report, code))
+}
+
+/// Reads the statistics. `file` is the input if it can be read twice.
+fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
+    let path = &args.file;
+    let open = || file.map_or_else(|| input::open(path), Spill::open);
     let parents = match args.by {
         Some(StatsBy::Parent) => explained(path, Parents::read(open()?))?,
         _ => Parents::default(),

@@ -15,12 +15,13 @@ use crate::{damage, input, say, unmatched};
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     let path = &args.file;
     let by: Grouping = args.by.map(Into::into).unwrap_or_default();
-    let mut report = explained(path, stats::collect(input::open(path)?, by, None))?;
+    let (reader, code) = input::open_threads(path, &args.selection)?;
+    let mut report = explained(path, stats::collect(reader, by, None))?;
     let filter = args.selection.filter();
     unmatched::warn(&filter.categories, &report.categories);
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
     damage::warn_counts(path, &[damage::of_names(&report)]);
-    let code = damage::warn(path, &report.damage);
+    let code = code.max(damage::warn(path, &report.damage));
     report.durations.retain(|row| filter.matches(&row.category, &row.name));
     if report.durations.is_empty() {
         let selected = if args.selection.is_all() { "" } else { "selected " };

@@ -1,15 +1,16 @@
 //! Inputs of which only some events are used.
 
+use std::fs::File;
 use std::io::{BufWriter, Read, Seek};
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use trace_analyze::Damage;
-use trace_convert::slice::{self, Plan};
+use trace_convert::slice::{self, Plan, Summary};
 use trace_convert::ConvertError;
 use trace_format::Reader;
 
-use super::{open, temporary_file_error, Spill};
+use super::{open, refuse_missing, selected_threads, temporary_file_error, Spill};
 use crate::cli::Selection;
 use crate::damage::explained;
 use crate::{damage, exit, unmatched};
@@ -26,13 +27,47 @@ pub(crate) fn open_selected(
     let filter = selection.filter();
     let category = |category: &str| filter.categories.matches(category);
     let name = |name: &str| filter.names.matches(name);
+    let input = Spill::new(path)?;
+    let threads = selected_threads(path, &input, selection)?;
     let part = slice::Selection {
         category: (!selection.categories.is_empty()).then_some(&category),
         name: (!selection.name.is_empty()).then_some(&name),
+        threads: threads.as_deref(),
         ..slice::Selection::default()
     };
+    let (copy, summary) = copy(path, &input, &part)?;
+    unmatched::warn(&filter.categories, &summary.categories);
+    Ok((Reader::new(Box::new(copy)), warn_unreadable(path, summary)))
+}
+
+/// Returns an input that can be read twice, with the selected threads only. Reports what is
+/// unreadable, and returns the exit code for that.
+pub(crate) fn of_threads<'a>(path: &'a Path, selection: &Selection) -> Result<(Spill<'a>, u8)> {
     let input = Spill::new(path)?;
-    let plan = explained(path, Plan::read(input.open()?, &part))?;
+    let Some(threads) = selected_threads(path, &input, selection)? else {
+        return Ok((input, exit::OK));
+    };
+    let part = slice::Selection { threads: Some(&threads), ..slice::Selection::default() };
+    let (copy, summary) = copy(path, &input, &part)?;
+    Ok((Spill::of_archive(path, copy), warn_unreadable(path, summary)))
+}
+
+/// Opens an input like [`open`], with the selected threads only. Reports what is unreadable, and
+/// returns the exit code for that.
+pub(crate) fn open_threads(
+    path: &Path,
+    selection: &Selection,
+) -> Result<(Reader<Box<dyn Read>>, u8)> {
+    match selection.thread.is_empty() {
+        true => Ok((open(path)?, exit::OK)),
+        false => of_threads(path, selection).and_then(|(input, code)| Ok((input.open()?, code))),
+    }
+}
+
+/// Writes a part of an archive to a temporary file.
+fn copy(path: &Path, input: &Spill<'_>, part: &slice::Selection<'_>) -> Result<(File, Summary)> {
+    let plan = explained(path, Plan::read(input.open()?, part))?;
+    refuse_missing(path, &plan)?;
     let failed = || format!("cannot process {}", path.display());
     let copy = tempfile::tempfile().with_context(temporary_file_error);
     let mut copy = copy.with_context(failed)?;
@@ -44,9 +79,11 @@ pub(crate) fn open_selected(
         summary => explained(path, summary)?,
     };
     copy.rewind().with_context(failed)?;
-    unmatched::warn(&filter.categories, &summary.categories);
-    // Everything else that is missing is missing in the copy as well.
+    Ok((copy, summary))
+}
+
+/// Reports what is unreadable. Everything else that is missing is missing in the copy as well.
+fn warn_unreadable(path: &Path, summary: Summary) -> u8 {
     let Damage { stats, first_bad_record, cut, .. } = summary.damage;
-    let unreadable = Damage { stats, first_bad_record, cut, ..Damage::default() };
-    Ok((Reader::new(Box::new(copy)), damage::warn(path, &unreadable)))
+    damage::warn(path, &Damage { stats, first_bad_record, cut, ..Damage::default() })
 }

@@ -38,6 +38,12 @@ impl<'a> Spill<'a> {
         Ok(Self { path, copy: Some((copy, kind, shift)), has_notes: Cell::new(has_notes) })
     }
 
+    /// Returns the input at `path`, of which `copy` is a part as an archive.
+    pub(crate) fn of_archive(path: &'a Path, copy: File) -> Self {
+        let copy = Some((copy, Some(InputKind::Fxt), 0));
+        Self { path, copy, has_notes: Cell::new(false) }
+    }
+
     /// Returns a reader from the start. A pipe's copy has one reader at a time.
     pub(crate) fn open(&self) -> Result<Reader<Box<dyn Read>>> {
         let has_notes = self.has_notes.replace(false);

@@ -1,4 +1,7 @@
-//! `-c` and `-n` of the commands that read archives, and the names of pictures.
+//! `-c`, `-n` and `-t` of the commands that read archives, and the names of pictures.
+
+use trace_format::layout::ObjectType;
+use trace_format::{Arguments, Event, EventKind, KernelObject, Thread, ThreadKoids, Writer};
 
 use crate::harness::{everything, good, Place};
 
@@ -78,4 +81,61 @@ fn pictures_are_named_after_the_archive() {
     let run = place.run_with(&["timeline", "-"], &good());
     assert_eq!(run.code, 1);
     assert!(run.stderr.contains("hint: name it with -o"), "{run:?}");
+}
+
+/// Returns an archive with operations, flows and durations of two threads.
+fn of_two_threads() -> Vec<u8> {
+    use EventKind::{AsyncBegin, AsyncEnd, DurationComplete, FlowBegin, FlowEnd};
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for (koid, name) in [(34, "worker"), (35, "other")] {
+        let (object_type, arguments) = (ObjectType::THREAD, Arguments::NONE);
+        writer
+            .record(&KernelObject { object_type, koid, name: name.into(), arguments }.into())
+            .unwrap();
+        let thread = Thread::Inline(ThreadKoids::new(12, koid));
+        for (ticks, kind) in [
+            (10, DurationComplete { end: 20 }),
+            (11, AsyncBegin { id: koid }),
+            (12, AsyncEnd { id: koid }),
+            (13, FlowBegin { id: koid }),
+            (14, FlowEnd { id: koid }),
+        ] {
+            let (category, arguments) = ("net".into(), Arguments::NONE);
+            let name = if koid == 34 { "mine" } else { "theirs" }.into();
+            let event = Event { ticks, thread, category, name, kind, arguments };
+            writer.record(&event.into()).unwrap();
+        }
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn every_command_selects_threads() {
+    let place = Place::new();
+    place.put("in.fxt", &of_two_threads());
+    for command in [
+        &["stats", "in.fxt"][..],
+        &["stats", "in.fxt", "--slowest", "9"],
+        &["stats", "in.fxt", "--flows"],
+        &["top", "in.fxt"],
+        &["diff", "in.fxt", "in.fxt", "--all"],
+        &["critical-path", "in.fxt"],
+        &["critical-path", "in.fxt", "--flow"],
+        &["dump", "in.fxt"],
+        &["convert", "in.fxt", "-o", "-", "--to", "csv"],
+        &["flamegraph", "in.fxt", "-o", "-"],
+    ] {
+        for thread in ["34", "worker"] {
+            let run = place.run(&[command, &["-t", thread]].concat());
+            assert_eq!(run.code, 0, "{run:?}");
+            let (mine, theirs) = (run.stdout.contains("mine"), run.stdout.contains("theirs"));
+            assert!(mine && !theirs, "{command:?} {run:?}");
+            place.run(&["timeline", "in.fxt", "-o", "out.svg", "-t", thread]);
+            let picture = place.text("out.svg");
+            assert!(picture.contains("mine") && !picture.contains("theirs"));
+        }
+        let run = place.run(&[command, &["-t", "nobody"]].concat());
+        assert_eq!(run.code, 1, "{run:?}");
+        assert!(run.stderr.contains("no thread named 'nobody'"), "{run:?}");
+    }
 }

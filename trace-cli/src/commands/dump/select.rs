@@ -1,7 +1,7 @@
 //! The records that `trace dump` prints.
 
 use trace_analyze::arguments;
-use trace_format::{Event, EventKind, Item, Record, Value};
+use trace_format::{Event, EventKind, Item, Record, Thread, Value};
 
 use crate::args::Level;
 use crate::cli::{DumpArgs, Filter};
@@ -9,33 +9,49 @@ use crate::cli::{DumpArgs, Filter};
 /// The selection of `trace dump`.
 pub(super) struct Select {
     filter: Option<Filter>,
+    /// The koids of the selected threads, or `None` for all.
+    threads: Option<Vec<u64>>,
     level: Option<Level>,
     id: Option<u64>,
 }
 
 impl Select {
-    pub(super) fn new(args: &DumpArgs) -> Self {
-        let filter = (!args.selection.is_all()).then(|| args.selection.filter());
-        Self { filter, level: args.level, id: args.id }
+    pub(super) fn new(args: &DumpArgs, threads: Option<Vec<u64>>) -> Self {
+        let selection = &args.selection;
+        let has_filter = !(selection.categories.is_empty() && selection.name.is_empty());
+        let filter = has_filter.then(|| selection.filter());
+        Self { filter, threads, level: args.level, id: args.id }
     }
 
     pub(super) fn includes(&self, item: &Item<'_>) -> bool {
         match &item.record {
             Record::Event(event) => self.event(item, event),
             // A log record has no category, and its level is the first word of its message.
-            Record::Log(log) if self.filter.is_none() && self.id.is_none() => {
+            Record::Log(log)
+                if self.filter.is_none() && self.id.is_none() && self.thread(item, log.thread) =>
+            {
                 let message = String::from_utf8_lossy(log.message);
                 let level = message.split(' ').next().and_then(Level::named);
                 self.level.is_none_or(|most| level.is_some_and(|level| level <= most))
             }
-            _ => self.filter.is_none() && self.level.is_none() && self.id.is_none(),
+            Record::Log(_) => false,
+            _ => {
+                let has_thread = self.threads.is_some();
+                self.filter.is_none() && !has_thread && self.level.is_none() && self.id.is_none()
+            }
         }
+    }
+
+    fn thread(&self, item: &Item<'_>, thread: Thread) -> bool {
+        let is_selected = |threads: &Vec<u64>| threads.contains(&item.thread(thread).thread);
+        self.threads.as_ref().is_none_or(is_selected)
     }
 
     fn event(&self, item: &Item<'_>, event: &Event<'_>) -> bool {
         let matches =
             |filter: &Filter| filter.matches(&item.text(event.category), &item.text(event.name));
         self.filter.as_ref().is_none_or(matches)
+            && self.thread(item, event.thread)
             && self.level.is_none_or(|most| level_of(item, event).is_some_and(|it| it <= most))
             && self.id.is_none_or(|id| has_id(item, event, id))
     }

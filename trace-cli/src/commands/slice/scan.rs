@@ -12,7 +12,7 @@ use crate::table::human_nanos;
 
 /// The start of an archive, and its processes and threads.
 #[derive(Debug, Default)]
-pub(super) struct Scan(Extent);
+pub(super) struct Scan(pub(super) Extent);
 
 impl Scan {
     pub(super) fn read(path: &Path, input: &Spill<'_>) -> Result<Self> {
@@ -34,18 +34,4 @@ impl Scan {
             _ => "the slice has no events, and neither has the trace".to_owned(),
         }
     }
-
-    /// Returns the koids of the processes of this name.
-    pub(super) fn processes(&self, name: &str) -> Vec<u64> {
-        koids(&self.0.processes, name)
-    }
-
-    /// Returns the koids of the threads of this name.
-    pub(super) fn threads(&self, name: &str) -> Vec<u64> {
-        koids(&self.0.threads, name)
-    }
-}
-
-fn koids(list: &[(u64, String)], name: &str) -> Vec<u64> {
-    list.iter().filter(|(_, of)| of == name).map(|(koid, _)| *koid).collect()
 }

@@ -7,13 +7,12 @@ use trace_convert::visible;
 
 use crate::cli::StatsArgs;
 use crate::damage::{self, Failed};
-use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
-use crate::unmatched;
+use crate::{input, unmatched};
 
 /// Prints the `number` longest instances.
 pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
-    let input = Spill::new(&args.file)?;
+    let (input, code) = input::of_threads(&args.file, &args.selection)?;
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
     let found = slowest(|| Ok::<_, Failed>(input.open()?), number, is_selected);
@@ -28,7 +27,7 @@ pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
     unmatched::warn(&filter.categories, &found.categories);
     damage::warn_counts(&args.file, &damage::of_durations(&found.oddities));
     damage::warn_counts(&args.file, &damage::of_operations(&found.unpaired));
-    Ok(damage::warn(&args.file, &found.damage))
+    Ok(code.max(damage::warn(&args.file, &found.damage)))
 }
 
 fn text(instances: &[Instance]) -> String {
