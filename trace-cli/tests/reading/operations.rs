@@ -141,7 +141,8 @@ fn a_slice_with_cut_durations() {
         assert!((1050..=1650).contains(&event.ticks) && end <= 1650, "{event:?}");
         events += 1;
     }
-    assert_eq!(events, 6);
+    // One of them is the mark of a poll that begins before the range.
+    assert_eq!(events, 7);
 }
 
 #[test]
