@@ -10,7 +10,7 @@ use std::io::Read;
 
 use trace_format::{Event, Item, ReadError, Reader, Record};
 
-use crate::own::is_own;
+use crate::own::{is_added, is_own};
 use crate::{loss, Damage, Loss};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
@@ -60,7 +60,7 @@ impl Checker {
         self.scopes.record(item);
         self.damage.item(item);
         if let Record::Event(event) = &item.record {
-            self.events += 1;
+            self.events += u64::from(!is_added(item, event));
             if is_own(item, event) {
                 self.own_event(item, event);
             }

@@ -6,6 +6,7 @@ use std::io::Read;
 use trace_format::{Item, Metadata, Reader, Record};
 
 use super::ProviderReport;
+use crate::own;
 
 /// Counts by provider. The reader limits how many providers there are.
 #[derive(Debug, Default)]
@@ -23,7 +24,8 @@ impl Providers {
         }
         let provider = self.of(item);
         provider.records += 1;
-        provider.events += u64::from(matches!(item.record, Record::Event(_)));
+        let is_event = matches!(&item.record, Record::Event(event) if !own::is_added(item, event));
+        provider.events += u64::from(is_event);
     }
 
     pub(super) fn add_loss(&mut self, item: &Item<'_>, number: u64) {

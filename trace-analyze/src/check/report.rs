@@ -11,7 +11,7 @@ pub struct Report {
     pub bytes: u64,
     /// Missing and unreadable data, but for the errors.
     pub damage: Damage,
-    /// Event records.
+    /// Event records, but for those that the writer of the archive adds, such as clock anchors.
     pub events: u64,
     /// The number of errors.
     pub error_count: u64,

@@ -244,6 +244,8 @@ fn an_archive_without_its_last_clock_anchors_ends_early() {
     for (anchors, early) in [(0, 0), (1, 1), (2, 2), (3, 1), (4, 0)] {
         let report = checked(&of_two_providers(anchors));
         assert_eq!(report.damage.missing().ends_early, early, "{anchors}");
+        assert_eq!(report.events, 2 * anchors as u64, "clock anchors are not counted");
+        assert_eq!(report.providers.iter().map(|each| each.events).sum::<u64>(), report.events);
         assert_eq!(report.to_json()["ends_early"], early);
         let expected = if early == 0 { Verdict::Complete } else { Verdict::Lossy };
         assert_eq!(report.verdict(), expected, "{anchors}");
