@@ -72,9 +72,12 @@
 //! begin (a mark, with `poll-count`) connects them. The end of the track has the number of polls.
 //!
 //! `Instrument` enters a span once more to drop the future. That is no poll: a mark with the
-//! `poll-state` `dropped` is at its begin, and `trace stats` counts it separately. A span that is
-//! entered by hand, and closes directly after a second or later exit, cannot be distinguished from
-//! that.
+//! `poll-state` `dropped` is at its begin, and `trace stats` counts it separately. A layer gets the
+//! same calls from `Instrument` and from code that enters the span itself: enter, exit, close. If
+//! such code enters a span more than once, and no other call of `tracing` is between the last exit
+//! and the close, its last entry counts as a drop. `TraceLayer` of `tower-http` is an example: it
+//! enters the span for each poll, but not to drop the response. Its last poll counts as a drop, and
+//! the sum of polls and drops is the number of entries.
 //!
 //! Spans and traced futures of `trace-runtime` are one tree: a future that begins in a span is a
 //! child of the span, whose track is written then, and a span that is created in a future is a
