@@ -62,8 +62,8 @@ pub enum Grouping {
 pub enum By<'a> {
     /// Processes or threads.
     Group(Grouping),
-    /// The values of the argument with this name, of the begin. The first 1000 values have rows,
-    /// and all other values share one.
+    /// The values of the argument with this name, of the begin or else of the end. The first 1000
+    /// values have rows, and all other values share one.
     Argument(&'a str),
     /// The names of an operation's ancestors.
     Parent(&'a Parents),

@@ -3,7 +3,7 @@
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
-use super::groups::Groups;
+use super::groups::{or_end, Groups};
 use super::table::{sort_rows, Table};
 use super::{By, JoinedNames, Report, Row};
 use crate::catalog::Catalog;
@@ -60,7 +60,11 @@ impl Linked {
 impl LinkRows {
     fn add(&mut self, outcome: &Outcome<u32>) {
         match outcome {
-            Outcome::Pair { begin, end } => self.table.link(begin, end.nanos),
+            Outcome::Pair { begin, end } => {
+                let mut begin = *begin;
+                begin.value = or_end(begin.value, end.value);
+                self.table.link(&begin, end.nanos);
+            }
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
         }
     }
@@ -102,7 +106,7 @@ impl<'s> StatsCollector<'s> {
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let durations = &mut self.durations;
         if let Record::Event(event) = &item.record {
-            durations.groups.begin(self.spans.catalog_mut(), item, event);
+            durations.groups.edge(self.spans.catalog_mut(), item, event);
         }
         self.spans.record(item).for_each(|span| durations.add(&span));
         match &item.record {
@@ -132,14 +136,16 @@ impl<'s> StatsCollector<'s> {
                 self.counters.event(catalog, group, item, event, id);
             }
             kind => {
-                // The group of an end is that of its begin.
                 let is_end = matches!(kind, EventKind::AsyncEnd { .. } | EventKind::FlowEnd { .. });
                 let is_linked = is_end
                     || matches!(kind, EventKind::AsyncBegin { .. } | EventKind::FlowBegin { .. });
                 if !is_linked {
                     return;
                 }
-                let group = if is_end { 0 } else { groups.of_event(item, event) };
+                let group = match is_end {
+                    true => groups.of_end(item, event),
+                    false => groups.of_event(item, event),
+                };
                 if let Some(edge) = Edge::of(catalog, item, event, group) {
                     let is_flow =
                         matches!(kind, EventKind::FlowBegin { .. } | EventKind::FlowEnd { .. });

@@ -35,6 +35,8 @@ pub(super) struct Groups<'a> {
     values: HashMap<String, u32>,
     /// The groups of durations that have begun. Equal durations have a list.
     open: HashMap<Key, Vec<u32>>,
+    /// The groups of durations that have ended, from the arguments of their ends.
+    ended: HashMap<(ThreadKoids, u64, LabelId), u32>,
     /// The number of groups in `open`.
     waiting: usize,
     /// Durations without a group, because too many waited.
@@ -52,6 +54,7 @@ impl<'a> Groups<'a> {
             last: None,
             values: HashMap::new(),
             open: HashMap::new(),
+            ended: HashMap::new(),
             waiting: 0,
             values_left_out: 0,
             other_values: 0,
@@ -97,6 +100,14 @@ impl<'a> Groups<'a> {
         value.map_or(NONE, |value| self.of_value(value))
     }
 
+    /// Returns the number of the group that an end has if its begin has none.
+    pub(super) fn of_end(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
+        match self.by {
+            By::Argument(_) => self.of_event(item, event),
+            _ => NONE,
+        }
+    }
+
     fn of_value(&mut self, value: String) -> u32 {
         if let Some(id) = self.values.get(&value) {
             return *id;
@@ -110,17 +121,18 @@ impl<'a> Groups<'a> {
         id
     }
 
-    /// Notes the group of a duration that begins, for [`Groups::of_span`].
+    /// Notes the group of a duration that begins or ends, for [`Groups::of_span`].
     #[inline]
-    pub(super) fn begin(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+    pub(super) fn edge(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
         if matches!(self.by, By::Argument(_)) {
-            self.begin_slow(catalog, item, event);
+            self.edge_slow(catalog, item, event);
         }
     }
 
-    fn begin_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+    fn edge_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
         let end = match event.kind {
             EventKind::DurationBegin => None,
+            EventKind::DurationEnd => return self.end(catalog, item, event),
             EventKind::DurationComplete { end } => Some(end.max(event.ticks)),
             _ => return,
         };
@@ -136,6 +148,19 @@ impl<'a> Groups<'a> {
         self.waiting += 1;
     }
 
+    fn end(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+        let group = self.of_event(item, event);
+        if group == NONE {
+            return;
+        }
+        if self.ended.len() >= MAX_OPEN {
+            self.values_left_out += 1;
+            return;
+        }
+        let label = catalog.label(item, event.category, event.name);
+        self.ended.insert((item.thread(event.thread), event.ticks, label), group);
+    }
+
     /// Returns the number of a duration's group.
     #[inline]
     pub(super) fn of_span(&mut self, span: &Span) -> u32 {
@@ -147,6 +172,7 @@ impl<'a> Groups<'a> {
 
     /// Takes the last group of equal durations: the inner one ends first.
     fn take(&mut self, span: &Span) -> u32 {
+        let of_end = self.ended.remove(&(span.koids, span.end, span.label));
         for end in [Some(span.end), None] {
             let key = (span.koids, span.begin, span.label, end);
             let Entry::Occupied(mut groups) = self.open.entry(key) else { continue };
@@ -155,9 +181,9 @@ impl<'a> Groups<'a> {
                 groups.remove();
             }
             self.waiting -= 1;
-            return group.unwrap_or(NONE);
+            return or_end(group.unwrap_or(NONE), of_end.unwrap_or(NONE));
         }
-        NONE
+        of_end.unwrap_or(NONE)
     }
 
     /// Returns a function that returns the group with a number.
@@ -186,6 +212,15 @@ impl<'a> Groups<'a> {
         };
         let process_name = catalog.process_name(koids.process).to_owned();
         Some(Group { koids, process_name, thread_name, value: None })
+    }
+}
+
+/// Returns the group of the begin, or if it has none, that of the end.
+pub(super) fn or_end(begin: u32, end: u32) -> u32 {
+    if begin == NONE {
+        end
+    } else {
+        begin
     }
 }
 

@@ -368,6 +368,28 @@ mod groups {
         assert_eq!(rows(&report.durations), expected);
     }
 
+    /// Results are known at the end only.
+    #[test]
+    fn rows_of_an_argument_of_the_end() {
+        let key = |value| [Argument::new("key", Value::String(Text::from(value)))];
+        let (a, b) = (key("a"), key("b"));
+        let records = [
+            with(0, "work", EventKind::DurationBegin, &[]),
+            with(1, "work", EventKind::DurationBegin, &a),
+            with(3, "work", EventKind::DurationEnd, &b),
+            with(4, "work", EventKind::DurationEnd, &b),
+            with(5, "op", EventKind::AsyncBegin { id: 1 }, &[]),
+            with(6, "op", EventKind::AsyncBegin { id: 2 }, &b),
+            with(7, "op", EventKind::AsyncEnd { id: 1 }, &a),
+            with(9, "op", EventKind::AsyncEnd { id: 2 }, &a),
+        ];
+        let archive = crate::testing::archive(&records);
+        let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
+        let expected = [row("work", "a", 1, 2), row("work", "b", 1, 4)];
+        assert_eq!(rows(&report.durations), expected);
+        assert_eq!(rows(&report.operations), [row("op", "a", 1, 2), row("op", "b", 1, 3)]);
+    }
+
     #[test]
     fn values_beyond_the_limit_share_a_row() {
         let values: Vec<_> =
