@@ -30,6 +30,14 @@ pub enum Notice {
         /// Its size in bytes, or the error.
         result: Result<u64, String>,
     },
+    /// A provider gets a new buffer, because its sessions changed and its mode or its version
+    /// permits no change while it records. The trace has an event `recording interrupted`.
+    Restart {
+        /// The provider's name.
+        name: String,
+        /// The provider's process.
+        pid: u32,
+    },
     /// An alert stops the session.
     Stopping {
         /// The alert's name.

@@ -24,7 +24,7 @@ mod to_provider;
 
 pub use decoder::Decoder;
 pub use limits::{HEAD_SIZE, MAX_BODY, MAX_PROVIDER_NAME, VERSION};
-pub use to_manager::{CategoryInfo, ClockSource, Register, ToManager};
+pub use to_manager::{CategoryInfo, ClockSource, Features, Register, ToManager};
 pub use to_provider::{BufferDisposition, Initialize, StartOptions, ToProvider};
 
 use crate::error::ProtocolError;

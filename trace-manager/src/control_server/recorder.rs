@@ -54,7 +54,18 @@ fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
     shared.send(Message::Opened(id, Arc::clone(&handle), output.clone()));
     let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
-        let Notice::Alert { name, .. } = notice else { continue };
+        let name = match notice {
+            Notice::Alert { name, .. } => name,
+            Notice::Restart { name, pid } => {
+                log::warn!(
+                    "session {}: the recording of {name} ({pid}) was interrupted by another \
+                     session",
+                    handle.number()
+                );
+                continue;
+            }
+            _ => continue,
+        };
         if !alerts.is_watched() {
             continue;
         }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::categories;
-use trace_protocol::message::{StartOptions, ToProvider};
+use trace_protocol::message::{Features, StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
 use super::{
@@ -20,8 +20,8 @@ pub type ProviderId = u32;
 pub enum Input {
     /// The user of a provider that registers next, from the kernel.
     User(ProviderId, u32),
-    /// A provider registered.
-    Registered(ProviderId),
+    /// A provider registered, with these features.
+    Registered(ProviderId, Features),
     /// An event of one provider.
     Provider(ProviderId, TraceeEvent),
     /// The caller opens a session. Ignored if it exists.
@@ -48,6 +48,9 @@ pub enum Output {
     /// A session leaves a provider, which continues for others. If the provider did not reply in
     /// time, its buffer may have records of the session.
     Leave(ProviderId, SessionNumber, End),
+    /// A provider stops, and gets a new buffer, because its sessions change and it cannot change
+    /// its categories while it records.
+    Restart(ProviderId),
     /// The session has a new state.
     State(SessionNumber, SessionState),
 }
@@ -128,7 +131,7 @@ impl Coordinator {
         });
         match input {
             Input::User(id, uid) => drop(self.users.insert(id, uid)),
-            Input::Registered(id) => self.registered(id),
+            Input::Registered(id, features) => self.registered(id, features),
             Input::Provider(id, event) => self.tracee_event(id, event, now),
             Input::Open(session, config) => self.open(session, config),
             Input::Start(session, options) => {
@@ -143,8 +146,9 @@ impl Coordinator {
         std::mem::take(&mut self.outputs)
     }
 
-    fn registered(&mut self, id: ProviderId) {
-        self.providers.insert(id, Provider::default());
+    fn registered(&mut self, id: ProviderId, features: Features) {
+        let provider = Provider { tracee: Tracee::new(features), ..Provider::default() };
+        self.providers.insert(id, provider);
         let is_running = |it: &Current| it.session.state().is_running();
         let started = self.sessions.values().any(|it| is_running(it) && self.may_record(it, id));
         let reply = TraceeAction::Send(ToProvider::Registered { started });
@@ -240,6 +244,10 @@ impl Coordinator {
                 Step::SetCategories => {
                     let categories = self.combine_started(&demand.running);
                     self.tracee_event(id, TraceeEvent::SetCategories(categories), now);
+                }
+                Step::Restart => {
+                    self.outputs.push(Output::Restart(id));
+                    self.tracee_event(id, TraceeEvent::Stop, now);
                 }
                 Step::Stop => self.tracee_event(id, TraceeEvent::Stop, now),
                 Step::Terminate => self.tracee_event(id, TraceeEvent::Terminate, now),

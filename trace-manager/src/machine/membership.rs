@@ -16,11 +16,9 @@
 //! If several sessions include a provider, its mode is streaming, because only then the manager
 //! gets each record once, and can split the records. A provider in another mode is therefore
 //! restarted with a new buffer when a second session joins. It stays in streaming mode until its
-//! last session leaves.
+//! last session leaves. A provider that does not accept SET_CATEGORIES is restarted at each change.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use trace_protocol::buffer::header::BufferingMode;
 
 use super::{End, SessionNumber, Time, Timeouts, Tracee, TraceeAction, TraceeState};
 
@@ -73,6 +71,7 @@ pub(super) enum Step {
     Initialize,
     Start,
     SetCategories,
+    Restart,
     Stop,
     Terminate,
 }
@@ -172,13 +171,13 @@ impl Membership {
         if running.is_empty() {
             return vec![Step::Stop];
         }
-        if !joining.is_empty() && tracee.mode() != BufferingMode::Streaming {
-            self.restarts = true;
-            return vec![Step::Stop];
-        }
         let leaves = self.members.iter().any(|(session, member)| is_leaving(session, member));
         if joining.is_empty() && !leaves {
             return Vec::new();
+        }
+        if !tracee.can_change_sessions() {
+            self.restarts = true;
+            return vec![Step::Restart];
         }
         let change = tracee.next_change();
         let changed = |session: &SessionNumber, leaves| {

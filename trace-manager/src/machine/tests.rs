@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use trace_protocol::buffer::header::BufferingMode;
-use trace_protocol::message::{StartOptions, ToProvider};
+use trace_protocol::message::{Features, StartOptions, ToProvider};
 use trace_protocol::packet::Packet;
 
 use super::*;
@@ -41,7 +41,7 @@ impl Scene {
         let (now, log, created) = (Duration::from_secs(100), Vec::new(), BTreeMap::new());
         let mut scene = Self { coordinator, now, log, memory: true, created };
         for id in 1..=providers {
-            scene.dispatch(Input::Registered(id));
+            scene.dispatch(register(id));
         }
         scene.log.clear();
         scene
@@ -128,6 +128,11 @@ pub(super) fn config() -> ProviderConfig {
         timeouts: Timeouts::default(),
         user: None,
     }
+}
+
+/// The registration of a provider with all features.
+pub(super) fn register(id: ProviderId) -> Input {
+    Input::Registered(id, Features::SET_CATEGORIES)
 }
 
 pub(super) fn send(message: ToProvider) -> TraceeAction {

@@ -38,7 +38,7 @@
 mod interface;
 
 use trace_protocol::buffer::header::BufferingMode;
-use trace_protocol::message::{Initialize, StartOptions, ToProvider};
+use trace_protocol::message::{Features, Initialize, StartOptions, ToProvider};
 use trace_protocol::packet::{Packet, PACKET_VERSION};
 
 pub use self::interface::{TraceeAction, TraceeEvent, TraceeState};
@@ -50,6 +50,7 @@ use super::{End, ProviderConfig, Time, Timeouts, Violation};
 #[derive(Debug, Clone)]
 pub struct Tracee {
     state: TraceeState,
+    features: Features,
     timeouts: Timeouts,
     initialize: Initialize,
     saves: SaveSequence,
@@ -69,9 +70,10 @@ type Actions = Vec<TraceeAction>;
 
 impl Tracee {
     /// Creates the state machine of a provider that just registered.
-    pub fn new() -> Self {
+    pub fn new(features: Features) -> Self {
         Self {
             state: TraceeState::Registered,
+            features,
             timeouts: Timeouts::default(),
             initialize: Initialize::default(),
             saves: SaveSequence::default(),
@@ -110,6 +112,12 @@ impl Tracee {
     /// Returns the mode of its buffer.
     pub fn mode(&self) -> BufferingMode {
         self.initialize.mode
+    }
+
+    /// Returns whether its sessions can change while it records. A buffer in another mode than
+    /// streaming cannot be split.
+    pub(super) fn can_change_sessions(&self) -> bool {
+        self.mode() == BufferingMode::Streaming && self.features.contains(Features::SET_CATEGORIES)
     }
 
     /// Returns the number of the last change of categories that it confirmed.
@@ -337,6 +345,6 @@ impl Tracee {
 
 impl Default for Tracee {
     fn default() -> Self {
-        Self::new()
+        Self::new(Features::default())
     }
 }

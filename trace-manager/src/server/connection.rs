@@ -11,7 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_format::layout::cut_str;
 use trace_protocol::error::ProtocolError;
-use trace_protocol::message::{CategoryInfo, Decoder, Register, ToManager, MAX_PROVIDER_NAME};
+use trace_protocol::message::{
+    CategoryInfo, Decoder, Features, Register, ToManager, MAX_PROVIDER_NAME,
+};
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 use trace_protocol::socket::{PeerCredentials, Socket};
 
@@ -39,6 +41,7 @@ pub(crate) struct Connection {
     pub(crate) peer: PeerCredentials,
     pub(crate) accepted: Instant,
     pub(crate) accepted_at: SystemTime,
+    pub(crate) features: Features,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
     /// The process, to detect its end.
@@ -100,6 +103,7 @@ impl Connection {
             accepted: Instant::now(),
             accepted_at: SystemTime::now(),
             process,
+            features: Features::default(),
             register: None,
             socket,
             packets: None,
@@ -155,6 +159,13 @@ impl Connection {
 
     fn take(&mut self, message: Result<ToManager, ProtocolError>) -> Result<(), Violation> {
         match message {
+            Ok(ToManager::Supports(_)) if self.register.is_some() => {
+                Err(Violation::Unexpected("features after the registration"))
+            }
+            Ok(ToManager::Supports(features)) => {
+                self.features = features;
+                Ok(())
+            }
             Ok(ToManager::Register(_)) if self.register.is_some() => {
                 Err(Violation::Unexpected("a second registration"))
             }

@@ -205,10 +205,11 @@ impl EventLoop {
         match received {
             Some(Ok(Received::Messages { registered, categories })) => {
                 if self.count_messages(id) && registered && self.admit(id) {
-                    if let Some(connection) = self.connections.get(&id) {
-                        self.dispatch(Input::User(id, connection.peer.uid));
+                    if let Some(Connection { peer, features, .. }) = self.connections.get(&id) {
+                        let (uid, features) = (peer.uid, *features);
+                        self.dispatch(Input::User(id, uid));
+                        self.dispatch(Input::Registered(id, features));
                     }
-                    self.dispatch(Input::Registered(id));
                 }
                 if categories {
                     self.categories_received(id);

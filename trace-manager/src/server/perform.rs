@@ -15,6 +15,7 @@ use super::source::{unwatch, Source};
 use super::state::EventLoop;
 use crate::collection::Departure;
 use crate::machine::{End, Output, ProviderId, SessionState, TraceeAction, TraceeEvent, Violation};
+use crate::notice::Notice;
 use crate::summary::Refusal;
 
 impl EventLoop {
@@ -22,6 +23,7 @@ impl EventLoop {
         match output {
             Output::Join(id, session) => self.join(id, session),
             Output::Leave(id, session, end) => self.leave(id, session, end),
+            Output::Restart(id) => self.report_restart(id),
             Output::State(session, state) => {
                 if let Some(active) = self.active.get_mut(&session) {
                     active.state = state;
@@ -44,6 +46,17 @@ impl EventLoop {
                 self.finish(id, departure);
             }
             TraceeAction::CutOff(_) => self.remove_connection(id),
+        }
+    }
+
+    /// Reports to a provider's sessions that their recording of it is interrupted.
+    fn report_restart(&mut self, id: ProviderId) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let (name, pid) = (connection.name(), connection.peer.pid);
+        for session in self.coordinator.sessions_of(id) {
+            if let Some(active) = self.active.get(&session) {
+                active.alerts.notices.send(Notice::Restart { name: name.clone(), pid });
+            }
         }
     }
 

@@ -4,7 +4,7 @@ use super::archive::Archive;
 use super::provider::Provider;
 use super::*;
 
-use trace_manager::End;
+use trace_manager::{End, Notice};
 use trace_protocol::counter;
 
 #[test]
@@ -77,6 +77,33 @@ fn a_late_provider_joins() {
     let summary = session.join().unwrap();
     assert_eq!(summary.events(), written);
     assert_eq!(Archive::open(&stage.archive()).events_of("late").len() as u64, written);
+}
+
+/// It has not sent Supports, so it never gets SetCategories.
+#[test]
+fn a_provider_of_the_first_version_is_restarted_when_sessions_change() {
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "old");
+    let first = stage.start(config(BufferingMode::Streaming));
+    let tracing = provider.enter();
+    let path = stage.directory.path().join("second.fxt");
+    let target = ArchiveTarget::File(path.clone());
+    let second = stage.manager.start(config(BufferingMode::Streaming), target).unwrap();
+    provider.leave(tracing);
+    let restart = Notice::Restart { name: "old".to_owned(), pid: std::process::id() };
+    assert_eq!(first.next_notice(LONG).as_ref(), Some(&restart));
+    let tracing = provider.enter();
+    let written = tracing.chunk(0, 0, counter::read().unwrap());
+    second.stop();
+    provider.leave(tracing);
+    assert_eq!(second.join().unwrap().events(), written);
+    assert_eq!(second.next_notice(LONG), Some(restart));
+    let tracing = provider.enter();
+    let later = tracing.chunk(0, 0, counter::read().unwrap());
+    first.stop();
+    provider.leave(tracing);
+    assert_eq!(first.join().unwrap().events(), written + later);
+    assert_eq!(Archive::open(&stage.archive()).named("recording interrupted").len(), 2);
 }
 
 #[test]

@@ -55,11 +55,22 @@ fn a_registration_has_these_bytes() {
 }
 
 #[test]
+fn the_features_of_a_provider_have_these_bytes() {
+    let supports = ToManager::Supports(Features::SET_CATEGORIES);
+    assert_eq!(supports.encode(), b"\x04\0\0\0\x03\0\x01\0\x01\0\0\0");
+    let later = Features::from_bits(u32::MAX);
+    assert!(later.contains(Features::SET_CATEGORIES), "unknown bits are accepted");
+    assert!(!Features::default().contains(Features::SET_CATEGORIES));
+}
+
+#[test]
 fn every_message_decodes_to_itself() {
     for message in every_to_provider() {
         assert_eq!(decode_one(&message.encode()), Ok(message));
     }
-    for message in [register(), ToManager::KnownCategories(vec![category("a", "b")])] {
+    let supports = ToManager::Supports(Features::SET_CATEGORIES);
+    let known_categories = ToManager::KnownCategories(vec![category("a", "b")]);
+    for message in [register(), known_categories, supports] {
         assert_eq!(decode_one(&message.encode()), Ok(message));
     }
 }

@@ -6,6 +6,7 @@ use crate::error::ProtocolError;
 
 const REGISTER: u16 = 0x1;
 const KNOWN_CATEGORIES: u16 = 0x2;
+const SUPPORTS: u16 = 0x3;
 
 /// The clock of a provider's ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -55,10 +56,36 @@ pub struct Register {
     pub categories: Vec<CategoryInfo>,
 }
 
+/// The messages beyond those of the first version that a provider accepts, as a set of bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Features(u32);
+
+impl Features {
+    /// Accepts [`SetCategories`](super::ToProvider::SetCategories).
+    pub const SET_CATEGORIES: Self = Self(1);
+
+    /// Returns the features with these bits. Later versions may define further bits.
+    pub fn from_bits(bits: u32) -> Self {
+        Self(bits)
+    }
+
+    /// Returns the bits.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// Returns whether all of `features` are in this set.
+    pub fn contains(self, features: Self) -> bool {
+        self.0 & features.0 == features.0
+    }
+}
+
 /// A message from a provider to the manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToManager {
-    /// The first message of a provider. The reply is [`Registered`](super::ToProvider::Registered).
+    /// The features of a provider, before its registration. Managers of the first version skip it.
+    Supports(Features),
+    /// The registration of a provider. The reply is [`Registered`](super::ToProvider::Registered).
     Register(Register),
     /// The reply to [`GetKnownCategories`](super::ToProvider::GetKnownCategories).
     KnownCategories(Vec<CategoryInfo>),
@@ -68,6 +95,7 @@ impl ToManager {
     /// Encodes the message. Categories that exceed the longest body are left out.
     pub fn encode(&self) -> Vec<u8> {
         match self {
+            Self::Supports(features) => encode_message(SUPPORTS, |body| body.u32(features.bits())),
             Self::Register(register) => encode_message(REGISTER, |body| {
                 body.string(&register.name);
                 body.string(&register.process_name);
@@ -85,6 +113,9 @@ impl ToManager {
 impl Message for ToManager {
     fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
         match kind {
+            SUPPORTS => decode_all(kind, untrusted, |body| {
+                Some(Self::Supports(Features::from_bits(body.u32()?)))
+            }),
             REGISTER => decode_all(kind, untrusted, read_register).map(Self::Register),
             KNOWN_CATEGORIES => {
                 decode_all(kind, untrusted, read_categories).map(Self::KnownCategories)

@@ -75,7 +75,9 @@ impl<'a> Link<'a> {
     fn serve_until_closed(&mut self) -> Result<(), Closed> {
         self.socket.set_nonblocking(true);
         self.listener.watch(self.socket.as_fd()).map_err(|_| Closed::BY_MANAGER)?;
-        self.send(&register(self.service))?;
+        for message in register(self.service) {
+            self.send(&message)?;
+        }
         while !self.service.is_quitting() {
             if !self.turn()? {
                 let session = self.session.as_ref();

@@ -1,19 +1,20 @@
 //! The registration of a provider.
 
-use trace_protocol::message::{Register, ToManager};
+use trace_protocol::message::{Features, Register, ToManager};
 
 use crate::service::Service;
 
-/// Returns the message that registers this process.
-pub(crate) fn register(service: &Service) -> ToManager {
+/// Returns the messages that register this process.
+pub(crate) fn register(service: &Service) -> [ToManager; 2] {
     let process_name = process_name();
-    ToManager::Register(Register {
+    let register = ToManager::Register(Register {
         name: service.config.name.clone().unwrap_or_else(|| process_name.clone()),
         process_name,
         clock: service.clock.source,
         durable_hint: durable_hint(service),
         categories: service.client.categories(),
-    })
+    });
+    [ToManager::Supports(Features::SET_CATEGORIES), register]
 }
 
 /// Returns the name of this process, as `ps` shows it.

@@ -11,7 +11,7 @@ fn initialize() -> TraceeAction {
 #[test]
 fn a_registration_gets_a_reply() {
     let mut scene = Scene::new(0);
-    scene.dispatch(Input::Registered(1));
+    scene.dispatch(register(1));
     assert_eq!(scene.actions(1), [send(ToProvider::Registered { started: false })]);
     assert_eq!(scene.tracee(1), TraceeState::Registered);
 }
@@ -90,7 +90,7 @@ fn a_session_of_a_user_records_the_providers_of_this_user() {
     let mut scene = Scene::new(0);
     let register = |scene: &mut Scene, id, uid| {
         scene.dispatch(Input::User(id, uid));
-        scene.dispatch(Input::Registered(id));
+        scene.dispatch(register(id));
     };
     register(&mut scene, 1, 1000);
     register(&mut scene, 2, 0);

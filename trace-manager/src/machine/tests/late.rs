@@ -7,7 +7,7 @@ fn registered(started: bool) -> TraceeAction {
 #[test]
 fn a_late_provider_joins_a_running_session() {
     for mut scene in [Scene::starting(1), Scene::started(1)] {
-        scene.dispatch(Input::Registered(7));
+        scene.dispatch(register(7));
         let actions = scene.actions(7);
         assert_eq!(actions.len(), 4, "{actions:?}");
         assert_eq!(actions[..2], [registered(true), TraceeAction::CreateBuffer]);
@@ -19,7 +19,7 @@ fn a_late_provider_joins_a_running_session() {
 #[test]
 fn a_late_provider_does_not_reset_the_session() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Registered(7));
+    scene.dispatch(register(7));
     assert_eq!(scene.state(), Some(SessionState::Started));
     scene.packet(7, Packet::Started { version: 1 });
     assert_eq!(scene.tracee(7), TraceeState::Started);
@@ -29,7 +29,7 @@ fn a_late_provider_does_not_reset_the_session() {
 fn a_provider_that_registers_before_the_start_waits_for_it() {
     let mut scene = Scene::new(0);
     scene.dispatch(Input::Open(1, config()));
-    scene.dispatch(Input::Registered(7));
+    scene.dispatch(register(7));
     assert_eq!(scene.actions(7)[0], registered(false));
     assert_eq!(scene.tracee(7), TraceeState::Initialized);
     scene.dispatch(Input::Start(1, StartOptions::default()));
@@ -40,12 +40,12 @@ fn a_provider_that_registers_before_the_start_waits_for_it() {
 fn a_provider_that_registers_after_the_stop_does_not_join() {
     let mut scene = Scene::started(1);
     scene.dispatch(Input::Stop(1));
-    scene.dispatch(Input::Registered(7));
+    scene.dispatch(register(7));
     assert_eq!(scene.actions(7), [registered(false)]);
     scene.packet(1, Packet::Stopped);
-    scene.dispatch(Input::Registered(8));
+    scene.dispatch(register(8));
     scene.dispatch(Input::Terminate(1));
-    scene.dispatch(Input::Registered(9));
+    scene.dispatch(register(9));
     for id in [7, 8, 9] {
         assert_eq!(scene.tracee(id), TraceeState::Registered);
     }
@@ -56,7 +56,7 @@ fn a_provider_that_registers_after_the_stop_does_not_join() {
 #[test]
 fn a_late_provider_is_stopped_with_the_others() {
     let mut scene = Scene::started(1);
-    scene.dispatch(Input::Registered(7));
+    scene.dispatch(register(7));
     scene.packet(7, Packet::Started { version: 1 });
     scene.log.clear();
     scene.dispatch(Input::Stop(1));
@@ -67,7 +67,7 @@ fn a_late_provider_is_stopped_with_the_others() {
 fn hundreds_of_late_providers_join() {
     let mut scene = Scene::started(0);
     for id in 1..=500 {
-        scene.dispatch(Input::Registered(id));
+        scene.dispatch(register(id));
         scene.packet(id, Packet::Started { version: 1 });
     }
     scene.dispatch(Input::Terminate(1));

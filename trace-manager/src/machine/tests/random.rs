@@ -37,7 +37,8 @@ fn config_in(mode: u8) -> ProviderConfig {
 fn input() -> impl Strategy<Value = Input> {
     let session = || 1..=SESSIONS;
     prop_oneof![
-        2 => (1u32..5).prop_map(Input::Registered),
+        2 => (1u32..5, 0u32..2)
+            .prop_map(|(id, bits)| Input::Registered(id, Features::from_bits(bits))),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
         // A provider that follows the protocol.
         12 => (1u32..5).prop_map(|id| Input::Provider(id, TraceeEvent::Tick)),
@@ -58,6 +59,8 @@ struct Model {
     /// The last messages that each provider has not replied to.
     sent: BTreeMap<ProviderId, Vec<ToProvider>>,
     states: BTreeMap<SessionNumber, SessionState>,
+    /// The providers that accept SetCategories.
+    set_categories: BTreeSet<ProviderId>,
 }
 
 impl Model {
@@ -74,6 +77,9 @@ impl Model {
                 self.sent.remove(&id);
             }
             Output::Provider(id, TraceeAction::Send(message)) => {
+                if let ToProvider::SetCategories { .. } = message {
+                    assert!(self.set_categories.contains(&id), "{id} does not accept it");
+                }
                 self.sent.entry(id).or_default().push(message);
             }
             Output::Join(id, session) => {
@@ -91,6 +97,7 @@ impl Model {
                 self.states.remove(&session);
             }
             Output::State(session, state) => drop(self.states.insert(session, state)),
+            Output::Restart(id) => assert!(self.buffers.contains_key(&id), "{id} records"),
             Output::Provider(..) => {}
         }
     }
@@ -144,11 +151,18 @@ fn run(inputs: Vec<(Input, u64)>) {
         scene.now += Duration::from_millis(millis);
         match input {
             // The loop gives each connection a new number.
-            Input::Registered(id) if !connected.insert(id) => continue,
+            Input::Registered(id, _) if !connected.insert(id) => continue,
             Input::Provider(id, TraceeEvent::Tick) => match model.reply(id) {
                 Some(reply) => scene.event(id, reply),
                 None => continue,
             },
+            Input::Registered(id, features) => {
+                model.set_categories.remove(&id);
+                if features.contains(Features::SET_CATEGORIES) {
+                    model.set_categories.insert(id);
+                }
+                scene.dispatch(input);
+            }
             input => scene.dispatch(input),
         }
         apply(&mut scene, &mut model);

@@ -32,6 +32,19 @@ impl Scene {
         outputs.filter(|output| !matches!(output, Output::State(..))).collect()
     }
 
+    /// Restarts the provider 1, which follows the protocol.
+    fn restart(&mut self) {
+        let stop = Output::Provider(1, send(ToProvider::Stop));
+        assert_eq!(self.outputs(), [Output::Restart(1), stop]);
+        self.packet(1, Packet::Stopped);
+        self.event(1, TraceeEvent::PacketsClosed);
+        self.packet(1, Packet::Started { version: 1 });
+        let is_change = |it: &Output| {
+            matches!(it, Output::Provider(_, TraceeAction::Send(ToProvider::SetCategories { .. })))
+        };
+        assert!(!self.outputs().iter().any(is_change));
+    }
+
     /// Returns a scene with a provider that records for the session 1.
     fn recording(mode: BufferingMode) -> Self {
         let mut scene = Self::new(1);
@@ -126,7 +139,7 @@ fn a_flush_of_a_session_concerns_its_providers() {
     let mut scene = Scene::new(0);
     for (id, uid) in [(1, 1000), (2, 1001)] {
         scene.dispatch(Input::User(id, uid));
-        scene.dispatch(Input::Registered(id));
+        scene.dispatch(register(id));
         scene.open(u64::from(id), ProviderConfig { user: Some(uid), ..streaming("a") });
         scene.packet(id, Packet::Started { version: 1 });
     }
@@ -181,7 +194,8 @@ fn a_provider_in_another_mode_is_restarted() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut scene = Scene::recording(mode);
         scene.open(2, config_of(mode, &["b"]));
-        assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Stop))]);
+        let stop = Output::Provider(1, send(ToProvider::Stop));
+        assert_eq!(scene.outputs(), [Output::Restart(1), stop]);
         assert_eq!(scene.state_of(2), Some(SessionState::Starting), "the provider will join");
         scene.packet(1, Packet::Stopped);
         assert_eq!(scene.outputs(), [Output::Provider(1, send(ToProvider::Terminate))]);
@@ -201,6 +215,25 @@ fn a_provider_in_another_mode_is_restarted() {
         scene.packet(1, Packet::Started { version: 1 });
         let started = Some(SessionState::Started);
         assert_eq!((scene.state_of(1), scene.state_of(2)), (started, started));
+    }
+}
+
+/// A provider of the first version would close its connection after a few unknown messages.
+#[test]
+fn a_provider_without_set_categories_is_restarted_at_each_change() {
+    let mut scene = Scene::new(0);
+    scene.dispatch(Input::Registered(1, Features::default()));
+    scene.open(1, streaming("a"));
+    scene.packet(1, Packet::Started { version: 1 });
+    for _ in 0..20 {
+        scene.outputs();
+        scene.open(2, streaming("b"));
+        scene.restart();
+        assert_eq!(scene.coordinator.sessions_of(1), [1, 2]);
+        scene.dispatch(Input::Terminate(2));
+        scene.restart();
+        assert_eq!(scene.coordinator.sessions_of(1), [1]);
+        assert_eq!(scene.state_of(2), None);
     }
 }
 
