@@ -31,7 +31,7 @@ use trace_protocol::control::{
 };
 use trace_protocol::socket::PeerCredentials;
 
-use self::session::{Phase, Session};
+use self::session::{ControlledSession, Phase};
 use super::alerts::AlertQueue;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
@@ -153,7 +153,7 @@ pub(super) struct ControlMachine {
     clients: BTreeMap<ClientId, PeerCredentials>,
     /// The users of connections that are closing, and that still take memory.
     closing: BTreeMap<ClientId, u32>,
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: BTreeMap<SessionId, ControlledSession>,
     last_session: SessionId,
     groups: CategoryGroups,
     limits: ControlLimits,
@@ -193,12 +193,12 @@ impl ControlMachine {
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.sessions.values().filter_map(Session::deadline).chain(self.ends_at).min()
+        self.sessions.values().filter_map(ControlledSession::deadline).chain(self.ends_at).min()
     }
 
     /// Returns whether the daemon ends and all sessions have ended, or take too long.
     pub(super) fn has_ended(&self) -> bool {
-        self.gave_up || self.is_ending && !self.sessions.values().any(Session::is_active)
+        self.gave_up || self.is_ending && !self.sessions.values().any(ControlledSession::is_active)
     }
 
     /// The transition function. Returns the actions, in order.
@@ -365,7 +365,8 @@ impl ControlMachine {
 
     /// Forgets the oldest results of a user beyond the limit.
     fn forget_results(&mut self, uid: u32) {
-        let is_result = |session: &Session| session.peer.uid == uid && !session.is_active();
+        let is_result =
+            |session: &ControlledSession| session.peer.uid == uid && !session.is_active();
         let results = self.sessions.iter().filter(|(_, session)| is_result(session));
         let results: Vec<SessionId> = results.map(|(id, _)| *id).collect();
         let excess = results.len().saturating_sub(self.limits.results);
@@ -390,7 +391,7 @@ impl ControlMachine {
     /// Stops the sessions whose time is over.
     fn tick(&mut self, now: Time) {
         self.gave_up = self.ends_at.is_some_and(|at| at <= now);
-        let is_over = |session: &Session| session.deadline().is_some_and(|at| at <= now);
+        let is_over = |session: &ControlledSession| session.deadline().is_some_and(|at| at <= now);
         let over: Vec<SessionId> = self
             .sessions
             .iter()

@@ -13,7 +13,7 @@ use crate::service::active::NAMES_INTERVAL;
 use crate::service::backoff::Outcome;
 use crate::service::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
 use crate::service::registration::register;
-use crate::service::session::Session;
+use crate::service::session::ManagerSession;
 use crate::service::Service;
 use crate::sys;
 
@@ -34,7 +34,7 @@ pub(crate) struct Link<'a> {
     decoder: Decoder<ToProvider>,
     /// Descriptors that came with bytes of an incomplete message.
     descriptors: Vec<OwnedFd>,
-    session: Option<Session<'a>>,
+    session: Option<ManagerSession<'a>>,
     /// A session has begun.
     served: bool,
     /// The number of unknown messages.
@@ -217,7 +217,8 @@ impl<'a> Link<'a> {
         let (engine, client) = (self.service.engine, &*self.service.client);
         let active = self.service.record_into(mapping, layout);
         let active = active.ok_or(Closed::because("this process records already"))?;
-        self.session = Some(Session::new(engine, client, active, packets, initialize.categories));
+        self.session =
+            Some(ManagerSession::new(engine, client, active, packets, initialize.categories));
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::sys;
 /// The most packets that are read in a turn.
 const PACKETS_AT_ONCE: usize = 64;
 
-pub(crate) struct Session<'a> {
+pub(crate) struct ManagerSession<'a> {
     engine: &'static Engine,
     pub(crate) active: Active<'a>,
     pub(crate) packets: Socket,
@@ -42,7 +42,7 @@ struct Change {
     until: Option<u32>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ManagerSession<'a> {
     pub(crate) fn new(
         engine: &'static Engine,
         client: &'a dyn Client,

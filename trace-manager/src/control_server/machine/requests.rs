@@ -9,7 +9,7 @@ use trace_protocol::control::{
     EVENT,
 };
 
-use super::session::{buffer_size, Phase, Session};
+use super::session::{buffer_size, ControlledSession, Phase};
 use super::{ClientId, ControlMachine, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket};
 use crate::machine::Time;
 
@@ -91,7 +91,7 @@ impl ControlMachine {
     }
 
     /// Returns the sessions that a controller may use.
-    fn visible(&self, ticket: Ticket) -> impl Iterator<Item = (SessionId, &Session)> {
+    fn visible(&self, ticket: Ticket) -> impl Iterator<Item = (SessionId, &ControlledSession)> {
         let scope = self.scope(ticket);
         let sessions = self.sessions.iter().map(|(id, session)| (*id, session));
         sessions.filter(move |(_, session)| scope.is_none_or(|uid| uid == session.peer.uid))
@@ -102,7 +102,7 @@ impl ControlMachine {
     fn find(&self, ticket: Ticket, name: &str) -> Result<SessionId, Refused> {
         let missing = |reason: String| Err(general(GeneralError::NoSession, reason));
         let own = self.clients.get(&ticket.client).map(|peer| peer.uid);
-        let has_name = |session: &Session| {
+        let has_name = |session: &ControlledSession| {
             name.is_empty() && session.is_active() || session.config.name == name
         };
         let found: Vec<_> = self.visible(ticket).filter(|(_, session)| has_name(session)).collect();
@@ -147,7 +147,7 @@ impl ControlMachine {
         self.choose_name(peer.uid, &mut config)?;
         let name = config.name.clone();
         self.last_session += 1;
-        let session = Session::new(peer, ticket.client, config, descriptor);
+        let session = ControlledSession::new(peer, ticket.client, config, descriptor);
         self.sessions.insert(self.last_session, session);
         self.reply(ticket, Reply::Initialized(name));
         Ok(())
@@ -185,8 +185,9 @@ impl ControlMachine {
             let reason = format!("user {uid} has {} sessions, the limit", self.limits.sessions);
             return Err(general(GeneralError::Quota, reason));
         }
-        let buffers =
-            active().map(Session::buffer_size).fold(buffer_size(config), u64::saturating_add);
+        let buffers = active()
+            .map(ControlledSession::buffer_size)
+            .fold(buffer_size(config), u64::saturating_add);
         if buffers > self.limits.buffers {
             let reason = format!(
                 "the buffer sizes of all sessions of user {uid} would be {buffers} bytes, the limit \
@@ -310,7 +311,7 @@ impl ControlMachine {
             Err((_, reason)) => return refused(FlushError::NotInitialized, reason),
         };
         match self.sessions.get(&id) {
-            Some(Session { phase: Phase::Started, .. }) => {
+            Some(ControlledSession { phase: Phase::Started, .. }) => {
                 self.outputs.push(Output::Flush(id));
                 self.reply(ticket, Reply::Flushed);
                 Ok(())
@@ -330,7 +331,8 @@ impl ControlMachine {
         request.output.check().map_err(bad)?;
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         let id = self.find(ticket, &request.session)?;
-        if !matches!(self.sessions.get(&id), Some(Session { phase: Phase::Started, .. })) {
+        if !matches!(self.sessions.get(&id), Some(ControlledSession { phase: Phase::Started, .. }))
+        {
             return Err(general(GeneralError::NoSession, "the session does not record"));
         }
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };

@@ -12,7 +12,7 @@ use crate::machine::Time;
 
 /// A session of a user.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct ControlledSession {
     /// The controller that initialized it.
     pub(super) peer: PeerCredentials,
     /// The connection with which it ends; `None` if it is detached.
@@ -49,7 +49,7 @@ pub(super) enum Phase {
     Stopped(Box<Summary>),
 }
 
-impl Session {
+impl ControlledSession {
     pub(super) fn new(
         peer: PeerCredentials,
         client: ClientId,
