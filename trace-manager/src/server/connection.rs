@@ -8,7 +8,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use trace_format::layout::cut_str;
 use trace_protocol::error::ProtocolError;
 use trace_protocol::message::{
@@ -92,12 +91,13 @@ pub(crate) enum ReceivedPacket {
 }
 
 impl Connection {
-    /// Creates the state of an accepted connection.
+    /// Creates the state of an accepted connection. Fails if the process that connected has ended:
+    /// its pid in the archive would be wrong.
     pub(crate) fn new(socket: Socket) -> io::Result<Self> {
         socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
-        let pid = i32::try_from(peer.pid).ok().and_then(Pid::from_raw);
-        let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        // Without it, another process may have its pid.
+        let process = socket.peer_process()?;
         Ok(Self {
             peer,
             accepted: Instant::now(),

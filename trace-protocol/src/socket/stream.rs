@@ -125,6 +125,31 @@ impl Socket {
         let Credentials { pid, uid, gid } = sockets::peer(self.fd.as_fd())?;
         Ok(PeerCredentials { pid: pid as u32, uid, gid })
     }
+
+    /// Returns a descriptor (pidfd_open(2)) of the process that connected or created the pair, or
+    /// `None` if the kernel has none. It may have ended; its pid is not reused for it.
+    ///
+    /// Before Linux 6.5, the descriptor is that of the process which has its pid now.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if the process has ended, and the kernel does not know it any more.
+    pub fn peer_process(&self) -> io::Result<Option<OwnedFd>> {
+        let process = match sockets::peer_process(self.fd.as_fd()) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
+                sockets::process(sockets::peer(self.fd.as_fd())?.pid)
+            }
+            process => process,
+        };
+        match process {
+            Ok(process) => Ok(Some(process)),
+            // The latter after the process was waited for.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODATA)) => {
+                Err(io::ErrorKind::NotConnected.into())
+            }
+            Err(_) => Ok(None),
+        }
+    }
 }
 
 impl AsFd for Socket {

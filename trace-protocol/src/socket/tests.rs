@@ -2,10 +2,12 @@ use super::*;
 use std::ffi::OsString;
 use std::fs;
 use std::fs::File;
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+
+use rustix::event::{poll, PollFd, PollFlags};
 
 /// A directory of its own for each test, removed at its end.
 struct Directory(PathBuf);
@@ -279,4 +281,38 @@ fn the_systems_daemon_comes_second_unless_a_socket_is_named() {
     assert_eq!(paths(&[("XDG_RUNTIME_DIR", "/run/user/7")]), (user, Some(system)));
     let named = paths(&[("TRACE_SOCKET", "/s"), ("XDG_RUNTIME_DIR", "/run/user/7")]);
     assert_eq!(named, (PathBuf::from("/s"), None));
+}
+
+/// The part of the test below that runs in another process: connects, leaves the connection to a
+/// child process, and ends.
+#[test]
+fn connects_for_a_child_process() {
+    let Some(path) = std::env::var_os("CONNECT_TO") else { return };
+    let socket = OwnedFd::from(Socket::connect(Path::new(&path)).unwrap());
+    std::process::Command::new("cat").stdin(socket).spawn().unwrap();
+}
+
+/// Its pid may belong to another process then.
+#[test]
+fn the_end_of_the_process_that_connected_is_noticed() {
+    let directory = Directory::new("process");
+    let listener = Listener::bind(&directory.0.join("sock")).unwrap();
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "socket::tests::connects_for_a_child_process"]);
+    command.env("CONNECT_TO", listener.path()).stdout(std::process::Stdio::null());
+    assert!(command.status().unwrap().success());
+    let socket = listener.accept().unwrap();
+    // `cat` still has the other end.
+    socket.set_nonblocking(true);
+    assert_eq!(socket.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    match socket.peer_process() {
+        Err(error) => assert_eq!(error.kind(), ErrorKind::NotConnected),
+        Ok(None) => eprintln!("skipped: the kernel has no descriptors of processes"),
+        Ok(Some(process)) => {
+            let mut polled = [PollFd::new(&process, PollFlags::IN)];
+            assert_eq!(poll(&mut polled, 0), Ok(1), "the process has ended");
+        }
+    }
+    let (ours, _theirs) = Socket::packet_pair().unwrap();
+    assert!(ours.peer_process().is_ok(), "this process runs");
 }

@@ -9,6 +9,9 @@ use libc::{c_int, sockaddr_un, socklen_t};
 
 use super::check;
 
+/// An option of sockets that the C library's bindings lack.
+const SO_PEERPIDFD: c_int = 77;
+
 /// Makes a stream socket.
 pub(crate) fn new_stream() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
@@ -91,6 +94,21 @@ pub(crate) fn option(socket: BorrowedFd<'_>, name: c_int) -> io::Result<c_int> {
 pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<Credentials> {
     // SAFETY: credentials are numbers, which may have any bytes.
     unsafe { read_option(socket, libc::SO_PEERCRED) }
+}
+
+/// Returns a descriptor of the process at the other end of a socket (Linux 6.5).
+pub(crate) fn peer_process(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let fd = option(socket, SO_PEERPIDFD)?;
+    // SAFETY: getsockopt(2) succeeded, so the descriptor is open and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Returns a descriptor of the process that has this id now (Linux 5.3).
+pub(crate) fn process(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open(2) takes two numbers.
+    let fd = check(unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) })?;
+    // SAFETY: pidfd_open succeeded, so the descriptor is open and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as RawFd) })
 }
 
 /// The kernel's `struct ucred`.
