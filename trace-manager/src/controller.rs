@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::control::{
-    Event, Reply, Request, SnapshotRequest, StartRequest, StopRequest, ToController, ToDaemon,
-    CONTROL_SOCKET, EVENT,
+    Event, Parts, Reply, Request, SnapshotRequest, StartRequest, StopRequest, ToController,
+    ToDaemon, CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
@@ -37,8 +37,8 @@ use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
     ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
-    ProviderInfo, ProviderStatistics, SessionInfo, SessionState, SnapshotOptions, StartError,
-    StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
+    ProviderInfo, ProviderStatistics, SessionInfo, SessionState, SnapshotOptions,
+    StartError, StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
 };
 
 type Result<T> = std::result::Result<T, ControllerError>;
@@ -72,6 +72,7 @@ pub struct Controller {
     socket: Socket,
     daemon: PeerCredentials,
     decoder: Decoder<ToController>,
+    parts: Parts,
     /// The number of the last request.
     last: u32,
     events: VecDeque<SessionEvent>,
@@ -97,7 +98,14 @@ impl Controller {
         if uid != 0 && uid != geteuid().as_raw() {
             return Err(ControllerError::Untrusted { uid });
         }
-        Ok(Self { socket, daemon, decoder: Decoder::new(), last: EVENT, events: VecDeque::new() })
+        Ok(Self {
+            socket,
+            daemon,
+            decoder: Decoder::new(),
+            parts: Parts::default(),
+            last: EVENT,
+            events: VecDeque::new(),
+        })
     }
 
     /// Returns the process that has created the control socket, from the kernel: the daemon, or the
@@ -375,6 +383,7 @@ impl Controller {
 
     /// Keeps an event. Returns a reply with the number of its request.
     fn take(&mut self, message: ToController) -> Result<Option<(u32, Reply)>> {
+        let Some(message) = self.parts.join(message)? else { return Ok(None) };
         let event = match message.reply {
             Reply::StateChanged(Event { session, state }) => SessionEvent::State { session, state },
             Reply::Alert((Event { session, .. }, alert)) => SessionEvent::Alert { session, alert },

@@ -40,7 +40,7 @@ pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, S
 pub use info::{
     GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo, SessionState,
 };
-pub use reply::{Event, Reply, ToController};
+pub use reply::{Event, Part, Parts, Reply, ToController, MAX_REPLY};
 pub use request::{Request, SnapshotRequest, StartRequest, StopRequest, ToDaemon};
 pub use summary::{ArchiveFailure, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
 

@@ -121,7 +121,7 @@ impl Client {
 
     /// Queues a message. Returns the number of bytes that wait.
     pub(super) fn queue(&mut self, message: &ToController) -> usize {
-        let bytes = message.encode();
+        let bytes = message.encode_in_parts();
         self.unsent_bytes += bytes.len();
         self.unsent.push_back(bytes);
         self.unsent_bytes
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn replies_wait_for_the_controller() {
         let (mut client, theirs) = pair();
-        let message = ToController { id: 1, reply: Reply::Closing("x".repeat(1 << 20)) };
+        let message = ToController { id: 1, reply: Reply::Closing("x".repeat((1 << 20) - 64)) };
         let expected = message.encode();
         assert_eq!(client.queue(&message), expected.len());
         assert_eq!(client.flush(), Ok(false));

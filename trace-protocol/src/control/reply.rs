@@ -6,7 +6,8 @@ use super::{
     SessionState, Summary,
 };
 use crate::error::ProtocolError;
-use crate::message::{decode_all, encode_message, Message};
+use crate::message::body::BodyWriter;
+use crate::message::{decode_all, encode_message, Message, MAX_BODY};
 
 /// A reply, with the number of its request, or an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,8 @@ messages! {
         Statistics(providers: Vec<ProviderStatistics>) = 0x30b,
         /// Events of the session follow.
         Watching = 0x30c,
+        /// A part of a reply that is longer than a message.
+        Part(part: Part) = 0x30d,
         /// A session has a new state.
         StateChanged(event: Event) = 0x310,
         /// A provider raised the alert with this name.
@@ -66,7 +69,74 @@ record! {
     }
 }
 
+record! {
+    /// A part of a reply. The others have the same number, and follow each other.
+    pub struct Part {
+        /// The kind of the reply.
+        pub kind: u32,
+        /// Whether it is the last part.
+        pub is_last: bool,
+        /// Bytes of the reply's fields.
+        pub bytes: Vec<u8>,
+    }
+}
+
+/// The longest reply in parts, in bytes. Items of a list that exceed it are left out.
+pub const MAX_REPLY: usize = 6 << 20;
+
+/// The bytes of a part.
+const PART: usize = 512 << 10;
+
+/// Joins the parts of replies.
+#[derive(Debug, Default)]
+pub struct Parts {
+    bytes: Vec<u8>,
+}
+
+impl Parts {
+    /// Takes a message. Returns the reply if it is complete.
+    ///
+    /// # Errors
+    ///
+    /// If the parts are longer than [`MAX_REPLY`], or together no reply.
+    pub fn join(&mut self, message: ToController) -> Result<Option<ToController>, ProtocolError> {
+        let Reply::Part(Part { kind, is_last, bytes }) = message.reply else {
+            return Ok(Some(message));
+        };
+        let length = self.bytes.len() + bytes.len();
+        if length > MAX_REPLY {
+            return Err(ProtocolError::BodyTooLong { length: length as u32 });
+        }
+        self.bytes.extend_from_slice(&bytes);
+        if !is_last {
+            return Ok(None);
+        }
+        let bytes = std::mem::take(&mut self.bytes);
+        let kind = u16::try_from(kind).unwrap_or(0);
+        let reply = decode_all(kind, &bytes, |body| Reply::read(kind, body))?;
+        Ok(Some(ToController { id: message.id, reply }))
+    }
+}
+
 impl ToController {
+    /// Encodes the message, in parts if it is longer than a message.
+    pub fn encode_in_parts(&self) -> Vec<u8> {
+        let mut body = BodyWriter::with_limit(MAX_REPLY);
+        self.reply.write(&mut body);
+        let fields = body.body();
+        if fields.len() + size_of_val(&self.id) <= MAX_BODY as usize {
+            return self.encode();
+        }
+        let parts = fields.chunks(PART);
+        let last = parts.len().saturating_sub(1);
+        let part = |(index, bytes): (usize, &[u8])| {
+            let kind = u32::from(self.reply.kind());
+            let part = Part { kind, is_last: index == last, bytes: bytes.to_vec() };
+            Self { id: self.id, reply: Reply::Part(part) }.encode()
+        };
+        parts.enumerate().flat_map(part).collect()
+    }
+
     /// Encodes the message. Items of a list that exceed the longest body are left out.
     pub fn encode(&self) -> Vec<u8> {
         encode_message(self.reply.kind(), |body| {

@@ -162,6 +162,48 @@ fn a_body_with_missing_or_extra_bytes_is_refused() {
     assert_eq!(decode_one::<ToDaemon>(&unknown), Err(ProtocolError::UnknownKind(0x2ee)));
 }
 
+/// Returns the replies in these bytes.
+fn replies(bytes: &[u8]) -> Vec<ToController> {
+    let (mut decoder, mut parts) = (Decoder::<ToController>::new(), Parts::default());
+    decoder.feed(bytes);
+    let messages = std::iter::from_fn(|| decoder.next_message());
+    messages.filter_map(|message| parts.join(message.unwrap()).unwrap()).collect()
+}
+
+#[test]
+fn a_long_reply_arrives_in_parts() {
+    let provider = |id| ProviderInfo { id, name: "p".repeat(100), ..ProviderInfo::default() };
+    let message =
+        |providers: Vec<ProviderInfo>| ToController { id: 7, reply: Reply::Providers(providers) };
+    for number in [0, 10, 20_000] {
+        let message = message((0..number).map(provider).collect());
+        let bytes = message.encode_in_parts();
+        assert_eq!(bytes.len() > HEAD_SIZE + MAX_BODY as usize, number == 20_000);
+        assert!(replies(&bytes) == [message]);
+    }
+    let found = replies(&message((0..200_000).map(provider).collect()).encode_in_parts());
+    let [ToController { reply: Reply::Providers(found), .. }] = found.as_slice() else {
+        panic!("one reply")
+    };
+    assert!((30_000..200_000).contains(&found.len()), "{}", found.len());
+}
+
+#[test]
+fn hostile_parts_are_refused() {
+    let part = |is_last, kind, bytes: Vec<u8>| ToController {
+        id: 1,
+        reply: Reply::Part(Part { kind, is_last, bytes }),
+    };
+    let mut parts = Parts::default();
+    for _ in 0..MAX_REPLY >> 19 {
+        assert_eq!(parts.join(part(false, 0x301, vec![0; 1 << 19])), Ok(None));
+    }
+    assert!(parts.join(part(false, 0x301, vec![0])).is_err(), "it is too long");
+    for (kind, bytes) in [(0x301, vec![1]), (0x1_0301, vec![0; 4]), (0, vec![])] {
+        assert!(Parts::default().join(part(true, kind, bytes)).is_err(), "{kind:x}");
+    }
+}
+
 /// What exceeds the longest body is left out, also in lists within lists.
 #[test]
 fn a_long_summary_remains_a_message() {

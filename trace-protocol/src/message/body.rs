@@ -6,11 +6,23 @@ use super::{HEAD_SIZE, MAX_BODY, VERSION};
 #[derive(Debug)]
 pub(crate) struct BodyWriter {
     bytes: Vec<u8>,
+    /// The longest body in bytes.
+    limit: usize,
 }
 
 impl BodyWriter {
     pub(crate) fn with_head() -> Self {
-        Self { bytes: vec![0; HEAD_SIZE] }
+        Self::with_limit(MAX_BODY as usize)
+    }
+
+    /// Creates a body of at most `limit` bytes, which may be longer than that of a message.
+    pub(crate) fn with_limit(limit: usize) -> Self {
+        Self { bytes: vec![0; HEAD_SIZE], limit }
+    }
+
+    /// Returns the body so far.
+    pub(crate) fn body(&self) -> &[u8] {
+        self.bytes.get(HEAD_SIZE..).unwrap_or_default()
     }
 
     pub(crate) fn u8(&mut self, value: u8) {
@@ -38,7 +50,7 @@ impl BodyWriter {
         for item in items {
             let end = self.bytes.len();
             write(self, item);
-            if self.bytes.len() > HEAD_SIZE + MAX_BODY as usize {
+            if self.bytes.len() > HEAD_SIZE + self.limit {
                 self.bytes.truncate(end);
                 break;
             }
