@@ -3,6 +3,7 @@
 mod ending;
 mod sessions;
 mod setup;
+mod two_daemons;
 mod users;
 
 use std::io::{BufRead, BufReader};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use trace_protocol::socket::Socket;
+
 /// The wait after a connection without a session.
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -9,7 +11,7 @@ const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 const MOST_DOUBLINGS: u32 = 6;
 
 /// The result of a connection to a manager.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Outcome {
     /// There was a session.
     Served,
@@ -17,6 +19,8 @@ pub(crate) enum Outcome {
     NoSession,
     /// The manager has refused this provider.
     Refused,
+    /// A manager that comes first has appeared, and this is the connection to it.
+    Moved(Socket),
 }
 
 /// The wait between two connections.
@@ -30,12 +34,13 @@ impl Backoff {
     /// Returns the wait after a connection with this outcome. `None` for no wait.
     ///
     /// The wait doubles with each refusal.
-    pub(crate) fn after(&mut self, outcome: Outcome) -> Option<Duration> {
+    pub(crate) fn after(&mut self, outcome: &Outcome) -> Option<Duration> {
         self.refusals = match outcome {
             Outcome::Refused => (self.refusals + 1).min(MOST_DOUBLINGS),
-            Outcome::Served | Outcome::NoSession => 0,
+            Outcome::Served | Outcome::NoSession | Outcome::Moved(_) => 0,
         };
-        (outcome != Outcome::Served).then(|| RECONNECT_INTERVAL * (1 << self.refusals))
+        let waits = matches!(outcome, Outcome::NoSession | Outcome::Refused);
+        waits.then(|| RECONNECT_INTERVAL * (1 << self.refusals))
     }
 }
 
@@ -47,10 +52,10 @@ mod tests {
     fn the_wait_doubles_with_each_refusal_up_to_a_minute() {
         let mut backoff = Backoff::default();
         let waits = |backoff: &mut Backoff, outcomes: &[Outcome]| -> Vec<Option<u64>> {
-            let waits = outcomes.iter().map(|outcome| backoff.after(*outcome));
+            let waits = outcomes.iter().map(|outcome| backoff.after(outcome));
             waits.map(|wait| wait.map(|wait| wait.as_secs())).collect()
         };
-        let refused = waits(&mut backoff, &[Outcome::Refused; 8]);
+        let refused = waits(&mut backoff, &[const { Outcome::Refused }; 8]);
         assert_eq!(refused, [2, 4, 8, 16, 32, 64, 64, 64].map(Some));
         let outcomes = [Outcome::NoSession, Outcome::NoSession, Outcome::Refused, Outcome::Served];
         assert_eq!(waits(&mut backoff, &outcomes), [Some(1), Some(1), Some(2), None]);

@@ -14,6 +14,7 @@ use crate::service::backoff::Outcome;
 use crate::service::received::{check_patterns, map_buffer, packet_socket, Closed, DESCRIPTORS};
 use crate::service::registration::register;
 use crate::service::session::ManagerSession;
+use crate::service::wait::{Found, Preferred};
 use crate::service::Service;
 use crate::sys;
 
@@ -31,6 +32,9 @@ pub(crate) struct Link<'a> {
     service: &'a Service,
     listener: &'a Listener,
     socket: Socket,
+    preferred: Option<Preferred>,
+    /// The connection to a manager that comes first.
+    next: Option<Socket>,
     decoder: Decoder<ToProvider>,
     /// Descriptors that came with bytes of an incomplete message.
     descriptors: Vec<OwnedFd>,
@@ -44,11 +48,14 @@ pub(crate) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    pub(crate) fn new(service: &'a Service, listener: &'a Listener, socket: Socket) -> Self {
+    pub(crate) fn new(service: &'a Service, listener: &'a Listener, found: Found) -> Self {
+        let Found { socket, preferred } = found;
         Self {
             service,
             listener,
             socket,
+            preferred,
+            next: None,
             decoder: Decoder::new(),
             descriptors: Vec::new(),
             session: None,
@@ -58,17 +65,19 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Serves the connection until the manager closes it, or the provider must end.
+    /// Serves the connection until the manager closes it, the provider must end, or a manager that
+    /// comes first has appeared.
     pub(crate) fn serve(mut self) -> Outcome {
         if let Err(Closed(Some(problem))) = self.serve_until_closed() {
             let socket = self.service.config.socket.clone();
             self.service.report(NotTraced::Manager { socket, problem });
         }
         self.end_session();
-        match (self.served, self.refused) {
-            (_, true) => Outcome::Refused,
-            (true, false) => Outcome::Served,
-            (false, false) => Outcome::NoSession,
+        match (self.next, self.served, self.refused) {
+            (Some(socket), ..) => Outcome::Moved(socket),
+            (None, _, true) => Outcome::Refused,
+            (None, true, false) => Outcome::Served,
+            (None, false, false) => Outcome::NoSession,
         }
     }
 
@@ -78,7 +87,7 @@ impl<'a> Link<'a> {
         for message in register(self.service) {
             self.send(&message)?;
         }
-        while !self.service.is_quitting() {
+        while !self.service.is_quitting() && !self.moves() {
             if !self.turn()? {
                 let session = self.session.as_ref();
                 let is_started = session.is_some_and(|session| session.active.is_started());
@@ -86,6 +95,15 @@ impl<'a> Link<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the provider leaves this manager for one that comes first. It does so
+    /// between sessions.
+    fn moves(&mut self) -> bool {
+        if let (None, Some(preferred)) = (&self.session, &mut self.preferred) {
+            self.next = preferred.connect(self.service);
+        }
+        self.next.is_some()
     }
 
     /// Handles messages and does the work of the session. Returns whether there is more.

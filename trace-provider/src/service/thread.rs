@@ -14,10 +14,11 @@ use crate::engine::observers::Announcer;
 use crate::engine::wake::{Listener, WakeUps};
 use crate::engine::Engine;
 use crate::not_traced::NotTraced;
-use crate::service::backoff::Backoff;
+use crate::service::backoff::{Backoff, Outcome};
 use crate::service::config::Config;
 use crate::service::link::Link;
 use crate::service::status::Shared;
+use crate::service::wait::Found;
 use crate::service::Service;
 use crate::service::{output, slots, wait};
 use crate::sys;
@@ -92,12 +93,16 @@ fn serve_managers(service: &Service) {
         Ok(listener) => listener,
         Err(error) => return service.report(NotTraced::start(error)),
     };
-    let mut backoff = Backoff::default();
+    let (mut backoff, mut next) = (Backoff::default(), None);
     while !service.is_quitting() {
-        let Some(socket) = wait::for_manager(service, &listener) else { return };
-        let outcome = Link::new(service, &listener, socket).serve();
+        let found = next.take().or_else(|| wait::for_manager(service, &listener));
+        let Some(found) = found else { return };
+        let outcome = Link::new(service, &listener, found).serve();
         service.settle();
-        let wait = backoff.after(outcome).filter(|_| !service.is_quitting());
+        let wait = backoff.after(&outcome).filter(|_| !service.is_quitting());
+        if let Outcome::Moved(socket) = outcome {
+            next = Some(Found { socket, preferred: None });
+        }
         if wait.is_some() {
             service.wait(wait);
         }

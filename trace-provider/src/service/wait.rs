@@ -15,10 +15,44 @@ use crate::sys;
 /// The interval between attempts to connect if inotify is not available.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
+/// A connection to a manager.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) socket: Socket,
+    /// The first socket, if this is the connection to the system's daemon.
+    pub(crate) preferred: Option<Preferred>,
+}
+
+/// A watch of the first socket, which a manager may create while the system's daemon is used.
+#[derive(Debug)]
+pub(crate) struct Preferred {
+    inotify: OwnedFd,
+    /// Whether the socket may have appeared since the last attempt to connect.
+    has_changed: bool,
+}
+
+impl Preferred {
+    fn new(service: &Service, listener: &Listener) -> io::Result<Self> {
+        let inotify = watched_inotify(listener)?;
+        watch_nearest_directory(inotify.as_fd(), &service.config.socket);
+        Ok(Self { inotify, has_changed: true })
+    }
+
+    /// Connects to a manager that has appeared at the first socket.
+    pub(crate) fn connect(&mut self, service: &Service) -> Option<Socket> {
+        self.has_changed |= sys::drain(self.inotify.as_fd());
+        if !std::mem::take(&mut self.has_changed) {
+            return None;
+        }
+        watch_nearest_directory(self.inotify.as_fd(), &service.config.socket);
+        connect_to(service, &service.config.socket).ok()
+    }
+}
+
 /// Waits for a manager and connects to it. `None` if the provider must end.
-pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Socket> {
-    if let Ok(socket) = connect(service) {
-        return Some(socket);
+pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Found> {
+    if let Ok(found) = connect(service, listener) {
+        return Some(found);
     }
     service.settle();
     let inotify = watched_inotify(listener).ok();
@@ -28,8 +62,8 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
             service.config.sockets().for_each(|path| watch_nearest_directory(inotify, path));
         }
         // After the watch, so that a socket which appears in between is found.
-        if let Ok(socket) = connect(service) {
-            return Some(socket);
+        if let Ok(found) = connect(service, listener) {
+            return Some(found);
         }
         // A user may have too many inotify instances.
         service.wait(inotify.is_none().then_some(POLL_INTERVAL));
@@ -41,11 +75,16 @@ pub(crate) fn for_manager(service: &Service, listener: &Listener) -> Option<Sock
 }
 
 /// Connects to the first manager that listens.
-fn connect(service: &Service) -> io::Result<Socket> {
+fn connect(service: &Service, listener: &Listener) -> io::Result<Found> {
     let first = connect_to(service, &service.config.socket);
-    match &service.config.system_socket {
-        Some(system) => first.or_else(|_| connect_to(service, system)),
-        None => first,
+    match (first, &service.config.system_socket) {
+        (Err(_), Some(system)) => {
+            let socket = connect_to(service, system)?;
+            // Without inotify, the first socket is tried after this connection.
+            let preferred = Preferred::new(service, listener).ok();
+            Ok(Found { socket, preferred })
+        }
+        (first, _) => first.map(|socket| Found { socket, preferred: None }),
     }
 }
 

@@ -29,10 +29,12 @@ pub(crate) fn watch_directory(inotify: BorrowedFd<'_>, directory: &Path) -> io::
     check(watch).map(drop)
 }
 
-/// Reads and discards all events of an inotify instance.
-pub(crate) fn drain(inotify: BorrowedFd<'_>) {
-    let mut events = [0u8; 4096];
+/// Reads and discards all events of an inotify instance. Returns whether there were any.
+pub(crate) fn drain(inotify: BorrowedFd<'_>) -> bool {
+    let (mut events, mut found) = ([0u8; 4096], false);
     // SAFETY: the buffer has as many bytes as the call may store.
     while unsafe { libc::read(inotify.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {
+        found = true;
     }
+    found
 }
