@@ -22,6 +22,6 @@ pub(crate) use mode::Mode;
 pub(crate) use moment::{parse_moment, Moment};
 pub(crate) use output_name::output_name;
 pub(crate) use share::parse_share;
-pub(crate) use size::parse_size;
+pub(crate) use size::{parse_provider_size, parse_size};
 pub(crate) use table::{parse_stats_by, GroupBy, SortBy, StatsBy};
 pub(crate) use trigger::{parse_trigger, Action, Trigger};

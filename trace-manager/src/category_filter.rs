@@ -9,6 +9,7 @@ mod counter;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use trace_format::layout::{
     event, large, large_blob, record, string, EventType, LargeBlobFormat, RecordType, StringRef,
@@ -25,7 +26,7 @@ use crate::records::{Records, Spares, SECTION};
 /// The filter of one session or sink. Records of providers that were not added pass as they are.
 #[derive(Debug, Clone)]
 pub(crate) struct CategoryFilter {
-    categories: CategorySet,
+    categories: Arc<CategorySet>,
     spares: Spares,
     providers: BTreeMap<u32, Provider>,
 }
@@ -33,6 +34,7 @@ pub(crate) struct CategoryFilter {
 /// The state of one provider.
 #[derive(Debug, Clone)]
 struct Provider {
+    categories: Arc<CategorySet>,
     /// A bit for each string index: set if the sink does not get that category.
     excluded: Box<[u64; 512]>,
     /// Events before this time are left out; in the provider's ticks.
@@ -42,22 +44,37 @@ struct Provider {
 
 impl CategoryFilter {
     pub(crate) fn new(categories: &[String], spares: Spares) -> Self {
-        let categories = CategorySet::new(categories);
+        let categories = Arc::new(CategorySet::new(categories));
         Self { categories, spares, providers: BTreeMap::new() }
     }
 
     /// Starts to filter a provider's records: only events from the time `from` on pass.
     pub(crate) fn add(&mut self, provider: u32, from: u64) {
+        self.insert(provider, from, Arc::clone(&self.categories));
+    }
+
+    /// Starts to filter a provider's records by categories of its own.
+    pub(crate) fn add_with(&mut self, provider: u32, from: u64, categories: &[String]) {
+        self.insert(provider, from, Arc::new(CategorySet::new(categories)));
+    }
+
+    fn insert(&mut self, provider: u32, from: u64, categories: Arc<CategorySet>) {
         let (excluded, counter) = (Box::new([0; 512]), Counter::default());
-        self.providers.insert(provider, Provider { excluded, from, counter });
+        self.providers.insert(provider, Provider { categories, excluded, from, counter });
     }
 
     /// Starts to filter the records of a provider that has recorded `durable` records, of which all
     /// passed so far. Their counts are `counts`.
-    pub(crate) fn add_late(&mut self, provider: u32, durable: &[u64], counts: Counts) {
-        self.add(provider, 0);
+    pub(crate) fn add_late(
+        &mut self,
+        provider: u32,
+        categories: &[String],
+        durable: &[u64],
+        counts: Counts,
+    ) {
+        self.add_with(provider, 0, categories);
         if let Some(state) = self.providers.get_mut(&provider) {
-            select(&self.categories, state, durable, 0, &self.spares);
+            select(state, durable, 0, &self.spares);
             state.counter.restart(counts);
         }
     }
@@ -84,7 +101,7 @@ impl CategoryFilter {
     /// category `trace` stay, because they report losses.
     pub(crate) fn select(&mut self, records: &Records) -> Records {
         let Some(state) = self.providers.get_mut(&records.provider) else { return records.clone() };
-        match select(&self.categories, state, &records.words, SECTION, &self.spares) {
+        match select(state, &records.words, SECTION, &self.spares) {
             Some(words) => Records { words: self.spares.share(words), ..records.clone() },
             None => records.clone(),
         }
@@ -93,19 +110,20 @@ impl CategoryFilter {
     /// Returns the selected words of a provider's records, which have no section record; `None` if
     /// all are selected.
     pub(crate) fn select_words(&mut self, provider: u32, words: &[u64]) -> Option<Vec<u64>> {
-        select(&self.categories, self.providers.get_mut(&provider)?, words, 0, &self.spares)
+        select(self.providers.get_mut(&provider)?, words, 0, &self.spares)
     }
 }
 
 /// Returns the words of the selected records, with the first `start` words; `None` if all are
 /// selected.
 fn select(
-    categories: &CategorySet,
     provider: &mut Provider,
     words: &[u64],
     start: usize,
     spares: &Spares,
 ) -> Option<Vec<u64>> {
+    let categories = Arc::clone(&provider.categories);
+    let categories = &*categories;
     let mut kept: Option<Vec<u64>> = None;
     let (mut at, mut run) = (start, 0);
     while let Some(&header) = words.get(at) {

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::categories;
 
 use crate::error::ManagerError;
-use crate::machine::{ProviderConfig, Timeouts, Trigger, TriggerAction};
+use crate::machine::{ProviderConfig, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::memory::available_memory;
 use crate::snapshot::SnapshotLimits;
 
@@ -29,6 +30,8 @@ pub struct SessionConfig {
     pub snapshots: SnapshotLimits,
     /// The user whose providers it records; default all users.
     pub user: Option<u32>,
+    /// Differences for the providers of single names; default none.
+    pub providers: Vec<ProviderSpec>,
 }
 
 impl Default for SessionConfig {
@@ -41,6 +44,7 @@ impl Default for SessionConfig {
             triggers: Vec::new(),
             snapshots: SnapshotLimits::default(),
             user: None,
+            providers: Vec::new(),
         }
     }
 }
@@ -54,10 +58,62 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 impl SessionConfig {
     /// Checks that the memory suffices for one buffer.
     pub(crate) fn check(&self) -> Result<(), ManagerError> {
-        if self.buffer_size == 0 {
-            return Err(ManagerError::ZeroBufferSize);
+        let own_sizes = self.providers.iter().filter_map(|spec| spec.buffer_size);
+        for buffer_size in own_sizes.chain([self.buffer_size]) {
+            if buffer_size == 0 {
+                return Err(ManagerError::ZeroBufferSize);
+            }
+            ProviderConfig { buffer_size, ..self.provider_config() }.layout(0)?;
         }
-        self.layout(0).map(drop)
+        Ok(())
+    }
+
+    /// Selects categories by patterns, of which each may be of the form `PROVIDER/PATTERN`.
+    ///
+    /// A pattern without a slash is for all providers, and one with a slash for the providers of
+    /// this name. If all have a slash, other providers record nothing.
+    pub fn select(&mut self, patterns: &[String]) {
+        self.categories.clear();
+        for pattern in patterns {
+            let (sign, text) = match pattern.strip_prefix('-') {
+                Some(text) => ("-", text),
+                None => ("", pattern.as_str()),
+            };
+            match text.split_once('/') {
+                None => self.categories.push(pattern.clone()),
+                Some((name, pattern)) => {
+                    self.spec(name).categories.push(format!("{sign}{pattern}"))
+                }
+            }
+        }
+        if self.categories.is_empty() && !patterns.is_empty() {
+            self.categories.push(categories::NONE.to_owned());
+        }
+    }
+
+    /// Returns the differences for the providers of this name.
+    pub fn spec(&mut self, name: &str) -> &mut ProviderSpec {
+        let found = self.providers.iter().position(|spec| spec.name == name);
+        let index = found.unwrap_or_else(|| {
+            let name = name.to_owned();
+            self.providers.push(ProviderSpec { name, ..ProviderSpec::default() });
+            self.providers.len() - 1
+        });
+        &mut self.providers[index]
+    }
+
+    /// Returns `categories` with those of the providers of this name.
+    pub(crate) fn categories_for(&self, name: &str, categories: &[String]) -> Vec<String> {
+        let categories = categories.to_vec();
+        ProviderConfig { categories, ..self.provider_config() }.for_provider(name).categories
+    }
+
+    /// Returns patterns that select the categories of all providers.
+    pub(crate) fn all_categories(&self) -> Vec<String> {
+        let own = self.providers.iter().map(|spec| spec.categories.as_slice());
+        let own = own.filter(|categories| !categories.is_empty());
+        let lists: Vec<&[String]> = own.chain([self.categories.as_slice()]).collect();
+        categories::union(&lists)
     }
 
     /// Returns the layout of the buffer for a provider that hints at `durable_hint` durable bytes.
@@ -82,6 +138,7 @@ impl SessionConfig {
             buffer_size: self.buffer_size,
             timeouts: self.timeouts.at_most(MAX_TIMEOUT),
             user: self.user,
+            providers: self.providers.clone(),
         }
     }
 }
@@ -147,6 +204,32 @@ mod tests {
     }
 
     #[test]
+    fn patterns_with_a_slash_are_for_one_provider() {
+        let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        let mut config = SessionConfig::default();
+        config.select(&list(&["log", "web/http*", "web/-http.cache", "-db/sql", "-x"]));
+        assert_eq!(config.categories, ["log", "-x"]);
+        assert_eq!(config.spec("web").categories, ["http*", "-http.cache"]);
+        assert_eq!(config.spec("db").categories, ["-sql"]);
+        let categories = config.categories_for("web", &config.categories);
+        assert_eq!(categories, ["log", "-x", "http*", "-http.cache"]);
+        config.select(&list(&["web/http"]));
+        assert_eq!(config.categories, ["-*"]);
+        let mut config = SessionConfig::default();
+        config.select(&[]);
+        assert!(config.categories.is_empty(), "all categories of all providers");
+    }
+
+    #[test]
+    fn the_buffers_of_single_providers_are_checked() {
+        let mut config = sized(4096);
+        config.spec("web").buffer_size = Some(0);
+        assert!(matches!(config.check(), Err(ManagerError::ZeroBufferSize)));
+        config.spec("web").buffer_size = Some(u64::MAX);
+        assert!(matches!(config.check(), Err(ManagerError::BufferTooLarge { .. })));
+    }
+
+    #[test]
     fn timeouts_are_limited() {
         let second = Duration::from_secs(1);
         let timeouts = Timeouts { start: Duration::MAX, stop: second, terminate: Duration::MAX };
@@ -163,6 +246,10 @@ mod tests {
         let config = SessionConfig { mode, categories, timeouts, user, ..SessionConfig::default() };
         let sent = config.provider_config();
         let (categories, buffer_size) = (config.categories, config.buffer_size);
-        assert_eq!(sent, ProviderConfig { mode, categories, buffer_size, timeouts, user });
+        let providers = config.providers;
+        assert_eq!(
+            sent,
+            ProviderConfig { mode, categories, buffer_size, timeouts, user, providers }
+        );
     }
 }

@@ -37,7 +37,7 @@ use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
     ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
-    ProviderInfo, ProviderStatistics, SessionInfo, SessionState, SnapshotOptions,
+    ProviderInfo, ProviderSpec, ProviderStatistics, SessionInfo, SessionState, SnapshotOptions,
     StartError, StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
 };
 

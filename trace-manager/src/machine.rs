@@ -20,6 +20,7 @@
 //!        State(SessionState)    Provider(action), Join, Leave
 //! ```
 
+mod config;
 mod coordinator;
 mod membership;
 mod save_sequence;
@@ -29,7 +30,8 @@ mod tests;
 mod tracee;
 mod triggers;
 
-pub use coordinator::{Coordinator, Input, Output, ProviderId};
+pub use config::{ProviderConfig, ProviderSpec, Timeouts};
+pub use coordinator::{Coordinator, Input, Output, ProviderId, Registration};
 pub use save_sequence::SaveRequest;
 pub use session::{
     Session, SessionAction, SessionEvent, SessionNumber, SessionState, TraceeCounts,
@@ -40,77 +42,10 @@ pub use triggers::{Reaction, Trigger, TriggerAction, Triggers};
 use std::fmt;
 use std::time::Duration;
 
-use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::error::ProtocolError;
 
 /// A point in time: the duration since an origin that the caller chooses.
 pub type Time = Duration;
-
-/// The time for which the manager waits for a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// For the reply to Start; default 5 s. Then the session treats the provider as started.
-    pub start: Duration,
-    /// For the reply to Stop; default 5 s. Then the buffer is read as it is.
-    pub stop: Duration,
-    /// For the end of the packet socket after Terminate; default 5 s.
-    pub terminate: Duration,
-}
-
-impl Timeouts {
-    /// Returns the longer of each.
-    fn max(self, other: Self) -> Self {
-        Self {
-            start: self.start.max(other.start),
-            stop: self.stop.max(other.stop),
-            terminate: self.terminate.max(other.terminate),
-        }
-    }
-
-    /// Returns the time-outs, each reduced to `limit`.
-    pub(crate) fn at_most(self, limit: Duration) -> Self {
-        Self {
-            start: self.start.min(limit),
-            stop: self.stop.min(limit),
-            terminate: self.terminate.min(limit),
-        }
-    }
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        let five = Duration::from_secs(5);
-        Self { start: five, stop: five, terminate: five }
-    }
-}
-
-/// The configuration that a session sends to its providers.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProviderConfig {
-    /// The behavior of a full buffer.
-    pub mode: BufferingMode,
-    /// Category patterns; see [`trace_protocol::categories`].
-    pub categories: Vec<String>,
-    /// The size of each provider's buffer in bytes.
-    pub buffer_size: u64,
-    /// The time to wait for each provider.
-    pub timeouts: Timeouts,
-    /// The user whose providers take part; `None` for all users.
-    pub user: Option<u32>,
-}
-
-impl ProviderConfig {
-    /// Returns the configuration of providers that several sessions share: they stream into the
-    /// largest buffer, with the longest timeouts. It has no categories.
-    fn combine<'a>(configs: impl Iterator<Item = &'a Self>) -> Self {
-        let none = Self { mode: BufferingMode::Streaming, ..Self::default() };
-        configs.fold(none, |combined, config| Self {
-            buffer_size: combined.buffer_size.max(config.buffer_size),
-            timeouts: combined.timeouts.max(config.timeouts),
-            ..combined
-        })
-    }
-}
 
 /// How a provider's session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

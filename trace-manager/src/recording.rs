@@ -197,14 +197,14 @@ impl Recording {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
         let interrupted_at = self.earlier.remove(id);
-        self.outputs.open(&Opening {
-            joined: *joined,
-            now: *now,
-            counter_rate: self.estimated_rate,
-        });
+        let name = &joined.identity.name;
+        let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
+        self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
         self.retention.add(*id, provider, mode, memory);
-        if late.is_some() || **recorded != *self.categories {
-            self.selection.add(provider, if late.is_some() { joined.joined_at } else { 0 });
+        let own = self.config.categories_for(&joined.identity.name, &self.categories);
+        if late.is_some() || **recorded != *own {
+            let from = if late.is_some() { joined.joined_at } else { 0 };
+            self.selection.add_with(provider, from, &own);
         }
         if let Some(from) = interrupted_at {
             let mut words = Records::begin(&self.spares, provider);
@@ -230,8 +230,9 @@ impl Recording {
     /// durable records so far.
     pub(crate) fn widen(&mut self, provider: &ProviderData, recorded: &[String], durable: &[u64]) {
         let id = provider.id();
-        if recorded != self.categories && !self.selection.has(id) {
-            self.selection.add_late(id, durable, provider.counts());
+        let own = self.config.categories_for(&provider.identity().name, &self.categories);
+        if recorded != own && !self.selection.has(id) {
+            self.selection.add_late(id, &own, durable, provider.counts());
         }
     }
 

@@ -12,6 +12,9 @@ pub const MAX_PATTERNS: usize = 4096;
 /// The most bytes of all patterns that a provider accepts.
 pub const MAX_PATTERN_BYTES: usize = 64 << 10;
 
+/// The pattern that excludes all categories.
+pub const NONE: &str = "-*";
+
 /// Returns whether a provider accepts these patterns.
 pub fn are_accepted(patterns: &[String]) -> bool {
     let bytes: usize = patterns.iter().map(String::len).sum();
@@ -100,6 +103,12 @@ impl CategorySet {
 ///
 /// Only exclusions that are in all lists are kept, so the result may match more categories.
 pub fn union(lists: &[&[String]]) -> Vec<String> {
+    let some: Vec<&[String]> =
+        lists.iter().copied().filter(|list| !list.iter().any(|text| text == NONE)).collect();
+    let lists = match some.is_empty() {
+        true => lists,
+        false => &some,
+    };
     if let [list] = lists {
         return list.to_vec();
     }
@@ -132,6 +141,8 @@ mod tests {
             (&["gfx*", "-gfx:a"], &["gfx:a"], &["gfx*", "gfx:a"]),
             (&["gfx*", "-gfx:a"], &["-gfx:a"], &["-gfx:a"]),
             (&["*"], &["a"], &["*", "a"]),
+            (&["-*"], &["a", "-b"], &["a", "-b"]),
+            (&["-*"], &["-*"], &["-*"]),
         ] {
             let (one, other) = (list(one), list(other));
             assert_eq!(union(&[&one, &other]), list(both), "{one:?} {other:?}");

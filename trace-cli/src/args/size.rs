@@ -18,6 +18,14 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+/// Parses the name of a program and a size, as in `web:64M`.
+pub(crate) fn parse_provider_size(text: &str) -> Result<(String, u64), String> {
+    match text.rsplit_once(':') {
+        Some((name, size)) if !name.is_empty() => Ok((name.to_owned(), parse_size(size)?)),
+        _ => Err("is not the name of a program and a size, such as web:64M".to_owned()),
+    }
+}
+
 fn factor(unit: &str) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     let prefix = unit.strip_suffix("ib").or_else(|| unit.strip_suffix('b'));
@@ -44,6 +52,14 @@ mod tests {
         assert_eq!(parse_size("16mib"), Ok(16 << 20));
         assert_eq!(parse_size("1GB"), Ok(1 << 30));
         assert_eq!(parse_size("18446744073709551615"), Ok(u64::MAX));
+    }
+
+    #[test]
+    fn a_program_has_a_size() {
+        assert_eq!(parse_provider_size("a:b:2K"), Ok(("a:b".to_owned(), 2048)));
+        for wrong in ["", "2K", ":2K", "a:", "a:b"] {
+            assert!(parse_provider_size(wrong).is_err(), "{wrong:?}");
+        }
     }
 
     #[test]

@@ -93,6 +93,10 @@ pub(crate) struct StartArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
 
+    /// Write to FILE, a pipe or a device, only at the end of the session
+    #[arg(long)]
+    pub(crate) defer_transfer: bool,
+
     /// Print the name of the session as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{
-    output_name, parse_category, parse_duration, parse_size, parse_trigger, Mode, Trigger,
+    output_name, parse_category, parse_duration, parse_provider_size, parse_size, parse_trigger,
+    Mode, Trigger,
 };
 
 /// Run a program and record its trace
@@ -74,8 +75,8 @@ pub(crate) struct SessionArgs {
     pub(crate) output: PathBuf,
 
     /// Select categories: names, `prefix*`, and `-name` or `-prefix*` to exclude,
-    /// which wins [default: all]. Records without a category, such as objects and
-    /// blobs, are always recorded
+    /// which wins [default: all]. `PROGRAM/name` is for programs of this name. Records
+    /// without a category, such as objects and blobs, are always recorded
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
@@ -87,6 +88,18 @@ pub(crate) struct SessionArgs {
     /// Size of each program's buffer, in bytes or with K, M or G
     #[arg(short, long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
     pub(crate) buffer_size: u64,
+
+    /// Size of the buffer of programs of this name; repeatable
+    #[arg(long = "provider-buffer-size", value_name = "NAME:SIZE", value_parser = parse_provider_size)]
+    pub(crate) provider_sizes: Vec<(String, u64)>,
+
+    /// Wait at most TIME, up to a minute, for the start of each program
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    pub(crate) start_timeout: Duration,
+
+    /// Wait at most TIME, up to a minute, for the end of each program's recording
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    pub(crate) stop_timeout: Duration,
 
     /// Action if a buffer is full
     #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]

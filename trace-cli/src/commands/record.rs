@@ -23,7 +23,7 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::{Context, Result};
 use trace_manager::{
     ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
-    SnapshotLimits,
+    SnapshotLimits, Timeouts,
 };
 use trace_protocol::file::Placeholders;
 
@@ -169,10 +169,14 @@ fn wait_for(child: &mut Child, events: &Receiver<Event>) -> u8 {
 }
 
 fn config(args: &RecordArgs) -> SessionConfig {
-    SessionConfig {
+    let mut config = SessionConfig {
         mode: args.session.mode.into(),
         buffer_size: args.session.buffer_size,
-        categories: args.session.categories.clone(),
+        timeouts: Timeouts {
+            start: args.session.start_timeout,
+            stop: args.session.stop_timeout,
+            ..Timeouts::default()
+        },
         triggers: alert::triggers(args),
         snapshots: SnapshotLimits {
             keep: args.session.keep,
@@ -180,7 +184,12 @@ fn config(args: &RecordArgs) -> SessionConfig {
             max_size: args.session.max_size.unwrap_or(u64::MAX),
         },
         ..SessionConfig::default()
+    };
+    config.select(&args.session.categories);
+    for (name, size) in &args.session.provider_sizes {
+        config.spec(name).buffer_size = Some(*size);
     }
+    config
 }
 
 fn target(output: &Path) -> Result<ArchiveTarget> {

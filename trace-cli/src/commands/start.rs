@@ -10,7 +10,7 @@ use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, SnapshotOptions, TraceConfig, TriggerAction, TriggerSpec,
+    Controller, ProviderSpec, SnapshotOptions, TraceConfig, TriggerAction, TriggerSpec,
 };
 use trace_protocol::file::Placeholders;
 
@@ -57,6 +57,10 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         categories: options.categories.clone(),
         buffer_size: options.buffer_size,
         mode: options.mode.into(),
+        providers: options.provider_sizes.iter().map(provider).collect(),
+        start_timeout: options.start_timeout,
+        stop_timeout: options.stop_timeout,
+        defer_transfer: args.defer_transfer,
         duration: options.duration.unwrap_or(Duration::ZERO),
         detached: true,
         triggers,
@@ -76,6 +80,10 @@ pub(crate) fn start(controller: &mut Controller, request: &StartRequest) -> Resu
     let name = controller.initialize(&request.config, &request.output)?;
     controller.start(&name)?;
     Ok(name)
+}
+
+fn provider((name, buffer_size): &(String, u64)) -> ProviderSpec {
+    ProviderSpec { name: name.clone(), buffer_size: *buffer_size, ..ProviderSpec::default() }
 }
 
 fn trigger(trigger: &Trigger) -> Result<TriggerSpec> {

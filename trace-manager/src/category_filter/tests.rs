@@ -223,7 +223,12 @@ fn a_late_filter_has_the_earlier_strings_and_counts() {
     let records = block(&spares, 4, 4);
     let strings: Vec<u64> = records.words()[..6].to_vec();
     let categories = [("web".to_owned(), 3)].into();
-    filter.add_late(1, &strings, Counts { events: 3, records: 7, categories, ..Counts::default() });
+    filter.add_late(
+        1,
+        &["web".to_owned()],
+        &strings,
+        Counts { events: 3, records: 7, categories, ..Counts::default() },
+    );
     let mut words = Records::begin(&spares, 1);
     words.extend(&records.words()[9..]);
     let later = Records { words: spares.share(words), ..records };

@@ -10,7 +10,7 @@ use trace_protocol::control::{
 
 use crate::config::SessionConfig;
 use crate::error::ArchiveError;
-use crate::machine::{End, Timeouts, Trigger, TriggerAction};
+use crate::machine::{End, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{ProviderInfo, ProviderStatistics};
 use crate::snapshot::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
@@ -21,10 +21,11 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
     let defaults = (Timeouts::default(), SnapshotLimits::default());
     let or = |value: Duration, default| if value.is_zero() { default } else { value };
     let (timeouts, snapshots) = defaults;
-    SessionConfig {
+    let mut session = SessionConfig {
         mode: config.mode,
         buffer_size: config.buffer_size,
-        categories: config.categories.clone(),
+        categories: Vec::new(),
+        providers: config.providers.iter().map(provider_spec).collect(),
         timeouts: Timeouts {
             start: or(config.start_timeout, timeouts.start),
             stop: or(config.stop_timeout, timeouts.stop),
@@ -43,6 +44,16 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
             },
         },
         user,
+    };
+    session.select(&config.categories);
+    session
+}
+
+fn provider_spec(spec: &control::ProviderSpec) -> ProviderSpec {
+    ProviderSpec {
+        name: spec.name.clone(),
+        buffer_size: (spec.buffer_size != 0).then_some(spec.buffer_size),
+        categories: spec.categories.clone(),
     }
 }
 

@@ -18,10 +18,8 @@ pub type ProviderId = u32;
 /// An event for the coordinator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// The user of a provider that registers next, from the kernel.
-    User(ProviderId, u32),
-    /// A provider registered, with these features.
-    Registered(ProviderId, Features),
+    /// A provider registered.
+    Registered(ProviderId, Registration),
     /// An event of one provider.
     Provider(ProviderId, TraceeEvent),
     /// The caller opens a session. Ignored if it exists.
@@ -36,6 +34,17 @@ pub enum Input {
     Flush(SessionNumber),
     /// Time passed.
     Tick,
+}
+
+/// A provider that registers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Registration {
+    /// Its user, from the kernel.
+    pub uid: u32,
+    /// Its name.
+    pub name: String,
+    /// The messages that it supports.
+    pub features: Features,
 }
 
 /// An action for the event loop.
@@ -59,15 +68,13 @@ pub enum Output {
 #[derive(Debug, Default)]
 pub struct Coordinator {
     providers: BTreeMap<ProviderId, Provider>,
-    /// The users of providers.
-    users: BTreeMap<ProviderId, u32>,
     sessions: BTreeMap<SessionNumber, Current>,
     /// Providers that may have to change, because their state or that of a session has changed.
     changed: BTreeSet<ProviderId>,
     outputs: Vec<Output>,
     /// The unions of the categories of sessions, until a session's state changes: many providers
-    /// have the same sessions.
-    unions: RefCell<BTreeMap<Vec<SessionNumber>, Vec<String>>>,
+    /// have the same sessions. The name is empty for providers without differences.
+    unions: RefCell<BTreeMap<(Vec<SessionNumber>, String), Vec<String>>>,
 }
 
 #[derive(Debug)]
@@ -79,6 +86,8 @@ struct Current {
 
 #[derive(Debug, Default)]
 struct Provider {
+    uid: u32,
+    name: String,
     tracee: Tracee,
     membership: Membership,
 }
@@ -106,12 +115,12 @@ impl Coordinator {
 
     /// Returns the combined configuration of the sessions that a provider is in.
     pub fn config_of(&self, id: ProviderId) -> ProviderConfig {
-        self.combine(&self.sessions_of(id))
+        self.combine(id, &self.sessions_of(id))
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        let deadlines = |Provider { tracee, membership }: &Provider| {
+        let deadlines = |Provider { tracee, membership, .. }: &Provider| {
             tracee.deadline().into_iter().chain(membership.deadline(tracee)).min()
         };
         self.providers.values().filter_map(deadlines).min()
@@ -121,17 +130,9 @@ impl Coordinator {
     ///
     /// Dead providers stay available until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
-        let users = &mut self.users;
-        self.providers.retain(|id, provider| {
-            let lives = provider.tracee.state() != TraceeState::Dead;
-            if !lives {
-                users.remove(id);
-            }
-            lives
-        });
+        self.providers.retain(|_, provider| provider.tracee.state() != TraceeState::Dead);
         match input {
-            Input::User(id, uid) => drop(self.users.insert(id, uid)),
-            Input::Registered(id, features) => self.registered(id, features),
+            Input::Registered(id, registration) => self.registered(id, registration),
             Input::Provider(id, event) => self.tracee_event(id, event, now),
             Input::Open(session, config) => self.open(session, config),
             Input::Start(session, options) => {
@@ -146,8 +147,10 @@ impl Coordinator {
         std::mem::take(&mut self.outputs)
     }
 
-    fn registered(&mut self, id: ProviderId, features: Features) {
-        let provider = Provider { tracee: Tracee::new(features), ..Provider::default() };
+    fn registered(&mut self, id: ProviderId, registration: Registration) {
+        let Registration { uid, name, features } = registration;
+        let tracee = Tracee::new(features);
+        let provider = Provider { uid, name, tracee, ..Provider::default() };
         self.providers.insert(id, provider);
         let is_running = |it: &Current| it.session.state().is_running();
         let started = self.sessions.values().any(|it| is_running(it) && self.may_record(it, id));
@@ -242,7 +245,7 @@ impl Coordinator {
                     self.tracee_event(id, TraceeEvent::Start(options), now);
                 }
                 Step::SetCategories => {
-                    let categories = self.combine_started(&demand.running);
+                    let categories = self.combine_started(id, &demand.running);
                     self.tracee_event(id, TraceeEvent::SetCategories(categories), now);
                 }
                 Step::Restart => {
@@ -274,7 +277,8 @@ impl Coordinator {
 
     /// Returns whether a session may record a provider: it records those of one user, or all.
     fn may_record(&self, session: &Current, id: ProviderId) -> bool {
-        session.config.user.is_none_or(|user| self.users.get(&id) == Some(&user))
+        let uid = self.providers.get(&id).map(|provider| provider.uid);
+        session.config.user.is_none_or(|user| uid == Some(user))
     }
 
     /// Returns the options of the start of a new buffer.
@@ -285,30 +289,45 @@ impl Coordinator {
         }
     }
 
-    fn combine(&self, sessions: &[SessionNumber]) -> ProviderConfig {
-        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
-        match currents.clone().collect::<Vec<_>>()[..] {
-            [current] => ProviderConfig {
-                categories: accepted(current.config.categories.clone()),
-                ..current.config.clone()
-            },
-            _ => ProviderConfig {
-                categories: self.combine_started(sessions),
-                ..ProviderConfig::combine(currents.map(|current| &current.config))
+    fn combine(&self, id: ProviderId, sessions: &[SessionNumber]) -> ProviderConfig {
+        let configs: Vec<ProviderConfig> =
+            self.configs(id, sessions).map(|(config, _)| config).collect();
+        match configs.as_slice() {
+            [config] => {
+                ProviderConfig { categories: accepted(config.categories.clone()), ..config.clone() }
+            }
+            configs => ProviderConfig {
+                categories: self.combine_started(id, sessions),
+                ..ProviderConfig::combine(configs.iter())
             },
         }
     }
 
-    /// Returns the union of the sessions' categories, with those of their starts.
-    fn combine_started(&self, sessions: &[SessionNumber]) -> Vec<String> {
-        let mut unions = self.unions.borrow_mut();
-        unions.entry(sessions.to_vec()).or_insert_with(|| self.union(sessions)).clone()
+    /// Returns the configurations and starts of the sessions for a provider.
+    fn configs<'a>(
+        &'a self,
+        id: ProviderId,
+        sessions: &'a [SessionNumber],
+    ) -> impl Iterator<Item = (ProviderConfig, &'a StartOptions)> {
+        let name = self.providers.get(&id).map_or("", |provider| &provider.name);
+        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
+        currents.map(move |current| (current.config.for_provider(name), &current.start))
     }
 
-    fn union(&self, sessions: &[SessionNumber]) -> Vec<String> {
-        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
+    /// Returns the union of the sessions' categories, with those of their starts.
+    fn combine_started(&self, id: ProviderId, sessions: &[SessionNumber]) -> Vec<String> {
+        let name = self.providers.get(&id).map_or("", |provider| &provider.name);
+        let mut currents = sessions.iter().filter_map(|session| self.sessions.get(session));
+        let differs = currents.any(|current| current.config.differs_for(name));
+        let key = (sessions.to_vec(), if differs { name.to_owned() } else { String::new() });
+        let mut unions = self.unions.borrow_mut();
+        unions.entry(key).or_insert_with(|| self.union(id, sessions)).clone()
+    }
+
+    fn union(&self, id: ProviderId, sessions: &[SessionNumber]) -> Vec<String> {
+        let configs = self.configs(id, sessions);
         let lists: Vec<Vec<String>> =
-            currents.map(|it| it.start.add_to(&it.config.categories)).collect();
+            configs.map(|(config, start)| start.add_to(&config.categories)).collect();
         let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
         accepted(categories::union(&lists))
     }
@@ -317,7 +336,7 @@ impl Coordinator {
         let mut counts = TraceeCounts::default();
         let Some(current) = self.sessions.get(&session) else { return counts };
         let is_running = current.session.state().is_running();
-        for (id, Provider { tracee, membership }) in &self.providers {
+        for (id, Provider { tracee, membership, .. }) in &self.providers {
             let may_join = is_running && self.may_record(current, *id);
             if membership.has(session) {
                 let is_starting = membership.is_starting(session, tracee);
@@ -340,7 +359,7 @@ impl Coordinator {
     }
 
     fn tick(&mut self, now: Time) {
-        for (id, Provider { tracee, membership }) in &mut self.providers {
+        for (id, Provider { tracee, membership, .. }) in &mut self.providers {
             if membership.expire(tracee, now) {
                 self.changed.insert(*id);
             }
@@ -352,7 +371,7 @@ impl Coordinator {
     }
 
     fn tracee_event(&mut self, id: ProviderId, event: TraceeEvent, now: Time) {
-        let Some(Provider { tracee, membership }) = self.providers.get_mut(&id) else { return };
+        let Some(Provider { tracee, membership, .. }) = self.providers.get_mut(&id) else { return };
         let before = (tracee.state(), tracee.changes());
         let actions = tracee.on(event, now);
         if before != (tracee.state(), tracee.changes()) {

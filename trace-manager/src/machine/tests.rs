@@ -127,12 +127,19 @@ pub(super) fn config() -> ProviderConfig {
         buffer_size: 1 << 20,
         timeouts: Timeouts::default(),
         user: None,
+        providers: Vec::new(),
     }
 }
 
 /// The registration of a provider with all features.
 pub(super) fn register(id: ProviderId) -> Input {
-    Input::Registered(id, Features::SET_CATEGORIES)
+    register_as(id, 0)
+}
+
+/// The registration of a provider of this user, with all features.
+pub(super) fn register_as(id: ProviderId, uid: u32) -> Input {
+    let features = Features::SET_CATEGORIES;
+    Input::Registered(id, Registration { uid, features, ..Registration::default() })
 }
 
 pub(super) fn send(message: ToProvider) -> TraceeAction {

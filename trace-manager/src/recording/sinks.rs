@@ -4,6 +4,7 @@ use trace_protocol::categories;
 
 use crate::archive::ArchiveSink;
 use crate::category_filter::CategoryFilter;
+use crate::config::SessionConfig;
 use crate::records::{Records, Spares};
 use crate::sink::{Ending, Finish, Opening, Sink, SinkRequest};
 
@@ -24,17 +25,20 @@ fn union(categories: &[String], sinks: &[SinkRequest]) -> Vec<String> {
 }
 
 impl Sinks {
-    /// Combines the archive, which gets `categories`, with the other sinks.
+    /// Combines the archive, which gets the session's categories, with the other sinks.
     pub(crate) fn new(
         archive: ArchiveSink,
-        categories: &[String],
+        config: &SessionConfig,
         sinks: Vec<SinkRequest>,
         spares: &Spares,
     ) -> Self {
+        let categories = &config.categories;
         let recorded = union(categories, &sinks);
         // A sink that gets all recorded categories needs no filter.
+        let differs = !config.providers.is_empty() && !sinks.is_empty();
         let filter = |categories: &[String]| {
-            (categories != recorded).then(|| CategoryFilter::new(categories, spares.clone()))
+            (differs || categories != recorded)
+                .then(|| CategoryFilter::new(categories, spares.clone()))
         };
         let sinks = sinks.into_iter().map(|it| (filter(&it.categories), it.sink)).collect();
         let filter = filter(categories);
@@ -46,11 +50,11 @@ impl Sinks {
         &self.categories
     }
 
-    /// Adds a provider to all sinks.
-    pub(crate) fn open(&mut self, opening: &Opening<'_>) {
+    /// Adds a provider to all sinks. The archive gets these categories of it.
+    pub(crate) fn open(&mut self, opening: &Opening<'_>, categories: &[String]) {
         let id = opening.identity().id;
         self.archive.open(opening);
-        self.filter.iter_mut().for_each(|filter| filter.add(id, 0));
+        self.filter.iter_mut().for_each(|filter| filter.add_with(id, 0, categories));
         for (filter, sink) in &mut self.sinks {
             sink.open(opening);
             filter.iter_mut().for_each(|filter| filter.add(id, 0));

@@ -23,7 +23,7 @@ fn recording(path: &Path, collection: &Collection) -> Recording {
     let output = ArchiveOutput::create_file(path).unwrap();
     let archive = ArchiveSink::begin(output, None, None, Arc::default(), spares.clone()).unwrap();
     let snapshots = Snapshots::spawn(waker, NoticeSender::new().0, Default::default()).unwrap();
-    let sinks = Sinks::new(archive, &[], Vec::new(), &spares);
+    let sinks = Sinks::new(archive, &SessionConfig::default(), Vec::new(), &spares);
     let config = SessionConfig::default();
     Recording::begin(1, config, sinks, snapshots, spares, &mut ClockSample::now())
 }

@@ -19,7 +19,7 @@ use trace_protocol::socket::{PeerCredentials, Socket};
 use super::outbox::{Handles, Outbox};
 use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
-use crate::machine::Violation;
+use crate::machine::{Registration, Violation};
 
 /// Packets that are read in one turn.
 const PACKETS_PER_TURN: usize = 64;
@@ -238,6 +238,11 @@ impl Connection {
             // A closed peer is detected by the next read.
             _ => Ok(()),
         }
+    }
+
+    /// Returns what the state machines know of the provider.
+    pub(crate) fn registration(&self) -> Registration {
+        Registration { uid: self.peer.uid, name: self.name(), features: self.features }
     }
 
     /// Returns the provider's name, or else that of its process.

@@ -205,11 +205,8 @@ impl EventLoop {
         match received {
             Some(Ok(Received::Messages { registered, categories })) => {
                 if self.count_messages(id) && registered && self.admit(id) {
-                    if let Some(Connection { peer, features, .. }) = self.connections.get(&id) {
-                        let (uid, features) = (peer.uid, *features);
-                        self.dispatch(Input::User(id, uid));
-                        self.dispatch(Input::Registered(id, features));
-                    }
+                    let registration = self.connections.get(&id).map(Connection::registration);
+                    self.dispatch(Input::Registered(id, registration.unwrap_or_default()));
                 }
                 if categories {
                     self.categories_received(id);

@@ -35,7 +35,8 @@ impl EventLoop {
         let (shared, done, waker) = (request.shared, request.done, self.inbox.waker.clone());
         let limits = config.snapshots;
         let snapshots = Snapshots::spawn(waker, notices.clone(), limits);
-        let handle = guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.categories));
+        let handle =
+            guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.all_categories()));
         let layout = config.layout(0).ok();
         // The writer is started last: it ends by a command, and the other threads when their
         // handles are dropped.
@@ -58,7 +59,7 @@ impl EventLoop {
         let number = self.last_session;
         let size = layout.map_or(0, |layout| layout.total_size() as u64);
         self.admission.begin_session(size, self.active.is_empty());
-        let outputs = Sinks::new(archive, &config.categories, sinks, &spares);
+        let outputs = Sinks::new(archive, &config, sinks, &spares);
         let provider_config = ProviderConfig {
             categories: outputs.categories().to_vec(),
             ..config.provider_config()

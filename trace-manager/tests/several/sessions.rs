@@ -1,5 +1,6 @@
 //! Sessions of streaming providers that start and end beside each other.
 
+use super::program::Recorded;
 use super::*;
 
 fn streaming(categories: &[&str]) -> SessionConfig {
@@ -28,6 +29,46 @@ fn two_sessions_get_each_their_own_categories() {
         assert_eq!((summary.events(), summary.lost()), (number, 0));
         let provider = &summary.providers[0];
         assert_eq!(provider.categories, [(category.to_owned(), number)].into());
+    }
+}
+
+/// Each session gets its own of each program, also from the buffer that both share.
+#[test]
+fn single_programs_have_categories_and_buffers_of_their_own() {
+    let stage = Stage::new();
+    let session = |name: &str, patterns: &[&str]| {
+        let mut config = streaming(&[]);
+        config.select(&patterns.iter().map(|text| text.to_string()).collect::<Vec<_>>());
+        config.spec("one").buffer_size = Some(1 << 20);
+        stage.start(name, config)
+    };
+    let first = session("first.fxt", &["one/a"]);
+    let second = session("second.fxt", &["b", "two/c"]);
+    let one = Program::start(stage.manager.path(), "one");
+    let two = Program::start(stage.manager.path(), "two");
+    (one.run(1000), two.run(1000));
+    let (one, two) = (one.end(), two.end());
+    let number = |recorded: &Recorded, category| recorded[category].len() as u64;
+    let expected = [
+        (first, [("one", vec![("a", number(&one, "a"))]), ("two", vec![])]),
+        (
+            second,
+            [
+                ("one", vec![("b", number(&one, "b"))]),
+                ("two", vec![("b", number(&two, "b")), ("c", number(&two, "c"))]),
+            ],
+        ),
+    ];
+    assert!(!two.contains_key("a") && !one.contains_key("c"));
+    for (session, providers) in expected {
+        let (_, summary) = session.end();
+        for (name, categories) in providers {
+            let provider = summary.providers.iter().find(|it| it.name == name).unwrap();
+            let found: Vec<_> =
+                provider.categories.iter().map(|(name, number)| (name.as_str(), *number)).collect();
+            assert_eq!(found, categories, "{name}");
+            assert_eq!(provider.buffer_size > 512 << 10, name == "one", "{provider:?}");
+        }
     }
 }
 

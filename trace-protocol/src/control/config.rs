@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::field::{codes, record, Field};
 use crate::categories::{MAX_PATTERNS, MAX_PATTERN_BYTES};
 use crate::message::body::{BodyReader, BodyWriter};
+use crate::message::MAX_PROVIDER_NAME;
 use crate::mode::BufferingMode;
 use crate::packet::MAX_ALERT_NAME;
 
@@ -142,7 +143,6 @@ impl TraceConfig {
                  and begins with a letter or digit"
             ));
         }
-        check_categories(&self.categories)?;
         if self.buffer_size == 0 {
             return Err("the buffer size is 0".to_owned());
         }
@@ -156,7 +156,18 @@ impl TraceConfig {
         {
             return Err(format!("the name of an alert has 1 to {MAX_ALERT_NAME} bytes"));
         }
+        self.check_providers()?;
         self.check_output()
+    }
+
+    /// Checks the differences for single providers.
+    fn check_providers(&self) -> Result<(), String> {
+        let is_named = |spec: &ProviderSpec| (1..=MAX_PROVIDER_NAME).contains(&spec.name.len());
+        if !self.providers.iter().all(is_named) {
+            return Err(format!("a provider's name has 1 to {MAX_PROVIDER_NAME} bytes"));
+        }
+        let categories = self.providers.iter().flat_map(|spec| spec.categories.iter().cloned());
+        check_categories(&self.categories.iter().cloned().chain(categories).collect::<Vec<_>>())
     }
 
     /// Checks that a bare descriptor suffices for the options.

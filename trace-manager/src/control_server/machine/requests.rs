@@ -157,8 +157,8 @@ impl ControlMachine {
     fn expand(&self, categories: &[String]) -> Result<Vec<String>, Refused> {
         let mut expanded = Vec::new();
         for pattern in categories {
-            if pattern.contains('/') {
-                let reason = format!("'{pattern}': categories of one provider are not supported");
+            if pattern.contains("/#") {
+                let reason = format!("'{pattern}': a group is for all providers");
                 return Err(general(GeneralError::Unsupported, reason));
             }
             match pattern.strip_prefix('#') {
@@ -195,10 +195,6 @@ impl ControlMachine {
                 self.limits.buffers
             );
             return Err(general(GeneralError::Quota, reason));
-        }
-        if !config.providers.is_empty() {
-            let reason = "options for single providers are not supported";
-            return Err(general(GeneralError::Unsupported, reason));
         }
         Ok(())
     }

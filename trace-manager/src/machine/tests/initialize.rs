@@ -89,8 +89,7 @@ fn the_next_session_initializes_again() {
 fn a_session_of_a_user_records_the_providers_of_this_user() {
     let mut scene = Scene::new(0);
     let register = |scene: &mut Scene, id, uid| {
-        scene.dispatch(Input::User(id, uid));
-        scene.dispatch(register(id));
+        scene.dispatch(register_as(id, uid));
     };
     register(&mut scene, 1, 1000);
     register(&mut scene, 2, 0);

@@ -34,11 +34,15 @@ fn config_in(mode: u8) -> ProviderConfig {
     ProviderConfig { mode: BufferingMode::from_u8(mode).unwrap(), ..config() }
 }
 
+fn registration(bits: u32) -> Registration {
+    Registration { features: Features::from_bits(bits), ..Registration::default() }
+}
+
 fn input() -> impl Strategy<Value = Input> {
     let session = || 1..=SESSIONS;
     prop_oneof![
         2 => (1u32..5, 0u32..2)
-            .prop_map(|(id, bits)| Input::Registered(id, Features::from_bits(bits))),
+            .prop_map(|(id, bits)| Input::Registered(id, registration(bits))),
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
         // A provider that follows the protocol.
         12 => (1u32..5).prop_map(|id| Input::Provider(id, TraceeEvent::Tick)),
@@ -156,7 +160,7 @@ fn run(inputs: Vec<(Input, u64)>) {
                 Some(reply) => scene.event(id, reply),
                 None => continue,
             },
-            Input::Registered(id, features) => {
+            Input::Registered(id, Registration { features, .. }) => {
                 model.set_categories.remove(&id);
                 if features.contains(Features::SET_CATEGORIES) {
                     model.set_categories.insert(id);

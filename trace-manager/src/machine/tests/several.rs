@@ -138,8 +138,7 @@ fn a_union_that_a_provider_does_not_accept_selects_all() {
 fn a_flush_of_a_session_concerns_its_providers() {
     let mut scene = Scene::new(0);
     for (id, uid) in [(1, 1000), (2, 1001)] {
-        scene.dispatch(Input::User(id, uid));
-        scene.dispatch(register(id));
+        scene.dispatch(register_as(id, uid));
         scene.open(u64::from(id), ProviderConfig { user: Some(uid), ..streaming("a") });
         scene.packet(id, Packet::Started { version: 1 });
     }
@@ -222,7 +221,7 @@ fn a_provider_in_another_mode_is_restarted() {
 #[test]
 fn a_provider_without_set_categories_is_restarted_at_each_change() {
     let mut scene = Scene::new(0);
-    scene.dispatch(Input::Registered(1, Features::default()));
+    scene.dispatch(Input::Registered(1, Registration::default()));
     scene.open(1, streaming("a"));
     scene.packet(1, Packet::Started { version: 1 });
     for _ in 0..20 {

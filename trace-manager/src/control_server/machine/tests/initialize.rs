@@ -69,15 +69,27 @@ fn categories_of_groups_count() {
     );
 }
 
+/// The session's own thread splits them.
 #[test]
-fn unsupported_options_are_refused() {
+fn categories_and_buffers_of_single_providers_are_accepted() {
     let mut scene = Scene::new();
     let categories = vec!["server/db".to_owned()];
-    let reply = initialize(&mut scene, TraceConfig { categories, ..named("a") });
-    assert!(general(reply, GeneralError::Unsupported).contains("'server/db'"));
+    let spec =
+        |buffer_size| ProviderSpec { name: "server".into(), buffer_size, ..Default::default() };
+    let providers = vec![spec(2 << 20)];
+    let reply = initialize(&mut scene, TraceConfig { categories, providers, ..named("a") });
+    assert_eq!(reply, Some(Reply::Initialized("a".to_owned())));
+    let providers = vec![spec(u64::MAX)];
+    let reply = initialize(&mut scene, TraceConfig { providers, ..named("b") });
+    assert!(general(reply, GeneralError::Quota).contains("buffer sizes"));
+    let reply = initialize(
+        &mut scene,
+        TraceConfig { categories: vec!["server/#all".to_owned()], ..named("c") },
+    );
+    assert!(general(reply, GeneralError::Unsupported).contains("a group is for all providers"));
     let providers = vec![ProviderSpec::default()];
-    let reply = initialize(&mut scene, TraceConfig { providers, ..named("a") });
-    general(reply, GeneralError::Unsupported);
+    let reply = initialize(&mut scene, TraceConfig { providers, ..named("d") });
+    assert!(general(reply, GeneralError::BadRequest).contains("a provider's name"));
 }
 
 #[test]
