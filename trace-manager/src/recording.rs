@@ -32,6 +32,7 @@ use crate::summary::{ProviderSummary, Refusal};
 
 use retention::{Last, Retention};
 pub(crate) use sinks::Sinks;
+pub(crate) use snapshots::Uncounted;
 
 /// The largest age of a clock sample that is compared with another one. Over a longer time, the
 /// machine may have slept and stopped the counter.

@@ -53,6 +53,44 @@ fn programs_from_before_and_after_the_daemon_are_recorded() {
     assert_eq!(daemon.json(&["list", "sessions"]), serde_json::json!([]));
 }
 
+/// The buffers are large, so nothing is collected before the end.
+#[test]
+fn the_status_counts_events_in_buffers() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    for mode in crate::harness::MODES {
+        daemon.json(&["start", "--name", mode, "-m", mode, "-o", &format!("{mode}.fxt")]);
+        wait_until("events are counted", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let status = daemon.json(&["status"]);
+            assert_eq!(status[0]["name"], mode);
+            status[0]["events"].as_u64().unwrap() > 100
+        });
+        daemon.json(&["stop", mode]);
+    }
+}
+
+/// The programs have the same name, as their executable has.
+#[test]
+fn categories_and_buffers_are_selected_for_one_program() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let name = daemon.json(&["list", "providers"])[0]["name"].as_str().unwrap().to_owned();
+    let (own, size) = (format!("{name}/chatter"), format!("{name}:1M"));
+    let start = ["start", "-b", "64K", "--provider-buffer-size", &size];
+    daemon.json(&[&start[..], &["--name", "own", "-o", "own.fxt", "-c", &own]].concat());
+    daemon.json(&[&start[..], &["--name", "other", "-o", "other.fxt", "-c", "x/chatter"]].concat());
+    daemon.wait_for_events("own", 1);
+    let programs = daemon.json(&["status", "own"]);
+    assert!(programs[0]["buffer_size"].as_u64().unwrap() > 512 << 10, "{programs}");
+    daemon.json(&["stop", "own"]);
+    daemon.json(&["stop", "other"]);
+    assert!(events(&daemon.path("own.fxt"), "word") > 0);
+    assert_eq!(events(&daemon.path("other.fxt"), "word"), 0);
+}
+
 #[test]
 fn the_summary_of_a_stop_is_that_of_record() {
     let daemon = Daemon::start();

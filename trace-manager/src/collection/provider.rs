@@ -15,6 +15,7 @@ use trace_protocol::buffer::header::Layout;
 
 use super::window::{Closed, Counts, Window};
 use crate::buffers::SharedBuffer;
+use crate::category_filter::CategoryFilter;
 use crate::guard::JoinedProvider;
 use crate::machine::{End, ProviderId, SaveRequest, SessionNumber};
 use crate::query::ProviderStatistics;
@@ -96,6 +97,17 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
+    /// Returns the number of events of the provider so far, of which `filter` selects those of the
+    /// session.
+    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> u64 {
+        let Self { identity, mut collector, copy, .. } = self;
+        let mut words = Vec::new();
+        collector.finish_copy(copy, &mut words);
+        // Counts them.
+        let _selected = filter.select_words(identity.id, &words);
+        filter.events(identity.id).unwrap_or_else(|| collector.stats().events)
+    }
+
     /// Returns the records between a section record and the provider's closing records.
     pub(crate) fn into_records(self) -> Records {
         let Self { identity, mut collector, copy, window, now } = self;

@@ -1,26 +1,23 @@
 //! The control thread.
 
+mod queries;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
-use trace_protocol::control::{
-    ControlError, GeneralError, Reply, SessionInfo, Summary, ToController, EVENT,
-};
+use trace_protocol::control::{ControlError, GeneralError, Reply, Summary, ToController, EVENT};
 use trace_protocol::socket::{Listener, Socket};
 
 use super::client::{Client, Ended};
 use super::limits::ControlLimits;
-use super::machine::{
-    ClientId, ControlMachine, Input, Output, Query, SessionEvent, SessionId, Ticket,
-};
+use super::machine::{ClientId, ControlMachine, Input, Output, SessionEvent, SessionId, Ticket};
 use super::shared::{Message, Shared};
-use super::{convert, recorder, snapshot, ControlSettings};
+use super::{recorder, snapshot, ControlSettings};
 use crate::machine::Time;
 use crate::manager::{Manager, SessionHandle};
 use crate::waker::Waker;
@@ -50,6 +47,8 @@ struct Running {
     handle: Arc<SessionHandle>,
     /// Its output, for people.
     output: String,
+    /// Its events when they were counted the last time, and that time.
+    counted: Option<(Instant, u64)>,
 }
 
 /// The control thread.
@@ -67,6 +66,8 @@ pub(super) struct ControlLoop {
     /// The end of a pause of accepting connections.
     accept_resumes_at: Option<Instant>,
     scratch: Vec<u8>,
+    /// Whether a thread counts the events of sessions.
+    is_counting: bool,
 }
 
 impl ControlLoop {
@@ -97,6 +98,7 @@ impl ControlLoop {
             origin: Instant::now(),
             accept_resumes_at: None,
             scratch: vec![0; SCRATCH],
+            is_counting: false,
         })
     }
 
@@ -242,7 +244,7 @@ impl ControlLoop {
             match message {
                 Message::Opened(id, handle, output) => {
                     log::info!("session {} writes {output}", handle.number());
-                    self.sessions.insert(id, Running { handle, output });
+                    self.sessions.insert(id, Running { handle, output, counted: None });
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
                 Message::Session(id, event) => {
@@ -257,6 +259,10 @@ impl ControlLoop {
                 Message::KnownCategories(user, reply) => {
                     self.dispatch(Input::KnownCategories(user, reply));
                 }
+                Message::Counted(ticket, sessions, counts) => {
+                    self.counted(&counts);
+                    self.reply_sessions(ticket, sessions);
+                }
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
                 Message::ShutDown => self.dispatch(Input::ShutDown),
             }
@@ -266,7 +272,7 @@ impl ControlLoop {
     }
 
     fn session_ended(&mut self, id: SessionId, summary: &Summary) {
-        let Some(Running { handle, output }) = self.sessions.remove(&id) else { return };
+        let Some(Running { handle, output, .. }) = self.sessions.remove(&id) else { return };
         let (number, bytes) = (handle.number(), summary.bytes);
         match &summary.failure {
             None => log::info!("session {number} has ended: {bytes} bytes in {output}"),
@@ -299,54 +305,6 @@ impl ControlLoop {
             },
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),
-        }
-    }
-
-    fn query(&mut self, ticket: Ticket, query: Query) {
-        let reply = match query {
-            Query::Providers(user) => providers(&self.shared.manager, user),
-            Query::Sessions(sessions) => {
-                let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
-                Reply::Sessions(infos.collect())
-            }
-            Query::Statistics(id) => self.statistics(id),
-        };
-        self.reply(ticket, reply);
-    }
-
-    /// Requests the categories on another thread, because the providers may take a second.
-    fn query_categories(&mut self, user: Option<u32>) {
-        let shared = Arc::clone(&self.shared);
-        let builder = thread::Builder::new().name("trace-query".to_owned());
-        let spawned = builder.spawn(move || {
-            let reply = Box::new(known_categories(&shared.manager, user));
-            shared.send(Message::KnownCategories(user, reply));
-        });
-        if let Err(error) = spawned {
-            self.dispatch(Input::KnownCategories(user, Box::new(failed(&error))));
-        }
-    }
-
-    fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {
-        if let Some(Running { handle, output }) = self.sessions.get(&id) {
-            let progress = handle.progress();
-            info.output.clone_from(output);
-            info.elapsed = progress.elapsed;
-            info.providers = progress.providers as u64;
-            info.joined = progress.joined as u64;
-            info.events = progress.events;
-            info.bytes = progress.bytes;
-            info.lost = progress.lost;
-            info.failure = progress.archive_failure;
-        }
-        info
-    }
-
-    fn statistics(&self, id: SessionId) -> Reply {
-        match self.sessions.get(&id).map(|session| session.handle.statistics()) {
-            Some(Ok(of)) => Reply::Statistics(of.into_iter().map(convert::statistics).collect()),
-            Some(Err(error)) => failed(&error),
-            None => Reply::Failed(no_session()),
         }
     }
 
@@ -397,21 +355,6 @@ impl ControlLoop {
         let clients = self.clients.iter().filter(|(_, client)| is_over(client));
         let over: Vec<ClientId> = clients.map(|(id, _)| *id).collect();
         over.into_iter().for_each(|id| self.disconnect(id));
-    }
-}
-
-fn providers(manager: &Manager, user: Option<u32>) -> Reply {
-    match manager.providers_of(user) {
-        Ok(providers) => Reply::Providers(providers.into_iter().map(convert::provider).collect()),
-        Err(error) => failed(&error),
-    }
-}
-
-fn known_categories(manager: &Manager, user: Option<u32>) -> Reply {
-    // Its result lacks the numbers of providers. Those of a provider are up to date after it.
-    match manager.known_categories_of(user).and_then(|_| manager.providers_of(user)) {
-        Ok(providers) => Reply::KnownCategories(convert::known_categories(providers)),
-        Err(error) => failed(&error),
     }
 }
 

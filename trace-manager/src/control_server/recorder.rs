@@ -36,18 +36,18 @@ struct Transfer {
 pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
     let thread_shared = Arc::clone(shared);
     let builder = thread::Builder::new().name("trace-session".to_owned());
-    if let Err(error) = builder.spawn(move || run(&thread_shared, id, request)) {
+    if let Err(error) = builder.spawn(move || run(thread_shared, id, request)) {
         let error = ControlError::general(GeneralError::Failed, error.to_string());
         shared.send(Message::Session(id, SessionEvent::NotOpened(error)));
     }
 }
 
-fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
+fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let alerts = Arc::clone(&request.alerts);
-    let (handle, output, transfer) = match open(shared, request) {
+    let (handle, output, transfer) = match open(&shared, request) {
         Ok(opened) => opened,
         Err(error) => {
-            return shared.send(Message::Session(id, SessionEvent::NotOpened(error)));
+            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
     let handle = Arc::new(handle);
@@ -78,7 +78,8 @@ fn run(shared: &Shared, id: SessionId, request: OpenRequest) {
         log::warn!("session {}: {dropped} alerts were not forwarded", handle.number());
     }
     let summary = Box::new(end(&handle, output, transfer));
-    shared.send(Message::Session(id, SessionEvent::Ended(summary)));
+    drop(handle);
+    shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
 }
 
 /// Waits for the next notice. Returns `None` if the session has ended.

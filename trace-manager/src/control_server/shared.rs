@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use trace_protocol::control::{ControlError, Reply};
+use trace_protocol::control::{ControlError, Reply, SessionInfo};
 
 use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
@@ -22,6 +22,8 @@ pub(super) enum Message {
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
     /// The categories of the providers of a user, or of all users.
     KnownCategories(Option<u32>, Box<Reply>),
+    /// The sessions of a query are counted: their numbers of events.
+    Counted(Ticket, Vec<(SessionId, SessionInfo)>, Vec<(SessionId, u64)>),
     Groups(CategoryGroups),
     ShutDown,
 }
@@ -42,5 +44,15 @@ impl Shared {
         // Fails if the control thread has ended.
         let _ = self.messages.send(message);
         self.waker.wake();
+    }
+
+    /// Sends the last message of a thread, which does not keep the manager alive after it: the
+    /// daemon may end then.
+    pub(super) fn finish(self: Arc<Self>, message: Message) {
+        let (messages, waker) = (self.messages.clone(), self.waker.clone());
+        drop(self);
+        // As in `send`.
+        let _ = messages.send(message);
+        waker.wake();
     }
 }

@@ -13,7 +13,7 @@ use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::Notice;
 use crate::query::ProviderStatistics;
-use crate::recording::EndedRecording;
+use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
 use crate::sink::Finish;
 use crate::summary::{Progress, SessionSummary};
@@ -109,6 +109,20 @@ impl SessionHandle {
     /// Returns the progress of the session, at most about 0.1 s old.
     pub fn progress(&self) -> Progress {
         self.shared.get()
+    }
+
+    /// Counts the events so far, also those in the buffers of the providers.
+    ///
+    /// The buffers are copied as for [`snapshot`](Self::snapshot), and the copies are counted here.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::SessionEnded`], also if the copies would take too much memory;
+    /// [`ManagerError::Ended`].
+    pub fn count_events(&self) -> Result<u64, ManagerError> {
+        let session = self.number;
+        let uncounted = query(&self.mailbox, |reply| Command::Uncounted { session, reply })?;
+        uncounted.map(Uncounted::count).ok_or(ManagerError::SessionEnded)
     }
 
     /// Waits until a provider has joined, for at most `timeout`. Returns whether one has.

@@ -5,12 +5,30 @@ use std::path::PathBuf;
 use trace_protocol::archive::ClockSample;
 
 use super::Recording;
+use crate::category_filter::CategoryFilter;
 use crate::clock::counter_rate;
-use crate::collection::Collection;
+use crate::collection::{Collection, Extract};
 use crate::error::ManagerError;
 use crate::memory::available_memory;
 use crate::records::{Records, Words};
 use crate::snapshot::{Contents, Requester, Snapshot};
+
+/// The events of a session, to be counted on another thread.
+#[derive(Debug)]
+pub(crate) struct Uncounted {
+    /// The events of providers that have left.
+    departed: u64,
+    extracts: Vec<Extract>,
+    filter: CategoryFilter,
+}
+
+impl Uncounted {
+    /// Counts the events.
+    pub(crate) fn count(mut self) -> u64 {
+        let extracts = self.extracts.into_iter();
+        self.departed + extracts.map(|it| it.count_events(&mut self.filter)).sum::<u64>()
+    }
+}
 
 impl Recording {
     /// Takes a snapshot: the archive so far, and the uncollected contents of the providers'
@@ -43,6 +61,17 @@ impl Recording {
             late_records: self.retained(),
             extracts: collection.extracts(self.number),
             filters: [Some(self.selection.clone()), self.outputs.filter()],
+        })
+    }
+
+    /// Copies the contents of the providers' buffers to count their events. All copies are checked
+    /// before the call. Returns `None` if they take too much memory.
+    pub(crate) fn uncounted(&self, collection: &Collection) -> Option<Uncounted> {
+        check_copy(collection.buffer_sizes(self.number), available_memory()).ok()?;
+        Some(Uncounted {
+            departed: self.summaries.iter().map(|summary| summary.events).sum(),
+            extracts: collection.extracts(self.number),
+            filter: self.selection.clone(),
         })
     }
 

@@ -14,7 +14,7 @@ use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::notice::NoticeSender;
 use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
-use crate::recording::EndedRecording;
+use crate::recording::{EndedRecording, Uncounted};
 use crate::sink::SinkRequest;
 use crate::summary::Progress;
 use crate::waker::Waker;
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Sessions { reply: Sender<Vec<SessionInfo>> },
     /// Return the statistics of the session's providers; `None` if it has ended.
     Statistics { session: u64, reply: Sender<Option<Vec<ProviderStatistics>>> },
+    /// Copy the session's buffers to count their events; `None` if that is not possible.
+    Uncounted { session: u64, reply: Sender<Option<Uncounted>> },
     /// Flush the rolling buffers of the session's providers.
     Flush { session: u64 },
     /// End the session, and then the loop.

@@ -187,6 +187,7 @@ impl EventLoop {
                 Command::Statistics { session, reply } => {
                     drop(reply.send(self.statistics(session)));
                 }
+                Command::Uncounted { session, reply } => drop(reply.send(self.uncounted(session))),
                 Command::Flush { session } => self.dispatch(Input::Flush(session)),
                 Command::Quit => {
                     self.quitting = true;

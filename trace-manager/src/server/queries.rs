@@ -12,6 +12,7 @@ use super::connection::Connection;
 use super::state::EventLoop;
 use crate::machine::ProviderId;
 use crate::query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
+use crate::recording::Uncounted;
 
 /// The time in which providers reply with their categories. The last reply of the others is used.
 const CATEGORIES_TIMEOUT: Duration = Duration::from_secs(1);
@@ -60,6 +61,12 @@ impl EventLoop {
     pub(super) fn statistics(&self, session: u64) -> Option<Vec<ProviderStatistics>> {
         let active = self.active.get(&session)?;
         Some(active.recording.statistics(self.collection.as_ref()?))
+    }
+
+    /// Copies the buffers of a session's providers, to count their events.
+    pub(super) fn uncounted(&mut self, session: u64) -> Option<Uncounted> {
+        self.pass_all_on();
+        self.active.get(&session)?.recording.uncounted(self.collection.as_ref()?)
     }
 
     /// Requests the categories of the providers of one user, or of all. The reply is sent when they

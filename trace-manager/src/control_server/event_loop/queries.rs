@@ -1,0 +1,126 @@
+//! The queries of controllers.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trace_protocol::control::{Reply, SessionInfo};
+
+use super::{failed, no_session, ControlLoop, Running};
+use crate::control_server::convert;
+use crate::control_server::machine::{Input, Query, SessionId, Ticket};
+use crate::control_server::shared::Message;
+use crate::manager::{Manager, SessionHandle};
+
+/// The shortest time between two counts of the events in the buffers of a session.
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
+
+impl ControlLoop {
+    pub(super) fn query(&mut self, ticket: Ticket, query: Query) {
+        let reply = match query {
+            Query::Providers(user) => providers(&self.shared.manager, user),
+            Query::Sessions(sessions) => return self.query_sessions(ticket, sessions),
+            Query::Statistics(id) => self.statistics(id),
+        };
+        self.reply(ticket, reply);
+    }
+
+    /// Requests the categories on another thread, because the providers may take a second.
+    pub(super) fn query_categories(&mut self, user: Option<u32>) {
+        let shared = Arc::clone(&self.shared);
+        let builder = thread::Builder::new().name("trace-query".to_owned());
+        let spawned = builder.spawn(move || {
+            let reply = Box::new(known_categories(&shared.manager, user));
+            shared.finish(Message::KnownCategories(user, reply));
+        });
+        if let Err(error) = spawned {
+            self.dispatch(Input::KnownCategories(user, Box::new(failed(&error))));
+        }
+    }
+
+    /// Counts the events in the buffers on another thread, if that was not done a moment ago, and no
+    /// other query does it.
+    fn query_sessions(&mut self, ticket: Ticket, sessions: Vec<(SessionId, SessionInfo)>) {
+        let is_recent = |at: Instant| at.elapsed() < COUNT_INTERVAL;
+        let handle = |(id, _): &(SessionId, SessionInfo)| {
+            let running = self.sessions.get(id)?;
+            let is_counted = running.counted.is_some_and(|(at, _)| is_recent(at));
+            (!is_counted).then(|| (*id, Arc::clone(&running.handle)))
+        };
+        let handles: Vec<_> = sessions.iter().filter_map(handle).collect();
+        if handles.is_empty() || self.is_counting {
+            return self.reply_sessions(ticket, sessions);
+        }
+        let (shared, infos) = (Arc::clone(&self.shared), sessions.clone());
+        let builder = thread::Builder::new().name("trace-count".to_owned());
+        let spawned = builder.spawn(move || {
+            let count =
+                |(id, handle): (_, Arc<SessionHandle>)| Some((id, handle.count_events().ok()?));
+            let counts = handles.into_iter().filter_map(count).collect();
+            shared.finish(Message::Counted(ticket, infos, counts));
+        });
+        self.is_counting = spawned.is_ok();
+        if !self.is_counting {
+            self.reply_sessions(ticket, sessions);
+        }
+    }
+
+    /// Takes the counted events of sessions.
+    pub(super) fn counted(&mut self, counts: &[(SessionId, u64)]) {
+        self.is_counting = false;
+        for (id, events) in counts {
+            if let Some(running) = self.sessions.get_mut(id) {
+                running.counted = Some((Instant::now(), *events));
+            }
+        }
+    }
+
+    pub(super) fn reply_sessions(
+        &mut self,
+        ticket: Ticket,
+        sessions: Vec<(SessionId, SessionInfo)>,
+    ) {
+        let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
+        let reply = Reply::Sessions(infos.collect());
+        self.reply(ticket, reply);
+    }
+
+    fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {
+        if let Some(Running { handle, output, counted }) = self.sessions.get(&id) {
+            let progress = handle.progress();
+            info.output.clone_from(output);
+            info.elapsed = progress.elapsed;
+            info.providers = progress.providers as u64;
+            info.joined = progress.joined as u64;
+            let counted = counted.map_or(0, |(_, events)| events);
+            info.events = progress.events.max(counted);
+            info.bytes = progress.bytes;
+            info.lost = progress.lost;
+            info.failure = progress.archive_failure;
+        }
+        info
+    }
+
+    fn statistics(&self, id: SessionId) -> Reply {
+        match self.sessions.get(&id).map(|session| session.handle.statistics()) {
+            Some(Ok(of)) => Reply::Statistics(of.into_iter().map(convert::statistics).collect()),
+            Some(Err(error)) => failed(&error),
+            None => Reply::Failed(no_session()),
+        }
+    }
+}
+
+fn providers(manager: &Manager, user: Option<u32>) -> Reply {
+    match manager.providers_of(user) {
+        Ok(providers) => Reply::Providers(providers.into_iter().map(convert::provider).collect()),
+        Err(error) => failed(&error),
+    }
+}
+
+fn known_categories(manager: &Manager, user: Option<u32>) -> Reply {
+    // Its result lacks the numbers of providers. Those of a provider are up to date after it.
+    match manager.known_categories_of(user).and_then(|_| manager.providers_of(user)) {
+        Ok(providers) => Reply::KnownCategories(convert::known_categories(providers)),
+        Err(error) => failed(&error),
+    }
+}
