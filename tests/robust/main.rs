@@ -25,6 +25,7 @@ mod outputs;
 mod private_socket;
 mod record_command;
 mod record_places;
+mod rotation;
 mod sessions;
 mod signals;
 mod slow_paths;

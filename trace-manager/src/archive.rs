@@ -11,9 +11,13 @@
 //!
 //! The loop never waits for the reader of the archive. Blocks that exceed the memory limit go to an
 //! unnamed file. If the output has bounds ([`StreamBounds`]), the archive fails instead.
+//!
+//! An archive can be cut into parts (`parts`). Offsets for the guard and for snapshots count the
+//! bytes of all parts.
 
 mod contents;
 mod offset_reader;
+mod parts;
 mod sink;
 mod spool;
 mod status;
@@ -23,6 +27,7 @@ mod writer;
 
 pub(crate) use contents::has_records;
 pub(crate) use offset_reader::OffsetReader;
+pub(crate) use parts::CompletedParts;
 pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};

@@ -81,6 +81,16 @@ impl Collection {
         self.providers.values().filter(move |provider| provider.sessions().any(|it| it == session))
     }
 
+    /// Returns the providers of a session.
+    pub(crate) fn of_session_mut(
+        &mut self,
+        session: SessionNumber,
+    ) -> impl Iterator<Item = &mut ProviderData> {
+        self.providers
+            .values_mut()
+            .filter(move |provider| provider.sessions().any(|it| it == session))
+    }
+
     /// Returns whether a provider has so many unchecked copies that one must be checked before the
     /// next copy.
     pub(crate) fn is_behind(&self, id: ProviderId) -> bool {

@@ -28,10 +28,27 @@ pub struct SessionConfig {
     pub triggers: Vec<Trigger>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
+    /// When the archive is cut into parts; default never. Requires streaming mode.
+    pub rotation: Option<Rotation>,
     /// The user whose providers it records; default all users.
     pub user: Option<u32>,
     /// Differences for the providers of single names; default none.
     pub providers: Vec<ProviderSpec>,
+}
+
+/// When an archive is cut into parts: `trace.1.fxt`, `trace.2.fxt` and so on of `trace.fxt`.
+///
+/// The first number follows those of parts that exist already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Rotation {
+    /// The size in bytes at which a part ends. A part may be larger by the buffers that are saved
+    /// at once.
+    pub size: Option<u64>,
+    /// The time after which a part ends that has records.
+    pub interval: Option<Duration>,
+    /// The number of parts that are kept, at least 1, beside the one that is written; default all.
+    /// Parts of earlier sessions stay.
+    pub keep: Option<u32>,
 }
 
 impl Default for SessionConfig {
@@ -43,6 +60,7 @@ impl Default for SessionConfig {
             timeouts: Timeouts::default(),
             triggers: Vec::new(),
             snapshots: SnapshotLimits::default(),
+            rotation: None,
             user: None,
             providers: Vec::new(),
         }
@@ -64,6 +82,9 @@ impl SessionConfig {
                 return Err(ManagerError::ZeroBufferSize);
             }
             ProviderConfig { buffer_size, ..self.provider_config() }.layout(0)?;
+        }
+        if self.rotation.is_some() && self.mode != BufferingMode::Streaming {
+            return Err(ManagerError::RotationMode);
         }
         Ok(())
     }
@@ -172,6 +193,18 @@ mod tests {
         for size in [1, 7, 4095, 4097, 123_457] {
             assert!(sized(size).check().is_ok(), "{size}");
             assert!(sized(size).layout(u64::from(u32::MAX)).is_ok());
+        }
+    }
+
+    #[test]
+    fn rotation_requires_streaming_mode() {
+        let check = |mode| {
+            let rotation = Some(Rotation::default());
+            SessionConfig { mode, rotation, ..SessionConfig::default() }.check()
+        };
+        assert!(check(BufferingMode::Streaming).is_ok());
+        for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+            assert!(matches!(check(mode), Err(ManagerError::RotationMode)));
         }
     }
 

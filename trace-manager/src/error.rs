@@ -34,6 +34,10 @@ pub enum ManagerError {
     /// The configuration or the caller requires a snapshot, but the archive is a pipe or a socket,
     /// which cannot be read again.
     SnapshotOfStream,
+    /// The configuration cuts the archive into parts, but it is a pipe or a socket.
+    RotationOfStream,
+    /// The configuration cuts the archive into parts, but the records are collected at the end.
+    RotationMode,
     /// A copy of the providers' buffers exceeds the available memory.
     SnapshotTooLarge {
         /// The buffers' size in bytes.
@@ -79,6 +83,14 @@ impl fmt::Display for ManagerError {
             Self::SnapshotOfStream => write!(
                 f,
                 "snapshots require an archive that is a file, not a pipe"
+            ),
+            Self::RotationOfStream => write!(
+                f,
+                "rotation requires an archive that is a file, not a pipe"
+            ),
+            Self::RotationMode => write!(
+                f,
+                "rotation requires streaming mode\nhint: other modes collect the records at the end"
             ),
             Self::SnapshotTooLarge { size, available } => write!(
                 f,

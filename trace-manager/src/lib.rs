@@ -51,7 +51,7 @@ mod summary;
 mod waker;
 
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
-pub use config::SessionConfig;
+pub use config::{Rotation, SessionConfig};
 pub use control_server::{
     CategoryGroups, ControlLimits, ControlServer, ControlSettings, StartGuard,
 };

@@ -166,11 +166,14 @@ impl Manager {
             ArchiveTarget::New(file) => file.place().path(),
             ArchiveTarget::Stream(_) | ArchiveTarget::Bounded(..) => PathBuf::new(),
         };
-        let output = ArchiveOutput::open(target)?;
+        let output = match &config.rotation {
+            Some(rotation) => ArchiveOutput::open_parts(target, rotation.keep)?,
+            None => ArchiveOutput::open(target)?,
+        };
         if config.takes_snapshots() && output.naming().is_none() {
             return Err(ManagerError::SnapshotOfStream);
         }
-        let backup = output.backup();
+        let (backup, parts) = (output.backup(), output.parts());
         let (notices, notice_receiver) = NoticeSender::new();
         let shared = Arc::new(SharedProgress::new(Progress::INITIAL));
         let (reply, reply_receiver) = crossbeam_channel::bounded(1);
@@ -199,6 +202,7 @@ impl Manager {
             notice_receiver,
             ended: Mutex::new(Some(ended)),
             backup,
+            parts,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The data of a session: its share of the collected records, and its sinks.
 
 mod retention;
+mod rotation;
 mod sinks;
 mod snapshots;
 #[cfg(test)]
@@ -31,6 +32,8 @@ use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 
 use retention::{Last, Retention};
+pub(crate) use rotation::RotationStep;
+use rotation::Rotator;
 pub(crate) use sinks::Sinks;
 pub(crate) use snapshots::Uncounted;
 
@@ -57,6 +60,8 @@ pub(crate) struct Recording {
     /// Selects the session's records if its providers record more.
     selection: CategoryFilter,
     retention: Retention,
+    /// When the archive is cut, if it is.
+    rotator: Option<Rotator>,
     outputs: Sinks,
     spares: Spares,
     started: Instant,
@@ -151,6 +156,7 @@ impl Recording {
             number,
             selection: CategoryFilter::new(&categories, spares.clone()),
             retention: Retention::new(config.mode, config.buffer_size, spares.clone()),
+            rotator: config.rotation.map(Rotator::new),
             config,
             categories,
             outputs,

@@ -19,6 +19,7 @@
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
 //! | `alerts` | the effects of alerts |
+//! | `rotation` | cutting archives into parts |
 //! | `command`, `queries`, `categories_query` | the caller's commands and queries |
 
 mod active;
@@ -35,6 +36,7 @@ mod provision;
 mod queries;
 mod registration;
 mod retained;
+mod rotation;
 mod source;
 mod start;
 mod state;

@@ -173,9 +173,10 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
 
 fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let Contents { prefix, rate, late_records, extracts, mut filters } = contents;
-    let Prefix { archive, bytes, rates, status } = prefix;
-    wait_until_written(&status, bytes)?;
-    let copied = io::copy(&mut OffsetReader::new(&archive, 0).take(bytes), &mut output.file())?;
+    let Prefix { archive, start, bytes, rates, status } = prefix;
+    wait_until_written(&status, start + bytes)?;
+    let archive = archive.get().ok_or(io::ErrorKind::NotFound)?;
+    let copied = io::copy(&mut OffsetReader::new(archive, 0).take(bytes), &mut output.file())?;
     if copied != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -226,7 +227,7 @@ mod tests {
     fn archive(path: &Path) -> ArchiveWriter {
         let output = ArchiveOutput::create_file(path).unwrap();
         let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-        let info = BlockInfo { rate: Some(1), update: None };
+        let info = BlockInfo { rate: Some(1), ..BlockInfo::default() };
         writer.push(Block { words: shared(&[1, 2, 3]), start: 0, info });
         writer
     }

@@ -70,6 +70,11 @@ pub struct SessionSummary {
     /// The archive's size in bytes, or the error if it is not complete. 0 if it was discarded: by
     /// the caller, or because it is empty and an earlier one has its name.
     pub archive: Result<u64, ArchiveError>,
+    /// The paths of the archive's parts that exist, if it is cut. [`archive`](Self::archive) is the
+    /// size of all, including removed ones.
+    pub parts: Vec<PathBuf>,
+    /// The number of parts that were removed because of the limit.
+    pub parts_removed: u64,
     /// The new path of an earlier archive of the same name, if there was one and it is replaced.
     pub backup: Option<PathBuf>,
     /// The results of the other sinks, in their order.
@@ -226,6 +231,8 @@ mod tests {
             snapshots_removed: 0,
             categories: ["web", "db*", "disk"].map(str::to_owned).to_vec(),
             archive: Ok(0),
+            parts: Vec::new(),
+            parts_removed: 0,
             backup: None,
             sinks: Vec::new(),
         }

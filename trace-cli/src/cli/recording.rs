@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{
-    output_name, parse_category, parse_duration, parse_provider_size, parse_size, parse_trigger,
-    Mode, Trigger,
+    output_name, parse_category, parse_duration, parse_part_limit, parse_provider_size, parse_size,
+    parse_trigger, Mode, PartLimit, Trigger,
 };
 
 /// Run a program and record its trace
@@ -26,6 +26,7 @@ Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
   trace record -m circular -b 64M -- ./server                   # the last moments
+  trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
@@ -111,9 +112,15 @@ pub(crate) struct SessionArgs {
     #[arg(long = "trigger", value_name = "NAME:ACTION", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<Trigger>,
 
-    /// Keep the newest N snapshots of triggers, and remove older ones
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) keep: u32,
+    /// Cut the archive into parts of about this size or time, such as 64M, 10m or 64M,10m.
+    /// Part 1 of trace.fxt is trace.1.fxt; numbers follow those of parts that exist
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', value_parser = parse_part_limit)]
+    pub(crate) rotate: Vec<PartLimit>,
+
+    /// Keep the newest N snapshots of triggers, and with --rotate the newest N complete
+    /// parts of this recording; remove older ones [default: 100 snapshots, all parts]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) keep: Option<u32>,
 
     /// Start snapshots of triggers at least TIME apart; alerts in between share the next
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
@@ -123,6 +130,21 @@ pub(crate) struct SessionArgs {
     /// newest [default: unlimited]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<u64>,
+}
+
+impl SessionArgs {
+    /// Returns the size in bytes and the time at which a part of the archive ends.
+    pub(crate) fn part_limits(&self) -> (Option<u64>, Option<Duration>) {
+        let sizes = self.rotate.iter().filter_map(|limit| match limit {
+            PartLimit::Size(size) => Some(*size),
+            PartLimit::Time(_) => None,
+        });
+        let times = self.rotate.iter().filter_map(|limit| match limit {
+            PartLimit::Time(time) => Some(*time),
+            PartLimit::Size(_) => None,
+        });
+        (sizes.min(), times.min())
+    }
 }
 
 /// Recover the archive of a killed program that traced itself

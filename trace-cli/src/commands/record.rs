@@ -20,17 +20,18 @@ use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use trace_manager::{
-    ArchiveTarget, Manager, SessionConfig, SessionHandle, SessionState, SessionSummary,
+    ArchiveTarget, Manager, Rotation, SessionConfig, SessionHandle, SessionState, SessionSummary,
     SnapshotLimits, Timeouts,
 };
 use trace_protocol::file::Placeholders;
 
 use crate::args::Format;
 use crate::cli::{RecordArgs, SessionArgs};
+use crate::compression::Compression;
 use crate::input::STANDARD;
-use crate::message::describe;
+use crate::message::{describe, HINT};
 use crate::{descriptors, exit};
 
 use alert::CommandAction;
@@ -81,6 +82,7 @@ fn with_output_name(args: &RecordArgs) -> Result<RecordArgs> {
 
 fn record(args: &RecordArgs) -> Result<u8> {
     Format::Fxt.refuse_other(&args.session.output)?;
+    refuse_compressed_parts(&args.session)?;
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
@@ -126,6 +128,17 @@ fn record(args: &RecordArgs) -> Result<u8> {
         status = wait_for(&mut child, &events);
     }
     Ok(code(args, &summary, status))
+}
+
+fn refuse_compressed_parts(args: &SessionArgs) -> Result<()> {
+    if !args.rotate.is_empty() && Compression::of(&args.output)? != Compression::None {
+        bail!(
+            "cannot write {}: parts are not compressed{HINT}use a name that ends in .fxt, and \
+             compress complete parts with gzip or zstd",
+            args.output.display()
+        );
+    }
+    Ok(())
 }
 
 /// Prints a message that `--quiet` suppresses.
@@ -179,10 +192,11 @@ fn config(args: &RecordArgs) -> SessionConfig {
         },
         triggers: alert::triggers(args),
         snapshots: SnapshotLimits {
-            keep: args.session.keep,
+            keep: args.session.keep.unwrap_or(SnapshotLimits::default().keep),
             min_interval: args.session.min_interval,
             max_size: args.session.max_size.unwrap_or(u64::MAX),
         },
+        rotation: rotation(&args.session),
         ..SessionConfig::default()
     };
     config.select(&args.session.categories);
@@ -190,6 +204,12 @@ fn config(args: &RecordArgs) -> SessionConfig {
         config.spec(name).buffer_size = Some(*size);
     }
     config
+}
+
+fn rotation(args: &SessionArgs) -> Option<Rotation> {
+    let (size, interval) = args.part_limits();
+    let is_cut = size.is_some() || interval.is_some();
+    is_cut.then_some(Rotation { size, interval, keep: args.keep })
 }
 
 fn target(output: &Path) -> Result<ArchiveTarget> {

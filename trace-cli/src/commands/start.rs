@@ -10,13 +10,14 @@ use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, ProviderSpec, SnapshotOptions, TraceConfig, TriggerAction, TriggerSpec,
+    Controller, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig, TriggerAction,
+    TriggerSpec,
 };
 use trace_protocol::file::Placeholders;
 
 use super::daemon_client::{connect, output, print_json};
 use crate::args::{Action, Trigger};
-use crate::cli::StartArgs;
+use crate::cli::{SessionArgs, StartArgs};
 use crate::exit;
 use crate::message::HINT;
 
@@ -65,14 +66,24 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         detached: true,
         triggers,
         snapshots: SnapshotOptions {
-            keep: options.keep,
+            keep: options.keep.unwrap_or(0),
             min_interval: options.min_interval,
             max_size: options.max_size.unwrap_or(0),
         },
+        rotation: rotation(options),
         output: to,
         ..TraceConfig::default()
     };
     Ok(StartRequest { config, output })
+}
+
+fn rotation(options: &SessionArgs) -> RotationOptions {
+    let (size, interval) = options.part_limits();
+    RotationOptions {
+        size: size.unwrap_or(0),
+        interval: interval.unwrap_or(Duration::ZERO),
+        keep: options.keep.unwrap_or(0),
+    }
 }
 
 /// Starts a session. Returns its name.

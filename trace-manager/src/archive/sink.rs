@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
-use trace_protocol::archive;
+use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
@@ -29,6 +29,8 @@ pub struct ArchiveSink {
     discard_on_drop: DiscardOnDrop,
     /// The id of the provider whose records were written last.
     last_section: Option<u32>,
+    /// Whether the present part has records of a provider.
+    has_records: bool,
     /// Bytes in the archive for each provider that has not left.
     bytes: BTreeMap<u32, u64>,
 }
@@ -88,8 +90,16 @@ impl ArchiveSink {
         let bytes = BTreeMap::new();
         let discard_on_drop = DiscardOnDrop::default();
         let last_section = None;
-        let mut sink =
-            Self { writer, discarded, spares, guard, discard_on_drop, last_section, bytes };
+        let mut sink = Self {
+            writer,
+            discarded,
+            spares,
+            guard,
+            discard_on_drop,
+            last_section,
+            has_records: false,
+            bytes,
+        };
         let mut words = sink.spares.take();
         archive::magic(&mut words);
         sink.write(words, BlockInfo::default());
@@ -154,6 +164,51 @@ impl ArchiveSink {
         self.bytes.remove(&provider).unwrap_or(0)
     }
 
+    /// Returns the size of the present part in bytes, or `None` if it has no records of a provider.
+    pub(crate) fn part_bytes(&self) -> Option<u64> {
+        self.has_records.then(|| self.writer.part_bytes())
+    }
+
+    /// Ends the present part, and begins the next one. `rate` is that of the CPU's counter, in
+    /// ticks per second.
+    pub(crate) fn cut(&mut self, rate: u64) {
+        let mut words = self.spares.take();
+        archive::magic(&mut words);
+        let words = self.spares.share(words);
+        self.writer.cut(words, rate);
+        self.last_section = None;
+        self.has_records = false;
+    }
+
+    /// Repeats a provider's opening and durable records at the beginning of a part. `dropped` is
+    /// the number of records that earlier parts report as lost.
+    pub(crate) fn reopen(
+        &mut self,
+        identity: &Identity,
+        rate: u64,
+        now: &ClockSample,
+        durable: Vec<u64>,
+        dropped: u64,
+    ) {
+        if let Some(ledger) = self.ledger(identity.id) {
+            ledger.set_reported_before(dropped);
+        }
+        self.write_opening(identity, rate, now);
+        *self.bytes.entry(identity.id).or_default() += durable.len() as u64 * 8;
+        self.write(durable, BlockInfo::default());
+    }
+
+    fn write_opening(&mut self, identity: &Identity, rate: u64, now: &ClockSample) {
+        let mut words = self.spares.take();
+        let place = archive::opening(&mut words, identity, rate, now);
+        let rate = (identity.clock == ClockSource::CpuCounter).then_some(place);
+        let before_end = rate.map_or(0, |place| (words.len() - place) as u64 * 8);
+        let update = self.ledger(identity.id).map(|ledger| ledger.opening(before_end));
+        self.last_section = Some(identity.id);
+        *self.bytes.entry(identity.id).or_default() += words.len() as u64 * 8;
+        self.write(words, BlockInfo { rate, update, cut: None });
+    }
+
     fn ledger(&self, provider: u32) -> Option<&ProviderLedger> {
         self.guard.as_ref()?.ledgers.get(&provider)
     }
@@ -194,25 +249,19 @@ impl ArchiveSink {
 
 impl Sink for ArchiveSink {
     fn open(&mut self, opening: &Opening<'_>) {
-        let (identity, rate) = (opening.identity(), opening.ticks_per_second());
+        let identity = opening.identity();
         let ledger = self.guard.as_ref().and_then(|it| it.guard.join(&opening.joined));
-        let mut words = self.spares.take();
-        let place = archive::opening(&mut words, identity, rate, opening.now());
-        let rate = (identity.clock == ClockSource::CpuCounter).then_some(place);
-        let before_end = rate.map_or(0, |place| (words.len() - place) as u64 * 8);
-        let update = ledger.as_ref().map(|ledger| ledger.opening(before_end));
         if let (Some(ledger), Some(guard)) = (ledger, &mut self.guard) {
             guard.ledgers.insert(identity.id, ledger);
         }
-        self.last_section = Some(identity.id);
-        self.bytes.insert(identity.id, words.len() as u64 * 8);
-        self.write(words, BlockInfo { rate, update });
+        self.write_opening(identity, opening.ticks_per_second(), opening.now());
     }
 
     fn take(&mut self, records: &Records) {
-        let info = BlockInfo { rate: None, update: self.ledger_update(records) };
+        let info = BlockInfo { update: self.ledger_update(records), ..BlockInfo::default() };
         let block = Block { words: records.words.clone(), start: self.first_word(records), info };
         *self.bytes.entry(records.provider).or_default() += block.bytes().len() as u64;
+        self.has_records |= !block.bytes().is_empty();
         self.writer.push(block);
     }
 
@@ -233,7 +282,6 @@ mod tests {
     use std::path::Path;
     use std::time::{Duration, Instant};
 
-    use trace_protocol::archive::ClockSample;
     use trace_protocol::buffer::consumer::IdentityPolicy;
     use trace_protocol::buffer::header::BufferingMode;
     use trace_protocol::socket::Socket;

@@ -13,6 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
+use super::parts::PartFile;
 use super::stream::unread;
 use crate::guard::LedgerUpdate;
 use crate::records::Words;
@@ -41,6 +42,17 @@ pub(crate) struct BlockInfo {
     pub(crate) rate: Option<usize>,
     /// The ledger update that goes with the block.
     pub(crate) update: Option<LedgerUpdate>,
+    /// The part that begins with the block.
+    pub(crate) cut: Option<Cut>,
+}
+
+/// The end of a part of an archive, before the first block of the next one.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// The rate of the CPU's counter for the part that ends, in ticks per second.
+    pub(crate) rate: u64,
+    /// Set to the file of the next part.
+    pub(crate) next: PartFile,
 }
 
 /// The queue. One thread pushes, one pops.
@@ -88,6 +100,13 @@ impl Ready {
         match self {
             Self::Memory(block) => block.bytes(),
             Self::Spilled { bytes, .. } => bytes,
+        }
+    }
+
+    pub(super) fn info_mut(&mut self) -> &mut BlockInfo {
+        match self {
+            Self::Memory(block) => &mut block.info,
+            Self::Spilled { info, .. } => info,
         }
     }
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use trace_protocol::file::{Directory, NewFile, Place, Target};
 
 use super::has_records;
+use super::parts::{CompletedParts, Parts};
 use super::stream::StreamBounds;
 use crate::error::{ArchiveError, ManagerError};
 
@@ -41,6 +42,8 @@ pub(crate) struct ArchiveOutput {
     has_backup: bool,
     backup: Backup,
     bounds: Option<StreamBounds>,
+    /// The parts, if the archive is cut.
+    parts: Option<Parts>,
 }
 
 impl ArchiveOutput {
@@ -55,6 +58,67 @@ impl ArchiveOutput {
             ArchiveTarget::File(path) => Self::create(&path)
                 .map_err(|source| ManagerError::CreateArchive { path: path.clone(), source }),
         }
+    }
+
+    /// Opens the first part of an archive of which the newest `keep` parts are kept.
+    pub(crate) fn open_parts(
+        target: ArchiveTarget,
+        keep: Option<u32>,
+    ) -> Result<Self, ManagerError> {
+        let failed = |path: PathBuf| move |source| ManagerError::CreateArchive { path, source };
+        match target {
+            ArchiveTarget::Stream(_) | ArchiveTarget::Bounded(..) => {
+                Err(ManagerError::RotationOfStream)
+            }
+            ArchiveTarget::File(path) => match Target::find(&path).map_err(failed(path.clone()))? {
+                Target::Node(_) => Err(ManagerError::RotationOfStream),
+                Target::File(place) => Self::begin_parts(&place, None, keep).map_err(failed(path)),
+            },
+            ArchiveTarget::New(file) => {
+                let place = file.place().clone();
+                Self::begin_parts(&place, Some(file.file()), keep).map_err(failed(place.path()))
+            }
+        }
+    }
+
+    /// Creates the first part. The parts have the owner of the file `like`.
+    fn begin_parts(place: &Place, like: Option<&File>, keep: Option<u32>) -> io::Result<Self> {
+        let (mut parts, first) = Parts::begin(place, keep)?;
+        if let Some(like) = like {
+            parts.adopt_owner(like, &first)?;
+        }
+        Ok(Self { parts: Some(parts), ..Self::new(first) })
+    }
+
+    /// Creates the file of the next part.
+    pub(super) fn create_part(&mut self) -> io::Result<NewFile> {
+        match &mut self.parts {
+            Some(parts) => parts.create_next(),
+            None => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Replaces the present part by the next one, and gives the former its final name.
+    pub(super) fn complete_part(&mut self, mut next: NewFile) -> io::Result<()> {
+        next.keep();
+        self.file = Arc::clone(next.file());
+        let Some(former) = self.naming.replace(next) else { return Ok(()) };
+        self.name_part(former)
+    }
+
+    fn name_part(&mut self, part: NewFile) -> io::Result<()> {
+        let place = part.place().clone();
+        if let Some(path) = part.complete_with_backup()? {
+            // Only the first path is kept.
+            let _ = self.backup.set(path);
+        }
+        self.parts.iter_mut().for_each(|parts| parts.completed(&place));
+        Ok(())
+    }
+
+    /// Returns the completed parts, if the archive is cut.
+    pub(crate) fn parts(&self) -> CompletedParts {
+        self.parts.as_ref().map(Parts::list).unwrap_or_default()
     }
 
     /// Creates a regular file, which replaces an earlier one. Fails if the path names a pipe or a
@@ -78,13 +142,13 @@ impl ArchiveOutput {
     fn new(naming: NewFile) -> Self {
         let file = Arc::clone(naming.file());
         let (naming, backup) = (Some(naming), Backup::default());
-        Self { file, naming, has_backup: true, backup, bounds: None }
+        Self { file, naming, has_backup: true, backup, bounds: None, parts: None }
     }
 
     fn stream(file: File) -> Self {
         let file = Arc::new(file);
         let backup = Backup::default();
-        Self { file, naming: None, has_backup: false, backup, bounds: None }
+        Self { file, naming: None, has_backup: false, backup, bounds: None, parts: None }
     }
 
     /// Keeps the partial file if the manager ends without an error of its own.
@@ -130,17 +194,14 @@ impl ArchiveOutput {
     /// Returns whether an earlier archive of its name stays, because this one has no records.
     pub(super) fn leaves_earlier(&self) -> bool {
         let has_earlier = |file: &NewFile| self.has_backup && file.place().has_content();
-        self.naming.as_ref().is_some_and(has_earlier) && !has_records(&self.file)
+        let is_named = self.parts.is_none() && self.naming.as_ref().is_some_and(has_earlier);
+        is_named && !has_records(&self.file)
     }
 
     /// Renames the complete archive to its final name.
-    pub(crate) fn complete(self) -> io::Result<()> {
-        match self.naming {
-            Some(file) if self.has_backup => {
-                let backup = file.complete_with_backup()?;
-                backup.map(|path| self.backup.set(path));
-                Ok(())
-            }
+    pub(crate) fn complete(mut self) -> io::Result<()> {
+        match self.naming.take() {
+            Some(file) if self.has_backup => self.name_part(file),
             Some(file) => file.complete(),
             None => Ok(()),
         }
@@ -160,8 +221,14 @@ impl ArchiveOutput {
         ArchiveError { source, bytes, kept }
     }
 
-    /// Removes the archive.
-    pub(crate) fn discard(self) {
+    /// Removes the present part.
+    pub(super) fn discard_part(self) {
+        self.naming.into_iter().for_each(NewFile::discard);
+    }
+
+    /// Removes the archive, with all of its parts.
+    pub(crate) fn discard(mut self) {
+        self.parts.iter_mut().for_each(Parts::remove_all);
         if let Some(naming) = self.naming {
             naming.discard();
         }

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -12,15 +11,21 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::file::NewFile;
 
-use super::spool::{Block, Spool};
+use super::parts::PartFile;
+use super::spool::{Block, BlockInfo, Cut, Spool};
 use super::status::{EndOnDrop, WriterStatus};
 use super::stream;
 use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
 use crate::guard::GuardHandle;
+use crate::records::Words;
 
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 const MEMORY_LIMIT: usize = 256 << 20;
+
+/// The size in bytes of the record with which each part begins. A last part without others is
+/// removed.
+const MAGIC: u64 = 8;
 
 /// How often the limits of an output are checked while it accepts no bytes.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -28,7 +33,10 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// The part of an archive that exists at one moment.
 #[derive(Debug)]
 pub(crate) struct Prefix {
-    pub(crate) archive: Arc<File>,
+    /// The file of the present part. It is set when the first byte of the prefix is written.
+    pub(crate) archive: PartFile,
+    /// The bytes of earlier parts.
+    pub(crate) start: u64,
     /// Its size in bytes. Some of them may not be written yet.
     pub(crate) bytes: u64,
     /// Offsets in bytes of its words with the counter's rate.
@@ -44,13 +52,15 @@ pub(crate) struct ArchiveWriter {
     rate: Arc<AtomicU64>,
     thread: JoinHandle<Result<u64, ArchiveError>>,
     lost: bool,
-    /// The archive's file. `None` if it cannot be read again.
-    readable: Option<Arc<File>>,
+    /// The file of the present part. `None` if it cannot be read again.
+    readable: Option<PartFile>,
     /// Bytes pushed.
     pushed: u64,
+    /// Bytes pushed before the present part.
+    part_start: u64,
     /// The most bytes of the archive.
     max_size: u64,
-    /// Offsets in bytes of the words with the counter's rate.
+    /// Offsets in bytes, in the present part, of the words with the counter's rate.
     rates: Vec<u64>,
 }
 
@@ -85,7 +95,7 @@ impl ArchiveWriter {
         let spool = Arc::new(spool);
         let status = Arc::new(WriterStatus::default());
         let ended = EndOnDrop(Arc::clone(&status));
-        let readable = output.readable();
+        let readable = output.readable().map(|file| PartFile::new(file.into()));
         let max_size = output.bounds().map_or(u64::MAX, |bounds| bounds.size);
         let rate = Arc::new(AtomicU64::new(0));
         let writing = WriterThread {
@@ -96,6 +106,8 @@ impl ArchiveWriter {
             guard,
             rates: Vec::new(),
             bytes: 0,
+            part_start: 0,
+            failed_part: None,
             discarded,
         };
         let builder = thread::Builder::new().name("trace-archive".to_owned());
@@ -112,6 +124,7 @@ impl ArchiveWriter {
             lost: false,
             readable,
             pushed: 0,
+            part_start: 0,
             max_size,
             rates: Vec::new(),
         })
@@ -132,7 +145,8 @@ impl ArchiveWriter {
         if (block.bytes().is_empty() && block.info.update.is_none()) || self.lost {
             return;
         }
-        self.rates.extend(block.info.rate.map(|index| self.pushed + index as u64 * 8));
+        let part_bytes = self.part_bytes();
+        self.rates.extend(block.info.rate.map(|index| part_bytes + index as u64 * 8));
         self.pushed += block.bytes().len() as u64;
         let pushed = match self.pushed <= self.max_size {
             true => self.spool.push(block),
@@ -145,6 +159,21 @@ impl ArchiveWriter {
         }
     }
 
+    /// Begins the next part with `words`. `rate` is that of the CPU's counter, in ticks per second.
+    pub(super) fn cut(&mut self, words: Words, rate: u64) {
+        let next = PartFile::default();
+        self.readable = Some(Arc::clone(&next));
+        self.part_start = self.pushed;
+        self.rates.clear();
+        let info = BlockInfo { cut: Some(Cut { rate, next }), ..BlockInfo::default() };
+        self.push(Block { words, start: 0, info });
+    }
+
+    /// Returns the size of the present part in bytes. Some of them may not be written yet.
+    pub(crate) fn part_bytes(&self) -> u64 {
+        self.pushed - self.part_start
+    }
+
     /// Returns the part of the archive that exists now.
     ///
     /// # Errors
@@ -152,8 +181,8 @@ impl ArchiveWriter {
     /// [`ManagerError::SnapshotOfStream`] if the archive cannot be read again.
     pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
         let archive = self.readable.clone().ok_or(ManagerError::SnapshotOfStream)?;
-        let (bytes, rates) = (self.pushed, self.rates.clone());
-        Ok(Prefix { archive, bytes, rates, status: self.status() })
+        let (start, bytes, rates) = (self.part_start, self.part_bytes(), self.rates.clone());
+        Ok(Prefix { archive, start, bytes, rates, status: self.status() })
     }
 
     /// Closes the queue. `rate` is that of the CPU's counter, in ticks per second.
@@ -184,10 +213,14 @@ struct WriterThread {
     rate: Arc<AtomicU64>,
     output: ArchiveOutput,
     guard: Option<GuardHandle>,
-    /// Offsets in bytes of the words with the counter's rate.
+    /// Offsets in bytes, in the present part, of the words with the counter's rate.
     rates: Vec<u64>,
     /// Bytes of completely written blocks.
     bytes: u64,
+    /// Bytes before the present part.
+    part_start: u64,
+    /// The error of the first part that did not get its name.
+    failed_part: Option<ArchiveError>,
     discarded: Arc<AtomicBool>,
 }
 
@@ -207,13 +240,14 @@ impl WriterThread {
             written = written.and(Err(error));
         }
         if self.output.naming().is_some() {
-            written = written.and(self.patch_rates());
+            let rate = self.rate.load(Ordering::Relaxed);
+            written = written.and(self.patch_rates(rate));
         }
         match written {
             Ok(()) => self.complete(),
             Err(error) => {
                 self.guard.iter().for_each(GuardHandle::fail);
-                let error = self.output.abandon(self.bytes, error);
+                let error = self.output.abandon(self.bytes - self.part_start, error);
                 // The partial archive is final, also if this process is killed later.
                 self.guard.iter().for_each(GuardHandle::abandoned);
                 Err(error)
@@ -223,7 +257,10 @@ impl WriterThread {
 
     fn write_blocks(&mut self) -> io::Result<()> {
         while let Some(block) = self.spool.pop() {
-            let block = block?;
+            let mut block = block?;
+            if let Some(cut) = block.info_mut().cut.take() {
+                self.cut(&cut)?;
+            }
             let (start, info) = (self.bytes, block.info());
             self.bytes = start + block.bytes().len() as u64;
             GuardHandle::before_write(info.update.as_ref(), self.bytes);
@@ -234,10 +271,34 @@ impl WriterThread {
             if let Some(guard) = &self.guard {
                 guard.after_write(info.update.as_ref(), self.bytes);
             }
-            self.rates.extend(info.rate.map(|index| start + index as u64 * 8));
+            let offset = start - self.part_start;
+            self.rates.extend(info.rate.map(|index| offset + index as u64 * 8));
             self.status.bytes.store(self.bytes, Ordering::Release);
             self.spool.release(block);
         }
+        Ok(())
+    }
+
+    /// Completes the present part, and begins the next one.
+    ///
+    /// The guard gets the next part before the present one has its final name: it then completes
+    /// both, whenever this process is killed.
+    fn cut(&mut self, cut: &Cut) -> io::Result<()> {
+        self.patch_rates(cut.rate)?;
+        let next = self.output.create_part()?;
+        if let Some(guard) = &self.guard {
+            guard.begin_part(&next, self.bytes);
+        }
+        let _unset = cut.next.set(Arc::clone(next.file()));
+        let partial = self.output.naming().and_then(NewFile::partial_path);
+        if let Err(source) = self.output.complete_part(next) {
+            let (bytes, kept) =
+                (self.bytes - self.part_start, partial.filter(|path| path.exists()));
+            self.status.fail(&source);
+            self.failed_part.get_or_insert(ArchiveError { source, bytes, kept });
+        }
+        self.part_start = self.bytes;
+        self.rates.clear();
         Ok(())
     }
 
@@ -274,23 +335,28 @@ impl WriterThread {
         Ok(())
     }
 
-    fn patch_rates(&self) -> io::Result<()> {
-        let rate = self.rate.load(Ordering::Relaxed).to_le_bytes();
+    fn patch_rates(&self, rate: u64) -> io::Result<()> {
+        let rate = rate.to_le_bytes();
         self.rates.iter().try_for_each(|offset| self.output.patch(&rate, *offset))
     }
 
     fn complete(self) -> Result<u64, ArchiveError> {
-        let bytes = self.bytes;
         self.guard.iter().for_each(GuardHandle::complete);
         if self.discarded.load(Ordering::Acquire) || self.output.leaves_earlier() {
             self.output.discard();
             return Ok(0);
         }
+        let (bytes, part_bytes) = (self.bytes, self.bytes - self.part_start);
+        if self.part_start != 0 && part_bytes <= MAGIC {
+            self.output.discard_part();
+            return self.failed_part.map_or(Ok(self.part_start), Err);
+        }
         let partial = self.output.naming().and_then(NewFile::partial_path);
-        self.output.complete().map(|()| bytes).map_err(|source| {
+        let completed = self.output.complete().map_err(|source| {
             let kept = partial.filter(|path| path.exists());
-            ArchiveError { source, bytes, kept }
-        })
+            ArchiveError { source, bytes: part_bytes, kept }
+        });
+        self.failed_part.map_or(completed, Err).map(|()| bytes)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_format::notes;
-use trace_protocol::archive::{ClockSample, Identity};
+use trace_protocol::archive::{ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{
     Collector, IdentityPolicy, LiveCopy, RawSave, Rejection, SaveSlot,
 };
@@ -114,7 +114,7 @@ impl Extract {
         let spares = Spares::default();
         let mut words = Records::begin(&spares, identity.id);
         collector.finish_copy(copy, &mut words);
-        let closing = window.closing(&collector, now.ticks(identity.clock));
+        let closing = window.closing_of_part(&collector, now.ticks(identity.clock));
         closing.write_now(&mut words, &identity, &now);
         let reported = collector.stats().told_losses;
         let words = spares.share(words);
@@ -168,6 +168,17 @@ impl ProviderData {
     pub(crate) fn open_late(&mut self, session: SessionNumber, joined_at: u64, after: Duration) {
         let window = Window::from_now(&self.collector, joined_at, after);
         self.sessions.insert(session, window);
+    }
+
+    /// Ends a part of a session's archive. Returns the results of the part, and the number of
+    /// records dropped in the session.
+    pub(crate) fn cut(
+        &mut self,
+        session: SessionNumber,
+        now: &ClockSample,
+    ) -> Option<(Closing, u64)> {
+        let to = now.ticks(self.identity.clock);
+        Some(self.sessions.get_mut(&session)?.cut(&self.collector, to))
     }
 
     /// Returns the sessions that have the provider.
@@ -364,9 +375,9 @@ impl ProviderData {
         departure: &Departure,
     ) -> LastOfSession {
         let now = ClockSample::now();
-        let closing = window.closing(&self.collector, now.ticks(self.identity.clock));
+        let closing = window.closing_of_part(&self.collector, now.ticks(self.identity.clock));
         let closing = Some(closing).filter(|_| !departure.end.ignores_data());
-        let dropped = closing.as_ref().map_or(0, |closing| closing.dropped);
+        let dropped = closing.as_ref().map_or(0, |_| window.dropped(&self.collector));
         let left_after = departure.elapsed.get(&session).copied().unwrap_or_default();
         let summary =
             ProviderSummary { dropped, left_after, ..self.summary(window, departure.clone()) };

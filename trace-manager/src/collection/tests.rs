@@ -145,3 +145,21 @@ fn an_extract_has_the_uncollected_records_and_changes_nothing() {
     collection.finish(1, DEPARTURE);
     assert_eq!(take_final(&mut collection).sessions[0].1.summary.events, 1);
 }
+
+/// The provider's own later report of a loss is not added to the one at the cut.
+#[test]
+fn a_part_reports_the_losses_since_the_one_before() {
+    let (mut data, buffer) = provider(layout(BufferingMode::Streaming));
+    let layout = layout(BufferingMode::Streaming);
+    let now = trace_protocol::archive::ClockSample::now();
+    write_losses(&buffer, &layout, 5);
+    let (first, dropped) = data.cut(1, &now).unwrap();
+    assert_eq!((first.dropped, first.unreported.len(), dropped), (5, 1, 5));
+    let (second, dropped) = data.cut(1, &now).unwrap();
+    assert_eq!((second.dropped, second.unreported.len(), dropped), (0, 0, 5), "no new losses");
+    write_losses(&buffer, &layout, 7);
+    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    assert_eq!(last.closed.closing.unwrap().dropped, 2);
+    assert_eq!(last.summary.dropped, 7, "the summary has all");
+    assert!(data.cut(2, &now).is_none(), "another session");
+}

@@ -16,6 +16,17 @@ pub(crate) struct Window {
     pub(crate) joined_after: Duration,
     /// The counts at the start, if the provider recorded before.
     base: Option<Base>,
+    /// The results at the last cut of the session's archive.
+    cut: Option<Cut>,
+}
+
+/// The results of a provider at a cut of the archive.
+#[derive(Debug, Clone)]
+struct Cut {
+    /// The provider's clock, in ticks.
+    at: u64,
+    dropped: u64,
+    refused: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -37,13 +48,13 @@ pub(crate) struct Counts {
 impl Window {
     /// The window of a session that has a provider from the start of its buffer.
     pub(crate) fn of_buffer(joined_at: u64, joined_after: Duration) -> Self {
-        Self { joined_at, joined_after, base: None }
+        Self { joined_at, joined_after, base: None, cut: None }
     }
 
     /// The window of a session that joins while the provider records.
     pub(crate) fn from_now(collector: &Collector, joined_at: u64, joined_after: Duration) -> Self {
         let base = Base { dropped: collector.dropped(), stats: collector.stats().clone() };
-        Self { joined_at, joined_after, base: Some(base) }
+        Self { joined_at, joined_after, base: Some(base), cut: None }
     }
 
     /// Returns the number of records dropped in the window.
@@ -62,6 +73,27 @@ impl Window {
             closing.unreported.retain(|lost| lost.to >= self.joined_at);
         }
         closing
+    }
+
+    /// Returns the results at `to` that earlier parts of the archive do not have.
+    pub(super) fn closing_of_part(&self, collector: &Collector, to: u64) -> Closing {
+        let mut closing = self.closing(collector, to);
+        if let Some(cut) = &self.cut {
+            closing.leave_out(cut.dropped);
+            closing.refused = closing.refused.saturating_sub(cut.refused);
+            closing.unreported.retain(|lost| lost.to >= cut.at);
+            closing.from = cut.at;
+        }
+        closing
+    }
+
+    /// Ends a part of the archive at `to`. Returns its results, and the number of records dropped
+    /// in the window.
+    pub(super) fn cut(&mut self, collector: &Collector, to: u64) -> (Closing, u64) {
+        let part = self.closing_of_part(collector, to);
+        let Closing { dropped, refused, .. } = self.closing(collector, to);
+        self.cut = Some(Cut { at: to, dropped, refused });
+        (part, dropped)
     }
 
     pub(super) fn omitted(&self, collector: &Collector) -> Omitted {

@@ -1,6 +1,7 @@
 //! The manager's values as those of the control protocol.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use trace_protocol::control::{
@@ -8,12 +9,15 @@ use trace_protocol::control::{
     Summary, TraceConfig,
 };
 
-use crate::config::SessionConfig;
+use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
 use crate::machine::{End, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{ProviderInfo, ProviderStatistics};
 use crate::snapshot::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+
+/// The number of parts of an archive in a summary.
+const MAX_PARTS: usize = 100;
 
 /// Returns the manager's configuration of a session that records the providers of this user, or of
 /// all. Zero stands for a default.
@@ -43,6 +47,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
                 size => size,
             },
         },
+        rotation: config.rotation.is_cut().then(|| rotation(&config.rotation)),
         user,
     };
     session.select(&config.categories);
@@ -54,6 +59,14 @@ fn provider_spec(spec: &control::ProviderSpec) -> ProviderSpec {
         name: spec.name.clone(),
         buffer_size: (spec.buffer_size != 0).then_some(spec.buffer_size),
         categories: spec.categories.clone(),
+    }
+}
+
+fn rotation(options: &control::RotationOptions) -> Rotation {
+    Rotation {
+        size: Some(options.size).filter(|size| *size != 0),
+        interval: Some(options.interval).filter(|interval| !interval.is_zero()),
+        keep: Some(options.keep).filter(|keep| *keep != 0),
     }
 }
 
@@ -122,6 +135,8 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         stopped_by: of.stopped_by,
         bytes,
         failure,
+        parts: newest_parts(&of.parts),
+        parts_removed: of.parts_removed,
         backup: of.backup.map(|path| path.to_string_lossy().into_owned()),
         snapshots_removed: of.snapshots_removed,
         refusals: of.refusals,
@@ -129,6 +144,12 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         snapshots: of.snapshots.into_iter().map(snapshot).collect(),
         providers: of.providers.into_iter().map(result).collect(),
     }
+}
+
+/// Returns the newest parts, as many as a message has space for.
+fn newest_parts(paths: &[PathBuf]) -> Vec<String> {
+    let newest = paths.get(paths.len().saturating_sub(MAX_PARTS)..).unwrap_or_default();
+    newest.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
 fn failure(error: ArchiveError) -> ArchiveFailure {

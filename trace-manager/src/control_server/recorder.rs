@@ -113,9 +113,9 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let session = start(shared, &config, target, (peer.uid != 0).then_some(peer.uid));
     session.map(|session| (session, description, transfer)).map_err(|error| {
         let code = match error {
-            ManagerError::ZeroBufferSize | ManagerError::BufferTooLarge { .. } => {
-                GeneralError::BadRequest
-            }
+            ManagerError::ZeroBufferSize
+            | ManagerError::BufferTooLarge { .. }
+            | ManagerError::RotationMode => GeneralError::BadRequest,
             ManagerError::CreateArchive { .. } => GeneralError::Output,
             _ => GeneralError::Failed,
         };

@@ -36,6 +36,8 @@ impl From<Summary> for SessionSummary {
                     kept: failure.kept.map(PathBuf::from),
                 }),
             },
+            parts: of.parts.into_iter().map(PathBuf::from).collect(),
+            parts_removed: of.parts_removed,
             backup: of.backup.map(PathBuf::from),
             sinks: Vec::new(),
         }
@@ -116,6 +118,8 @@ mod tests {
             snapshots_removed: 1,
             categories: vec!["web".to_owned()],
             archive: Ok(4096),
+            parts: vec!["/a/b.1.fxt".into()],
+            parts_removed: 6,
             backup: Some("a.fxt.old".into()),
             sinks: Vec::new(),
         };

@@ -25,6 +25,13 @@ const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Completes the archive, if the manager did not.
 pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
     let archive = state.archive.take();
+    if let Some(former) = state.former_part.take().filter(NewFile::is_there) {
+        // The manager had completed it, but not renamed it.
+        let named = name_archive(former, Ok(0));
+        if matches!(named, GuardOutcome::Failed { .. }) {
+            return named;
+        }
+    }
     match (state.ledger.get(session::STATE), archive) {
         (session::RUNNING, None) => GuardOutcome::Stream,
         (_, None) | (session::ABANDONED, _) => GuardOutcome::Nothing,
@@ -72,8 +79,10 @@ fn wait_for_providers(providers: &[&GuardedProvider]) {
 /// An archive that is being completed.
 struct Completion<'a> {
     file: &'a File,
-    /// Bytes of complete records.
+    /// Bytes of complete records in the file.
     length: u64,
+    /// Bytes of the parts before the file.
+    part_start: u64,
     rate: u64,
     words: Vec<u64>,
     /// Selects the archive's records: providers may record more for other sessions.
@@ -85,7 +94,9 @@ impl<'a> Completion<'a> {
         let rate = counter_rate(&state.first, &sample_after(&state.first));
         let rate = rate.unwrap_or(1_000_000_000);
         let filter = CategoryFilter::new(&state.categories, Spares::default());
-        Self { file, length: state.length(), rate, words: Vec::new(), filter }
+        let part_start = state.part_start;
+        let length = state.length().saturating_sub(part_start);
+        Self { file, length, part_start, rate, words: Vec::new(), filter }
     }
 
     /// Appends the missing records. Returns the number of lost copies.
@@ -100,19 +111,21 @@ impl<'a> Completion<'a> {
     }
 
     fn append(&mut self, mut state: GuardState) -> io::Result<u64> {
+        let (written, mut missing) = (self.part_start..=self.part_start + self.length, 0);
         if self.length == 0 {
             archive::magic(&mut self.words);
             self.flush(0)?;
         }
-        let (length, mut missing) = (self.length, 0);
         let mut rates = std::mem::take(&mut state.rates);
-        rates.extend(state.providers.values().filter_map(|it| it.rate_offset(length)));
+        rates.extend(state.providers.values().filter_map(|it| it.rate_offset(&written)));
         for (id, provider) in std::mem::take(&mut state.providers) {
             let slots = state.take_slots(id);
-            if provider.is_closed(length) {
+            if provider.is_closed(*written.end()) {
                 continue;
             }
-            let Some(remaining) = RemainingRecords::new(provider, slots, length) else { continue };
+            let Some(remaining) = RemainingRecords::new(provider, slots, &written) else {
+                continue;
+            };
             missing += remaining.missing;
             self.append_provider(remaining)?;
         }

@@ -1,15 +1,18 @@
 //! The manager's side: sending memory to the guard, and updating its ledgers.
 //!
-//! No call waits. If the guard is dead or slow, the session continues without it.
+//! No call of the event loop waits. If the guard is dead or slow, the session continues without it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use trace_protocol::archive::{Identity, Ledger};
 use trace_protocol::buffer::consumer::{IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
+use trace_protocol::file::NewFile;
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use super::ledger::{provider, session, LedgerUpdate};
@@ -17,6 +20,9 @@ use super::messages::{ArchiveNames, Message, Provider};
 use super::Guard;
 use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
+
+/// The longest time to wait until the guard takes the next part of an archive.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A session's guard, as the manager uses it. Clones share it.
 #[derive(Debug, Clone)]
@@ -105,6 +111,30 @@ impl GuardHandle {
         Some(ProviderLedger { id: joined.identity.id, ledger, buffer })
     }
 
+    /// Sends the next part of the archive, which begins after `start` bytes. If that fails, the
+    /// session continues without the guard. Waits for a slow guard for up to a second.
+    pub(crate) fn begin_part(&self, part: &NewFile, start: u64) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.try_begin_part(part, start) {
+                Ok(()) => return,
+                Err(error)
+                    if error.kind() == io::ErrorKind::WouldBlock && Instant::now() < deadline =>
+                {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                // The guard would complete the wrong file.
+                Err(_) => return self.abandoned(),
+            }
+        }
+    }
+
+    fn try_begin_part(&self, part: &NewFile, start: u64) -> io::Result<()> {
+        let names = ArchiveNames::of(part).ok_or(io::ErrorKind::NotFound)?;
+        let handles = [part.file().as_fd(), part.place().directory().as_fd()];
+        self.link.send(&Message::Part(start, names), &handles)
+    }
+
     /// Returns the archive's valid length in bytes.
     pub(crate) fn archived_bytes(&self) -> u64 {
         self.ledger.get(session::LENGTH)
@@ -130,17 +160,23 @@ impl GuardHandle {
 
     /// Notes that the archive is written, before it is renamed.
     pub(crate) fn complete(&self) {
-        self.ledger.set(session::STATE, session::WRITTEN);
+        self.set_state(session::WRITTEN);
     }
 
     /// Notes that a block could not be written.
     pub(crate) fn fail(&self) {
-        self.ledger.set(session::STATE, session::FAILED);
+        self.set_state(session::FAILED);
     }
 
     /// Notes that the partial archive is final, and that the caller gets the error.
     pub(crate) fn abandoned(&self) {
         self.ledger.set(session::STATE, session::ABANDONED);
+    }
+
+    fn set_state(&self, state: u64) {
+        if self.ledger.get(session::STATE) != session::ABANDONED {
+            self.ledger.set(session::STATE, state);
+        }
     }
 }
 
@@ -176,6 +212,11 @@ impl ProviderLedger {
             self.ledger.set(provider::UNSHARED, before + 1);
         }
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
+    }
+
+    /// Notes the losses that earlier parts of the archive report.
+    pub(crate) fn set_reported_before(&self, losses: u64) {
+        self.ledger.set(provider::REPORTED_BEFORE, losses);
     }
 
     /// Notes the losses that the provider's own records report, after a copy was read.

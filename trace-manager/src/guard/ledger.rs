@@ -44,6 +44,8 @@ pub(super) mod provider {
     pub(in crate::guard) const UNSHARED: usize = 5;
     /// Copies of these that are archived.
     pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
+    /// The losses that earlier parts of the archive report.
+    pub(in crate::guard) const REPORTED_BEFORE: usize = 7;
 
     /// The offset is not known yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;

@@ -71,6 +71,9 @@ pub(super) enum Message {
     /// Category patterns of the archive, after those of earlier messages. Without any, it gets all
     /// categories.
     Categories(Vec<String>),
+    /// The next part of the archive begins after this number of bytes. Descriptors: the part and
+    /// its directory.
+    Part(u64, ArchiveNames),
 }
 
 /// The data of a provider that the guard needs.
@@ -128,6 +131,10 @@ impl Message {
                 [5, patterns.len() as u64].iter().for_each(|it| put_number(&mut bytes, *it));
                 patterns.iter().for_each(|pattern| put_bytes(&mut bytes, pattern.as_bytes()));
             }
+            Self::Part(start, names) => {
+                [6, *start].iter().for_each(|it| put_number(&mut bytes, *it));
+                names.encode(&mut bytes);
+            }
         }
         bytes
     }
@@ -145,6 +152,7 @@ impl Message {
                 let number = number(&mut rest)?;
                 Self::Categories((0..number).map(|_| string(&mut rest)).collect::<Option<_>>()?)
             }
+            6 => Self::Part(number(&mut rest)?, ArchiveNames::decode(&mut rest)?),
             _ => return None,
         };
         rest.is_empty().then_some(message)
@@ -261,7 +269,8 @@ mod tests {
         };
         vec![
             Message::Session(None),
-            Message::Session(Some(names)),
+            Message::Session(Some(names.clone())),
+            Message::Part(1 << 33, names),
             join(IdentityPolicy::Own(2), ClockSource::CpuCounter, None),
             join(IdentityPolicy::Machine, ClockSource::Boottime, Some(8)),
             Message::Slot(1 << 40),
@@ -311,7 +320,7 @@ mod tests {
             }
             assert!(Message::decode(&[&bytes[..], &[0]].concat()).is_none(), "{message:?}");
         }
-        assert!(Message::decode(&[6; 8]).is_none());
+        assert!(Message::decode(&[7; 8]).is_none());
         assert!(Message::decode(&[4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]).is_none());
     }
 

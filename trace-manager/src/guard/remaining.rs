@@ -1,5 +1,7 @@
 //! The records of a provider that were not archived when the manager died.
 
+use std::ops::RangeInclusive;
+
 use trace_protocol::archive::{self, ClockSample, Closing};
 use trace_protocol::buffer::consumer::{Collector, SlotReader};
 use trace_protocol::message::ClockSource;
@@ -18,32 +20,35 @@ pub(super) struct RemainingRecords {
     opens: bool,
     /// The losses that the provider's own records in the archive report.
     reported: u64,
+    /// The losses that earlier parts of the archive report.
+    reported_before: u64,
     /// Copies that were in the manager's own memory and are not archived.
     pub(super) missing: u64,
 }
 
 impl RemainingRecords {
-    /// Finds the records of `guarded` and its copies in `slots` that are not in the first `length`
-    /// bytes of the archive.
+    /// Finds the records of `guarded` and its copies in `slots` that are not in the archive, of
+    /// which `written` is the last part.
     pub(super) fn new(
         guarded: GuardedProvider,
         slots: Vec<SlotReader>,
-        length: u64,
+        written: &RangeInclusive<u64>,
     ) -> Option<Self> {
-        let opens = !guarded.is_open(length);
+        let opens = !guarded.is_open(written);
         let GuardedProvider { provider, buffer, ledger, .. } = guarded;
         let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
         collector.resume(slots.iter().filter_map(SlotReader::wrapped_count).max());
         let mut copies = slots;
-        copies.retain(|slot| !slot.is_archived(length));
+        copies.retain(|slot| !slot.is_archived(*written.end()));
         copies.sort_by_key(SlotReader::wrapped_count);
         let reported = copies.first().and_then(SlotReader::told);
         let reported = reported.unwrap_or_else(|| ledger.get(provider::REPORTED));
         let unshared = ledger.get(provider::UNSHARED);
         let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
-        Some(Self { provider, collector, copies, opens, reported, missing })
+        let reported_before = ledger.get(provider::REPORTED_BEFORE);
+        Some(Self { provider, collector, copies, opens, reported, reported_before, missing })
     }
 
     /// Returns the provider's id, and the time before which its events are not in the archive.
@@ -90,6 +95,7 @@ impl RemainingRecords {
             closing.dropped = closing.dropped.saturating_sub(before);
             closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
         }
+        closing.leave_out(self.reported_before);
         closing.write_now(words, provider, &now);
     }
 }

@@ -1,6 +1,7 @@
 //! The guard's side while the manager lives: keeping the memory that it receives.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 
 use trace_protocol::archive::{ClockSample, Ledger, LedgerReader};
@@ -18,13 +19,19 @@ pub(super) struct GuardState {
     /// The clocks at the start of the session.
     pub(super) first: ClockSample,
     pub(super) ledger: LedgerReader,
+    /// The archive, or its last part.
     pub(super) archive: Option<NewFile>,
+    /// The bytes before the last part of the archive.
+    pub(super) part_start: u64,
+    /// The part before the last one, which may not have its final name.
+    pub(super) former_part: Option<NewFile>,
     /// The category patterns of the archive.
     pub(super) categories: Vec<String>,
     /// The providers that are not completely archived.
     pub(super) providers: BTreeMap<u32, GuardedProvider>,
     pub(super) slots: Vec<SlotReader>,
-    /// Offsets in bytes of the clock rates of the other providers in the archive.
+    /// Offsets in bytes of the clock rates of the other providers in the archive, or in its last
+    /// part.
     pub(super) rates: Vec<u64>,
 }
 
@@ -69,11 +76,18 @@ impl GuardState {
         own
     }
 
+    /// Begins a part. The manager has completed the one before the former.
+    fn begin_part(&mut self, start: u64, part: NewFile) {
+        self.part_start = start;
+        self.former_part = self.archive.replace(part);
+        self.rates.clear();
+    }
+
     /// Frees the memory of a provider that is completely archived.
     fn close(&mut self, id: u32) {
-        let length = self.length();
+        let written = self.part_start..=self.length();
         if let Some(provider) = self.providers.remove(&id) {
-            self.rates.extend(provider.rate_offset(length));
+            self.rates.extend(provider.rate_offset(&written));
         }
     }
 }
@@ -91,9 +105,10 @@ impl GuardedProvider {
         })
     }
 
-    /// Returns whether its opening is in the first `length` bytes of the archive.
-    pub(super) fn is_open(&self, length: u64) -> bool {
-        self.ledger.get(provider::OPENING) <= length
+    /// Returns whether its opening is in these bytes of the archive.
+    pub(super) fn is_open(&self, written: &RangeInclusive<u64>) -> bool {
+        // A part begins with other records, so no opening ends at its start.
+        written.contains(&self.ledger.get(provider::OPENING))
     }
 
     /// Returns whether its last block is in the first `length` bytes of the archive.
@@ -101,11 +116,13 @@ impl GuardedProvider {
         self.ledger.get(provider::CLOSING) <= length
     }
 
-    /// Returns the offset in bytes of its clock's rate in the archive, if that is an estimate.
-    pub(super) fn rate_offset(&self, length: u64) -> Option<u64> {
+    /// Returns the offset of its clock's rate in these bytes of the archive, if that is an
+    /// estimate.
+    pub(super) fn rate_offset(&self, written: &RangeInclusive<u64>) -> Option<u64> {
         let before = self.ledger.get(provider::RATE_BEFORE);
         let end = self.ledger.get(provider::OPENING);
-        end.checked_sub(before).filter(|_| before != 0 && self.is_open(length))
+        let offset = end.checked_sub(before)?.checked_sub(*written.start())?;
+        (before != 0 && self.is_open(written)).then_some(offset)
     }
 }
 
@@ -122,6 +139,10 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
         }
         (Message::Closed(id), Some(state)) => state.close(id),
         (Message::Categories(patterns), Some(state)) => state.categories.extend(patterns),
+        (Message::Part(start, names), Some(state)) => {
+            let mut handles = handles.into_iter();
+            state.begin_part(start, names.into_file(handles.next()?, handles.next()?));
+        }
         _ => return None,
     }
     Some(())
@@ -138,6 +159,8 @@ fn begin_session(names: Option<ArchiveNames>, handles: Vec<OwnedFd>) -> Option<G
         first: ClockSample::now(),
         ledger,
         archive,
+        part_start: 0,
+        former_part: None,
         categories: Vec::new(),
         providers: BTreeMap::new(),
         slots: Vec::new(),

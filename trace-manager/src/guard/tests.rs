@@ -2,6 +2,7 @@
 
 mod departures;
 mod names;
+mod parts;
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -31,6 +32,8 @@ struct Manager {
     directory: TempDir,
     archive: File,
     length: u64,
+    /// Bytes before the last part of the archive.
+    part_start: u64,
     handle: GuardHandle,
     pool: SlotPool,
     ledger: ProviderLedger,
@@ -66,6 +69,7 @@ impl Manager {
         Self {
             archive: File::from(output.as_fd().try_clone_to_owned().unwrap()),
             length: 0,
+            part_start: 0,
             pool: SlotPool::new(handle.clone(), Some(layout)),
             collector: collector(&buffer, layout),
             directory,
@@ -97,7 +101,8 @@ impl Manager {
     fn write(&mut self, words: &[u64], update: Option<&LedgerUpdate>, complete: bool) {
         let end = self.length + words.len() as u64 * 8;
         GuardHandle::before_write(update, end);
-        self.archive.write_all_at(as_bytes(words), self.length).unwrap();
+        let offset = self.length - self.part_start;
+        self.archive.write_all_at(as_bytes(words), offset).unwrap();
         if complete {
             self.length = end;
             self.handle.after_write(update, end);

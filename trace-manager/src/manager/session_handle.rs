@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::queries::query;
-use crate::archive::Backup;
+use crate::archive::{Backup, CompletedParts};
 use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::Notice;
@@ -30,6 +30,7 @@ pub struct SessionHandle {
     pub(super) notice_receiver: Receiver<Notice>,
     pub(super) ended: Mutex<Option<Receiver<EndedRecording>>>,
     pub(super) backup: Backup,
+    pub(super) parts: CompletedParts,
 }
 
 impl SessionHandle {
@@ -72,7 +73,8 @@ impl SessionHandle {
     /// its size in bytes.
     ///
     /// The snapshot has the records of the session's archive and of the providers' buffers: all so
-    /// far in streaming mode, the most recent in circular mode. Open scopes are begins without an
+    /// far in streaming mode, the most recent in circular mode. If the archive is cut into parts,
+    /// the snapshot begins with the present one. Open scopes are begins without an
     /// end. The file gets its name when it is complete. The session continues, and its own archive
     /// is not affected.
     ///
@@ -148,6 +150,7 @@ impl SessionHandle {
         let ended = ended.ok_or(ManagerError::Ended)?;
         let ended = ended.recv().map_err(|_| ManagerError::Ended)?;
         let (snapshots, archive) = (ended.snapshots.join(), ended.archive.wait());
+        let (parts, parts_removed) = self.parts.get();
         Ok(SessionSummary {
             duration: ended.duration,
             providers: ended.providers,
@@ -156,6 +159,8 @@ impl SessionHandle {
             alerts: ended.alerts,
             categories: ended.categories,
             archive,
+            parts,
+            parts_removed,
             backup: self.backup.get().cloned(),
             sinks: ended.sinks.into_iter().map(Finish::wait).collect(),
             stopped_by: ended.stopped_by,

@@ -77,6 +77,7 @@ impl EventLoop {
         self.reply_categories();
         self.serve_waiting();
         self.next_snapshots();
+        self.rotate_archives();
         self.end_collected_sessions();
         if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
             self.resume_accepting();

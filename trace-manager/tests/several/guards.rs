@@ -24,9 +24,10 @@ const MODE: &str = "TRACE_TEST_MODE";
 fn program() {
     let directory = std::env::var(DIRECTORY).unwrap();
     let directory = Path::new(&directory);
-    let mode = match std::env::var(MODE).unwrap().as_str() {
-        "circular" => BufferingMode::Circular,
-        _ => BufferingMode::Streaming,
+    let config_of_second = match std::env::var(MODE).unwrap().as_str() {
+        "circular" => config(BufferingMode::Circular, &["a", "b"]),
+        "rotated" => rotation::rotated(rotation::PART, &["a", "b"]),
+        _ => config(BufferingMode::Streaming, &["a", "b"]),
     };
     let manager = Manager::bind(&directory.join("manager.sock")).unwrap();
     let start = |name: &str, config| {
@@ -40,7 +41,7 @@ fn program() {
     };
     let _first = start("first.fxt", config(BufferingMode::Streaming, &["a"]));
     std::io::stdin().read_line(&mut String::new()).unwrap();
-    let second = start("second.fxt", config(mode, &["a", "b"]));
+    let second = start("second.fxt", config_of_second);
     assert!(second.wait_state(trace_manager::SessionState::Started, LONG));
     println!("joined");
     std::thread::sleep(Duration::from_secs(60));
@@ -61,8 +62,9 @@ fn manager(directory: &Path, mode: &str) -> Child {
     program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Kills a manager with two sessions. Returns their archives and what the program recorded.
-fn killed(mode: &str) -> (Archive, Archive, program::Recorded) {
+/// Kills a manager with two sessions. Returns the directory of their archives, and what the program
+/// recorded.
+fn killed(mode: &str) -> (TempDir, program::Recorded) {
     let directory = tempfile::tempdir().unwrap();
     let listener = Listener::bind(&directory.path().join("guards.sock")).unwrap();
     let mut child = manager(directory.path(), mode);
@@ -77,21 +79,22 @@ fn killed(mode: &str) -> (Archive, Archive, program::Recorded) {
     std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\n").unwrap();
     let second = guard(&listener);
     wait_for("joined");
-    program.run(2000);
+    program.run(4000);
     child.kill().unwrap();
     child.wait().unwrap();
     let outcomes = [first, second].map(|guard| guard.join().unwrap());
     for outcome in outcomes {
         assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
     }
-    let archive = |name| Archive::open(&directory.path().join(name));
-    (archive("first.fxt"), archive("second.fxt"), program.end())
+    (directory, program.end())
 }
 
 #[test]
 fn each_guard_completes_its_own_archive() {
     for mode in ["streaming", "circular"] {
-        let (first, second, recorded) = killed(mode);
+        let (directory, recorded) = killed(mode);
+        let archive = |name| Archive::open(&directory.path().join(name));
+        let (first, second) = (archive("first.fxt"), archive("second.fxt"));
         assert_eq!(first.categories(), ["a"]);
         assert_eq!(first.numbers("a"), recorded["a"], "{mode}");
         assert_eq!(second.categories(), ["a", "b"]);
@@ -100,4 +103,17 @@ fn each_guard_completes_its_own_archive() {
         assert!(recorded["a"].ends_with(&numbers), "{mode}: the events from its start on");
         assert!(numbers.len() < recorded["a"].len() - 900, "{mode}: no events before its start");
     }
+}
+
+/// The last part is completed, and no record is in two parts or in none.
+#[test]
+fn a_guard_completes_the_last_part() {
+    let (directory, recorded) = killed("rotated");
+    let parts = rotation::parts(directory.path(), "second");
+    assert!(parts.len() > 1, "{}", parts.len());
+    assert_eq!(rotation::numbers(&parts, "b"), recorded["b"]);
+    let names = std::fs::read_dir(directory.path()).unwrap();
+    let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+    let is_partial = |name: &std::ffi::OsString| name.to_str().unwrap().ends_with(".partial");
+    assert!(!names.iter().any(is_partial), "{names:?}");
 }

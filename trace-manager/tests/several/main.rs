@@ -5,6 +5,7 @@ mod archive;
 mod guards;
 mod modes;
 mod program;
+mod rotation;
 mod sessions;
 
 use std::path::PathBuf;

@@ -46,6 +46,13 @@ impl Closing {
         }
     }
 
+    /// Leaves out the first `reported` losses, which earlier parts of the archive report.
+    pub fn leave_out(&mut self, reported: u64) {
+        self.dropped = self.dropped.saturating_sub(reported);
+        // The provider's later events first repeat losses that an earlier part reports.
+        self.told = self.told.saturating_sub(reported);
+    }
+
     /// Appends it: losses that no event reports, and that there were any; refused and overwritten
     /// records. All events together report as many losses as there are.
     pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {

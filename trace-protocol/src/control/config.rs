@@ -54,6 +54,8 @@ record! {
         pub triggers: Vec<TriggerSpec>,
         /// The limits of snapshots that alerts take.
         pub snapshots: SnapshotOptions,
+        /// When the archive is cut into parts.
+        pub rotation: RotationOptions,
         /// The meaning of the descriptor.
         pub output: Output,
     }
@@ -90,6 +92,18 @@ record! {
         pub min_interval: Duration,
         /// The most bytes of all snapshots together.
         pub max_size: u64,
+    }
+}
+
+record! {
+    /// When an archive is cut into parts. Without a size and an interval, it is not.
+    pub struct RotationOptions {
+        /// The size in bytes at which a part ends; 0 for no limit.
+        pub size: u64,
+        /// The time after which a part ends; zero for no limit.
+        pub interval: Duration,
+        /// The number of parts that are kept; 0 for all.
+        pub keep: u32,
     }
 }
 
@@ -178,11 +192,21 @@ impl TraceConfig {
             Output::Descriptor if takes_snapshots => {
                 Err("snapshots of triggers require a directory as the output".to_owned())
             }
+            Output::Descriptor if self.rotation.is_cut() => {
+                Err("a rotated archive requires a directory as the output".to_owned())
+            }
             Output::Beneath(_) if self.defer_transfer => {
                 Err("a deferred transfer requires a descriptor as the output".to_owned())
             }
             output => output.check(),
         }
+    }
+}
+
+impl RotationOptions {
+    /// Returns whether the archive is cut.
+    pub fn is_cut(&self) -> bool {
+        self.size != 0 || !self.interval.is_zero()
     }
 }
 

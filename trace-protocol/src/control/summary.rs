@@ -24,6 +24,10 @@ record! {
         pub bytes: u64,
         /// The error of the archive, if it is incomplete.
         pub failure: Option<ArchiveFailure>,
+        /// The paths of the newest 100 parts of the archive that exist, if it is cut.
+        pub parts: Vec<String>,
+        /// The number of parts that were removed because of the limit.
+        pub parts_removed: u64,
         /// The path of the earlier archive of its name, if there was one.
         pub backup: Option<String>,
         /// The number of snapshots of alerts that were removed because of the limits.

@@ -1,6 +1,7 @@
 //! The summary of a session, as text and as JSON.
 
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
@@ -35,8 +36,7 @@ pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()>
 fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     let mut text = String::new();
     if let Ok(bytes) = summary.archive {
-        let output = report.output.to_string_lossy();
-        let (events, output) = (HumanCount(summary.events()), visible(&output));
+        let (events, output) = (HumanCount(summary.events()), files(report, summary));
         let seconds = summary.duration.as_secs_f64();
         let noun = plural(summary.events(), "event", "events");
         let written = match bytes {
@@ -55,13 +55,27 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
         let noun = plural(summary.snapshots_removed, "snapshot", "snapshots");
         let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.snapshots_removed));
     }
+    if summary.parts_removed > 0 {
+        let noun = plural(summary.parts_removed, "part", "parts");
+        let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.parts_removed));
+    }
     if summary.archive.is_ok() && summary.events() > 0 && report.output.as_os_str() != STANDARD {
-        let path = report.output.to_string_lossy();
+        let path = summary.parts.last().map_or(report.output, PathBuf::as_path).to_string_lossy();
         let path = visible(&path);
         let _ =
             writeln!(text, "open it with trace view {path}, or print it with trace dump {path}");
     }
     text
+}
+
+/// Returns the archive's path, or those of its first and last part.
+fn files(report: &Report<'_>, summary: &SessionSummary) -> String {
+    let name = |path: &Path| visible(&path.to_string_lossy()).into_owned();
+    match summary.parts.as_slice() {
+        [] => name(report.output),
+        [part] => name(part),
+        [first, .., last] => format!("{} to {}", name(first), name(last)),
+    }
 }
 
 fn alerts(summary: &SessionSummary) -> String {
@@ -162,6 +176,8 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "archive": report.output.to_string_lossy(),
         "bytes": summary.archive.as_ref().ok(),
         "written": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
+        "parts": summary.parts.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
+        "parts_removed": summary.parts_removed,
         "error": summary.archive.as_ref().err().map(ToString::to_string),
         "seconds": summary.duration.as_secs_f64(),
         "events": summary.events(),

@@ -3,7 +3,7 @@ use crate::records::Spares;
 use std::thread;
 
 fn block(first: u64, words: usize) -> Block {
-    let info = BlockInfo { rate: Some(first as usize), update: None };
+    let info = BlockInfo { rate: Some(first as usize), ..BlockInfo::default() };
     let words = Spares::default().share((first..).take(words).collect());
     Block { words, start: 0, info }
 }
@@ -58,7 +58,7 @@ fn an_empty_queue_accepts_a_large_block() {
 fn vectors_are_reused_after_their_last_user() {
     let (spool, spares) = (Spool::new(1 << 20, None), Spares::default());
     let words = spares.share(vec![7; 100]);
-    let info = BlockInfo { rate: Some(0), update: None };
+    let info = BlockInfo { rate: Some(0), ..BlockInfo::default() };
     spool.push(Block { words: words.clone(), start: 90, info }).unwrap();
     assert_eq!(pop_words(&spool).unwrap().0.len(), 80);
     assert_eq!(spares.take().capacity(), 0, "the words are still in use");

@@ -12,7 +12,7 @@ use crate::records::Spares;
 
 fn block(words: &[u64], rate: Option<usize>) -> Block {
     let words = Spares::default().share(words.to_vec());
-    Block { words, start: 0, info: BlockInfo { rate, update: None } }
+    Block { words, start: 0, info: BlockInfo { rate, ..BlockInfo::default() } }
 }
 
 fn writer(path: &Path, discarded: bool) -> ArchiveWriter {
@@ -208,4 +208,52 @@ fn the_thread_has_a_low_priority() {
         rustix::process::getpriority_process(Some(rustix::thread::gettid())).unwrap()
     });
     assert!(niceness.join().unwrap() >= 10);
+}
+
+#[test]
+fn each_part_has_its_own_rates() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+    let output = ArchiveOutput::open_parts(target, None).unwrap();
+    let parts = output.parts();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    writer.push(block(&[1, 2, 3], Some(1)));
+    writer.cut(Spares::default().share(vec![4]), 77);
+    assert_eq!(writer.part_bytes(), 8);
+    writer.push(block(&[5, 6], Some(0)));
+    let prefix = writer.prefix().unwrap();
+    assert_eq!((prefix.start, prefix.bytes, prefix.rates), (24, 24, vec![8]));
+    assert_eq!(writer.finish(88).join().unwrap(), 48);
+    let read = |name: &str| words(&fs::read(directory.path().join(name)).unwrap());
+    assert_eq!((read("a.1.fxt"), read("a.2.fxt")), (vec![1, 77, 3], vec![4, 88, 6]));
+    assert_eq!(parts.get().0.len(), 2);
+}
+
+/// Its records are complete, and those of the next part are not written.
+#[test]
+fn a_part_stays_if_the_next_one_cannot_be_created() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+    let output = ArchiveOutput::open_parts(target, None).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    writer.push(block(&[1, 2], None));
+    fs::create_dir(directory.path().join("a.2.fxt")).unwrap();
+    writer.cut(Spares::default().share(vec![3]), 1);
+    let error = writer.finish(1).join().unwrap_err();
+    assert_eq!((error.bytes, error.source.kind()), (16, io::ErrorKind::AlreadyExists));
+    assert_eq!(words(&fs::read(error.kept.unwrap()).unwrap()), [1, 2]);
+}
+
+/// Each program has left before the cut.
+#[test]
+fn a_last_part_without_records_is_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+    let output = ArchiveOutput::open_parts(target, None).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    writer.push(block(&[1, 2, 3], None));
+    writer.cut(Spares::default().share(vec![4]), 1);
+    assert_eq!(writer.finish(1).join().unwrap(), 24);
+    let files = fs::read_dir(directory.path()).unwrap();
+    assert!(files.map(|file| file.unwrap().file_name()).eq(["a.1.fxt"]));
 }

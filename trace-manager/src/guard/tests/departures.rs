@@ -110,7 +110,8 @@ fn the_guard_finds_the_rate_of_an_open_provider() {
     assert!(matches!(receive().0, Message::Session(Some(_))));
     assert!(matches!(receive().0, Message::Categories(_)));
     let (Message::Join(provider), handles) = receive() else { panic!("no provider") };
-    let offset = GuardedProvider::new(provider, handles).unwrap().rate_offset(length).unwrap();
+    let offset =
+        GuardedProvider::new(provider, handles).unwrap().rate_offset(&(0..=length)).unwrap();
     let mut rate = [0; 8];
     archive.read_exact_at(&mut rate, offset).unwrap();
     assert_eq!(u64::from_le_bytes(rate), 0x1234_5678);

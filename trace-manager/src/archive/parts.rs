@@ -1,0 +1,236 @@
+//! The parts of an archive that is cut by size or time: their names, files and number.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{fchown, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::process::geteuid;
+use trace_protocol::file::{Directory, NewFile, Place};
+
+/// The file of a part, which the writer thread creates.
+pub(crate) type PartFile = Arc<std::sync::OnceLock<Arc<File>>>;
+
+/// The completed parts of an archive. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CompletedParts(Arc<Mutex<Completed>>);
+
+#[derive(Debug, Default)]
+struct Completed {
+    paths: VecDeque<PathBuf>,
+    removed: u64,
+}
+
+/// Creates and removes the parts of an archive.
+#[derive(Debug)]
+pub(super) struct Parts {
+    directory: Directory,
+    /// The archive's name.
+    name: OsString,
+    /// The number of the present part.
+    number: u64,
+    /// The number of parts that are kept.
+    keep: usize,
+    /// The user and group of the files, if they are not those of this process.
+    owner: Option<(u32, u32)>,
+    /// The completed parts that are kept.
+    names: VecDeque<OsString>,
+    completed: CompletedParts,
+}
+
+impl Parts {
+    /// Creates the first part of an archive with this place. Its number follows those of parts that
+    /// exist already.
+    pub(super) fn begin(place: &Place, keep: Option<u32>) -> io::Result<(Self, NewFile)> {
+        let directory = place.directory().clone();
+        let mut parts = Self {
+            number: last_number(&directory, place.name())?,
+            directory,
+            name: place.name().to_owned(),
+            keep: keep.map_or(usize::MAX, |keep| keep.max(1) as usize),
+            owner: None,
+            names: VecDeque::new(),
+            completed: CompletedParts::default(),
+        };
+        let first = parts.create_next()?;
+        Ok((parts, first))
+    }
+
+    /// Gives this and all later parts the owner of `file`, if that is another user.
+    pub(super) fn adopt_owner(&mut self, file: &File, part: &NewFile) -> io::Result<()> {
+        let metadata = file.metadata()?;
+        let owner = (metadata.uid(), metadata.gid());
+        self.owner = (owner.0 != geteuid().as_raw()).then_some(owner);
+        self.set_owner(part)
+    }
+
+    /// Creates the next part.
+    pub(super) fn create_next(&mut self) -> io::Result<NewFile> {
+        let number = self.number + 1;
+        let name = part_name(&self.name, number);
+        let part = NewFile::findable(Place::beneath(self.directory.clone(), name)?)?;
+        self.set_owner(&part)?;
+        self.number = number;
+        Ok(part)
+    }
+
+    fn set_owner(&self, part: &NewFile) -> io::Result<()> {
+        match self.owner {
+            Some((uid, gid)) => fchown(part.file().as_fd(), Some(uid), Some(gid)),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a part has its final name. Removes the oldest parts beyond the limit.
+    pub(super) fn completed(&mut self, place: &Place) {
+        self.names.push_back(place.name().to_owned());
+        self.completed.lock().paths.push_back(place.path());
+        self.remove_beyond(self.keep);
+    }
+
+    /// Removes all completed parts.
+    pub(super) fn remove_all(&mut self) {
+        self.remove_beyond(0);
+    }
+
+    fn remove_beyond(&mut self, number: usize) {
+        while self.names.len() > number {
+            let Some(oldest) = self.names.pop_front() else { break };
+            // If it cannot be removed, the user has moved or removed it.
+            let removed = self.directory.remove(&oldest).is_ok();
+            let mut completed = self.completed.lock();
+            completed.paths.pop_front();
+            completed.removed += u64::from(removed);
+        }
+    }
+
+    pub(super) fn list(&self) -> CompletedParts {
+        self.completed.clone()
+    }
+}
+
+impl CompletedParts {
+    /// Returns the paths of the parts that are kept, oldest first, and the number of removed ones.
+    pub(crate) fn get(&self) -> (Vec<PathBuf>, u64) {
+        let completed = self.lock();
+        (completed.paths.iter().cloned().collect(), completed.removed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Completed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the name of a part: `trace.2.fxt` of `trace.fxt`.
+fn part_name(archive: &OsStr, number: u64) -> OsString {
+    let (stem, extension) = split(archive);
+    let mut name = stem.to_owned();
+    name.push(format!(".{number}"));
+    name.push(extension);
+    name
+}
+
+/// Returns the number of a part of this archive, or `None` if the name is another one.
+fn part_number(archive: &OsStr, name: &OsStr) -> Option<u64> {
+    let (stem, extension) = split(archive);
+    let rest = name.as_bytes().strip_prefix(stem.as_bytes())?.strip_prefix(b".")?;
+    let number = rest.strip_suffix(extension.as_bytes())?;
+    let is_number = number.iter().all(u8::is_ascii_digit) && number.first() != Some(&b'0');
+    std::str::from_utf8(number).ok().filter(|_| is_number)?.parse().ok()
+}
+
+/// Splits a name before its extension, which begins with a dot or is empty.
+fn split(name: &OsStr) -> (OsString, OsString) {
+    let stem = Path::new(name).file_stem().unwrap_or(name);
+    let (stem, extension) = name.as_bytes().split_at(stem.len());
+    (OsString::from_vec(stem.to_vec()), OsString::from_vec(extension.to_vec()))
+}
+
+/// Returns the highest number of an existing part; 0 if there is none.
+fn last_number(directory: &Directory, archive: &OsStr) -> io::Result<u64> {
+    // The directory is open without the right to read it, and its path may have changed.
+    let path = format!("/proc/thread-self/fd/{}", directory.as_fd().as_raw_fd());
+    let mut last = 0;
+    for entry in fs::read_dir(path)? {
+        last = last.max(part_number(archive, &entry?.file_name()).unwrap_or(0));
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(directory: &Path) -> Place {
+        Place::find(&directory.join("a.fxt")).unwrap()
+    }
+
+    fn files(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_number_is_before_the_extension() {
+        for (archive, part) in [
+            ("trace.fxt", "trace.7.fxt"),
+            ("a.b.fxt", "a.b.7.fxt"),
+            ("trace", "trace.7"),
+            (".fxt", ".fxt.7"),
+        ] {
+            assert_eq!(part_name(archive.as_ref(), 7), part);
+            assert_eq!(part_number(archive.as_ref(), part.as_ref()), Some(7), "{part}");
+        }
+        for other in ["trace.fxt", "trace..fxt", "trace.x.fxt", "trace.07.fxt", "trace.7.fxt.old"] {
+            assert_eq!(part_number("trace.fxt".as_ref(), other.as_ref()), None, "{other}");
+        }
+        let huge = "trace.99999999999999999999.fxt";
+        assert_eq!(part_number("trace.fxt".as_ref(), huge.as_ref()), None);
+    }
+
+    #[test]
+    fn numbers_follow_those_of_existing_parts() {
+        let directory = tempfile::tempdir().unwrap();
+        for name in ["a.3.fxt", "a.10.fxt", "b.11.fxt", "a.12"] {
+            fs::write(directory.path().join(name), "x").unwrap();
+        }
+        let (mut parts, first) = Parts::begin(&place(directory.path()), None).unwrap();
+        assert_eq!(first.place().name(), "a.11.fxt");
+        assert_eq!(parts.create_next().unwrap().place().name(), "a.12.fxt");
+    }
+
+    #[test]
+    fn the_newest_parts_of_this_archive_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("a.1.fxt"), "an earlier recording").unwrap();
+        let (mut parts, mut part) = Parts::begin(&place(directory.path()), Some(2)).unwrap();
+        for _ in 0..4 {
+            let next = parts.create_next().unwrap();
+            let place = part.place().clone();
+            part.complete().unwrap();
+            parts.completed(&place);
+            part = next;
+        }
+        drop(part);
+        assert_eq!(files(directory.path()), ["a.1.fxt", "a.4.fxt", "a.5.fxt"]);
+        let (paths, removed) = parts.list().get();
+        assert_eq!((paths.len(), removed), (2, 2));
+        assert!(paths[0].ends_with("a.4.fxt") && paths[1].ends_with("a.5.fxt"), "{paths:?}");
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut parts, _part) = Parts::begin(&place(directory.path()), None).unwrap();
+        drop(directory);
+        assert_eq!(parts.create_next().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

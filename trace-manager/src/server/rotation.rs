@@ -1,0 +1,28 @@
+//! Cutting the archives of sessions into parts.
+
+use super::state::EventLoop;
+use crate::machine::{Input, SessionNumber};
+use crate::recording::RotationStep;
+
+impl EventLoop {
+    /// Cuts the archives that have reached their size or time.
+    pub(super) fn rotate_archives(&mut self) {
+        for session in self.active.keys().copied().collect::<Vec<_>>() {
+            let Some(active) = self.active.get_mut(&session) else { continue };
+            match active.recording.rotation_step() {
+                Some(RotationStep::Flush) => self.dispatch(Input::Flush(session)),
+                Some(RotationStep::Cut) => self.cut(session),
+                None => {}
+            }
+        }
+    }
+
+    fn cut(&mut self, session: SessionNumber) {
+        self.pass_all_on();
+        if let (Some(active), Some(collection)) =
+            (self.active.get_mut(&session), &mut self.collection)
+        {
+            active.recording.cut(collection);
+        }
+    }
+}
