@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn the_unit_decides() {
-        let minutes = |number| PartLimit::Time(Duration::from_secs(60 * number));
+        let minutes = |number: u64| PartLimit::Time(Duration::from_secs(60 * number));
         for (text, limit) in [
             ("64M", PartLimit::Size(64 << 20)),
             ("64k", PartLimit::Size(64 << 10)),
