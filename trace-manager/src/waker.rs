@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::event::{eventfd, EventfdFlags};
+use rustix::io::retry_on_intr;
 
 /// Wakes the event loop. Clones share it.
 #[derive(Debug, Clone)]
@@ -18,7 +19,7 @@ impl Waker {
 
     pub(crate) fn wake(&self) {
         // If the counter is full, the loop is awake already.
-        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+        let _ = retry_on_intr(|| rustix::io::write(&self.0, &1u64.to_ne_bytes()));
     }
 
     /// Resets the waker after the loop has been woken.

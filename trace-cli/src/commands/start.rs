@@ -72,7 +72,6 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         },
         rotation: rotation(options),
         output: to,
-        ..TraceConfig::default()
     };
     Ok(StartRequest { config, output })
 }

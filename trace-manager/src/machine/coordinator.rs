@@ -73,9 +73,13 @@ pub struct Coordinator {
     changed: BTreeSet<ProviderId>,
     outputs: Vec<Output>,
     /// The unions of the categories of sessions, until a session's state changes: many providers
-    /// have the same sessions. The name is empty for providers without differences.
-    unions: RefCell<BTreeMap<(Vec<SessionNumber>, String), Vec<String>>>,
+    /// have the same sessions.
+    unions: RefCell<BTreeMap<UnionKey, Vec<String>>>,
 }
+
+/// Sessions, and the name of a provider for which one of them has differences. It is empty for all
+/// other providers.
+type UnionKey = (Vec<SessionNumber>, String);
 
 #[derive(Debug)]
 struct Current {

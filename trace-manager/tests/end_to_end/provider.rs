@@ -11,7 +11,7 @@ use trace_format::record::{Event, EventKind, Record, Text, Thread};
 use trace_format::ThreadKoids;
 use trace_protocol::buffer::header::{directory_entry, field, loss_entry, Layout};
 use trace_protocol::message::{
-    CategoryInfo, ClockSource, Decoder, Register, StartOptions, ToManager, ToProvider,
+    CategoryInfo, ClockSource, Decoder, Features, Register, StartOptions, ToManager, ToProvider,
 };
 use trace_protocol::packet::Packet;
 use trace_protocol::socket::Socket;
@@ -42,8 +42,18 @@ impl Provider {
 
     /// Connects, registers and waits for the reply. Returns whether a session runs.
     pub(crate) fn register(path: &Path, name: &str) -> (Self, bool) {
-        let mut provider = Self::connect(path);
-        provider.send(&ToManager::Register(Register {
+        let provider = Self::connect(path);
+        provider.send(&ToManager::Supports(Features::SET_CATEGORIES));
+        provider.complete_registration(name)
+    }
+
+    /// Registers as a provider of the first version, which sends no features.
+    pub(crate) fn register_first_version(path: &Path, name: &str) -> (Self, bool) {
+        Self::connect(path).complete_registration(name)
+    }
+
+    fn complete_registration(mut self, name: &str) -> (Self, bool) {
+        self.send(&ToManager::Register(Register {
             name: name.to_owned(),
             process_name: "tester".to_owned(),
             clock: ClockSource::CpuCounter,
@@ -53,8 +63,8 @@ impl Provider {
                 description: "what tests record".to_owned(),
             }],
         }));
-        match provider.next() {
-            Some(ToProvider::Registered { started }) => (provider, started),
+        match self.next() {
+            Some(ToProvider::Registered { started }) => (self, started),
             other => panic!("expected an answer to the registration, found {other:?}"),
         }
     }

@@ -83,7 +83,7 @@ fn a_late_provider_joins() {
 #[test]
 fn a_provider_of_the_first_version_is_restarted_when_sessions_change() {
     let stage = Stage::new();
-    let (mut provider, _) = Provider::register(stage.manager.path(), "old");
+    let (mut provider, _) = Provider::register_first_version(stage.manager.path(), "old");
     let first = stage.start(config(BufferingMode::Streaming));
     let tracing = provider.enter();
     let path = stage.directory.path().join("second.fxt");
