@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
-use std::sync::mpsc::Sender;
+use std::process::{self, Command, ExitStatus};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -38,14 +39,15 @@ pub(super) struct StartError {
 pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SNAPSHOT, SIGUSR2])
         .context("cannot watch for signals")?;
-    std::thread::spawn(move || {
+    let watch = move || {
         for signal in signals.forever() {
             if events.send(Event::Signal(signal)).is_err() {
                 return;
             }
         }
-    });
-    Ok(())
+    };
+    let thread = thread::Builder::new().name("trace-signals".to_owned()).spawn(watch);
+    thread.map(drop).context("cannot watch for signals")
 }
 
 impl Child {
@@ -59,18 +61,20 @@ impl Child {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(Self { running: None, signals: 0 });
         };
+        let started = wait_on_thread(events).map_err(|error| StartError {
+            code: exit::RECORD_FAILED,
+            reason: format!("cannot start a thread: {error}"),
+        })?;
         let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
-        let mut child = Command::new(program)
+        let child = Command::new(program)
             .args(arguments)
             .env("TRACE_SOCKET", socket)
             .env_remove("TRACE_OUTPUT")
             .spawn()
             .map_err(|error| start_error(program, &error))?;
         let pid = Pid::from_child(&child);
-        std::thread::spawn(move || {
-            // The receiver is gone if recording ended before the command.
-            let _late = events.send(Event::Ended(child.wait()));
-        });
+        // The thread waits for it.
+        let _sent = started.send(child);
         Ok(Self { running: Some(pid), signals: 0 })
     }
 
@@ -128,9 +132,23 @@ impl Child {
                 let _ended = kill_process(pid, Signal::Kill);
                 return;
             }
-            std::thread::sleep(Duration::from_millis(10));
+            thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// Starts a thread that waits for the end of the command, and sends it as an event. It gets the
+/// command later, so that no command runs without it.
+fn wait_on_thread(events: Sender<Event>) -> io::Result<Sender<process::Child>> {
+    let (sender, started) = mpsc::channel::<process::Child>();
+    let wait = move || {
+        // There is none if it could not be started.
+        let Ok(mut child) = started.recv() else { return };
+        // The receiver is gone if recording ended before the command.
+        let _late = events.send(Event::Ended(child.wait()));
+    };
+    thread::Builder::new().name("trace-command".to_owned()).spawn(wait)?;
+    Ok(sender)
 }
 
 fn asks_to_end(signal: i32) -> bool {
