@@ -121,6 +121,24 @@ fn damage_is_reported_and_the_rest_is_read() {
     assert!(errors[0].starts_with("Truncated") && errors[1].starts_with("Record"), "{errors:?}");
 }
 
+/// The second pass skips bytes between thread buffers, and thread buffers without a time.
+#[test]
+fn damage_outside_of_thread_buffers_is_reported() {
+    for format in formats().filter(|format| format.version.has_extents()) {
+        let mut log = Made::new(format, 512);
+        log.extend_buffers(&one(format, 3000, 8, Action::Entry));
+        log.raw(&[0x5a; 24]);
+        log.extend_buffers(&one(format, 2000, 8, Action::Entry));
+        log.buffer(|log| log.put(Record::NewBuffer { thread: 8 }));
+        log.extend_buffers(&one(format, 1000, 8, Action::Entry));
+        let (found, errors) = read(&log.bytes);
+        let functions = found.iter().filter(|item| item.record.kind().is_none());
+        assert_eq!(functions.count(), 3, "{format:?}");
+        let kinds: Vec<_> = errors.iter().filter_map(|error| error.split(' ').next()).collect();
+        assert_eq!(kinds, ["NotABuffer", "NoStart"], "{format:?}");
+    }
+}
+
 #[test]
 fn logs_without_thread_buffers() {
     let log = common::header(Format::little(Version::V5), 512);

@@ -128,6 +128,11 @@ impl Decoder {
         (self.window.offset() > 0).then_some(&self.state.header)
     }
 
+    /// Returns where the last thread buffer starts.
+    pub(super) fn buffer_offset(&self) -> u64 {
+        self.state.buffer.offset
+    }
+
     /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
@@ -164,7 +169,8 @@ impl Decoder {
     #[inline]
     pub(super) fn function_item(&self, record: FunctionRecord) -> Item<'_> {
         let offset = self.window.offset() - FUNCTION_BYTES as u64;
-        Item { offset, record: Record::Function(record), buffer: &self.state.buffer }
+        let State { buffer, header, .. } = &self.state;
+        Item { offset, record: Record::Function(record), buffer, header }
     }
 
     /// Finds the next record.
@@ -195,7 +201,8 @@ impl Decoder {
         self.window.take(size);
         let record = decode::record(self.window.taken(size), self.state.header.format)
             .map_err(|error| ReadError::Record { offset, error })?;
-        Ok(Item { offset, record, buffer: &self.state.buffer })
+        let State { buffer, header, .. } = &self.state;
+        Ok(Item { offset, record, buffer, header })
     }
 
     /// Reads a block of bytes.

@@ -1,6 +1,6 @@
 //! A record with the state of its thread buffer.
 
-use crate::record::{CustomEvent, EventTime, Record, WallClock};
+use crate::record::{CustomEvent, EventTime, Header, Record, WallClock};
 
 /// The state of a thread buffer after a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,6 +54,8 @@ pub struct Item<'a> {
     pub record: Record<'a>,
     /// The state of its thread buffer, including the record's changes.
     pub buffer: &'a ThreadBuffer,
+    /// The header of the log.
+    pub header: &'a Header,
 }
 
 impl Item<'_> {

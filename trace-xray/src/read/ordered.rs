@@ -12,8 +12,8 @@ use crate::record::{Header, Record};
 /// returns them in the order of their first times, so that the records of each thread are in order.
 /// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
 ///
-/// Records of a thread buffer without a time are skipped. Damage is reported in the second pass,
-/// not in the first.
+/// Records of a thread buffer without a time are skipped. Damage outside of the thread buffers that
+/// have a time is reported first.
 ///
 /// # Examples
 ///
@@ -35,6 +35,8 @@ pub struct Ordered<R> {
     input: R,
     headers: Vec<Header>,
     buffers: std::vec::IntoIter<Found>,
+    /// The errors of the first pass that the second one does not meet.
+    errors: std::vec::IntoIter<ReadError>,
     decoder: Decoder,
     /// The index of the current thread buffer.
     current: Option<u64>,
@@ -60,11 +62,11 @@ impl<R: Read + Seek> Ordered<R> {
     /// The log has no valid header, or reading fails.
     pub fn new(mut input: R) -> Result<Self, ReadError> {
         seek(&mut input, 0)?;
-        let (headers, mut buffers) = find(&mut input)?;
+        let Scan { headers, mut buffers, errors } = find(&mut input)?;
         // Stable: buffers of the same time stay in the order of the log.
         buffers.sort_by_key(|buffer| buffer.tsc);
-        let (buffers, decoder) = (buffers.into_iter(), Decoder::new());
-        Ok(Self { input, headers, buffers, decoder, current: None })
+        let (buffers, errors, decoder) = (buffers.into_iter(), errors.into_iter(), Decoder::new());
+        Ok(Self { input, headers, buffers, errors, decoder, current: None })
     }
 
     /// Returns the next record, `None` at the end.
@@ -91,6 +93,9 @@ impl<R: Read + Seek> Ordered<R> {
 
     #[inline(never)]
     fn next_slow(&mut self) -> Result<Option<Item<'_>>, ReadError> {
+        if let Some(error) = self.errors.next() {
+            return Err(error);
+        }
         loop {
             let Some(current) = self.current else {
                 match self.buffers.next() {
@@ -124,27 +129,55 @@ fn seek(input: &mut impl Seek, offset: u64) -> Result<(), ReadError> {
     result.map(|_| ()).map_err(|error| ReadError::Io { offset, error })
 }
 
-/// Reads the log once; returns its headers and thread buffers.
-fn find(input: &mut impl Read) -> Result<(Vec<Header>, Vec<Found>), ReadError> {
+/// The result of the first pass.
+#[derive(Debug, Default)]
+struct Scan {
+    headers: Vec<Header>,
+    buffers: Vec<Found>,
+    errors: Vec<ReadError>,
+}
+
+/// Reads the log once.
+fn find(input: &mut impl Read) -> Result<Scan, ReadError> {
     let mut reader = Reader::new(input);
-    let (mut headers, mut buffers): (Vec<Header>, Vec<Found>) = Default::default();
+    let mut scan = Scan::default();
     loop {
-        let (tsc, offset) = match reader.next() {
-            Ok(Some(Item { record: Record::NewCpuId { tsc, .. }, buffer, .. })) => {
-                (tsc, buffer.offset)
+        match reader.next() {
+            Ok(Some(Item { record: Record::NewCpuId { tsc, .. }, buffer, header, .. })) => {
+                scan.add(tsc, buffer.offset, header);
             }
-            Ok(None) => break,
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(scan),
             Err(error @ (ReadError::Header { .. } | ReadError::Io { .. })) => return Err(error),
-            Ok(Some(_)) | Err(_) => continue,
-        };
-        if buffers.last().is_some_and(|last| last.offset == offset) {
-            continue;
+            Err(error) => scan.keep(error, reader.buffer_offset()),
         }
-        headers.extend(reader.header().filter(|header| headers.last() != Some(header)));
-        if let Some(last) = buffers.last_mut() {
+    }
+}
+
+impl Scan {
+    /// Adds the thread buffer at `offset`, unless it is known.
+    fn add(&mut self, tsc: u64, offset: u64, header: &Header) {
+        if self.is_last(offset) {
+            return;
+        }
+        if self.headers.last() != Some(header) {
+            self.headers.push(*header);
+        }
+        if let Some(last) = self.buffers.last_mut() {
             last.size = offset - last.offset;
         }
-        buffers.push(Found { tsc, offset, size: u64::MAX, header: headers.len() - 1 });
+        self.buffers.push(Found { tsc, offset, size: u64::MAX, header: self.headers.len() - 1 });
     }
-    Ok((headers, buffers))
+
+    fn is_last(&self, offset: u64) -> bool {
+        self.buffers.last().is_some_and(|last| last.offset == offset)
+    }
+
+    /// Keeps an error after the start of the thread buffer at `buffer`, unless the second pass will
+    /// return it.
+    fn keep(&mut self, error: ReadError, buffer: u64) {
+        if matches!(error, ReadError::NotABuffer { .. }) || !self.is_last(buffer) {
+            self.errors.push(error);
+        }
+    }
 }

@@ -77,6 +77,11 @@ impl<R: Read> Reader<R> {
         self.decoder.header()
     }
 
+    /// Returns where the last thread buffer starts.
+    pub(super) fn buffer_offset(&self) -> u64 {
+        self.decoder.buffer_offset()
+    }
+
     /// Returns the statistics so far.
     #[must_use]
     pub fn stats(&self) -> Stats {
