@@ -3,11 +3,16 @@
 use std::collections::HashSet;
 use std::io::Cursor;
 
+use trace_analyze::check;
+use trace_format::{Reader, Writer};
 use trace_xray::calls::{CallStacks, Limits as CallLimits, Step};
+use trace_xray::fxt::Translator;
 use trace_xray::map::{Map, Program};
 use trace_xray::read::{decode, Decoder, Item, Limits, Ordered};
 use trace_xray::write::encode;
 use trace_xray::Format;
+
+const CALL_LIMITS: CallLimits = CallLimits { depth: 8, threads: 4 };
 
 /// What a decoder returned: the offset, and the time of a record.
 type Found = (u64, Option<u64>);
@@ -26,23 +31,37 @@ pub fn xray(bytes: &[u8]) {
     }
 }
 
-/// In the order of time there are no other records than in the order of the log.
+/// In the order of time there are no other records than in the order of the log. The log is a
+/// well-formed archive.
 fn ordered(mut reader: Ordered<Cursor<&[u8]>>, whole: &[Found]) {
     let mut offsets = HashSet::new();
+    let mut archive = Writer::new(Vec::new()).expect("memory");
+    let mut translator = Translator::with_limits(Map::default(), CALL_LIMITS);
+    let mut errors = 0;
     loop {
         match reader.next() {
-            Ok(Some(item)) => assert!(offsets.insert(item.offset), "twice {}", item.offset),
+            Ok(Some(item)) => {
+                assert!(offsets.insert(item.offset), "twice {}", item.offset);
+                translator.item(&mut archive, &item).expect("a record that fits");
+            }
             Ok(None) => break,
-            Err(error) => assert!(!error.to_string().is_empty()),
+            Err(error) => {
+                errors += 1;
+                translator.damage(&mut archive, &error).expect("a record that fits");
+            }
         }
     }
+    translator.finish(&mut archive).expect("a record that fits");
+    let report = check::check(Reader::new(&archive.into_inner()[..])).expect("memory");
+    assert_eq!(report.error_count, 0, "{:?}", report.errors);
+    assert!(report.damage.records_dropped >= errors);
     let known: HashSet<_> = whole.iter().map(|(offset, _)| *offset).collect();
     assert!(offsets.is_subset(&known));
 }
 
 fn read(bytes: &[u8], piece: usize) -> Vec<Found> {
     let mut decoder = Decoder::with_limits(Limits { payload_bytes: 1 << 12 });
-    let mut calls = CallStacks::with_limits(CallLimits { depth: 8, threads: 4 });
+    let mut calls = CallStacks::with_limits(CALL_LIMITS);
     let mut found = Vec::new();
     for piece in bytes.chunks(piece) {
         decoder.push(piece);

@@ -2,6 +2,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod calls;
+pub mod fxt;
 pub mod layout;
 pub mod map;
 pub mod read;

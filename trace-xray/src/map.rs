@@ -7,6 +7,7 @@
 
 mod elf;
 mod error;
+mod names;
 mod program;
 mod write;
 mod yaml;
@@ -14,6 +15,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 pub use error::{MapError, Mismatch};
+pub use names::Names;
 pub use program::Program;
 pub use write::write;
 
@@ -47,15 +49,10 @@ pub struct Function {
 }
 
 impl Function {
-    /// Returns the function's name: the symbol, demangled if it is one of Rust.
+    /// Returns the function's name: the symbol, demangled if it is one of Rust or C++.
     #[must_use]
     pub fn name(&self) -> Option<String> {
-        let symbol = self.symbol.as_deref()?;
-        Some(match rustc_demangle::try_demangle(symbol) {
-            // Without the hash.
-            Ok(name) => format!("{name:#}"),
-            Err(_) => symbol.to_owned(),
-        })
+        self.symbol.as_deref().map(names::demangle)
     }
 }
 

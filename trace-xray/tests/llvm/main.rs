@@ -3,6 +3,7 @@
 //! The tests need `llvm-xray-19`, `clang++-19` and its runtime: `.ci/xray` installs them and runs
 //! the tests, which are ignored otherwise.
 
+mod account;
 #[path = "../common/mod.rs"]
 mod common;
 mod deviations;

@@ -15,7 +15,7 @@ use crate::text;
 use crate::tools::{compile, dump, source, xray, yaml, Work};
 
 /// Runs the program with a threshold in microseconds; returns its log.
-fn recorded(program: &Path, threshold: u32) -> (Work, PathBuf) {
+pub(crate) fn recorded(program: &Path, threshold: u32) -> (Work, PathBuf) {
     let work = Work::new();
     let output = Command::new(program)
         .arg(threshold.to_string())
@@ -31,12 +31,12 @@ fn recorded(program: &Path, threshold: u32) -> (Work, PathBuf) {
 
 const NO_ID: &str = "-Wl,--build-id=none";
 
-fn subject(work: &Work) -> PathBuf {
+pub(crate) fn subject(work: &Work) -> PathBuf {
     compile(work, &source("subject.cpp"), "subject", &["-Wl,--build-id"])
 }
 
 /// Thresholds that remove no call, some, and all that can be removed.
-const THRESHOLDS: [u32; 3] = [0, 3, 60_000_000];
+pub(crate) const THRESHOLDS: [u32; 3] = [0, 3, 60_000_000];
 
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]

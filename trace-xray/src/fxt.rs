@@ -1,0 +1,27 @@
+//! Logs as archives in the Fuchsia trace format (FXT).
+//!
+//! | log | archive |
+//! |---|---|
+//! | header | provider `xray` with the rate of the counter |
+//! | entry | begin of a duration of the thread, category `xray`; call arguments are `arg0`, `arg1`, … |
+//! | exit | end of the duration |
+//! | tail exit | end with the argument `tail_exit` |
+//! | no exit, but a caller's exit | end at the caller's, with the argument `unwound` |
+//! | custom event with the words of an FXT record | the record |
+//! | other custom event | instant `custom event` with the payload, as text if it is UTF-8 |
+//! | typed event | instant `typed event` with its type and payload |
+//! | CPU | instant `CPU` with its number |
+//! | damage | instant `records dropped` of category `trace`, with the error as its reason |
+//!
+//! A payload that is too long for an argument is a blob with the same name and time.
+
+mod input;
+mod payload;
+mod translator;
+
+pub use input::Fdr;
+pub use payload::record as record_of_payload;
+pub use translator::Translator;
+
+/// The category of functions and events.
+pub const CATEGORY: &str = "xray";

@@ -1,0 +1,306 @@
+//! From records of a log to records of an archive.
+
+use std::io::Write;
+
+use trace_format::layout::{InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
+use trace_format::{
+    notes, Argument, Arguments, Event, EventKind, LargeBlob, LargeBlobEvent, Log, Record, Thread,
+    ThreadKoids, Value, WriteError, Writer,
+};
+
+use super::{payload, CATEGORY};
+use crate::calls::{Call, CallStacks, End, Limits, Step};
+use crate::layout::Action;
+use crate::map::{Map, Names};
+use crate::read::{Item, ReadError, ThreadBuffer};
+use crate::record::{self, FunctionId, FunctionRecord};
+
+const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+
+/// The names of call arguments.
+const ARGUMENTS: [&str; MAX_ARGUMENTS] = [
+    "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "arg9", "arg10",
+    "arg11", "arg12", "arg13", "arg14",
+];
+
+/// Writes the records of a log, whose thread buffers have to be in the order of time.
+///
+/// Memory grows with the number of threads and their open calls, up to the limits of call stacks,
+/// and with the number of functions in the map.
+#[derive(Debug, Default)]
+pub struct Translator {
+    stacks: CallStacks,
+    names: Names,
+    /// The last function entry, while its arguments are read.
+    entry: Option<Entry>,
+    /// The time and thread of the last record.
+    last: (u64, ThreadKoids),
+    counts: Counts,
+}
+
+/// An entry with arguments.
+#[derive(Debug)]
+struct Entry {
+    at: (u64, ThreadKoids),
+    function: FunctionId,
+    arguments: Vec<u64>,
+}
+
+/// Data that the archive does not have, and calls whose end is not recorded.
+#[derive(Debug, Default)]
+struct Counts {
+    unwound: u64,
+    no_entry: u64,
+    arguments: u64,
+    over_limit: u64,
+}
+
+impl Translator {
+    /// Starts with the names of functions.
+    #[must_use]
+    pub fn new(map: Map) -> Self {
+        Self::with_limits(map, Limits::default())
+    }
+
+    /// Starts with limits of call stacks other than the default ones.
+    #[must_use]
+    pub fn with_limits(map: Map, limits: Limits) -> Self {
+        let (stacks, names) = (CallStacks::with_limits(limits), Names::new(map));
+        Self { stacks, names, ..Self::default() }
+    }
+
+    /// Writes a record.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn item<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        item: &Item<'_>,
+    ) -> Result<(), WriteError> {
+        if let record::Record::CallArgument { value } = item.record {
+            self.argument(value);
+            return Ok(());
+        }
+        self.flush(writer)?;
+        self.last = (item.tsc(), koids(item.buffer));
+        match item.record {
+            record::Record::Function(function) => self.function(writer, item, function),
+            record::Record::NewCpuId { cpu, .. } => {
+                let number = Argument::new("number", Value::Uint32(cpu.into()));
+                self.instant(writer, "CPU", &[number])
+            }
+            record::Record::CustomEvent(event) if event.is_filler() => Ok(()),
+            record::Record::CustomEvent(event) => match payload::record(event.payload) {
+                Some(_) => write_payload(writer, event.payload),
+                None => self.event(writer, "custom event", None, event.payload),
+            },
+            record::Record::TypedEvent(event) => {
+                self.event(writer, "typed event", Some(event.event_type), event.payload)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reports damage of the log as dropped records, whose number is unknown.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn damage<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        error: &ReadError,
+    ) -> Result<(), WriteError> {
+        self.flush(writer)?;
+        let reason = match std::error::Error::source(error) {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        self.dropped(writer, &reason, 1)
+    }
+
+    /// Writes what is left at the end of the log. Calls that are open stay without an end.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+        self.flush(writer)?;
+        let Counts { unwound, no_entry, arguments, over_limit } = self.counts;
+        if over_limit > 0 {
+            self.dropped(writer, "too many open calls or threads", over_limit)?;
+        }
+        if arguments > 0 {
+            self.dropped(writer, "more than 15 arguments of a call", arguments)?;
+        }
+        for (text, count) in
+            [("calls that a caller's exit ends", unwound), ("exits without an entry", no_entry)]
+        {
+            if count > 0 {
+                self.message(writer, &format!("{text}: {count}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn function<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        item: &Item<'_>,
+        record: FunctionRecord,
+    ) -> Result<(), WriteError> {
+        let Self { stacks, names, counts, last, .. } = self;
+        match stacks.step(item) {
+            Some(Step::Entered { .. }) => {
+                let entry = Entry { at: *last, function: record.function, arguments: Vec::new() };
+                if record.action == Action::EntryArgs {
+                    self.entry = Some(entry);
+                    return Ok(());
+                }
+                begin(writer, names, &entry)
+            }
+            Some(Step::Left(mut ended)) => ended.try_for_each(|call| {
+                counts.unwound += u64::from(call.end == End::Missing);
+                end(writer, names, *last, call.function, argument_of(&call))
+            }),
+            Some(Step::NoEntry) => {
+                counts.no_entry += 1;
+                end(writer, names, *last, record.function, None)
+            }
+            Some(Step::OverLimit) => {
+                counts.over_limit += 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn argument(&mut self, value: u64) {
+        // Without an entry, the entry itself is beyond the limits.
+        let Some(entry) = &mut self.entry else { return };
+        if entry.arguments.len() < MAX_ARGUMENTS {
+            entry.arguments.push(value);
+        } else {
+            self.counts.arguments += 1;
+        }
+    }
+
+    /// Writes the entry whose arguments are complete.
+    fn flush<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+        self.entry.take().map_or(Ok(()), |entry| begin(writer, &mut self.names, &entry))
+    }
+
+    /// Writes an event with a payload.
+    fn event<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        name: &str,
+        event_type: Option<u16>,
+        payload: &[u8],
+    ) -> Result<(), WriteError> {
+        let event_type =
+            event_type.map(|number| Argument::new("type", Value::Uint32(number.into())));
+        let value = match std::str::from_utf8(payload) {
+            Ok(text) if text.len() <= MAX_STRING_BYTES => Value::String(text.into()),
+            _ => Value::Blob(payload),
+        };
+        let mut arguments: Vec<_> = event_type.into_iter().collect();
+        arguments.push(Argument::new("payload", value));
+        match self.instant(writer, name, &arguments) {
+            Err(WriteError::Encode(_)) => {}
+            written => return written,
+        }
+        let (ticks, thread) = (self.last.0, Thread::Inline(self.last.1));
+        let arguments = event_type.as_slice().into();
+        let event = Some(LargeBlobEvent { ticks, thread, arguments });
+        let (category, name) = (CATEGORY.into(), name.into());
+        writer.record(&LargeBlob { category, name, event, payload }.into())
+    }
+
+    fn instant<W: Write>(
+        &self,
+        writer: &mut Writer<W>,
+        name: &str,
+        arguments: &[Argument<'_>],
+    ) -> Result<(), WriteError> {
+        writer.record(&event(self.last, (CATEGORY, name), INSTANT, arguments))
+    }
+
+    fn dropped<W: Write>(
+        &self,
+        writer: &mut Writer<W>,
+        reason: &str,
+        number: u64,
+    ) -> Result<(), WriteError> {
+        let arguments = [
+            Argument::new("reason", Value::String(reason.into())),
+            Argument::new("number", Value::Uint64(number)),
+        ];
+        let labels = (notes::CATEGORY, notes::RECORDS_DROPPED);
+        writer.record(&event(self.last, labels, INSTANT, &arguments))
+    }
+
+    fn message<W: Write>(&self, writer: &mut Writer<W>, text: &str) -> Result<(), WriteError> {
+        let (ticks, thread) = (self.last.0, Thread::Inline(ThreadKoids::UNKNOWN));
+        writer.record(&Log { ticks, thread, message: text.as_bytes() }.into())
+    }
+}
+
+/// Writes the record of a payload, with its strings and threads in the tables of the archive.
+fn write_payload<W: Write>(writer: &mut Writer<W>, payload: &[u8]) -> Result<(), WriteError> {
+    let Some(record) = payload::record(payload) else { return Ok(()) };
+    writer.record(&record)
+}
+
+fn begin<W: Write>(
+    writer: &mut Writer<W>,
+    names: &mut Names,
+    entry: &Entry,
+) -> Result<(), WriteError> {
+    let values = entry.arguments.iter().map(|value| Value::Uint64(*value));
+    let arguments: Vec<_> =
+        ARGUMENTS.into_iter().zip(values).map(|(name, value)| Argument::new(name, value)).collect();
+    let name = names.get(entry.function);
+    writer.record(&event(entry.at, (CATEGORY, &name), EventKind::DurationBegin, &arguments))
+}
+
+fn end<W: Write>(
+    writer: &mut Writer<W>,
+    names: &mut Names,
+    at: (u64, ThreadKoids),
+    function: FunctionId,
+    argument: Option<Argument<'_>>,
+) -> Result<(), WriteError> {
+    let name = names.get(function);
+    let labels = (CATEGORY, &*name);
+    writer.record(&event(at, labels, EventKind::DurationEnd, argument.as_slice()))
+}
+
+/// Returns the argument that describes an end other than an exit.
+fn argument_of(call: &Call) -> Option<Argument<'static>> {
+    let name = match call.end {
+        End::Exit | End::Open => return None,
+        End::TailExit => "tail_exit",
+        End::Missing => "unwound",
+    };
+    Some(Argument::new(name, Value::Bool(true)))
+}
+
+fn event<'a>(
+    (ticks, thread): (u64, ThreadKoids),
+    (category, name): (&'a str, &'a str),
+    kind: EventKind,
+    arguments: &'a [Argument<'a>],
+) -> Record<'a> {
+    let (thread, category, name) = (Thread::Inline(thread), category.into(), name.into());
+    let arguments = Arguments::from(arguments);
+    Record::Event(Event { ticks, thread, category, name, kind, arguments })
+}
+
+/// Returns the thread of a thread buffer. The process is 0 before version 3.
+fn koids(buffer: &ThreadBuffer) -> ThreadKoids {
+    let koid = |id: i32| u64::from(id as u32);
+    ThreadKoids::new(buffer.process.map_or(0, koid), koid(buffer.thread))
+}
