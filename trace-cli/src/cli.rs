@@ -8,6 +8,8 @@ mod recording;
 mod selection;
 mod setup;
 
+use std::path::Path;
+
 use clap::{Parser, Subcommand};
 
 use crate::exit;
@@ -18,7 +20,7 @@ pub(crate) use daemon::{
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
-pub(crate) use selection::{Filter, Selection};
+pub(crate) use selection::{Filter, Inputs, Selection};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 
 /// The help of `--categories`, which many commands have.
@@ -63,6 +65,28 @@ pub(crate) enum Command {
     Environment,
     #[command(hide = true)]
     Guard(GuardArgs),
+}
+
+impl Command {
+    /// Returns the program or map that names the functions of XRay logs.
+    pub(crate) fn instr_map(&self) -> Option<&Path> {
+        let inputs = match self {
+            Self::View(args) => &args.inputs,
+            Self::Stats(args) => &args.inputs,
+            Self::Top(args) => &args.inputs,
+            Self::CriticalPath(args) => &args.inputs,
+            Self::Diff(args) => &args.inputs,
+            Self::Timeline(args) => &args.inputs,
+            Self::Flamegraph(args) => &args.inputs,
+            Self::Convert(args) => &args.inputs,
+            Self::Slice(args) => &args.inputs,
+            Self::Merge(args) => &args.inputs,
+            Self::Check(args) => &args.inputs,
+            Self::Dump(args) => &args.inputs,
+            _ => return None,
+        };
+        inputs.instr_map.as_deref()
+    }
 }
 
 #[cfg(test)]

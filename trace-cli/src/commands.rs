@@ -29,9 +29,13 @@ mod view;
 use anyhow::Result;
 
 use crate::cli::Command;
+use crate::input;
 
 /// Runs a sub-command and returns the exit code.
 pub(crate) fn run(command: &Command) -> Result<u8> {
+    if let Some(map) = command.instr_map() {
+        input::use_instr_map(map);
+    }
     match command {
         Command::Record(args) => record::run(args),
         Command::Convert(args) => convert::run(args),

@@ -3,6 +3,7 @@
 mod koids;
 mod selected;
 mod spill;
+mod xray;
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek};
@@ -16,6 +17,7 @@ use trace_format::{ReadError, Reader};
 use trace_kernel::ftrace::Ftrace;
 use trace_kernel::trace_dat::TraceCmd;
 use trace_protocol::buffer::saved::buffer_path;
+use trace_xray::fxt::Fdr;
 
 use crate::compression::decompress;
 use crate::message::{say, HINT};
@@ -23,6 +25,7 @@ use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
 pub(crate) use selected::{of_threads, open_selected, open_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
+pub(crate) use xray::use_instr_map;
 
 /// The path for standard input or output.
 pub(crate) const STANDARD: &str = "-";
@@ -97,6 +100,11 @@ impl Input {
 
     /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
     pub(crate) fn into_reader(self, path: &Path, lenient: bool) -> Result<Reader<Box<dyn Read>>> {
+        Ok(Reader::new(self.into_archive(path, lenient)?))
+    }
+
+    /// Returns the bytes of the input as an archive.
+    pub(crate) fn into_archive(self, path: &Path, lenient: bool) -> Result<Box<dyn Read>> {
         let archive = match self.kind {
             Some(InputKind::Json) => {
                 let report_omitted_backtraces =
@@ -104,10 +112,12 @@ impl Input {
                 let shift = self.shift;
                 tef::Document { lenient, shift, report_omitted_backtraces }.open(self.bytes)
             }
+            Some(InputKind::Xray) => {
+                Fdr { map: xray::names(path, self.has_notes)? }.open(self.bytes)
+            }
             kind => kind.unwrap_or(InputKind::Fxt).format().open(self.bytes),
         };
-        let archive = archive.with_context(|| format!("cannot read {}", path.display()))?;
-        Ok(Reader::new(archive))
+        archive.with_context(|| format!("cannot read {}", path.display()))
     }
 }
 
@@ -118,10 +128,11 @@ pub(crate) enum InputKind {
     Json,
     Ftrace,
     TraceDat,
+    Xray,
 }
 
 impl InputKind {
-    const ALL: [Self; 4] = [Self::Fxt, Self::TraceDat, Self::Json, Self::Ftrace];
+    const ALL: [Self; 5] = [Self::Fxt, Self::TraceDat, Self::Xray, Self::Json, Self::Ftrace];
 
     fn detect(start: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.format().detects(start))
@@ -133,6 +144,7 @@ impl InputKind {
             Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
             Self::TraceDat => Box::new(TraceCmd),
+            Self::Xray => Box::<Fdr>::default(),
         }
     }
 }

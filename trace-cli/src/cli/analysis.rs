@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Selection;
+use super::{Inputs, Selection};
 use crate::args::{parse_id, parse_share, parse_stats_by, GroupBy, SortBy, StatsBy};
 
 /// Show counts, totals and percentiles for each duration
@@ -70,6 +70,9 @@ pub(crate) struct StatsArgs {
     /// Print comma-separated values with a header, times in nanoseconds
     #[arg(long)]
     pub(crate) csv: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Show which durations became slower or faster
@@ -146,6 +149,9 @@ pub(crate) struct DiffArgs {
     /// Print all rows as JSON, times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Show the durations with the most self time
@@ -178,6 +184,9 @@ pub(crate) struct TopArgs {
     /// Print the rows as JSON, times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Show the critical path of the slowest async operation or flow
@@ -210,4 +219,7 @@ pub(crate) struct CriticalPathArgs {
     /// Print the path as JSON, times in nanoseconds
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Selection;
+use super::{Inputs, Selection};
 use crate::args::{parse_id, parse_moment, Format, Level, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
@@ -42,6 +42,9 @@ pub(crate) struct ConvertArgs {
     /// Skip malformed JSON, and report how much was skipped
     #[arg(long, conflicts_with_all = ["categories", "name", "thread"])]
     pub(crate) lenient: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Print one line for each record
@@ -70,6 +73,9 @@ pub(crate) struct DumpArgs {
     /// polls, and the begins of its children
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Verify an archive and report missing data
@@ -90,6 +96,9 @@ pub(crate) struct CheckArgs {
     /// Print the report as JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Extract a part of an archive
@@ -134,6 +143,9 @@ pub(crate) struct SliceArgs {
     /// Select a process by id or name; repeatable [default: all]
     #[arg(short, long, value_name = "PROCESS")]
     pub(crate) process: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Merge archives and align their clocks
@@ -153,4 +165,7 @@ pub(crate) struct MergeArgs {
     /// Archive to write; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }

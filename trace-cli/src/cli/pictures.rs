@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Selection;
+use super::{Inputs, Selection};
 use crate::args::GroupBy;
 
 /// Draw a flame graph: an SVG that can be searched and zoomed
@@ -44,6 +44,9 @@ pub(crate) struct FlamegraphArgs {
     /// Draw the wall-clock time of async operations, nested by their parents
     #[arg(long, conflicts_with_all = ["by", "threads"])]
     pub(crate) operations: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Draw a timeline: a web page that opens offline, or an SVG
@@ -76,6 +79,9 @@ pub(crate) struct TimelineArgs {
     /// Fail beyond N events; each takes 100 bytes of memory, and 100 for text
     #[arg(long, value_name = "N", default_value_t = trace_convert::timeline::DEFAULT_LIMIT)]
     pub(crate) limit: u64,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Open Perfetto's user interface on a trace
@@ -117,4 +123,7 @@ pub(crate) struct ViewArgs {
     /// Port of the installed interface [default: 9001, or any other if it is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }

@@ -1,4 +1,6 @@
-//! Options that select events.
+//! Options that select events, and options of inputs.
+
+use std::path::PathBuf;
 
 use clap::Args;
 use trace_protocol::categories::CategorySet;
@@ -34,6 +36,15 @@ impl Selection {
             names: CategorySet::new(&self.name),
         }
     }
+}
+
+/// The options of all commands that read traces.
+#[derive(Debug, Args)]
+pub(crate) struct Inputs {
+    /// Name the functions of an XRay log by this program or map [default: NAME.map beside
+    /// NAME.xray]
+    #[arg(long, value_name = "BIN")]
+    pub(crate) instr_map: Option<PathBuf>,
 }
 
 /// The selected categories and names.

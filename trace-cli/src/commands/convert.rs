@@ -6,7 +6,7 @@ mod stacks;
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::{anyhow, bail, Context, Result};
+use anyhow::{anyhow, bail, Result};
 use trace_convert::tef::{self, JsonError, Skipped};
 use trace_convert::{chrome, Conversion, ConvertError};
 use trace_format::Reader;
@@ -44,8 +44,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     let is_fxt = matches!(target, None | Some(Format::Fxt));
     match (input.kind, target) {
         (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input),
-        (Some(kind @ (InputKind::Ftrace | InputKind::TraceDat)), _) if is_fxt => {
-            return to_fxt(args, kind, input);
+        (Some(InputKind::Ftrace | InputKind::TraceDat | InputKind::Xray), _) if is_fxt => {
+            return to_fxt(args, input);
         }
         (Some(InputKind::Json), Some(Format::Json)) => {
             bail!("{} is JSON already", args.input.display())
@@ -79,9 +79,8 @@ fn convert(
 }
 
 /// Converts another format to an archive.
-fn to_fxt(args: &ConvertArgs, kind: InputKind, input: Input) -> Result<u8> {
-    let archive = kind.format().open(input.bytes);
-    let mut archive = archive.with_context(|| format!("cannot read {}", args.input.display()))?;
+fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
+    let mut archive = input.into_archive(&args.input, args.lenient)?;
     let mut output = Output::create(&args.output)?;
     input::copy_to(&args.input, &mut archive, &mut output, || cannot_write(&args.output))?;
     output.finish_as(&args.output)?;

@@ -24,3 +24,4 @@ mod view;
 mod view_setup;
 mod wrong;
 mod wrong_input;
+mod xray;

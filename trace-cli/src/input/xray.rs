@@ -1,0 +1,49 @@
+//! Names of the functions in XRay logs.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::{Context, Result};
+use trace_xray::map::{Map, Program};
+
+use super::STANDARD;
+use crate::message::say;
+
+/// The value of `--instr-map`. It is not an argument of [`open`](super::open), because analyses
+/// open their inputs themselves, and several times.
+static INSTR_MAP: OnceLock<PathBuf> = OnceLock::new();
+
+/// Uses the functions of this program or map for all inputs.
+pub(crate) fn use_instr_map(path: &Path) {
+    let _ = INSTR_MAP.set(path.to_owned());
+}
+
+/// Returns the map for the log at `path`: that of the option, or the file `NAME.map` beside the
+/// log. Without one it is empty, and functions have numbers.
+pub(super) fn names(path: &Path, has_notes: bool) -> Result<Map> {
+    let beside = path.with_extension("map");
+    let beside = (path != Path::new(STANDARD) && beside.is_file()).then_some(&*beside);
+    let Some(file) = INSTR_MAP.get().map(PathBuf::as_path).or(beside) else {
+        if has_notes {
+            say("functions have numbers only: name them with --instr-map BIN");
+        }
+        return Ok(Map::default());
+    };
+    let failed = || format!("cannot read {}", file.display());
+    let bytes = std::fs::read(file).with_context(failed)?;
+    let map = Map::parse(&bytes).with_context(failed)?;
+    if let Some(beside) = beside.filter(|beside| has_notes && *beside != file) {
+        check(beside, file, &bytes);
+    }
+    Ok(map)
+}
+
+/// Reports if the log's own map is of another program.
+fn check(own: &Path, file: &Path, bytes: &[u8]) {
+    let Ok(map) = std::fs::read(own) else { return };
+    if let (Ok(map), Ok(program)) = (Map::parse(&map), Program::parse(bytes)) {
+        if let Err(mismatch) = map.check(&program) {
+            say(&format!("{} does not fit {}: {mismatch}", own.display(), file.display()));
+        }
+    }
+}
