@@ -41,18 +41,21 @@ impl Directory {
     ///
     /// If it is missing, is not a directory, or may not be searched.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::open_from(None, path)
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let file = sys::open(None, path.as_os_str(), libc::O_PATH | libc::O_DIRECTORY, 0)?;
+        Ok(Self::of(file, path))
     }
 
-    /// Opens a directory by a path relative to `base`.
-    pub(super) fn open_from(base: Option<&Self>, path: &Path) -> io::Result<Self> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let flags = libc::O_PATH | libc::O_DIRECTORY;
-        let file = sys::open(base.map(|base| &*base.file), path.as_os_str(), flags, 0)?;
-        let path = base.map_or_else(|| path.to_owned(), |base| base.path.join(path));
+    /// Opens a directory in this one.
+    pub(super) fn open_directory(&self, name: &OsStr, flags: libc::c_int) -> io::Result<Self> {
+        let file = self.open_path(name, libc::O_DIRECTORY | flags)?;
+        Ok(Self::of(file, &self.path.join(name)))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
         // For messages only.
-        let path = std::fs::canonicalize(&path).unwrap_or(path);
-        Ok(Self { file: Arc::new(file), path })
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Self { file: Arc::new(file), path }
     }
 
     /// Wraps a directory that another process has opened. `path` is its path in messages.
@@ -250,10 +253,6 @@ impl Directory {
     /// Returns whether it is on proc(5), where links refer to open files, as in `/proc/self/fd`.
     pub(super) fn is_of_proc(&self) -> io::Result<bool> {
         Ok(sys::file_system(self.file.as_fd())? == libc::PROC_SUPER_MAGIC as u64)
-    }
-
-    pub(super) fn read_link(&self, name: &OsStr) -> io::Result<OsString> {
-        sys::read_link(&self.file, name)
     }
 
     pub(super) fn status(&self) -> io::Result<Status> {

@@ -4,13 +4,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::directory::{random_name, Directory};
 use crate::sys::files::{self as sys, Status};
 
 /// The maximum number of symbolic links that are followed: that of the kernel.
 const LINKS: usize = 40;
+
+const ROOT: &str = "/";
+const CURRENT: &str = ".";
 
 /// Permissions of a new file, before the umask.
 const USUAL: u32 = 0o666;
@@ -47,8 +50,8 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// If it cannot be an output: a directory, a socket, a name in a missing directory, or a link
-    /// or FIFO of another user in a world-writable directory.
+    /// If it cannot be an output: a directory, a socket, a name in a missing directory, a link or
+    /// FIFO of another user in a world-writable directory, or a path through such a link.
     pub fn find(path: &Path) -> io::Result<Self> {
         match walk(path)? {
             Found::Open(file) => Node::new(file).map(Self::Node),
@@ -229,38 +232,105 @@ enum Found {
     Open(File),
 }
 
-/// Resolves a path, and follows links in its last component.
+/// The result of one component of a path.
+enum Step {
+    Found(Found),
+    Entered(Directory),
+    /// A link with this text.
+    Link(PathBuf),
+}
+
+/// Resolves a path, one component at a time, because the kernel checks the owners of links only if
+/// `fs.protected_symlinks` is set.
 ///
 /// Each step checks the opened file, because another user may replace names meanwhile.
 fn walk(path: &Path) -> io::Result<Found> {
-    let (mut directory, mut name) = split(None, path)?;
-    for _ in 0..LINKS {
-        let found = match directory.open_path(&name, libc::O_NOFOLLOW) {
-            Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Found::Named(directory, name, None));
-            }
-            Err(error) => return Err(error),
+    let mut directory = Directory::open(if path.is_absolute() { ROOT } else { CURRENT }.as_ref())?;
+    let mut rest = names(path);
+    let mut links = 0;
+    while let Some(name) = rest.pop() {
+        let is_last = rest.is_empty() && name != "..";
+        let step = match is_last {
+            true => look(&directory, name),
+            false => enter(&directory, &name).map_err(|error| not_entered(path, error)),
         };
-        let status = Status::of(&found.metadata()?);
-        refuse_planted(&directory, &status)?;
-        if status.kind() != libc::S_IFLNK {
-            return Ok(Found::Named(directory, name, Some(found)));
+        match step? {
+            Step::Found(found) => return Ok(found),
+            Step::Entered(entered) => directory = entered,
+            Step::Link(_) if links == LINKS => {
+                return Err(io::Error::from_raw_os_error(libc::ELOOP))
+            }
+            Step::Link(text) => {
+                links += 1;
+                if text.is_absolute() {
+                    directory = Directory::open(ROOT.as_ref())?;
+                }
+                rest.extend(names(&text));
+            }
         }
-        let link = PathBuf::from(directory.read_link(&name)?);
-        if directory.is_of_proc()? {
-            return follow_to_open_file(&directory, &name, &link);
-        }
-        (directory, name) = split(Some(&directory), &link)?;
     }
-    Err(io::Error::from_raw_os_error(libc::ELOOP))
+    Err(is_a_directory())
+}
+
+/// Returns the components of a path, the last one first.
+fn names(path: &Path) -> Vec<OsString> {
+    let names = path
+        .components()
+        .rev()
+        .filter(|it| matches!(it, Component::Normal(_) | Component::ParentDir));
+    names.map(|name| name.as_os_str().to_owned()).collect()
+}
+
+/// Looks the last component of a path up.
+fn look(directory: &Directory, name: OsString) -> io::Result<Step> {
+    let found = match directory.open_path(&name, libc::O_NOFOLLOW) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Step::Found(Found::Named(directory.clone(), name, None)));
+        }
+        Err(error) => return Err(error),
+    };
+    let status = Status::of(&found.metadata()?);
+    refuse_planted(directory, &status)?;
+    if status.kind() != libc::S_IFLNK {
+        return Ok(Step::Found(Found::Named(directory.clone(), name, Some(found))));
+    }
+    let text = PathBuf::from(sys::read_link(&found)?);
+    if directory.is_of_proc()? {
+        return follow_to_open_file(directory, &name, &text).map(Step::Found);
+    }
+    Ok(Step::Link(text))
+}
+
+/// Opens a directory of a path, or reads the link of this name.
+fn enter(directory: &Directory, name: &OsStr) -> io::Result<Step> {
+    let error = match directory.open_directory(name, libc::O_NOFOLLOW) {
+        Ok(entered) => return Ok(Step::Entered(entered)),
+        Err(error) => error,
+    };
+    if !matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)) {
+        return Err(error);
+    }
+    let found = directory.open_path(name, libc::O_NOFOLLOW)?;
+    let status = Status::of(&found.metadata()?);
+    if status.kind() != libc::S_IFLNK {
+        return Err(error);
+    }
+    refuse_planted(directory, &status)?;
+    if directory.is_of_proc()? {
+        return directory.open_directory(name, 0).map(Step::Entered);
+    }
+    sys::read_link(&found).map(|text| Step::Link(text.into()))
 }
 
 /// Follows a link of proc(5), such as the target of `/dev/stdout`. Its text may be an outdated name
 /// of the file.
 fn follow_to_open_file(directory: &Directory, name: &OsStr, text: &Path) -> io::Result<Found> {
     let file = directory.open_path(name, 0)?;
-    let named = split(None, text).ok().filter(|(directory, name)| directory.holds(name, &file));
+    let named = text.file_name().zip(text.parent()).and_then(|(name, parent)| {
+        let directory = Directory::open(parent).ok()?;
+        directory.holds(name, &file).then(|| (directory, name.to_owned()))
+    });
     Ok(match named {
         Some((directory, name)) => Found::Named(directory, name, Some(file)),
         None => Found::Open(file),
@@ -271,17 +341,14 @@ fn is_a_directory() -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, "is a directory")
 }
 
-fn split(base: Option<&Directory>, path: &Path) -> io::Result<(Directory, OsString)> {
-    let name = path.file_name().ok_or_else(is_a_directory)?.to_owned();
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let directory = Directory::open_from(base, parent).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            let reason = format!("its directory '{}' does not exist", parent.display());
-            io::Error::new(io::ErrorKind::NotFound, reason)
-        }
-        _ => error,
-    })?;
-    Ok((directory, name))
+/// Returns the error for a path with a directory that cannot be opened.
+fn not_entered(path: &Path, error: io::Error) -> io::Error {
+    if error.kind() != io::ErrorKind::NotFound {
+        return error;
+    }
+    let parent = path.parent().unwrap_or(path);
+    let reason = format!("its directory '{}' does not exist", parent.display());
+    io::Error::new(io::ErrorKind::NotFound, reason)
 }
 
 /// Refuses links and FIFOs of other users in world-writable directories.

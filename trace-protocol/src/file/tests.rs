@@ -209,6 +209,62 @@ fn links_and_fifos_of_other_users_are_refused_in_world_writable_directories() {
     assert!(Target::find(&path("link")).is_ok());
 }
 
+#[test]
+fn links_in_the_directory_part_of_a_path_are_followed() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::create_dir_all(path("real/inner")).unwrap();
+    symlink("real", path("relative")).unwrap();
+    symlink(path("real"), path("absolute")).unwrap();
+    symlink("relative/inner/../inner/out", path("file")).unwrap();
+    symlink("round", path("round")).unwrap();
+    let expected = shared.path().canonicalize().unwrap().join("real/inner/out");
+    for name in [
+        "real/inner/out",
+        "relative/inner/out",
+        "absolute/./inner/out",
+        "real/../relative/inner/out",
+        "file",
+    ] {
+        assert_eq!(place(&path(name)).path(), expected, "{name}");
+    }
+    let of_process = format!("/proc/self/root{}", expected.display());
+    assert_eq!(place(of_process.as_ref()).path(), expected);
+    for (wrong, reason) in [
+        ("round/out", "Too many levels"),
+        ("relative/..", "is a directory"),
+        ("real/missing/out", "missing' does not exist"),
+    ] {
+        let error = Target::find(&path(wrong)).unwrap_err().to_string();
+        assert!(error.contains(reason), "{wrong}: {error}");
+    }
+}
+
+/// A link in the place of a directory of the path, directly and behind a link of this user.
+#[test]
+fn links_of_other_users_to_directories_are_refused_in_world_writable_directories() {
+    if !is_root() {
+        return;
+    }
+    for mode in [0o777, 0o1777] {
+        let shared = shared();
+        fs::set_permissions(shared.path(), Permissions::from_mode(mode)).unwrap();
+        let path = |name: &str| shared.path().join(name);
+        fs::create_dir(path("precious")).unwrap();
+        symlink("precious", path("planted")).unwrap();
+        symlink("planted/out", path("own")).unwrap();
+        for name in ["planted/out", "own"] {
+            assert!(Target::find(&path(name)).is_ok(), "{name}");
+        }
+        std::os::unix::fs::lchown(path("planted"), Some(OTHER), None).unwrap();
+        for name in ["planted/out", "own", "planted/../out"] {
+            let error = Target::find(&path(name)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{name}");
+            assert!(error.to_string().contains("of another user (uid 65534)"), "{error}");
+        }
+    }
+}
+
 /// Another user replaces the link while it is resolved. Its target is never written.
 #[test]
 fn a_link_of_another_user_is_refused_even_if_it_comes_and_goes() {

@@ -112,11 +112,12 @@ pub(crate) fn file_system(file: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(status.f_type as u64)
 }
 
-/// Returns the target of a symbolic link.
-pub(crate) fn read_link(directory: &File, name: &OsStr) -> io::Result<OsString> {
-    let name = text(name)?;
+/// Returns the text of a symbolic link that is open with `O_PATH`, even if its name refers to
+/// another file now.
+pub(crate) fn read_link(link: &File) -> io::Result<OsString> {
+    let name = c"";
     let mut path = vec![0u8; libc::PATH_MAX as usize];
-    let (room, fd) = (path.len(), directory.as_raw_fd());
+    let (room, fd) = (path.len(), link.as_raw_fd());
     // SAFETY: `name` ends with a zero byte and lives through the call, and `path` has `room` bytes.
     let length = unsafe { libc::readlinkat(fd, name.as_ptr(), path.as_mut_ptr().cast(), room) };
     path.truncate(usize::try_from(length).map_err(|_| io::Error::last_os_error())?);
