@@ -12,6 +12,7 @@ use std::os::unix::fs::{fchown, FileTypeExt, MetadataExt};
 use std::path::PathBuf;
 
 use rustix::fs::{fcntl_getfl, openat2, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 use rustix::process::geteuid;
 use trace_protocol::control::Output;
 use trace_protocol::file::{Directory, NewFile, Place};
@@ -19,6 +20,9 @@ use trace_protocol::socket::PeerCredentials;
 
 use super::other;
 use crate::archive::stream::open_nonblocking;
+
+/// The most attempts to open a directory. Another user may rename directories all the time.
+const OPEN_ATTEMPTS: usize = 32;
 
 /// An output that is open.
 #[derive(Debug)]
@@ -75,14 +79,11 @@ fn check_stream(descriptor: OwnedFd) -> io::Result<OwnedFd> {
 /// Creates a file beneath a directory. Neither `..` nor links lead out of it.
 fn create(directory: &OwnedFd, name: &str, peer: PeerCredentials) -> io::Result<NewFile> {
     let (parent, name) = name.rsplit_once('/').unwrap_or((".", name));
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let parent =
-        openat2(directory, parent, flags, Mode::empty(), beneath).map_err(|error| match error {
-            rustix::io::Errno::XDEV => other("the output is outside of its directory"),
-            rustix::io::Errno::NOSYS => other("the kernel has no openat2 (Linux 5.6)"),
-            error => error.into(),
-        })?;
+    let parent = open_beneath(directory, parent).map_err(|error| match error {
+        Errno::XDEV => other("the output is outside of its directory"),
+        Errno::NOSYS => other("the kernel has no openat2 (Linux 5.6)"),
+        error => error.into(),
+    })?;
     let path = path_of(&parent);
     if is_deputy(peer) {
         check_owner(&parent, peer)?;
@@ -93,6 +94,22 @@ fn create(directory: &OwnedFd, name: &str, peer: PeerCredentials) -> io::Result<
         fchown(file.file().as_fd(), Some(peer.uid), Some(peer.gid))?;
     }
     Ok(file)
+}
+
+/// Opens a directory beneath another one. Tries again if a signal or a rename interferes.
+fn open_beneath(directory: &OwnedFd, path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let open = || openat2(directory, path, flags, Mode::empty(), beneath);
+    let interferes = |opened: &Result<_, Errno>| matches!(opened, Err(Errno::INTR | Errno::AGAIN));
+    let mut opened = open();
+    for _ in 1..OPEN_ATTEMPTS {
+        if !interferes(&opened) {
+            break;
+        }
+        opened = open();
+    }
+    opened
 }
 
 /// Checks that only the controller's user can change names in the directory.
