@@ -38,8 +38,8 @@ impl ControlLoop {
         }
     }
 
-    /// Counts the events in the buffers on another thread, if that was not done a moment ago, and no
-    /// other query does it.
+    /// Counts the events in the buffers on another thread, if that was not done a moment ago, and
+    /// no other query does it.
     fn query_sessions(&mut self, ticket: Ticket, sessions: Vec<(SessionId, SessionInfo)>) {
         let is_recent = |at: Instant| at.elapsed() < COUNT_INTERVAL;
         let handle = |(id, _): &(SessionId, SessionInfo)| {
