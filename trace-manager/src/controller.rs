@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::control::{
-    Event, Parts, Reply, Request, SnapshotRequest, StartRequest, StopRequest, ToController,
-    ToDaemon, CONTROL_SOCKET, EVENT,
+    Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StartRequest, StopRequest,
+    ToController, ToDaemon, CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
@@ -301,6 +301,25 @@ impl Controller {
     pub fn watch(&mut self, session: &str) -> Result<()> {
         match self.call(Request::Watch(session.to_owned()))? {
             Reply::Watching => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Streams the records that a session collects from now on to a pipe or a socket, with events
+    /// of these categories. The stream ends with the session, or when its reader ends.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn follow(
+        &mut self,
+        session: &str,
+        categories: &[String],
+        descriptor: &impl AsFd,
+    ) -> Result<()> {
+        let follow = FollowRequest { session: session.to_owned(), categories: categories.to_vec() };
+        match self.call_with(Request::Follow(follow), Some(descriptor.as_fd()))? {
+            Reply::Following => Ok(()),
             reply => Err(unexpected(&reply)),
         }
     }

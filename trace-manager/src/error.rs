@@ -38,6 +38,13 @@ pub enum ManagerError {
     RotationOfStream,
     /// The configuration cuts the archive into parts, but the records are collected at the end.
     RotationMode,
+    /// The session is not in streaming mode, so its records are collected at the end.
+    FollowMode,
+    /// The session has too many live streams.
+    TooManyFollowers {
+        /// The most streams of a session.
+        limit: usize,
+    },
     /// A copy of the providers' buffers exceeds the available memory.
     SnapshotTooLarge {
         /// The buffers' size in bytes.
@@ -92,6 +99,13 @@ impl fmt::Display for ManagerError {
                 f,
                 "rotation requires streaming mode\nhint: other modes collect the records at the end"
             ),
+            Self::FollowMode => write!(
+                f,
+                "only a session in streaming mode can be followed\nhint: take a snapshot"
+            ),
+            Self::TooManyFollowers { limit } => {
+                write!(f, "the session has {limit} live streams, the limit")
+            }
             Self::SnapshotTooLarge { size, available } => write!(
                 f,
                 "a copy of {size} bytes of buffers exceeds half of the {available} bytes of available memory"

@@ -1,5 +1,6 @@
 //! The data of a session: its share of the collected records, and its sinks.
 
+mod following;
 mod retention;
 mod rotation;
 mod sinks;
@@ -31,6 +32,7 @@ use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 
+pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
 pub(crate) use rotation::RotationStep;
 use rotation::Rotator;
@@ -62,6 +64,8 @@ pub(crate) struct Recording {
     retention: Retention,
     /// When the archive is cut, if it is.
     rotator: Option<Rotator>,
+    /// The last flush for followers.
+    flushed_at: Duration,
     outputs: Sinks,
     spares: Spares,
     started: Instant,
@@ -156,6 +160,7 @@ impl Recording {
             number,
             selection: CategoryFilter::new(&categories, spares.clone()),
             retention: Retention::new(config.mode, config.buffer_size, spares.clone()),
+            flushed_at: Duration::ZERO,
             rotator: config.rotation.map(Rotator::new),
             config,
             categories,

@@ -20,6 +20,7 @@
 //! | `provision` | creation of the providers' buffers |
 //! | `alerts` | the effects of alerts |
 //! | `rotation` | cutting archives into parts |
+//! | `following` | live streams |
 //! | `command`, `queries`, `categories_query` | the caller's commands and queries |
 
 mod active;
@@ -29,6 +30,7 @@ mod categories_query;
 mod command;
 mod connection;
 mod event_loop;
+mod following;
 mod outbox;
 mod passing;
 mod perform;

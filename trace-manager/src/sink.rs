@@ -1,5 +1,7 @@
 //! The sinks of a session's records.
 
+mod follower;
+
 use std::fmt;
 
 use trace_protocol::archive::{ClockSample, Identity};
@@ -8,6 +10,8 @@ use trace_protocol::message::ClockSource;
 use crate::error::ArchiveError;
 use crate::guard::JoinedProvider;
 use crate::records::Records;
+
+pub(crate) use follower::Follower;
 
 /// The rate of `CLOCK_BOOTTIME`.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

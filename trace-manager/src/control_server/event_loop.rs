@@ -10,14 +10,20 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
-use trace_protocol::control::{ControlError, GeneralError, Reply, Summary, ToController, EVENT};
+use trace_protocol::control::{
+    ControlError, GeneralError, Output as ControlOutput, Reply, Summary, ToController, EVENT,
+};
 use trace_protocol::socket::{Listener, Socket};
 
 use super::client::{Client, Ended};
 use super::limits::ControlLimits;
-use super::machine::{ClientId, ControlMachine, Input, Output, SessionEvent, SessionId, Ticket};
+use super::machine::{
+    ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket,
+};
+use super::output::OpenOutput;
 use super::shared::{Message, Shared};
 use super::{recorder, snapshot, ControlSettings};
+use crate::error::ManagerError;
 use crate::machine::Time;
 use crate::manager::{Manager, SessionHandle};
 use crate::waker::Waker;
@@ -303,9 +309,33 @@ impl ControlLoop {
                     self.dispatch(Input::SnapshotWritten(job.peer.uid, ticket, result));
                 }
             },
+            Output::Follow(id, ticket, job) => {
+                let reply = self.follow(id, job).map_or_else(Reply::Failed, |()| Reply::Following);
+                self.reply(ticket, reply);
+            }
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),
         }
+    }
+
+    /// Starts a live stream. The event loop of the manager replies at once.
+    fn follow(&self, id: SessionId, job: FollowJob) -> Result<(), ControlError> {
+        let failed = |code| {
+            move |error: &dyn std::error::Error| ControlError::general(code, error.to_string())
+        };
+        let output = OpenOutput::open(&ControlOutput::Descriptor, job.descriptor, job.peer);
+        let output = output.map_err(|error| failed(GeneralError::Output)(&error))?;
+        let OpenOutput::Stream(descriptor) = output else { return Err(no_session()) };
+        let session = self.sessions.get(&id).ok_or_else(no_session)?;
+        let followed = session.handle.follow(descriptor, job.categories);
+        followed.map_err(|error| {
+            let code = match error {
+                ManagerError::FollowMode => GeneralError::Unsupported,
+                ManagerError::TooManyFollowers { .. } => GeneralError::Quota,
+                _ => GeneralError::Failed,
+            };
+            failed(code)(&error)
+        })
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply) {

@@ -110,6 +110,8 @@ pub(super) enum Output {
     Flush(SessionId),
     /// Write a snapshot.
     Snapshot(SessionId, Ticket, SnapshotJob),
+    /// Start a live stream.
+    Follow(SessionId, Ticket, FollowJob),
     /// Reply to a query.
     Query(Ticket, Query),
     /// Request the categories of the providers of this user, or of all users.
@@ -131,6 +133,15 @@ pub(super) struct OpenRequest {
 #[derive(Debug)]
 pub(super) struct SnapshotJob {
     pub(super) output: ControlOutput,
+    pub(super) descriptor: OwnedFd,
+    /// The controller.
+    pub(super) peer: PeerCredentials,
+}
+
+/// A live stream to start.
+#[derive(Debug)]
+pub(super) struct FollowJob {
+    pub(super) categories: Vec<String>,
     pub(super) descriptor: OwnedFd,
     /// The controller.
     pub(super) peer: PeerCredentials,

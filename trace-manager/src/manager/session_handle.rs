@@ -1,5 +1,6 @@
 //! A session, for its caller.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::queries::query;
+use crate::archive::stream::open_nonblocking;
 use crate::archive::{Backup, CompletedParts};
 use crate::error::ManagerError;
 use crate::machine::SessionState;
@@ -15,7 +17,7 @@ use crate::notice::Notice;
 use crate::query::ProviderStatistics;
 use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
-use crate::sink::Finish;
+use crate::sink::{Finish, Follower};
 use crate::summary::{Progress, SessionSummary};
 
 /// A session. It stops when it is dropped.
@@ -67,6 +69,24 @@ impl SessionHandle {
     pub fn flush(&self) {
         // Fails if the loop, and so the session, has ended.
         let _ = self.mailbox.send(Command::Flush { session: self.number });
+    }
+
+    /// Streams the records that are collected from now on to `output`, a pipe or a socket, with
+    /// events of the selected categories; an empty list selects all of the session.
+    ///
+    /// Providers are flushed several times a second. The session does not wait for the reader: if
+    /// it is slow, events are dropped, and reported in the stream. The stream ends with the
+    /// session.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::FollowMode`]; [`ManagerError::TooManyFollowers`];
+    /// [`ManagerError::SessionEnded`]; [`ManagerError::EventLoop`] if no thread can be started.
+    pub fn follow(&self, output: OwnedFd, categories: Vec<String>) -> Result<(), ManagerError> {
+        let follower = open_nonblocking(output).and_then(Follower::start);
+        let follower = Box::new(follower.map_err(ManagerError::EventLoop)?);
+        let session = self.number;
+        query(&self.mailbox, |reply| Command::Follow { session, follower, categories, reply })?
     }
 
     /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns

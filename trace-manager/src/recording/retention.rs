@@ -174,7 +174,7 @@ impl Retained {
             return None;
         }
         let mut kept = words.get(..SECTION).unwrap_or_default().to_vec();
-        for record in records(words) {
+        for record in split_records(words) {
             if is_metadata(record) {
                 kept.extend_from_slice(record);
             } else if self.dropped.is_none() && *used + record.len() <= limit {
@@ -214,7 +214,7 @@ impl Retained {
             self.words -= oldest.words().len();
             self.removed += 1;
             // Objects in events are not bounded by the durable buffer, so they are limited too.
-            let metadata = self::records(&oldest.words).filter(|record| is_metadata(record));
+            let metadata = split_records(&oldest.words).filter(|record| is_metadata(record));
             for record in metadata {
                 let is_string = record
                     .first()
@@ -231,7 +231,7 @@ impl Retained {
 }
 
 /// Returns the records after the section record.
-fn records(words: &[u64]) -> impl Iterator<Item = &[u64]> {
+pub(crate) fn split_records(words: &[u64]) -> impl Iterator<Item = &[u64]> {
     let mut rest = words.get(SECTION..).unwrap_or_default();
     std::iter::from_fn(move || {
         let size = record_words(*rest.first()?).unwrap_or(rest.len()).clamp(1, rest.len());
@@ -243,7 +243,7 @@ fn records(words: &[u64]) -> impl Iterator<Item = &[u64]> {
 
 /// Returns whether later records may need this one: a string, an object, or a thread that is not
 /// only a chunk's.
-fn is_metadata(record: &[u64]) -> bool {
+pub(crate) fn is_metadata(record: &[u64]) -> bool {
     let Some(header) = record.first() else { return false };
     match RecordType::from_bits(record::Type::get(*header)) {
         Some(RecordType::String | RecordType::KernelObject) => true,
@@ -252,6 +252,6 @@ fn is_metadata(record: &[u64]) -> bool {
     }
 }
 
-fn is_thread(record: &[u64]) -> bool {
+pub(crate) fn is_thread(record: &[u64]) -> bool {
     record.first().is_some_and(|header| record::Type::get(*header) == RecordType::Thread.bits())
 }

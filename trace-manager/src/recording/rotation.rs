@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use trace_protocol::archive::ClockSample;
+use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::message::ClockSource;
 
 use super::Recording;
@@ -41,8 +41,8 @@ impl Rotator {
         Self { limits, begun: Duration::ZERO, flushed: None }
     }
 
-    /// Returns the step that is due. `bytes` is the size of the present part, or `None` if it has no
-    /// records.
+    /// Returns the step that is due. `bytes` is the size of the present part, or `None` if it has
+    /// no records.
     fn step(&mut self, bytes: Option<u64>, now: Duration) -> Option<RotationStep> {
         if bytes.is_some_and(|bytes| self.limits.size.is_some_and(|size| bytes >= size)) {
             return Some(RotationStep::Cut);
@@ -94,14 +94,19 @@ impl Recording {
         self.outputs.archive.cut(rate);
         for (provider, dropped) in collection.of_session(self.number).zip(dropped) {
             let (identity, durable) = (provider.identity(), provider.durable_records());
-            let rate = match identity.clock {
-                ClockSource::CpuCounter => rate,
-                ClockSource::Boottime => 1_000_000_000,
-            };
+            let rate = ticks_per_second(identity, rate);
             self.outputs.archive.reopen(identity, rate, &now, durable, dropped);
         }
         let elapsed = self.elapsed();
         self.rotator.iter_mut().for_each(|rotator| rotator.begin(elapsed));
+    }
+}
+
+/// Returns the rate of a provider's clock. `rate` is that of the CPU's counter.
+pub(super) fn ticks_per_second(identity: &Identity, rate: u64) -> u64 {
+    match identity.clock {
+        ClockSource::CpuCounter => rate,
+        ClockSource::Boottime => 1_000_000_000,
     }
 }
 

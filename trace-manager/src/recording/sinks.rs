@@ -6,7 +6,7 @@ use crate::archive::ArchiveSink;
 use crate::category_filter::CategoryFilter;
 use crate::config::SessionConfig;
 use crate::records::{Records, Spares};
-use crate::sink::{Ending, Finish, Opening, Sink, SinkRequest};
+use crate::sink::{Ending, Finish, Follower, Opening, Sink, SinkRequest};
 
 /// The sinks of a session.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub(crate) struct Sinks {
     pub(crate) archive: ArchiveSink,
     filter: Option<CategoryFilter>,
     sinks: Vec<(Option<CategoryFilter>, Box<dyn Sink>)>,
+    followers: Vec<(CategoryFilter, Follower)>,
     /// The union of the categories.
     categories: Vec<String>,
 }
@@ -42,7 +43,7 @@ impl Sinks {
         };
         let sinks = sinks.into_iter().map(|it| (filter(&it.categories), it.sink)).collect();
         let filter = filter(categories);
-        Self { archive, filter, sinks, categories: recorded }
+        Self { archive, filter, sinks, followers: Vec::new(), categories: recorded }
     }
 
     /// Returns the categories of the archive and of all other sinks.
@@ -59,6 +60,10 @@ impl Sinks {
             sink.open(opening);
             filter.iter_mut().for_each(|filter| filter.add(id, 0));
         }
+        for (filter, follower) in &mut self.followers {
+            follower.open(opening.identity(), opening.ticks_per_second(), opening.now());
+            filter.add(id, 0);
+        }
     }
 
     /// Passes records to each sink. Returns those of the archive.
@@ -66,9 +71,26 @@ impl Sinks {
         for (filter, sink) in &mut self.sinks {
             sink.take(&select(filter, records));
         }
+        for (filter, follower) in &mut self.followers {
+            follower.take(&filter.select(records));
+            if records.is_last {
+                filter.remove(records.provider);
+            }
+        }
         let records = select(&mut self.filter, records);
         self.archive.take(&records);
         records
+    }
+
+    /// Adds a stream, which has the openings and names of all providers.
+    pub(crate) fn follow(&mut self, filter: CategoryFilter, follower: Follower) {
+        self.followers.push((filter, follower));
+    }
+
+    /// Removes the streams without readers. Returns the number of the others.
+    pub(crate) fn followers(&mut self) -> usize {
+        self.followers.retain(|(_, follower)| !follower.has_ended());
+        self.followers.len()
     }
 
     /// Returns a copy of the archive's filter.

@@ -15,7 +15,7 @@ use crate::guard::Guard;
 use crate::notice::NoticeSender;
 use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
 use crate::recording::{EndedRecording, Uncounted};
-use crate::sink::SinkRequest;
+use crate::sink::{Follower, SinkRequest};
 use crate::summary::Progress;
 use crate::waker::Waker;
 
@@ -42,6 +42,13 @@ pub(crate) enum Command {
     Uncounted { session: u64, reply: Sender<Option<Uncounted>> },
     /// Flush the rolling buffers of the session's providers.
     Flush { session: u64 },
+    /// Add a live stream with events of these categories.
+    Follow {
+        session: u64,
+        follower: Box<Follower>,
+        categories: Vec<String>,
+        reply: Sender<Result<(), ManagerError>>,
+    },
     /// End the session, and then the loop.
     Quit,
 }

@@ -78,6 +78,7 @@ impl EventLoop {
         self.serve_waiting();
         self.next_snapshots();
         self.rotate_archives();
+        self.flush_followed();
         self.end_collected_sessions();
         if self.accept_resumes_at.is_some_and(|time| time <= Instant::now()) {
             self.resume_accepting();
@@ -190,6 +191,10 @@ impl EventLoop {
                 }
                 Command::Uncounted { session, reply } => drop(reply.send(self.uncounted(session))),
                 Command::Flush { session } => self.dispatch(Input::Flush(session)),
+                Command::Follow { session, follower, categories, reply } => {
+                    // Fails if the caller no longer waits.
+                    let _ = reply.send(self.follow(session, *follower, &categories));
+                }
                 Command::Quit => {
                     self.quitting = true;
                     for session in self.active.keys().copied().collect::<Vec<_>>() {

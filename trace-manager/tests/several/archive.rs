@@ -18,7 +18,12 @@ pub(crate) struct Archive {
 impl Archive {
     /// Reads all records. Fails the test if one is malformed.
     pub(crate) fn open(path: &Path) -> Self {
-        let mut reader = Reader::new(std::fs::File::open(path).unwrap());
+        Self::read(std::fs::File::open(path).unwrap())
+    }
+
+    /// Reads all records of a stream. Fails the test if one is malformed.
+    pub(crate) fn read(input: impl std::io::Read) -> Self {
+        let mut reader = Reader::new(input);
         let (mut archive, mut audit) = (Self::default(), Audit::default());
         while let Some(item) = reader.next().unwrap() {
             audit.item(&item);

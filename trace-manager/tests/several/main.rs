@@ -2,6 +2,7 @@
 //! recorded.
 
 mod archive;
+mod following;
 mod guards;
 mod modes;
 mod program;

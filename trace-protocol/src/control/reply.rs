@@ -50,6 +50,8 @@ messages! {
         Watching = 0x30c,
         /// A part of a reply that is longer than a message.
         Part(part: Part) = 0x30d,
+        /// The stream of the session has begun.
+        Following = 0x30e,
         /// A session has a new state.
         StateChanged(event: Event) = 0x310,
         /// A provider raised the alert with this name.

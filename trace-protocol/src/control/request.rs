@@ -43,6 +43,9 @@ messages! {
         GetStatistics(session: String) = 0x20b,
         /// Subscribes to the events of a session.
         Watch(session: String) = 0x20c,
+        /// Streams the records of a session from now on. One descriptor is sent with it: a pipe or
+        /// a socket.
+        Follow(follow: FollowRequest) = 0x20d,
     }
 }
 
@@ -79,10 +82,20 @@ record! {
     }
 }
 
+record! {
+    /// The parameters of a live stream.
+    pub struct FollowRequest {
+        /// The session's name.
+        pub session: String,
+        /// Category patterns of the events in the stream. An empty list selects all.
+        pub categories: Vec<String>,
+    }
+}
+
 impl Request {
     /// Returns the number of descriptors that are sent with the request.
     pub fn descriptors(&self) -> usize {
-        usize::from(matches!(self, Self::Initialize(_) | Self::Snapshot(_)))
+        usize::from(matches!(self, Self::Initialize(_) | Self::Snapshot(_) | Self::Follow(_)))
     }
 }
 

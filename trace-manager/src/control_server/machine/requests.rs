@@ -4,13 +4,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::control::{
-    check_categories, ControlError, ErrorCode, FlushError, GeneralError, GroupInfo, Reply, Request,
-    SnapshotRequest, StartError, StartRequest, StopError, StopRequest, ToDaemon, TraceConfig,
-    EVENT,
+    check_categories, ControlError, ErrorCode, FlushError, FollowRequest, GeneralError, GroupInfo,
+    Reply, Request, SnapshotRequest, StartError, StartRequest, StopError, StopRequest, ToDaemon,
+    TraceConfig, EVENT,
 };
 
 use super::session::{buffer_size, ControlledSession, Phase};
-use super::{ClientId, ControlMachine, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket};
+use super::{
+    ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
+};
 use crate::machine::Time;
 
 /// A refused request.
@@ -65,6 +67,7 @@ impl ControlMachine {
                 self.query(ticket, Query::Statistics(id));
             }
             Request::Watch(name) => return self.watch(ticket, &name),
+            Request::Follow(follow) => return self.follow(ticket, &follow, descriptor),
         }
         Ok(())
     }
@@ -344,6 +347,27 @@ impl ControlMachine {
         self.running_snapshots.insert(peer.uid, running + 1);
         let job = SnapshotJob { output: request.output, descriptor, peer };
         self.outputs.push(Output::Snapshot(id, ticket, job));
+        Ok(())
+    }
+
+    fn follow(
+        &mut self,
+        ticket: Ticket,
+        request: &FollowRequest,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(), Refused> {
+        let bad = |reason: String| general(GeneralError::BadRequest, reason);
+        let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
+        check_categories(&request.categories).map_err(bad)?;
+        let categories = self.expand(&request.categories)?;
+        let id = self.find(ticket, &request.session)?;
+        if !matches!(self.sessions.get(&id), Some(ControlledSession { phase: Phase::Started, .. }))
+        {
+            return Err(general(GeneralError::NoSession, "the session does not record"));
+        }
+        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let job = FollowJob { categories, descriptor, peer };
+        self.outputs.push(Output::Follow(id, ticket, job));
         Ok(())
     }
 

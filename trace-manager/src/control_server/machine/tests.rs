@@ -64,6 +64,9 @@ impl Scene {
                 Output::Discard(id) => self.actions.push(format!("discard {id}")),
                 Output::Flush(id) => self.actions.push(format!("flush {id}")),
                 Output::Snapshot(id, _, _) => self.actions.push(format!("snapshot {id}")),
+                Output::Follow(id, _, job) => {
+                    self.actions.push(format!("follow {id} {:?}", job.categories));
+                }
                 Output::Query(_, Query::Sessions(sessions)) => {
                     let names = sessions.iter().map(|(_, info)| info.name.as_str());
                     self.actions.push(format!("sessions {:?}", Vec::from_iter(names)));

@@ -1,5 +1,7 @@
 use super::*;
-use trace_protocol::control::{ErrorCode, FlushError, Output as To, SessionState, SnapshotRequest};
+use trace_protocol::control::{
+    ErrorCode, FlushError, FollowRequest, Output as To, SessionState, SnapshotRequest,
+};
 
 fn snapshot(name: &str) -> Request {
     Request::Snapshot(SnapshotRequest { session: name.to_owned(), output: To::Descriptor })
@@ -18,6 +20,24 @@ fn a_session_is_flushed_only_while_it_records() {
     scene.take_actions();
     assert_eq!(scene.call(CLIENT, flush("a")), Some(Reply::Flushed));
     assert_eq!(scene.take_actions(), ["flush 1"]);
+}
+
+#[test]
+fn a_session_is_followed_only_while_it_records() {
+    let mut scene = Scene::new();
+    let follow = |session: &str, category: &str| {
+        let (session, categories) = (session.to_owned(), vec![category.to_owned()]);
+        Request::Follow(FollowRequest { session, categories })
+    };
+    general(scene.call(CLIENT, follow("a", "web")), GeneralError::NoSession);
+    scene.started(CLIENT, 1, named("a"));
+    scene.take_actions();
+    assert_eq!(scene.call(CLIENT, follow("a", "web")), None, "the control thread replies");
+    assert_eq!(scene.take_actions(), ["follow 1 [\"web\"]"]);
+    general(scene.call(CLIENT, follow("a", "#none")), GeneralError::BadRequest);
+    general(scene.call(CLIENT, follow("a", "")), GeneralError::BadRequest);
+    scene.ended(1);
+    general(scene.call(CLIENT, follow("a", "web")), GeneralError::NoSession);
 }
 
 #[test]

@@ -1,0 +1,364 @@
+//! A live stream of a session's records to a pipe or a socket.
+//!
+//! The event loop never waits for the reader. Blocks wait in a bounded queue for a thread that
+//! writes them. If the queue is full, events are dropped and counted; names and strings stay, so
+//! that the stream can be decoded. An event *records dropped* follows when the queue has space.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags};
+use trace_format::layout::{record, RecordType};
+use trace_protocol::archive::{self, ClockSample, Identity, Loss};
+use trace_protocol::words::as_bytes;
+
+use crate::archive::stream;
+use crate::recording::{is_metadata, is_thread, split_records};
+use crate::records::{Records, Spares, Words, SECTION};
+
+/// Bytes that wait for the reader. Events beyond them are dropped.
+const LIMIT: usize = 16 << 20;
+
+/// Bytes of names and strings that wait beside them. Beyond, the stream ends.
+const METADATA_LIMIT: usize = 64 << 20;
+
+/// How often a thread without work checks whether the reader has ended.
+const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+
+/// The time without progress after which a stream ends whose session has ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The reason of events that are dropped here.
+pub(crate) const REASON: &str = "the reader of the stream is slow";
+
+/// The event loop's end of a stream.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    queue: Arc<Queue>,
+    spares: Spares,
+    identities: BTreeMap<u32, Identity>,
+    /// Dropped records that no event reports yet, by provider.
+    dropped: BTreeMap<u32, Loss>,
+    /// The provider whose records were queued last.
+    last_section: Option<u32>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    limit: usize,
+    /// Set when the reader is gone, or does not read the end of the stream.
+    has_ended: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Words, and the index of the first one to write.
+    blocks: VecDeque<(Words, usize)>,
+    bytes: usize,
+    is_closed: bool,
+}
+
+impl Follower {
+    /// Starts a stream to `output`, which must not block.
+    pub(crate) fn start(output: OwnedFd) -> io::Result<Self> {
+        Self::with_limit(output, LIMIT)
+    }
+
+    fn with_limit(output: OwnedFd, limit: usize) -> io::Result<Self> {
+        let queue = Arc::new(Queue {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            limit,
+            has_ended: AtomicBool::new(false),
+        });
+        let (output, writing) = (File::from(output), Arc::clone(&queue));
+        let builder = thread::Builder::new().name("trace-follow".to_owned());
+        builder.spawn(move || {
+            // Fails if the reader is gone or does not read.
+            let _ended = writing.write(&output);
+            writing.has_ended.store(true, Ordering::Release);
+        })?;
+        let mut follower = Self {
+            queue,
+            spares: Spares::default(),
+            identities: BTreeMap::new(),
+            dropped: BTreeMap::new(),
+            last_section: None,
+        };
+        let mut words = Vec::new();
+        archive::magic(&mut words);
+        follower.push(words);
+        Ok(follower)
+    }
+
+    /// Returns whether the stream has no reader.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.queue.has_ended.load(Ordering::Acquire)
+    }
+
+    /// Adds a provider. Its records follow.
+    pub(crate) fn open(&mut self, identity: &Identity, rate: u64, now: &ClockSample) {
+        let mut words = self.spares.take();
+        archive::opening(&mut words, identity, rate, now);
+        self.identities.insert(identity.id, identity.clone());
+        self.last_section = Some(identity.id);
+        self.push(words);
+    }
+
+    /// Adds records of a provider, or counts them if the queue is full.
+    pub(crate) fn take(&mut self, records: &Records) {
+        if self.has_ended() || records.words().is_empty() {
+            return;
+        }
+        match self.queue.has_space(records.words().len() * 8) {
+            true => {
+                self.report_losses(records.provider());
+                let start = self.first_word(records.provider());
+                self.queue.push(records.words.clone(), start);
+            }
+            false => self.drop_events(records),
+        }
+        if records.is_last() {
+            self.report_losses(records.provider());
+            self.identities.remove(&records.provider());
+        }
+    }
+
+    /// Queues the names and strings of a block, and counts its other records.
+    fn drop_events(&mut self, records: &Records) {
+        let mut kept = records.words.get(..SECTION).unwrap_or_default().to_vec();
+        for record in split_records(&records.words) {
+            match is_metadata(record) {
+                true => kept.extend_from_slice(record),
+                false => self.count(records.provider(), record),
+            }
+        }
+        if kept.len() == SECTION {
+            return;
+        }
+        if self.queue.lock().bytes > self.queue.limit + METADATA_LIMIT {
+            return self.queue.close();
+        }
+        let start = self.first_word(records.provider());
+        let words = self.spares.share(kept);
+        self.queue.push(words, start);
+    }
+
+    /// Counts a dropped record. The thread of a chunk is not a record of the program.
+    fn count(&mut self, provider: u32, words: &[u64]) {
+        if is_thread(words) {
+            return;
+        }
+        let is_event = words
+            .first()
+            .is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits());
+        let at = words.get(1).copied().filter(|_| is_event);
+        let first = at.unwrap_or(0);
+        let loss = self.dropped.entry(provider);
+        let loss = loss.or_insert(Loss { thread: None, number: 0, from: first, to: first });
+        loss.number += 1;
+        if let Some(at) = at {
+            loss.from = loss.from.min(at);
+            loss.to = loss.to.max(at);
+        }
+    }
+
+    fn report_losses(&mut self, provider: u32) {
+        let Some(loss) = self.dropped.remove(&provider) else { return };
+        let Some(identity) = self.identities.get(&provider) else { return };
+        let mut words = Records::begin(&self.spares, provider);
+        archive::loss(&mut words, identity, REASON, loss);
+        let start = self.first_word(provider);
+        let words = self.spares.share(words);
+        self.queue.push(words, start);
+    }
+
+    /// Returns the index of the first word to write. The section record is left out if the last
+    /// records are of the same provider.
+    fn first_word(&mut self, provider: u32) -> usize {
+        match self.last_section.replace(provider) == Some(provider) {
+            true => SECTION,
+            false => 0,
+        }
+    }
+
+    fn push(&mut self, words: Vec<u64>) {
+        let words = self.spares.share(words);
+        self.queue.push(words, 0);
+    }
+}
+
+impl Drop for Follower {
+    /// Ends the stream. The thread writes what waits.
+    fn drop(&mut self) {
+        let providers: Vec<u32> = self.dropped.keys().copied().collect();
+        providers.into_iter().for_each(|provider| self.report_losses(provider));
+        self.queue.close();
+    }
+}
+
+impl Queue {
+    fn has_space(&self, bytes: usize) -> bool {
+        let waiting = self.lock().bytes;
+        // A single block of any size is accepted.
+        waiting == 0 || waiting + bytes <= self.limit
+    }
+
+    fn push(&self, words: Words, start: usize) {
+        let mut state = self.lock();
+        state.bytes += words.len() * 8;
+        state.blocks.push_back((words, start));
+        drop(state);
+        self.changed.notify_one();
+    }
+
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Writes all blocks, until the queue is closed.
+    fn write(&self, output: &File) -> io::Result<()> {
+        loop {
+            let mut state = self.lock();
+            if let Some((words, start)) = state.blocks.pop_front() {
+                drop(state);
+                self.write_all(output, as_bytes(words.get(start..).unwrap_or_default()))?;
+                self.lock().bytes -= words.len() * 8;
+            } else if state.is_closed {
+                return Ok(());
+            } else {
+                let waited = self.changed.wait_timeout(state, CHECK_INTERVAL);
+                drop(waited.unwrap_or_else(PoisonError::into_inner));
+                check_reader(output)?;
+            }
+        }
+    }
+
+    fn write_all(&self, output: &File, mut bytes: &[u8]) -> io::Result<()> {
+        let mut progress = Instant::now();
+        while !bytes.is_empty() {
+            match stream::write_some(output, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = bytes.get(written..).unwrap_or_default();
+                    progress = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let is_over = self.lock().is_closed && progress.elapsed() >= PATIENCE;
+                    if !stream::wait_writable(output, CHECK_INTERVAL)? && is_over {
+                        return Err(stream::unread());
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Fails if the reader has closed its end.
+fn check_reader(output: &File) -> io::Result<()> {
+    let mut ends = [PollFd::new(output, PollFlags::empty())];
+    match poll(&mut ends, 0) {
+        Ok(1..) => Err(io::ErrorKind::BrokenPipe.into()),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use trace_format::{Reader, Record};
+
+    use super::*;
+    use crate::fixture::{event, identity};
+
+    /// Returns a block of events, with a string record in front if `string` is set.
+    fn block(events: u64, string: Option<u16>) -> Records {
+        let spares = Spares::default();
+        let mut words = Records::begin(&spares, identity().id);
+        if let Some(index) = string {
+            let record = Record::String { index, value: b"name" };
+            trace_format::encode::append(&mut words, &record).unwrap();
+        }
+        for ticks in 0..events {
+            trace_format::encode::append(&mut words, &event(100 + ticks)).unwrap();
+        }
+        let (provider, words) = (identity().id, spares.share(words));
+        Records { provider, words, slots: vec![], reported: 0, is_copy: true, is_last: false }
+    }
+
+    /// Reads a stream to its end. Returns the numbers of events, strings, and reported losses.
+    fn read(mut stream: UnixStream) -> (u64, u64, Vec<u64>) {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let mut reader = Reader::new(bytes.as_slice());
+        let (mut events, mut strings, mut losses) = (0, 0, Vec::new());
+        while let Some(item) = reader.next().unwrap() {
+            match &item.record {
+                Record::String { .. } => strings += 1,
+                Record::Event(event) if &*item.text(event.name) == "records dropped" => {
+                    let number = event.arguments.iter().nth(1).unwrap().value;
+                    let trace_format::Value::Uint64(number) = number else { panic!("{number:?}") };
+                    losses.push(number);
+                }
+                Record::Event(event) if &*item.text(event.category) == "test" => events += 1,
+                _ => {}
+            }
+        }
+        (events, strings, losses)
+    }
+
+    fn follower(limit: usize) -> (Follower, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut follower = Follower::with_limit(ours.into(), limit).unwrap();
+        follower.open(&identity(), 1, &ClockSample::now());
+        (follower, theirs)
+    }
+
+    #[test]
+    fn a_stream_has_all_records_if_it_is_read() {
+        let (mut follower, stream) = follower(LIMIT);
+        (1..=50).for_each(|index| follower.take(&block(100, Some(index))));
+        drop(follower);
+        assert_eq!(read(stream), (5000, 50, vec![]));
+    }
+
+    #[test]
+    fn a_slow_reader_loses_events_but_no_names() {
+        let (mut follower, stream) = follower(64 << 10);
+        // More than the queue and the socket take.
+        (1..=100).for_each(|index| follower.take(&block(1000, Some(index))));
+        drop(follower);
+        let (events, strings, losses) = read(stream);
+        assert_eq!((events + losses.iter().sum::<u64>(), strings), (100_000, 100));
+        assert!(events > 0 && !losses.is_empty(), "{events} {losses:?}");
+    }
+
+    #[test]
+    fn a_stream_ends_with_its_reader() {
+        let (follower, stream) = follower(LIMIT);
+        drop(stream);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !follower.has_ended() {
+            assert!(Instant::now() < deadline, "the thread does not end");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
