@@ -10,6 +10,7 @@ mod comparing;
 mod daemon;
 mod descriptors;
 mod ending;
+mod following;
 mod forging;
 mod forking;
 mod full_disks;

@@ -16,7 +16,8 @@ use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
 pub(crate) use daemon::{
-    AbortArgs, DaemonArgs, Items, ListArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
+    AbortArgs, ClientArgs, DaemonArgs, FollowArgs, FollowFormat, Items, ListArgs, SnapshotArgs,
+    StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
@@ -58,6 +59,7 @@ pub(crate) enum Command {
     Snapshot(SnapshotArgs),
     Status(StatusArgs),
     List(ListArgs),
+    Follow(FollowArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Environment variables of traced programs and of this command

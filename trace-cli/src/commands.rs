@@ -10,6 +10,7 @@ mod diff;
 mod dump;
 mod environment;
 mod flamegraph;
+mod follow;
 mod guard;
 mod list;
 mod man;
@@ -30,6 +31,7 @@ use anyhow::Result;
 
 use crate::cli::Command;
 use crate::input;
+pub(crate) use daemon_client::connect;
 
 /// Runs a sub-command and returns the exit code.
 pub(crate) fn run(command: &Command) -> Result<u8> {
@@ -57,6 +59,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Abort(args) => stop::abort(args),
         Command::Snapshot(args) => snapshot::run(args),
         Command::Status(args) => status::run(args),
+        Command::Follow(args) => follow::run(args),
         Command::List(args) => list::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

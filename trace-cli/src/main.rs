@@ -10,6 +10,7 @@ mod defaults;
 mod descriptors;
 mod exit;
 mod input;
+mod live;
 mod message;
 mod output;
 mod progress;

@@ -76,7 +76,7 @@ impl Distribution {
     }
 
     /// Adds all values of another distribution.
-    pub(crate) fn extend(&mut self, other: &Self) {
+    pub fn extend(&mut self, other: &Self) {
         if let Values::Exact(values) = &other.values {
             return values.iter().for_each(|value| self.add(*value));
         }

@@ -1,11 +1,14 @@
 //! Arguments of the commands that analyze archives.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
-use super::{Inputs, Selection};
-use crate::args::{parse_id, parse_share, parse_stats_by, GroupBy, SortBy, StatsBy};
+use super::{ClientArgs, Inputs, Selection};
+use crate::args::{
+    parse_duration, parse_id, parse_share, parse_stats_by, GroupBy, SortBy, StatsBy,
+};
 
 /// Show counts, totals and percentiles for each duration
 ///
@@ -164,11 +167,14 @@ pub(crate) struct DiffArgs {
 Examples:
   trace top trace.fxt
   trace top trace.fxt -c 'net*' --limit 5
-  trace top trace.fxt --by thread")]
+  trace top trace.fxt --by thread
+  trace top --live                 # the only session of the daemon
+  trace top --live app.fxt         # while trace record writes it")]
 pub(crate) struct TopArgs {
-    /// Archive to read; `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    /// Archive to read; `-` for standard input. With --live, a session of the daemon or
+    /// an archive that is still written [default: the only session]
+    #[arg(value_name = "FILE", required_unless_present = "live")]
+    pub(crate) file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -181,12 +187,29 @@ pub(crate) struct TopArgs {
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<GroupBy>,
 
-    /// Print the rows as JSON, times in nanoseconds
+    /// Print the rows as JSON, times in nanoseconds; with --live a line each second
     #[arg(long)]
     pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) inputs: Inputs,
+
+    /// Show the scopes of the last seconds, with rate, mean and 99th percentile,
+    /// counters, losses and programs. Prints a table each second if the output is not
+    /// a terminal
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) live: bool,
+
+    /// Time that --live counts
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "live", value_parser = parse_duration)]
+    pub(crate) window: Duration,
+
+    /// Print N tables and end, if the output of --live is not a terminal
+    #[arg(long, value_name = "N", requires = "live")]
+    pub(crate) count: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
 }
 
 /// Show the critical path of the slowest async operation or flow

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::SessionArgs;
+use super::{Selection, SessionArgs};
 
 /// The help of `--socket` of the daemon's clients.
 const SOCKET: &str = "Socket of the daemon [default: $TRACE_SOCKET, \
@@ -165,6 +165,52 @@ pub(crate) struct SnapshotArgs {
 
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+}
+
+/// Print the events of a session of the daemon, or of a growing archive, as they come
+///
+/// The session has to be in streaming mode. It does not wait for this command: if
+/// the output is slow, events are dropped, and reported. An archive that
+/// `trace record` writes ends when it is complete.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit status:
+  0 at the end of the session or archive, 3 if records were dropped or malformed
+
+Examples:
+  trace follow                        # the only session
+  trace follow web -n request --format json | jq .duration_ns
+  trace record -o app.fxt -- ./app & trace follow app.fxt")]
+pub(crate) struct FollowArgs {
+    /// Session, or archive: a name with a slash, or one that ends in .fxt or exists
+    /// [default: the only session]
+    #[arg(value_name = "NAME|FILE", default_value = "", hide_default_value = true)]
+    pub(crate) input: String,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+
+    /// Select a thread by id or name; repeatable [default: all]
+    #[arg(short, long, value_name = "THREAD")]
+    pub(crate) thread: Vec<String>,
+
+    /// Format of the output
+    #[arg(long, value_enum, default_value_t = FollowFormat::Text)]
+    pub(crate) format: FollowFormat,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// The format of `trace follow`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FollowFormat {
+    /// A line for each event, as `trace dump` prints it
+    Text,
+    /// A JSON object for each event, on a line of its own
+    Json,
+    /// An archive, with all names
+    Fxt,
 }
 
 /// Show the sessions of the daemon, or the programs of one

@@ -1,5 +1,9 @@
 //! `trace top`
 
+mod live;
+
+use std::path::Path;
+
 use anyhow::{bail, Result};
 use serde_json::json;
 use trace_analyze::stats::{self, Grouping, Row};
@@ -13,7 +17,13 @@ use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say, unmatched};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
-    let path = &args.file;
+    match &args.file {
+        Some(path) if !args.live => of_archive(args, path),
+        _ => live::run(args),
+    }
+}
+
+fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     let by: Grouping = args.by.map(Into::into).unwrap_or_default();
     let (reader, code) = input::open_threads(path, &args.selection)?;
     let mut report = explained(path, stats::collect(reader, by, None))?;

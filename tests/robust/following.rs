@@ -1,0 +1,107 @@
+//! `trace follow`, of a session of the daemon and of a growing archive.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::daemon::Daemon;
+use crate::harness::{record, trace, wait_until, Archive, Run};
+
+/// Starts `trace follow`, which writes to `output`.
+fn follow(daemon: &Daemon, options: &[&str], output: &str) -> Child {
+    let mut command = trace(&["follow", "--socket"]);
+    command.arg(daemon.path("manager.sock")).args(options);
+    command.stdout(File::create(daemon.path(output)).unwrap()).spawn().unwrap()
+}
+
+fn wait_for_bytes(path: &Path) {
+    wait_until("events are streamed", || std::fs::metadata(path).unwrap().len() > 20_000);
+}
+
+fn words(path: &Path) -> BTreeSet<u64> {
+    let archive = Archive::read(path);
+    let events = archive.only().events.iter().filter(|event| event.name == "word");
+    events.map(|event| event.number()).collect()
+}
+
+#[test]
+fn a_session_is_followed_as_an_archive_and_as_lines() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    let mut all = follow(&daemon, &["web", "--format", "fxt"], "live.fxt");
+    let mut lines = follow(&daemon, &["-n", "word", "--format", "json"], "lines");
+    let mut none = follow(&daemon, &["-t", "no such thread"], "none");
+    wait_for_bytes(&daemon.path("live.fxt"));
+    wait_for_bytes(&daemon.path("lines"));
+    daemon.json(&["stop"]);
+    for child in [&mut all, &mut lines, &mut none] {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let (recorded, live) = (words(&daemon.path("out.fxt")), words(&daemon.path("live.fxt")));
+    let first = *live.first().unwrap();
+    assert!(recorded.range(first..).eq(&live), "from its start on");
+    let text = std::fs::read_to_string(daemon.path("lines")).unwrap();
+    for line in text.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert_eq!((&event["name"], &event["type"]), (&"word".into(), &"instant".into()));
+        assert!(event["arguments"]["number"].is_number() && event["time_ns"].is_number(), "{line}");
+        assert_eq!(event["provider"], "subject");
+    }
+    assert_eq!(std::fs::read_to_string(daemon.path("none")).unwrap(), "");
+}
+
+#[test]
+fn only_streaming_sessions_are_followed() {
+    let daemon = Daemon::with_config("[session.flight]\nmode = 'circular'\n");
+    wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
+    let run = daemon.run(&["follow", "flight"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("only a session in streaming mode can be followed"), "{run:?}");
+    let run = daemon.run(&["follow", "other"]);
+    assert!(run.code() == 1 && run.stderr().contains("there is no session 'other'"), "{run:?}");
+}
+
+#[test]
+fn an_archive_is_followed_until_it_is_complete() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out.fxt");
+    let mut recorder = record(&["-b", "64K"], &path, &["chatter"]);
+    let mut recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("the archive is written", || directory.path().join(".out.fxt.partial").exists());
+    let live = File::create(directory.path().join("live.fxt")).unwrap();
+    let mut follow = trace(&["follow", "--format", "fxt"]).arg(&path).stdout(live).spawn().unwrap();
+    wait_for_bytes(&directory.path().join("live.fxt"));
+    drop(recorder.stdin.take());
+    assert!(recorder.wait().unwrap().success());
+    assert_eq!(follow.wait().unwrap().code(), Some(0));
+    assert_eq!(words(&path), words(&directory.path().join("live.fxt")));
+}
+
+#[test]
+fn a_file_that_is_no_archive_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.fxt");
+    let run = Run::of(trace(&["follow"]).arg(&path));
+    assert!(run.code() == 1 && run.stderr().contains("cannot open"), "{run:?}");
+    std::fs::write(&path, [0; 64]).unwrap();
+    let run = Run::of(trace(&["follow"]).arg(&path));
+    assert!(run.code() == 3 && run.stderr().contains("not a trace"), "{run:?}");
+}
+
+#[test]
+fn the_last_seconds_of_a_session_are_shown() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    let run = daemon.run(&["top", "--live", "web", "--count", "2", "--json"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let last: Value = serde_json::from_str(run.stdout().lines().last().unwrap()).unwrap();
+    assert_eq!(last["programs"], serde_json::json!(["subject"]), "{last}");
+    assert!(last["events_per_second"].as_f64().unwrap() > 0.0, "{last}");
+    let run = daemon.run(&["top", "--live", "--count", "1"]);
+    assert!(run.stdout().contains("events/s, 0 lost, 1 programs"), "{run:?}");
+}

@@ -1,0 +1,124 @@
+//! Archives that are still written: a session's stream, or a file that grows.
+
+mod file;
+mod threads;
+
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use trace_format::{notes, ReadError, Value};
+use trace_format::{Decoder, Item, Record};
+
+use crate::commands::connect;
+pub(crate) use file::GrowingFile;
+pub(crate) use threads::Threads;
+
+/// Bytes that are read at once.
+const BLOCK: usize = 256 << 10;
+
+/// An archive that is still written.
+pub(crate) struct Source {
+    input: Input,
+    block: Vec<u8>,
+}
+
+enum Input {
+    Stream(UnixStream),
+    File(GrowingFile),
+}
+
+/// The result of reading from a [`Source`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// More records may follow.
+    Open,
+    /// The session has ended, or the file is complete.
+    Ended,
+}
+
+impl Source {
+    /// Opens the file `input`, or a stream of the session of this name. The stream has events of
+    /// these categories.
+    pub(crate) fn open(input: &str, categories: &[String], socket: Option<&Path>) -> Result<Self> {
+        let path = Path::new(input);
+        let input = match is_file(path) {
+            true => {
+                let failed = || format!("cannot open {}", path.display());
+                Input::File(GrowingFile::open(path).with_context(failed)?)
+            }
+            false => {
+                let (ours, theirs) = UnixStream::pair().context("cannot create a socket")?;
+                connect(socket)?.follow(input, categories, &theirs)?;
+                Input::Stream(ours)
+            }
+        };
+        Ok(Self { input, block: vec![0; BLOCK] })
+    }
+
+    /// Feeds the next bytes to the decoder. Waits for them for at most `timeout`.
+    pub(crate) fn read(&mut self, decoder: &mut Decoder, timeout: Duration) -> io::Result<State> {
+        let read = match &mut self.input {
+            Input::Stream(stream) => {
+                stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
+                stream.read(&mut self.block)
+            }
+            Input::File(file) => match file.read(&mut self.block, timeout)? {
+                None => Ok(0),
+                Some(0) => return Ok(State::Open),
+                Some(read) => Ok(read),
+            },
+        };
+        match read {
+            Ok(0) => {
+                decoder.finish();
+                Ok(State::Ended)
+            }
+            Ok(read) => {
+                decoder.feed(self.block.get(..read).unwrap_or_default());
+                Ok(State::Open)
+            }
+            Err(error) if is_timeout(&error) => Ok(State::Open),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns whether an argument is a file, and not the name of a session.
+fn is_file(path: &Path) -> bool {
+    let has_file_name = path.extension().is_some_and(|extension| extension == "fxt");
+    has_file_name || path.components().count() > 1 || path.exists()
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+/// Calls `visit` with each record that was received. Returns the last error.
+pub(crate) fn drain(
+    decoder: &mut Decoder,
+    mut visit: impl FnMut(&Item<'_>) -> Result<()>,
+) -> Result<Option<ReadError>> {
+    let mut last = None;
+    loop {
+        match decoder.next() {
+            Ok(Some(item)) => visit(&item)?,
+            Ok(None) => return Ok(last),
+            Err(error) if error.is_fatal() => return Ok(Some(error)),
+            Err(error) => last = Some(error),
+        }
+    }
+}
+
+/// Returns the number of dropped records that an event reports.
+pub(crate) fn dropped(item: &Item<'_>) -> Option<u64> {
+    let Record::Event(event) = &item.record else { return None };
+    let is_note = item.text(event.category) == notes::CATEGORY
+        && item.text(event.name) == notes::RECORDS_DROPPED;
+    let number = |value: Value<'_>| value.unsigned();
+    let named = event.arguments.iter().find(|argument| item.text(argument.name) == "number");
+    named.filter(|_| is_note).and_then(|argument| number(argument.value))
+}
