@@ -16,8 +16,8 @@ use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
 pub(crate) use daemon::{
-    AbortArgs, ClientArgs, DaemonArgs, FollowArgs, FollowFormat, Items, ListArgs, SnapshotArgs,
-    StartArgs, StatusArgs, StopArgs,
+    AbortArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items, ListArgs,
+    SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
@@ -60,6 +60,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     List(ListArgs),
     Follow(FollowArgs),
+    Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Environment variables of traced programs and of this command

@@ -7,6 +7,7 @@ mod critical_path;
 mod daemon;
 mod daemon_client;
 mod diff;
+mod doctor;
 mod dump;
 mod environment;
 mod flamegraph;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Abort(args) => stop::abort(args),
         Command::Snapshot(args) => snapshot::run(args),
         Command::Status(args) => status::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Follow(args) => follow::run(args),
         Command::List(args) => list::run(args),
         Command::Completions(args) => completions::run(args),

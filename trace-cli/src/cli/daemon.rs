@@ -202,6 +202,23 @@ pub(crate) struct FollowArgs {
     pub(crate) client: ClientArgs,
 }
 
+/// Show what works on this machine, what is missing for what, and how to get it
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit status:
+  0 if programs can be recorded, 1 if not
+
+Example:
+  trace doctor")]
+pub(crate) struct DoctorArgs {
+    /// Print the findings as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
 /// The format of `trace follow`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FollowFormat {

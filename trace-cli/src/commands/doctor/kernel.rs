@@ -1,0 +1,203 @@
+//! Checks of the kernel and of this process's permissions.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags};
+use rustix::process::{
+    getpid, getrlimit, membarrier_query, pidfd_open, MembarrierCommand, PidfdFlags, Resource,
+};
+
+use super::Finding;
+
+/// The bit of CAP_PERFMON in the capabilities of a process.
+const CAP_PERFMON: u32 = 38;
+
+/// The bit of CAP_SYS_ADMIN, which includes CAP_PERFMON.
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// The descriptors for a session with many programs.
+const MANY_DESCRIPTORS: u64 = 4096;
+
+pub(super) fn findings() -> impl Iterator<Item = Finding> {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    [
+        memory(),
+        membarrier(),
+        pidfd(),
+        clock(
+            &read("/proc/cpuinfo"),
+            &read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        ),
+        descriptors(getrlimit(Resource::Nofile).maximum),
+        counters(&read("/proc/sys/kernel/perf_event_paranoid"), &read("/proc/self/status")),
+        tracefs(),
+    ]
+    .into_iter()
+}
+
+fn memory() -> Finding {
+    let create = || {
+        let file = memfd_create("trace-doctor", MemfdFlags::ALLOW_SEALING | MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, 4096)?;
+        fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+    };
+    match create() {
+        Ok(()) => Finding::ok("memory", "sealed memory files can be created"),
+        Err(error) => Finding::missing(
+            "memory",
+            format!("sealed memory files cannot be created: {error}"),
+            "no program can be recorded",
+            "allow memfd_create(2) and F_ADD_SEALS in the sandbox or container",
+        ),
+    }
+}
+
+fn membarrier() -> Finding {
+    let query = membarrier_query();
+    match query.contains_command(MembarrierCommand::PrivateExpedited) {
+        true => Finding::ok("membarrier", "expedited barriers work"),
+        false => Finding::limited(
+            "membarrier",
+            "the kernel or a sandbox has no expedited barriers",
+            "each trace point takes a slower path",
+            "use Linux 4.14 or later, and allow membarrier(2) in the sandbox",
+        ),
+    }
+}
+
+fn pidfd() -> Finding {
+    match pidfd_open(getpid(), PidfdFlags::empty()) {
+        Ok(_) => Finding::ok("pidfd", "the end of processes can be watched"),
+        Err(error) => Finding::limited(
+            "pidfd",
+            format!("processes cannot be watched: {error}"),
+            "a program whose children keep its sockets ends late, and kernel events are refused",
+            "use Linux 5.3 or later, and allow pidfd_open(2) in the sandbox",
+        ),
+    }
+}
+
+/// Whether ticks are the CPU's counter. `cpuinfo` is that of proc(5).
+fn clock(cpuinfo: &str, source: &str) -> Finding {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    let has = |flag: &str| flags.split_whitespace().any(|it| it == flag);
+    let source = source.trim();
+    match (cfg!(target_arch = "x86_64"), has("constant_tsc") && has("nonstop_tsc"), source) {
+        (false, ..) => Finding::ok("clock", format!("clock source {source}")),
+        (true, true, "tsc") => Finding::ok("clock", "the CPU's counter is invariant"),
+        (true, true, _) => Finding::limited(
+            "clock",
+            format!("the kernel uses {source} instead of the CPU's counter"),
+            "the CPU's counters may differ between processors, and times with them",
+            "see the kernel's log for the reason: dmesg | grep -i tsc",
+        ),
+        (true, false, _) => Finding::limited(
+            "clock",
+            "the CPU's counter is not invariant",
+            "timestamps are system calls' clocks, which take longer",
+            "in a virtual machine, pass the flag invtsc to it",
+        ),
+    }
+}
+
+fn descriptors(hard: Option<u64>) -> Finding {
+    match hard {
+        Some(limit) if limit < MANY_DESCRIPTORS => Finding::limited(
+            "descriptors",
+            format!("at most {limit} file descriptors"),
+            "a session has space for about a fifth as many programs",
+            format!("ulimit -Hn {MANY_DESCRIPTORS}, or LimitNOFILE= of the service"),
+        ),
+        Some(limit) => Finding::ok("descriptors", format!("at most {limit} file descriptors")),
+        None => Finding::ok("descriptors", "no limit"),
+    }
+}
+
+/// Whether CPU counters can be read. `status` is `/proc/self/status`.
+fn counters(paranoid: &str, status: &str) -> Finding {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    let has = |bit: u32| capabilities.is_some_and(|all| all >> bit & 1 == 1);
+    let remedy = "run as root, or: sudo sysctl kernel.perf_event_paranoid=1";
+    let without = "no CPU counters, and no kernel samples";
+    match paranoid.trim().parse::<i32>() {
+        Err(_) => Finding::limited(
+            "CPU counters",
+            "the kernel has no performance events",
+            without,
+            "use a kernel with CONFIG_PERF_EVENTS",
+        ),
+        Ok(_) if has(CAP_PERFMON) || has(CAP_SYS_ADMIN) => {
+            Finding::ok("CPU counters", "this user has CAP_PERFMON")
+        }
+        Ok(level) if level <= 1 => {
+            Finding::ok("CPU counters", format!("perf_event_paranoid is {level}"))
+        }
+        Ok(level) => Finding::limited(
+            "CPU counters",
+            format!("perf_event_paranoid is {level}, and CAP_PERFMON is missing"),
+            without,
+            remedy,
+        ),
+    }
+}
+
+fn tracefs() -> Finding {
+    let mounts = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+    let without = "no scheduling and other events of the kernel";
+    match mounts.iter().find(|path| Path::new(path).join("trace_pipe").exists()) {
+        None => Finding::limited(
+            "tracefs",
+            "is not mounted or not readable",
+            without,
+            "as root: mount -t tracefs nodev /sys/kernel/tracing",
+        ),
+        Some(path) => match fs::read(Path::new(path).join("events/header_event")) {
+            Ok(_) => Finding::ok("tracefs", format!("{path} is readable")),
+            Err(error) => {
+                Finding::limited("tracefs", format!("{path}: {error}"), without, "run as root")
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn counters_need_a_capability_or_a_low_level() {
+        let status = |paranoid: &str, capabilities: u64| {
+            counters(paranoid, &format!("Name:\tx\nCapEff:\t{capabilities:016x}\n")).status
+        };
+        assert_eq!(status("1\n", 0), Status::Ok);
+        assert_eq!(status("2\n", 0), Status::Limited);
+        assert_eq!(status("4\n", 1 << 38), Status::Ok);
+        assert_eq!(status("4\n", 1 << 21), Status::Ok);
+        assert_eq!(status("", u64::MAX), Status::Limited, "no file");
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_counter_must_be_invariant_and_used() {
+        let flags = "processor : 0\nflags : fpu constant_tsc nonstop_tsc\n";
+        assert_eq!(clock(flags, "tsc\n").status, Status::Ok);
+        assert_eq!(clock(flags, "hpet\n").status, Status::Limited);
+        assert_eq!(clock("flags : fpu constant_tsc\n", "tsc\n").status, Status::Limited);
+        assert_eq!(clock("", "").status, Status::Limited);
+    }
+
+    #[test]
+    fn few_descriptors_limit_the_programs() {
+        assert_eq!(descriptors(None).status, Status::Ok);
+        assert_eq!(descriptors(Some(4096)).status, Status::Ok);
+        assert_eq!(descriptors(Some(1024)).status, Status::Limited);
+    }
+
+    #[test]
+    fn this_machine_has_sealed_memory() {
+        assert_eq!(memory().status, Status::Ok, "the other tests need it, too");
+    }
+}

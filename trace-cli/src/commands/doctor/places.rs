@@ -1,0 +1,180 @@
+//! Checks of sockets, the daemon and the present directory.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{fallocate, statvfs, FallocateFlags};
+use rustix::process::geteuid;
+use trace_manager::controller::{control_socket_path, Controller};
+use trace_protocol::file::Directory;
+use trace_protocol::socket::default_socket_paths;
+
+use super::Finding;
+
+/// Less free space or memory is reported.
+const LITTLE: u64 = 1 << 30;
+
+pub(super) fn findings(socket: Option<&Path>) -> impl Iterator<Item = Finding> {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let here = Path::new(".");
+    let free = statvfs(here).map(|status| status.f_bavail.saturating_mul(status.f_frsize));
+    [
+        socket_folder(runtime.as_deref()),
+        daemon(socket),
+        output(here),
+        space(free.ok()),
+        available(&memory),
+    ]
+    .into_iter()
+}
+
+/// Checks the folder of the user's sockets. Root uses `/run`.
+fn socket_folder(runtime: Option<&Path>) -> Finding {
+    let subject = "socket folder";
+    let without = "programs of this user do not find a daemon or trace record without a command";
+    let remedy = "set XDG_RUNTIME_DIR to a folder of this user with mode 0700, or TRACE_SOCKET";
+    let Some(runtime) = runtime.filter(|path| !path.as_os_str().is_empty()) else {
+        return match geteuid().is_root() {
+            true => Finding::ok(subject, "/run/trace"),
+            false => Finding::limited(subject, "XDG_RUNTIME_DIR is not set", without, remedy),
+        };
+    };
+    let path = runtime.display();
+    match fs::metadata(runtime) {
+        Err(error) => Finding::limited(subject, format!("{path}: {error}"), without, remedy),
+        Ok(found) if found.uid() != geteuid().as_raw() => {
+            let detail = format!("{path} belongs to another user (uid {})", found.uid());
+            Finding::limited(subject, detail, without, remedy)
+        }
+        Ok(found) if found.mode() & 0o022 != 0 => {
+            Finding::limited(subject, format!("others can write {path}"), without, remedy)
+        }
+        Ok(_) => Finding::ok(subject, format!("{path}")),
+    }
+}
+
+fn daemon(socket: Option<&Path>) -> Finding {
+    let sockets = socket.map_or_else(default_socket_paths, |path| vec![path.to_owned()]);
+    let connect = |path: &PathBuf| {
+        let path = control_socket_path(path);
+        let sessions = Controller::connect(&path).and_then(|mut daemon| daemon.sessions());
+        sessions.map(|sessions| (path, sessions.len()))
+    };
+    let mut results: Vec<_> = sockets.iter().map(connect).collect();
+    match results.iter().find_map(|result| result.as_ref().ok()) {
+        Some((path, sessions)) => {
+            Finding::ok("daemon", format!("{} answers, {sessions} sessions", path.display()))
+        }
+        None => {
+            let first = results.swap_remove(0).err().map(|error| error.to_string());
+            let detail = first.unwrap_or_default().lines().next().unwrap_or_default().to_owned();
+            let without = "trace start, stop, status, snapshot and follow of sessions";
+            Finding::limited("daemon", detail, without, "trace daemon --background --dir DIR")
+        }
+    }
+}
+
+/// Checks whether the directory can have archives, and files with reserved space.
+fn output(directory: &Path) -> Finding {
+    let create = || Directory::open(directory)?.create_unnamed();
+    let file = match create() {
+        Ok(file) => file,
+        Err(error) => {
+            return Finding::missing(
+                "output",
+                format!("this directory cannot have new files: {error}"),
+                "no archive can be written here",
+                "use another directory, or -o FILE",
+            )
+        }
+    };
+    let reserved = fallocate(&file, FallocateFlags::empty(), 0, 1 << 20).map_err(io::Error::from);
+    match reserved {
+        Ok(()) => Finding::ok("output", "this directory can have archives"),
+        Err(error) => Finding::limited(
+            "output",
+            format!("the file system cannot reserve space: {error}"),
+            "a program with TRACE_OUTPUT loses the records since the last save if it is killed",
+            "use a directory on another file system, such as ext4, xfs or tmpfs",
+        ),
+    }
+}
+
+fn space(free: Option<u64>) -> Finding {
+    let mib = free.unwrap_or(0) >> 20;
+    match free.is_some_and(|free| free < LITTLE) {
+        false => Finding::ok("free space", format!("{mib} MiB in this directory")),
+        true => Finding::limited(
+            "free space",
+            format!("{mib} MiB in this directory"),
+            "long recordings end early",
+            "use --rotate and --keep, or another directory",
+        ),
+    }
+}
+
+/// Checks the available memory. `meminfo` is that of proc(5).
+fn available(meminfo: &str) -> Finding {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    let bytes = kib.unwrap_or(0).saturating_mul(1024);
+    let detail = format!("{} MiB are available", bytes >> 20);
+    match bytes < LITTLE {
+        false => Finding::ok("buffers", detail),
+        true => Finding::limited(
+            "buffers",
+            detail,
+            "programs get no buffers: each may use a quarter of it",
+            "use smaller buffers (-b)",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn a_socket_folder_belongs_to_the_user_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let status = || socket_folder(Some(directory.path())).status;
+        assert_eq!(status(), Status::Ok);
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(status(), Status::Limited);
+        assert_eq!(socket_folder(Some(Path::new("/nonexistent"))).status, Status::Limited);
+    }
+
+    #[test]
+    fn a_daemon_that_is_missing_has_a_remedy() {
+        let directory = tempfile::tempdir().unwrap();
+        let finding = daemon(Some(&directory.path().join("manager.sock")));
+        assert_eq!(finding.status, Status::Limited);
+        assert!(finding.remedy.unwrap().1.starts_with("trace daemon"));
+    }
+
+    #[test]
+    fn a_directory_must_be_writable() {
+        let directory = tempfile::tempdir().unwrap();
+        assert_ne!(output(directory.path()).status, Status::Missing);
+        assert_eq!(output(Path::new("/proc")).status, Status::Missing);
+    }
+
+    #[test]
+    fn little_space_and_memory_are_reported() {
+        assert_eq!(space(Some(1 << 31)).status, Status::Ok);
+        assert_eq!(space(Some(1 << 20)).status, Status::Limited);
+        let memory = |kib: u64| available(&format!("MemFree: 1 kB\nMemAvailable: {kib} kB\n"));
+        assert_eq!(memory(4 << 20).status, Status::Ok);
+        let little = memory(1 << 10);
+        assert_eq!(
+            (little.status, little.detail.as_str()),
+            (Status::Limited, "1 MiB are available")
+        );
+    }
+}
