@@ -221,3 +221,16 @@ fn the_units_of_systemd_are_valid() {
         assert!(output.status.success() && output.stderr.is_empty(), "{kind}: {output:?}");
     }
 }
+
+#[test]
+fn the_doctor_finds_the_daemon() {
+    let daemon = Daemon::start();
+    let findings = daemon.json(&["doctor"]);
+    let findings = findings.as_array().unwrap();
+    let of = |subject: &str| findings.iter().find(|it| it["subject"] == subject).unwrap();
+    assert_eq!((&of("daemon")["status"], &of("memory")["status"]), (&"ok".into(), &"ok".into()));
+    assert!(of("daemon")["hint"].is_null() && of("clock")["detail"].is_string());
+    let missing = trace(&["doctor", "--socket"]).arg(daemon.path("none/manager.sock")).output();
+    let text = String::from_utf8(missing.unwrap().stdout).unwrap();
+    assert!(text.contains("hint: trace daemon --background --dir DIR"), "{text}");
+}
