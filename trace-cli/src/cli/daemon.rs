@@ -190,10 +190,6 @@ pub(crate) struct FollowArgs {
     #[command(flatten)]
     pub(crate) selection: Selection,
 
-    /// Select a thread by id or name; repeatable [default: all]
-    #[arg(short, long, value_name = "THREAD")]
-    pub(crate) thread: Vec<String>,
-
     /// Format of the output
     #[arg(long, value_enum, default_value_t = FollowFormat::Text)]
     pub(crate) format: FollowFormat,

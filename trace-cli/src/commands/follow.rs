@@ -62,7 +62,7 @@ impl Printer {
         Self {
             format: args.format,
             filter: (!args.selection.is_all()).then(|| args.selection.filter()),
-            threads: Threads::new(args.thread.clone()),
+            threads: Threads::new(args.selection.thread.clone()),
             objects: Objects::default(),
             line: String::new(),
             lost: 0,

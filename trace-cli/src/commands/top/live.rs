@@ -28,7 +28,7 @@ use trace_format::Decoder;
 
 use crate::cli::TopArgs;
 use crate::exit;
-use crate::live::{self, Source, State};
+use crate::live::{self, Source, State, Threads};
 use crate::message::describe;
 use state::{Action, App};
 use window::Window;
@@ -46,7 +46,11 @@ pub(super) fn run(args: &TopArgs) -> Result<u8> {
     let feed = Feed {
         source,
         decoder: Decoder::default(),
-        window: Window::new(args.window, args.selection.filter()),
+        window: Window::new(
+            args.window,
+            args.selection.filter(),
+            Threads::new(args.selection.thread.clone()),
+        ),
         started: Instant::now(),
     };
     match io::stdout().is_terminal() && io::stdin().is_terminal() && !args.json {

@@ -12,7 +12,7 @@ use super::screen::draw;
 use super::state::{Action, App};
 use super::window::Window;
 use crate::cli::Filter;
-use crate::live::drain;
+use crate::live::{drain, Threads};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -22,7 +22,7 @@ fn window(categories: &[&str]) -> Window {
         categories: CategorySet::new(&categories),
         names: CategorySet::new(&[] as &[String]),
     };
-    Window::new(5 * SECOND, filter)
+    Window::new(5 * SECOND, filter, Threads::default())
 }
 
 fn event<'a>(name: &'a str, ticks: u64, kind: EventKind) -> Record<'a> {

@@ -9,7 +9,7 @@ use trace_format::{Event, EventKind, Item, Record};
 
 use super::open::Open;
 use crate::cli::Filter;
-use crate::live;
+use crate::live::{self, Threads};
 
 /// The number of parts of the window. Old counts leave it one part at a time.
 const PARTS: u32 = 10;
@@ -27,6 +27,7 @@ const OTHER: &str = "(other scopes)";
 pub(super) struct Window {
     length: Duration,
     filter: Filter,
+    threads: Threads,
     numbers: HashMap<(String, String), usize>,
     /// Escaped names of scopes, by number.
     names: Vec<String>,
@@ -59,10 +60,11 @@ pub(super) struct Scope {
 }
 
 impl Window {
-    pub(super) fn new(length: Duration, filter: Filter) -> Self {
+    pub(super) fn new(length: Duration, filter: Filter, threads: Threads) -> Self {
         Self {
             length,
             filter,
+            threads,
             numbers: HashMap::new(),
             names: vec![OTHER.to_owned()],
             parts: VecDeque::new(),
@@ -91,6 +93,7 @@ impl Window {
     pub(super) fn add(&mut self, item: &Item<'_>, now: Duration) {
         self.now = now;
         self.note_provider(item);
+        self.threads.note(item);
         self.lost += live::dropped(item).unwrap_or(0);
         if let Record::Event(event) = &item.record {
             self.part().events += 1;
@@ -107,6 +110,9 @@ impl Window {
 
     fn add_event(&mut self, item: &Item<'_>, event: &Event<'_>) {
         let (provider, thread) = (item.provider.id(), item.thread(event.thread));
+        if !self.threads.includes(thread.thread) {
+            return;
+        }
         let at = item.nanos(event.ticks);
         match event.kind {
             EventKind::DurationComplete { end } => {
