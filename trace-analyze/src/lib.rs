@@ -20,6 +20,7 @@ pub mod arguments;
 pub mod carried;
 pub mod catalog;
 pub mod check;
+pub mod contents;
 pub mod critical;
 mod damage;
 pub mod diff;

@@ -14,7 +14,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
-pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, MergeArgs, SliceArgs};
+pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, InfoArgs, MergeArgs, SliceArgs};
 pub(crate) use daemon::{
     AbortArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items, ListArgs,
     SnapshotArgs, StartArgs, StatusArgs, StopArgs,
@@ -40,6 +40,7 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Record(RecordArgs),
     View(ViewArgs),
+    Info(InfoArgs),
     Stats(StatsArgs),
     Top(TopArgs),
     CriticalPath(CriticalPathArgs),
@@ -75,6 +76,7 @@ impl Command {
     pub(crate) fn instr_map(&self) -> Option<&Path> {
         let inputs = match self {
             Self::View(args) => &args.inputs,
+            Self::Info(args) => &args.inputs,
             Self::Stats(args) => &args.inputs,
             Self::Top(args) => &args.inputs,
             Self::CriticalPath(args) => &args.inputs,

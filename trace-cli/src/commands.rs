@@ -13,6 +13,7 @@ mod environment;
 mod flamegraph;
 mod follow;
 mod guard;
+mod info;
 mod list;
 mod man;
 mod merge;
@@ -43,6 +44,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Record(args) => record::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Dump(args) => dump::run(args),
+        Command::Info(args) => info::run(args),
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Flamegraph(args) => flamegraph::run(args),

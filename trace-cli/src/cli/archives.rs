@@ -78,6 +78,26 @@ pub(crate) struct DumpArgs {
     pub(crate) inputs: Inputs,
 }
 
+/// List the categories, names, arguments and threads of an archive
+///
+/// These are the values of the options -c, -n, -t and `--by arg:` of the other commands.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Example:
+  trace info trace.fxt")]
+pub(crate) struct InfoArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print the lists as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+}
+
 /// Verify an archive and report missing data
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

@@ -15,8 +15,8 @@ pub(crate) fn is_name(argument: &str) -> bool {
     argument.parse::<u64>().is_err()
 }
 
-/// Returns the koids of processes or threads with these ids or names, or `None` for all. `named` has
-/// those of the archive.
+/// Returns the koids of processes or threads with these ids or names, or `None` for all. `named`
+/// has those of the archive.
 pub(crate) fn koids(
     arguments: &[String],
     what: &str,

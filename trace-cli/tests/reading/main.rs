@@ -11,6 +11,7 @@ mod diff;
 mod dump;
 mod forms;
 mod harness;
+mod info;
 mod kernel;
 mod operations;
 mod pictures;

@@ -63,6 +63,29 @@ fn label(instance: &Instance) -> String {
 }
 
 fn arguments(instance: &Instance) -> String {
-    let argument = |(name, value): &(String, Value)| format!("{}={value}", visible(name));
+    let argument = |(name, value): &(String, Value)| match id(name, value) {
+        Some(id) => format!("{}={id:#x}", visible(name)),
+        None => format!("{}={value}", visible(name)),
+    };
     instance.arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the id of an operation in an argument, which is printed like other ids.
+fn id(name: &str, value: &Value) -> Option<u64> {
+    let is_id = matches!(name, "parent" | "task" | "follows_from");
+    let number = || value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    is_id.then(number).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_one_notation() {
+        assert_eq!(id("parent", &Value::from("5512034959929246740")), Some(0x4c7e_ae97_901e_0414));
+        assert_eq!(id("task", &Value::from(42)), Some(42));
+        assert_eq!(id("parent", &Value::from("nobody")), None);
+        assert_eq!(id("key", &Value::from(42)), None);
+    }
 }

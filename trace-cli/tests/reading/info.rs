@@ -1,0 +1,39 @@
+//! `trace info`
+
+use crate::harness::{everything, good, Place};
+
+#[test]
+fn names_arguments_and_threads_are_listed() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let run = place.run(&["info", "in.fxt"]);
+    let expected = "events from 0.000005000s, for 0ns\n\
+                    \n\
+                    EVENTS  CATEGORY (-C)  NAME (-N)\n     \
+                    1  net            poll\n\
+                    \n\
+                    COUNT  ARGUMENT (--BY ARG:)  OF        EXAMPLE\n    \
+                    1  bytes                 net:poll  64\n\
+                    \n\
+                    EVENTS  THREAD (-T)  ID  PROCESS\n     \
+                    1               34  ./app (12)\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, expected, ""));
+    place.put("all.fxt", &everything());
+    let run = place.run(&["info", "all.fxt", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["names"].as_array().unwrap().len(), 7, "{json}");
+    // What is listed can be asked for.
+    for argument in json["arguments"].as_array().unwrap() {
+        let by = format!("arg:{}", argument["key"].as_str().unwrap());
+        let name = argument["name"].as_str().unwrap();
+        let run = place.run(&["stats", "all.fxt", "--json", "--by", &by, "-n", name]);
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+}
+
+#[test]
+fn an_archive_without_events_has_no_tables() {
+    let place = Place::new();
+    let empty = trace_format::Writer::new(Vec::new()).unwrap().into_inner();
+    assert_eq!(place.run_with(&["info", "-"], &empty).stdout, "no events\n");
+}
