@@ -371,3 +371,27 @@ proptest! {
         prop_assert_eq!(decode_in_pieces(&code, &trace, 7), items);
     }
 }
+
+#[test]
+fn calls_have_times_of_their_own() {
+    // call 11; nop; syscall; int3 ×3; (11) nop; ret
+    let code = [0xe8, 6, 0, 0, 0, 0x90, 0x0f, 0x05, 0xcc, 0xcc, 0xcc, 0x90, 0xc3];
+    let mut writer = Writer::new();
+    psb(&mut writer, Some(BASE));
+    writer.packet(Packet::Tsc(10));
+    writer.call(BASE + 5);
+    writer.packet(Packet::Tsc(20));
+    writer.ret(BASE + 5);
+    writer.packet(Packet::Tsc(30));
+    writer.disable(None);
+    let mut flow = FlowDecoder::new(image_of(&code));
+    flow.push(&writer.take());
+    flow.end();
+    let mut times = Vec::new();
+    while let Some(item) = flow.next_item() {
+        if let Item::Instruction(instruction) = item.unwrap() {
+            times.push((instruction.ip - BASE, flow.tsc().unwrap()));
+        }
+    }
+    assert_eq!(times, [(0, 10), (11, 20), (12, 20), (5, 30), (6, 30)]);
+}

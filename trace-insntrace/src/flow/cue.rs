@@ -9,6 +9,9 @@ use crate::pt::{ExecMode, Ip, Packet, PacketAt, Tnt};
 /// The most packets that wait for a FUP. The hardware has no more than three.
 const MAX_BOUND: usize = 8;
 
+/// The most time stamps between two cues that are kept. Of more, the last one is.
+const MAX_TIMES: usize = 1 << 12;
+
 /// The meaning of packets that belong together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cue {
@@ -72,6 +75,8 @@ pub(super) struct Cues {
     last_ip: u64,
     mode: Option<ExecMode>,
     tsc: Option<u64>,
+    /// The time stamps since [`take_times`](Self::take_times).
+    times: VecDeque<u64>,
 }
 
 /// A packet that is not allowed at its position.
@@ -86,6 +91,12 @@ impl Cues {
     #[inline]
     pub(super) fn next(&mut self) -> Option<Cue> {
         self.queue.pop_front()
+    }
+
+    /// Moves the time stamps since the last call to `times`.
+    pub(super) fn take_times(&mut self, times: &mut VecDeque<u64>) {
+        times.clear();
+        std::mem::swap(times, &mut self.times);
     }
 
     /// Returns whether there is no cue.
@@ -123,7 +134,7 @@ impl Cues {
 
     fn rare_packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
         match at.packet {
-            Packet::Tsc(ticks) => self.tsc = Some(ticks),
+            Packet::Tsc(ticks) => self.time(ticks),
             Packet::Pad | Packet::Mtc(_) | Packet::Tma { .. } => {}
             Packet::Cyc(_) | Packet::Cbr(_) | Packet::Mnt(_) => {}
             Packet::ModeExec(mode) => self.mode = Some(mode),
@@ -140,6 +151,14 @@ impl Cues {
             _ => self.report(at),
         }
         Ok(())
+    }
+
+    fn time(&mut self, ticks: u64) {
+        self.tsc = Some(ticks);
+        if self.times.len() == MAX_TIMES {
+            self.times.pop_back();
+        }
+        self.times.push_back(ticks);
     }
 
     /// PSB is allowed at any position, so it ends all pending packets.

@@ -1,10 +1,11 @@
 //! Instructions from packets and code.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::block::{Block, Blocks, End};
 use super::cue::{Cue, CueKind, Cues};
-use super::item::{Event, Instruction, Item};
+use super::item::{Event, Instruction, InstructionKind, Item};
 use super::progress::Progress;
 use super::{FlowError, FlowErrorKind, Image};
 use crate::pt::{ExecMode, PacketDecoder, ReturnStack, Tnt};
@@ -62,6 +63,9 @@ pub struct FlowDecoder {
     progress: Progress,
     offset: u64,
     tsc: Option<u64>,
+    /// The time stamps between the last two cues. Direct calls have no packet: each takes one, and
+    /// the last one belongs to the cue.
+    times: VecDeque<u64>,
     ended: bool,
 }
 
@@ -102,6 +106,7 @@ impl FlowDecoder {
             progress: Progress::default(),
             offset: 0,
             tsc: None,
+            times: VecDeque::new(),
             ended: false,
         }
     }
@@ -115,6 +120,12 @@ impl FlowDecoder {
     pub fn end(&mut self) {
         self.packets.end();
         self.ended = true;
+    }
+
+    /// Returns the image.
+    #[must_use]
+    pub fn image(&self) -> &Image {
+        &self.image
     }
 
     /// Returns the image, for changes of the program's code.
@@ -163,7 +174,22 @@ impl FlowDecoder {
     #[inline]
     fn next_in_run(&mut self) -> Option<Instruction> {
         let index = self.run.next()?;
+        if !self.times.is_empty() {
+            self.advance_time(index);
+        }
         self.blocks.instruction(index)
+    }
+
+    /// Sets the time of the instruction at `index`. If several time stamps remain, the first one is
+    /// that of the next call.
+    #[cold]
+    fn advance_time(&mut self, index: usize) {
+        self.tsc = self.times.front().copied();
+        let instruction = self.blocks.instruction(index);
+        let is_call = instruction.is_some_and(|it| it.kind == InstructionKind::Call);
+        if is_call || self.times.len() == 1 {
+            self.times.pop_front();
+        }
     }
 
     fn step(&mut self) -> Stepped {
@@ -189,7 +215,11 @@ impl FlowDecoder {
             return self.read_packet();
         };
         self.offset = cue.offset;
-        self.tsc = cue.tsc;
+        if let CueKind::Report(_) = cue.kind {
+            self.tsc = cue.tsc;
+        } else {
+            self.cues.take_times(&mut self.times);
+        }
         match cue.kind {
             CueKind::Report(_) if self.state == State::Lost => {}
             CueKind::Report(event) => return Ok(Step::Event(event)),
@@ -410,6 +440,8 @@ impl FlowDecoder {
 
     fn take_cue(&mut self, cue: Cue) -> Result<(), FlowErrorKind> {
         self.cue = None;
+        self.tsc = cue.tsc;
+        self.times.clear();
         self.progress.reset();
         cue.mode.map_or(Ok(()), |mode| self.set_mode(mode))
     }
@@ -427,6 +459,7 @@ impl FlowDecoder {
         self.state = State::Lost;
         self.end = None;
         self.branches = None;
+        self.times.clear();
         self.cue = self.cue.filter(|cue| matches!(cue.kind, CueKind::Boundary(_)));
         self.stack.clear();
         self.progress.reset();
