@@ -12,7 +12,9 @@ mod image;
 mod item;
 mod progress;
 
-pub(crate) use block::{decode_one, DecodedInstruction, End};
+pub use block::disassemble;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use block::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BYTES};
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;

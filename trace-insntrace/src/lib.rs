@@ -4,11 +4,19 @@
 //!   execution.
 //! - [`flow`] reconstructs the executed instructions from packets and code.
 //! - [`controller`] is the protocol for setting up, starting and reading a trace, without I/O.
-//! - `step` executes a process one instruction at a time and writes its packets (Linux on x86-64).
+//! - [`recording`] is the traces of several threads as files, with the code that they execute.
+//! - [`symbols`] has the functions of that code, and [`calls`] the calls of a trace.
+//! - [`print`] writes a recording in several formats.
+//! - `step` executes processes one instruction at a time and writes their packets (Linux on
+//!   x86-64).
 #![deny(unsafe_code)]
 
+pub mod calls;
 pub mod controller;
 pub mod flow;
+pub mod print;
 pub mod pt;
+pub mod recording;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod step;
+pub mod symbols;

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use iced_x86::{Decoder, DecoderError, DecoderOptions, FlowControl, Mnemonic, Register};
+use iced_x86::{
+    Decoder, DecoderError, DecoderOptions, FlowControl, Formatter, IntelFormatter, Mnemonic,
+    Register,
+};
 
 use super::hash::AddressMap;
 use super::image::Image;
@@ -16,7 +19,7 @@ const MAX_BLOCK: usize = 64;
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
 /// The longest instruction, in bytes.
-const MAX_INSTRUCTION_BYTES: usize = 15;
+pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
 
 /// Instructions that are executed one after another.
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +57,20 @@ pub(crate) enum End {
         ip: u64,
         kind: FlowErrorKind,
     },
+}
+
+impl End {
+    /// Returns whether execution can continue at `next`.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    pub(crate) fn allows(self, next: u64) -> bool {
+        match self {
+            Self::Next(to) | Self::AddressSpace(to) | Self::Jump(to) => to == next,
+            Self::Call { target, .. } => target == next,
+            Self::Conditional { target, next: otherwise } => target == next || otherwise == next,
+            Self::IndirectJump | Self::IndirectCall { .. } | Self::Return | Self::Far => true,
+            Self::Fault { .. } => false,
+        }
+    }
 }
 
 /// The blocks that were decoded so far.
@@ -142,14 +159,18 @@ impl Blocks {
 pub(crate) type DecodedInstruction = (Instruction, End);
 
 /// Decodes the instruction at `ip`.
-pub(crate) fn decode_one(
-    ip: u64,
-    bitness: u32,
-    image: &Image,
-) -> Result<DecodedInstruction, FlowErrorKind> {
+fn decode_one(ip: u64, bitness: u32, image: &Image) -> Result<DecodedInstruction, FlowErrorKind> {
     let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     let found = image.read(ip, &mut bytes);
-    let code = bytes.get(..found).unwrap_or_default();
+    decode_bytes(ip, bitness, bytes.get(..found).unwrap_or_default())
+}
+
+/// Decodes the instruction at `ip`, which begins with `code`.
+pub(crate) fn decode_bytes(
+    ip: u64,
+    bitness: u32,
+    code: &[u8],
+) -> Result<DecodedInstruction, FlowErrorKind> {
     let mut decoder = Decoder::with_ip(bitness, code, ip, DecoderOptions::NONE);
     let instruction = decoder.decode();
     if instruction.is_invalid() {
@@ -158,6 +179,18 @@ pub(crate) fn decode_one(
     }
     let (kind, end) = classify(&instruction);
     Ok((Instruction { ip, length: instruction.len() as u8, kind }, end))
+}
+
+/// Returns the text of the instruction at `ip`, in Intel's syntax.
+#[must_use]
+pub fn disassemble(ip: u64, image: &Image) -> String {
+    let mut bytes = [0; MAX_INSTRUCTION_BYTES];
+    let found = image.read(ip, &mut bytes);
+    let code = bytes.get(..found).unwrap_or_default();
+    let instruction = Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode();
+    let mut text = String::new();
+    IntelFormatter::new().format(&instruction, &mut text);
+    text
 }
 
 fn classify(instruction: &iced_x86::Instruction) -> (InstructionKind, End) {

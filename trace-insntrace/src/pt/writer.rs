@@ -95,16 +95,22 @@ impl Writer {
         mem::take(&mut self.out)
     }
 
+    /// Returns the number of bytes written so far, without pending branches.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.taken + self.out.len() as u64
+    }
+
     /// Returns the number of bytes since the last PSB.
     #[must_use]
     pub fn bytes_since_psb(&self) -> u64 {
-        self.taken + self.out.len() as u64 - self.psb_offset
+        self.written() - self.psb_offset
     }
 
     /// Writes PSB+: the boundary, and the state from which decoding can start.
     pub fn psb(&mut self, state: PsbState) {
         self.flush();
-        self.psb_offset = self.taken + self.out.len() as u64;
+        self.psb_offset = self.written();
         self.last_ip = None;
         self.stack.clear();
         self.append(Packet::Psb);

@@ -1,53 +1,197 @@
-//! The code of a process, read from its memory.
+//! The code of an address space, read from the memory of a process.
 
-use std::collections::HashSet;
-use std::fs::File;
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::flow::{decode_one, DecodedInstruction, FlowErrorKind, Image};
+use super::maps;
+use super::ptrace::Tid;
+use super::range::TracedRange;
+use crate::flow::{decode_bytes, DecodedInstruction, Image, MAX_INSTRUCTION_BYTES};
+use crate::recording::{Mapping, Note, SpaceId};
+use crate::symbols;
 
 const PAGE_BYTES: u64 = 4096;
 
-/// Copies of executed pages.
+/// The bit of the trap flag in the second byte of RFLAGS.
+const TRAP_FLAG: u8 = 1;
+
+type Bytes = [u8; MAX_INSTRUCTION_BYTES];
+
+/// An address space: its executed code, and what is known of its mappings.
 #[derive(Debug)]
-pub(super) struct Code {
+pub(super) struct Space {
+    id: SpaceId,
     memory: File,
-    pages: HashSet<u64>,
+    /// The newest code.
     image: Image,
+    /// Counts changes of code that was executed before.
+    version: u64,
+    decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
+    mappings: Vec<Mapping>,
+    range: Option<TracedRange>,
+    /// The addresses of `range`, both ends included.
+    traced: Vec<(u64, u64)>,
 }
 
-impl Code {
-    pub(super) fn of_process(pid: u32) -> io::Result<Self> {
-        let memory = File::open(format!("/proc/{pid}/mem"))?;
-        Ok(Self { memory, pages: HashSet::new(), image: Image::new() })
+impl Space {
+    /// Opens the address space of `tid`, in which only `range` is traced.
+    pub(super) fn open(id: SpaceId, tid: Tid, range: Option<TracedRange>) -> io::Result<Self> {
+        let memory =
+            OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", tid.0))?;
+        Ok(Self {
+            id,
+            memory,
+            image: Image::new(),
+            version: 0,
+            decoded: HashMap::new(),
+            mappings: Vec::new(),
+            traced: range.iter().filter_map(TracedRange::addresses).collect(),
+            range,
+        })
     }
 
-    pub(super) fn image(&self) -> &Image {
-        &self.image
+    pub(super) fn id(&self) -> SpaceId {
+        self.id
     }
 
-    /// Returns the instruction at `ip`, or an error.
-    pub(super) fn at(&mut self, ip: u64) -> Result<DecodedInstruction, FlowErrorKind> {
-        self.copy_page(ip);
-        let decoded = decode_one(ip, 64, &self.image);
-        match decoded {
-            // It may continue on the next page.
-            Err(FlowErrorKind::NoCode) => {
-                self.copy_page(ip.saturating_add(PAGE_BYTES));
-                decode_one(ip, 64, &self.image)
+    /// Returns how often code that was executed before has changed.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Returns whether the instruction at `ip` is traced.
+    pub(super) fn traces(&self, ip: u64) -> bool {
+        let within = |(start, end): &(u64, u64)| (*start..=*end).contains(&ip);
+        self.range.is_none() || self.traced.iter().any(within)
+    }
+
+    /// Returns the instruction at `ip` as it is in memory now, or `None` if there is none. New code
+    /// is added to `notes`.
+    pub(super) fn fetch(
+        &mut self,
+        tid: Tid,
+        ip: u64,
+        notes: &mut Vec<Note>,
+    ) -> Option<DecodedInstruction> {
+        let mut bytes = Bytes::default();
+        let size = self.memory.read_at(&mut bytes, ip).ok()?;
+        if let Some((known, decoded)) = self.decoded.get(&ip) {
+            let length = usize::from(decoded.0.length);
+            if length <= size && known.get(..length) == bytes.get(..length) {
+                return Some(*decoded);
             }
-            decoded => decoded,
+        }
+        let decoded = decode_bytes(ip, 64, bytes.get(..size)?).ok()?;
+        let code = bytes.get(..usize::from(decoded.0.length))?;
+        self.keep(tid, ip, code, notes);
+        self.decoded.insert(ip, (bytes, decoded));
+        Some(decoded)
+    }
+
+    /// Adds an instruction, with its pages, to the image, if it is new there.
+    fn keep(&mut self, tid: Tid, ip: u64, code: &[u8], notes: &mut Vec<Note>) {
+        let mut known = Bytes::default();
+        let filled = self.image.read(ip, known.get_mut(..code.len()).unwrap_or_default());
+        let is_changed = known.get(..filled) != code.get(..filled);
+        if filled == code.len() && !is_changed {
+            return;
+        }
+        self.version += u64::from(is_changed);
+        if is_changed || !self.mappings.iter().any(|mapping| mapping.contains(ip)) {
+            self.read_mappings(tid, notes);
+        }
+        if !self.traces(ip) {
+            return;
+        }
+        let last = ip.saturating_add(code.len() as u64 - 1);
+        self.copy_page(ip, notes);
+        if page_of(last) != page_of(ip) {
+            self.copy_page(last, notes);
+        }
+        let filled = self.image.read(ip, known.get_mut(..code.len()).unwrap_or_default());
+        if filled != code.len() || known.get(..filled) != Some(code) {
+            // Another thread changes the page.
+            self.insert(ip, code, notes);
         }
     }
 
-    /// Copies the page of `address`, if it can be read.
-    fn copy_page(&mut self, address: u64) {
-        let page = address & !(PAGE_BYTES - 1);
+    fn copy_page(&mut self, address: u64, notes: &mut Vec<Note>) {
         let mut bytes = [0; PAGE_BYTES as usize];
-        if !self.pages.contains(&page) && self.memory.read_exact_at(&mut bytes, page).is_ok() {
-            self.pages.insert(page);
-            self.image.insert(page, &bytes);
+        if self.memory.read_exact_at(&mut bytes, page_of(address)).is_ok() {
+            self.insert(page_of(address), &bytes, notes);
         }
     }
+
+    fn insert(&mut self, address: u64, bytes: &[u8], notes: &mut Vec<Note>) {
+        self.image.insert(address, bytes);
+        notes.push(Note::Code { space: self.id, address, bytes: bytes.to_vec() });
+    }
+
+    /// Reads the mappings, and adds the new ones to `notes`.
+    fn read_mappings(&mut self, tid: Tid, notes: &mut Vec<Note>) {
+        let known = std::mem::take(&mut self.mappings);
+        for mapping in maps::executable(tid).unwrap_or_default() {
+            let same = known.iter().find(|known| known.is_same_place(&mapping));
+            let mapping = match same {
+                Some(known) => known.clone(),
+                None => self.add_mapping(mapping, notes),
+            };
+            self.mappings.push(mapping);
+        }
+    }
+
+    fn add_mapping(&mut self, mapping: Mapping, notes: &mut Vec<Note>) -> Mapping {
+        let mapping = Mapping { build_id: symbols::build_id(&mapping.path), ..mapping };
+        notes.push(Note::Mapping { space: self.id, mapping: mapping.clone() });
+        if mapping.path == symbols::VDSO {
+            self.copy_mapping(&mapping, notes);
+        }
+        let range = self.range.as_ref();
+        self.traced.extend(range.and_then(|range| range.addresses_in(&mapping)));
+        mapping
+    }
+
+    /// Copies all pages of a mapping, which has its own symbols.
+    fn copy_mapping(&mut self, mapping: &Mapping, notes: &mut Vec<Note>) {
+        for page in 0..mapping.size / PAGE_BYTES {
+            self.copy_page(mapping.address + page * PAGE_BYTES, notes);
+        }
+    }
+
+    /// Removes the trap flag from the flags that `pushf` has stored at `sp`, so that a later `popf`
+    /// does not set it.
+    pub(super) fn clear_pushed_trap_flag(&self, sp: u64) {
+        let mut byte = [0];
+        let at = sp.wrapping_add(1);
+        if self.memory.read_exact_at(&mut byte, at).is_ok() {
+            let cleared = byte.map(|byte| byte & !TRAP_FLAG);
+            // This fails only if the stack is no longer mapped.
+            let _ = self.memory.write_all_at(&cleared, at);
+        }
+    }
+
+    /// Returns whether the instruction at `ip` is `pushf`.
+    pub(super) fn is_pushf(&self, ip: u64) -> bool {
+        let is_prefix = |byte: &u8| *byte == 0x66 || (0x40..=0x4f).contains(byte);
+        self.code_at(ip).is_some_and(|code| code.into_iter().find(|b| !is_prefix(b)) == Some(0x9c))
+    }
+
+    /// Returns whether the instruction at `ip` loads SS, so that the next one executes with it.
+    pub(super) fn loads_ss(&self, ip: u64) -> bool {
+        let is_prefix = |byte: &u8| *byte == 0x66 || (0x40..=0x4f).contains(byte);
+        self.code_at(ip).is_some_and(|code| {
+            let mut code = code.into_iter().skip_while(is_prefix);
+            code.next() == Some(0x8e) && code.next().is_some_and(|operand| operand >> 3 & 7 == 2)
+        })
+    }
+
+    fn code_at(&self, ip: u64) -> Option<Bytes> {
+        self.decoded.get(&ip).map(|(bytes, _)| *bytes)
+    }
+}
+
+fn page_of(address: u64) -> u64 {
+    address & !(PAGE_BYTES - 1)
 }

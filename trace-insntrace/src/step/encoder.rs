@@ -1,7 +1,7 @@
 //! Packets of the instructions that were executed.
 
 use crate::flow::{DecodedInstruction, End};
-use crate::pt::{ExecMode, PsbState, Writer};
+use crate::pt::{ExecMode, Packet, PsbState, Writer};
 
 /// The distance of PSB packets in bytes: the hardware's default.
 const PSB_BYTES: u64 = 4096;
@@ -30,6 +30,7 @@ impl Encoder {
     /// Turns tracing on at `ip`, if it was off.
     pub(super) fn turn_on(&mut self, ip: u64) {
         if !self.is_on {
+            self.time();
             self.writer.enable(ip, ExecMode::LONG);
             self.is_on = true;
         }
@@ -38,23 +39,42 @@ impl Encoder {
     /// Turns tracing off before the instruction at `ip`, if it was on.
     pub(super) fn turn_off(&mut self, ip: u64) {
         if self.is_on {
+            self.time();
             self.writer.async_disable(ip, None);
             self.is_on = false;
         }
     }
 
-    /// Writes an executed instruction, followed by `next`, while tracing is on.
+    /// Turns tracing off before the instruction at `ip`, if it was on, and begins a part of the
+    /// stream that can be decoded without the bytes before it. Returns its offset.
+    pub(super) fn cut(&mut self, ip: u64) -> u64 {
+        self.turn_off(ip);
+        let offset = self.writer.written();
+        self.psb(None);
+        offset
+    }
+
+    /// Writes an executed instruction, followed by `next`, while tracing is on. Calls and returns
+    /// get a time stamp.
     pub(super) fn executed(&mut self, instruction: DecodedInstruction, next: u64) {
         match instruction.1 {
             End::Conditional { target, .. } => self.writer.conditional(next == target),
-            End::Call { target, return_to } if target != return_to => self.writer.call(return_to),
+            End::Call { target, return_to } => {
+                self.time();
+                if target != return_to {
+                    self.writer.call(return_to);
+                }
+            }
             End::IndirectJump => self.writer.indirect(next),
             End::IndirectCall { return_to } => {
+                self.time();
                 self.writer.call(return_to);
                 self.writer.indirect(next);
             }
-            End::Return => self.writer.ret(next),
-            End::Far => self.left(),
+            End::Return => {
+                self.time();
+                self.writer.ret(next);
+            }
             _ => {}
         }
         if self.writer.bytes_since_psb() >= PSB_BYTES {
@@ -62,14 +82,25 @@ impl Encoder {
         }
     }
 
-    /// Writes that execution left the traced code.
-    pub(super) fn left(&mut self) {
-        self.writer.disable(None);
+    /// Writes that execution left the traced code at `ticks`, behind the last instruction, for `to`
+    /// if that may be disclosed.
+    pub(super) fn left(&mut self, ticks: u64, to: Option<u64>) {
+        self.writer.packet(Packet::Tsc(ticks));
+        self.writer.disable(to);
         self.is_on = false;
     }
 
+    /// Returns the time.
+    pub(super) fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    fn time(&mut self) {
+        self.writer.packet(Packet::Tsc(self.now()));
+    }
+
     fn psb(&mut self, ip: Option<u64>) {
-        let tsc = (self.clock)();
+        let tsc = self.now();
         self.writer.psb(PsbState { tsc, cbr: None, mode: ExecMode::LONG, ip });
     }
 }

@@ -5,17 +5,20 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
+use std::time::Duration;
 
-use rustix::process::{waitpid, Pid, WaitOptions};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::process::{getpid, getppid};
 
-/// A stopped thread that the calling thread traces.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tracee(Pid);
+/// The id of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Tid(pub(super) i32);
 
-/// The reason why a traced thread is stopped.
+/// The reason why a traced thread is stopped or has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// An instruction was executed.
@@ -24,132 +27,212 @@ pub(super) enum Stop {
     Handler,
     /// A signal is about to be delivered.
     Signal(i32),
-    /// The whole process is stopped.
+    /// The whole process is stopped, until SIGCONT.
     Group,
-    /// The process has executed another program.
-    Exec,
-    /// The process exited with this status.
+    /// The thread is new, or was interrupted, or its process continues.
+    Trap,
+    /// The thread has created another thread or a process.
+    NewTask(Tid),
+    /// The process has executed another program. The thread that did it had this id.
+    Exec(Tid),
+    /// The thread exited, with this status of its process.
     Exited(i32),
     /// This signal ended the process.
     Killed(i32),
 }
 
-/// Makes the thread that starts `command` trace its process.
-pub(super) fn trace_child(command: &mut Command) {
-    let traceme = || {
-        // SAFETY: PTRACE_TRACEME takes no other argument.
-        check(unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null(), null()) })
-    };
-    // SAFETY: between fork and exec the closure makes one system call, which is async-signal-safe,
-    // and reads `errno`.
-    unsafe { command.pre_exec(traceme) };
+/// The registers that the engine needs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Registers {
+    pub(super) ip: u64,
+    pub(super) sp: u64,
+    /// Whether 64-bit code is executed.
+    pub(super) is_64_bit: bool,
+    /// Whether the kernel executes the interrupted system call again, unless a handler runs.
+    pub(super) restarts: bool,
 }
 
-impl Tracee {
-    /// Waits for the first stop of a child whose command went through [`trace_child`].
-    pub(super) fn of_child(child: u32) -> io::Result<Self> {
-        let pid = i32::try_from(child).ok().and_then(Pid::from_raw);
-        let tracee = Self(pid.ok_or(io::ErrorKind::InvalidInput)?);
-        match tracee.wait_raw()? {
-            status if libc::WIFSTOPPED(status) => {}
-            _ => return Err(io::Error::other("the program ended before its first instruction")),
-        }
-        let options = libc::PTRACE_O_TRACEEXEC as usize;
-        // SAFETY: PTRACE_SETOPTIONS takes bits and touches no memory of ours.
-        check(unsafe {
-            libc::ptrace(libc::PTRACE_SETOPTIONS, tracee.raw(), null(), with(options))
-        })?;
-        Ok(tracee)
-    }
+/// The code segment of 64-bit code, `__USER_CS` in Linux.
+const CODE_SEGMENT_64: u64 = 0x33;
 
-    /// Executes one instruction, or delivers `signal` if it is not 0.
-    pub(super) fn step(self, signal: i32) -> io::Result<()> {
-        // SAFETY: PTRACE_SINGLESTEP takes a number and touches no memory of ours.
-        check(unsafe {
-            libc::ptrace(libc::PTRACE_SINGLESTEP, self.raw(), null(), with(signal as usize))
-        })
-    }
+/// The results of interrupted system calls in `rax`: `ERESTARTSYS`, `ERESTARTNOINTR`,
+/// `ERESTARTNOHAND` and `ERESTART_RESTARTBLOCK` of Linux.
+const RESTARTS: [i64; 4] = [-512, -513, -514, -516];
 
-    /// Ends tracing. The thread continues, with `signal` if it is not 0.
-    pub(super) fn detach(self, signal: i32) -> io::Result<()> {
-        // SAFETY: PTRACE_DETACH takes a number and touches no memory of ours.
-        check(unsafe {
-            libc::ptrace(libc::PTRACE_DETACH, self.raw(), null(), with(signal as usize))
-        })
-    }
+const FOLLOW: i32 = libc::PTRACE_O_TRACECLONE
+    | libc::PTRACE_O_TRACEFORK
+    | libc::PTRACE_O_TRACEVFORK
+    | libc::PTRACE_O_TRACEEXEC;
 
-    /// Returns the address of the next instruction.
-    pub(super) fn ip(self) -> io::Result<u64> {
-        let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
-        // SAFETY: PTRACE_GETREGS writes one `user_regs_struct`, for which there is room.
-        check(unsafe {
-            libc::ptrace(libc::PTRACE_GETREGS, self.raw(), null(), registers.as_mut_ptr())
-        })?;
-        // SAFETY: the call above succeeded, so that all registers are written.
-        Ok(unsafe { registers.assume_init() }.rip)
-    }
+/// How often a held child checks whether its parent lives.
+const HOLD_CHECK: Duration = Duration::from_millis(100);
 
-    /// Waits until the thread is stopped or has ended.
-    pub(super) fn wait(self) -> io::Result<Stop> {
-        let status = self.wait_raw()?;
-        if libc::WIFEXITED(status) {
-            return Ok(Stop::Exited(libc::WEXITSTATUS(status)));
-        }
-        if libc::WIFSIGNALED(status) {
-            return Ok(Stop::Killed(libc::WTERMSIG(status)));
-        }
-        if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
-            return Ok(Stop::Exec);
-        }
-        self.stop(libc::WSTOPSIG(status))
-    }
-
-    /// Distinguishes a step from a signal of the same number, by the signal's code.
-    fn stop(self, signal: i32) -> io::Result<Stop> {
-        let code = match self.signal_code() {
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Ok(Stop::Group),
-            code => code?,
-        };
-        Ok(match (signal, code) {
-            (libc::SIGTRAP, libc::TRAP_TRACE | libc::TRAP_BRKPT) => Stop::Step,
-            // The kernel's `ptrace_notify` sends this code when a handler was set up.
-            (libc::SIGTRAP, libc::SIGTRAP) => Stop::Handler,
-            _ => Stop::Signal(signal),
-        })
-    }
-
-    fn signal_code(self) -> io::Result<i32> {
-        let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
-        // SAFETY: PTRACE_GETSIGINFO writes one `siginfo_t`, for which there is room.
-        check(unsafe {
-            libc::ptrace(libc::PTRACE_GETSIGINFO, self.raw(), null(), info.as_mut_ptr())
-        })?;
-        // SAFETY: the call above succeeded, so that the information is written.
-        Ok(unsafe { info.assume_init() }.si_code)
-    }
-
-    fn wait_raw(self) -> io::Result<i32> {
+/// Makes the process of `command` send its id, and wait for an answer before it executes the
+/// program.
+pub(super) fn hold(command: &mut Command, socket: OwnedFd) {
+    let parent = getpid();
+    let wait = move || {
+        rustix::io::write(&socket, &getpid().as_raw_nonzero().get().to_ne_bytes())?;
         loop {
-            match waitpid(Some(self.0), WaitOptions::empty()) {
-                Ok(Some(status)) => return Ok(status.as_raw() as i32),
-                Ok(None) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+            let mut polled = [PollFd::new(&socket, PollFlags::IN)];
+            if poll(&mut polled, HOLD_CHECK.as_millis() as i32)? != 0 {
+                return match rustix::io::read(&socket, &mut [0])? {
+                    0 => Err(io::ErrorKind::BrokenPipe.into()),
+                    _ => Ok(()),
+                };
+            }
+            if getppid() != Some(parent) {
+                return Err(io::ErrorKind::BrokenPipe.into());
             }
         }
-    }
+    };
+    // SAFETY: between fork and exec the closure makes only system calls, which are
+    // async-signal-safe, and does not allocate.
+    unsafe { command.pre_exec(wait) };
+}
 
-    fn raw(self) -> i32 {
-        self.0.as_raw_nonzero().get()
+/// Creates a process that ends when the other end of `pipe` is closed. Its end is an event of
+/// [`wait_any`].
+pub(super) fn tripwire(pipe: &OwnedFd) -> io::Result<Tid> {
+    // SAFETY: the child makes only async-signal-safe calls, and never returns from this function.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => wait_for_close(pipe),
+        pid => Ok(Tid(pid)),
     }
 }
 
-fn null() -> *mut libc::c_void {
-    ptr::null_mut()
+/// Waits in the child of [`tripwire`].
+fn wait_for_close(pipe: &OwnedFd) -> ! {
+    // SAFETY: both arguments are descriptors, or the call fails and the child ends early.
+    unsafe { libc::dup2(pipe.as_raw_fd(), 0) };
+    // SAFETY: the call closes descriptors of the child only, which uses none of them again.
+    unsafe { libc::syscall(libc::SYS_close_range, 1, u32::MAX, 0) };
+    let mut byte = 0_u8;
+    // SAFETY: `byte` has space for one byte.
+    while unsafe { libc::read(0, (&raw mut byte).cast(), 1) } > 0 {}
+    // SAFETY: `_exit` ends the child without code of this process.
+    unsafe { libc::_exit(0) }
 }
 
-/// Returns a number as a pointer.
-fn with(number: usize) -> *mut libc::c_void {
-    ptr::without_provenance_mut(number)
+/// Begins to trace a thread, which continues. If `exit_kill`, it is killed when the calling thread
+/// ends.
+pub(super) fn seize(tid: Tid, exit_kill: bool) -> io::Result<()> {
+    let options = FOLLOW | if exit_kill { libc::PTRACE_O_EXITKILL } else { 0 };
+    request(libc::PTRACE_SEIZE, tid, options as usize)
+}
+
+/// Stops a running thread.
+pub(super) fn interrupt(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_INTERRUPT, tid, 0)
+}
+
+/// Keeps a thread of a stopped process stopped, until SIGCONT.
+pub(super) fn listen(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_LISTEN, tid, 0)
+}
+
+/// Executes one instruction, or delivers `signal` if it is not 0.
+pub(super) fn step(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_SINGLESTEP, tid, signal as usize)
+}
+
+/// Ends tracing. The thread continues, with `signal` if it is not 0.
+pub(super) fn detach(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_DETACH, tid, signal as usize)
+}
+
+/// Makes a request whose only argument is a number.
+fn request(request: libc::c_uint, tid: Tid, number: usize) -> io::Result<()> {
+    let data: *mut libc::c_void = ptr::without_provenance_mut(number);
+    // SAFETY: the requests of this module take a number and touch no memory of ours.
+    check(unsafe { libc::ptrace(request, tid.0, ptr::null_mut::<libc::c_void>(), data) })
+}
+
+/// Returns the registers of a stopped thread.
+pub(super) fn registers(tid: Tid) -> io::Result<Registers> {
+    let mut registers = MaybeUninit::<libc::user_regs_struct>::uninit();
+    let null = ptr::null_mut::<libc::c_void>();
+    // SAFETY: PTRACE_GETREGS writes one `user_regs_struct`, for which there is space.
+    check(unsafe { libc::ptrace(libc::PTRACE_GETREGS, tid.0, null, registers.as_mut_ptr()) })?;
+    // SAFETY: the call above succeeded, so that all registers are written.
+    let registers = unsafe { registers.assume_init() };
+    let interrupted = registers.orig_rax as i64 >= 0;
+    Ok(Registers {
+        ip: registers.rip,
+        sp: registers.rsp,
+        is_64_bit: registers.cs == CODE_SEGMENT_64,
+        restarts: interrupted && RESTARTS.contains(&(registers.rax as i64)),
+    })
+}
+
+/// Waits for the next event of a thread that the calling thread traces, or of its own children.
+/// Returns `None` if there are none.
+pub(super) fn wait_any() -> io::Result<Option<(Tid, Stop)>> {
+    loop {
+        let mut status = 0;
+        let flags = libc::__WALL | libc::__WNOTHREAD;
+        // SAFETY: waitpid writes one `c_int`.
+        let tid = Tid(unsafe { libc::waitpid(-1, &raw mut status, flags) });
+        if tid.0 > 0 {
+            match stop(tid, status) {
+                // The thread was killed meanwhile: its end is the next event.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => continue,
+                stop => return Ok(Some((tid, stop?))),
+            }
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::ECHILD) => return Ok(None),
+            Some(libc::EINTR) => {}
+            _ => return Err(error),
+        }
+    }
+}
+
+fn stop(tid: Tid, status: i32) -> io::Result<Stop> {
+    if libc::WIFEXITED(status) {
+        return Ok(Stop::Exited(libc::WEXITSTATUS(status)));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Ok(Stop::Killed(libc::WTERMSIG(status)));
+    }
+    let signal = libc::WSTOPSIG(status);
+    match status >> 16 {
+        0 if signal == libc::SIGTRAP => trap(tid),
+        0 => Ok(Stop::Signal(signal)),
+        libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
+            Ok(Stop::NewTask(event_tid(tid)?))
+        }
+        libc::PTRACE_EVENT_EXEC => Ok(Stop::Exec(event_tid(tid)?)),
+        libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => Ok(Stop::Group),
+        _ => Ok(Stop::Trap),
+    }
+}
+
+/// Distinguishes a step from a signal of the same number, by the signal's code.
+fn trap(tid: Tid) -> io::Result<Stop> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
+    let null = ptr::null_mut::<libc::c_void>();
+    // SAFETY: PTRACE_GETSIGINFO writes one `siginfo_t`, for which there is space.
+    check(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, tid.0, null, info.as_mut_ptr()) })?;
+    // SAFETY: the call above succeeded, so that the information is written.
+    let code = unsafe { info.assume_init() }.si_code;
+    Ok(match code {
+        libc::TRAP_TRACE | libc::TRAP_BRKPT => Stop::Step,
+        // The kernel's `ptrace_notify` sends this code when a handler was set up.
+        libc::SIGTRAP => Stop::Handler,
+        _ => Stop::Signal(libc::SIGTRAP),
+    })
+}
+
+/// Returns the thread id of an event.
+fn event_tid(tid: Tid) -> io::Result<Tid> {
+    let mut message: libc::c_ulong = 0;
+    let null = ptr::null_mut::<libc::c_void>();
+    // SAFETY: PTRACE_GETEVENTMSG writes one `unsigned long`.
+    check(unsafe { libc::ptrace(libc::PTRACE_GETEVENTMSG, tid.0, null, &raw mut message) })?;
+    Ok(Tid(message as i32))
 }
 
 fn check(result: libc::c_long) -> io::Result<()> {

@@ -1,55 +1,157 @@
-//! A program in C under the step engine.
+//! Programs under the step engine.
+#![allow(dead_code)]
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
-use trace_insntrace::flow::Image;
+use trace_insntrace::flow::{Event, Image, Item};
 use trace_insntrace::pt::Writer;
-use trace_insntrace::step::{StepEnd, Stepper};
+use trace_insntrace::recording::{Note, SpaceId, ThreadEnd, TraceDecoder, TraceId};
+use trace_insntrace::step::{Executed, Options, Tracer};
 
-/// The output of the program.
+/// The output of the program `program.c`.
 pub(crate) const OUTPUT: &str = "0 100 100 105 copied\n";
 
-/// A run of the program.
+/// The trace of the first thread.
+pub(crate) const FIRST: TraceId = TraceId(0);
+
+/// A run of a program.
+#[derive(Default)]
 pub(crate) struct Stepped {
-    pub(crate) executed: Vec<u64>,
-    pub(crate) packets: Vec<u8>,
-    pub(crate) image: Image,
+    pub(crate) executed: Vec<Executed>,
+    pub(crate) packets: BTreeMap<TraceId, Vec<u8>>,
+    pub(crate) notes: Vec<Note>,
 }
 
-/// Runs the program to its end, and checks its output.
-pub(crate) fn run(writer: Writer) -> Stepped {
-    let mut command = Command::new(program());
-    command.stdout(Stdio::piped());
-    let mut stepper = Stepper::start(&mut command, writer, || 0).unwrap();
-    let mut executed = Vec::new();
-    while let Some(ip) = stepper.step().unwrap() {
-        executed.push(ip);
+impl Stepped {
+    pub(crate) fn executed_by(&self, trace: TraceId) -> Vec<u64> {
+        let of_trace = self.executed.iter().filter(|executed| executed.trace == trace);
+        of_trace.map(|executed| executed.ip).collect()
     }
+
+    pub(crate) fn decode(&self, trace: TraceId) -> (Vec<u64>, Vec<Event>) {
+        let mut decoder = TraceDecoder::new(&self.notes, trace, &self.packets[&trace][..]);
+        let (mut ips, mut events) = (Vec::new(), Vec::new());
+        while let Some(item) = decoder.next_item().unwrap() {
+            match item.unwrap() {
+                Item::Instruction(instruction) => ips.push(instruction.ip),
+                Item::Event(event) => events.push(event),
+            }
+        }
+        (ips, events)
+    }
+
+    /// Returns the newest code of an address space.
+    pub(crate) fn image(&self, of: SpaceId) -> Image {
+        let mut image = Image::new();
+        for note in &self.notes {
+            match note {
+                Note::Code { space, address, bytes } if *space == of => {
+                    image.insert(*address, bytes);
+                }
+                _ => {}
+            }
+        }
+        image
+    }
+
+    /// Returns the packets of a trace, by address space.
+    pub(crate) fn parts(&self, of: TraceId) -> Vec<(SpaceId, &[u8])> {
+        let mut starts: Vec<(SpaceId, usize)> = Vec::new();
+        for note in &self.notes {
+            match note {
+                Note::Position { trace, offset, space } if *trace == of => {
+                    starts.push((*space, *offset as usize));
+                }
+                _ => {}
+            }
+        }
+        starts.dedup_by_key(|(space, _)| *space);
+        let packets = &self.packets[&of];
+        let ends = starts.iter().skip(1).map(|(_, start)| *start).chain([packets.len()]);
+        starts
+            .iter()
+            .zip(ends)
+            .map(|((space, start), end)| (*space, &packets[*start..end]))
+            .collect()
+    }
+
+    /// Checks that the traces have the executed instructions.
+    #[track_caller]
+    pub(crate) fn check(&self) {
+        for trace in self.packets.keys() {
+            let (found, executed) = (self.decode(*trace).0, self.executed_by(*trace));
+            let first = found.iter().zip(&executed).position(|(found, it)| found != it);
+            assert_eq!(first, None, "{trace:?}: of {} and {}", found.len(), executed.len());
+            assert_eq!(found.len(), executed.len(), "{trace:?}");
+        }
+    }
+
+    pub(crate) fn drain(&mut self, tracer: &mut Tracer) {
+        self.notes.extend(tracer.take_notes());
+        for (trace, bytes) in tracer.take_packets() {
+            self.packets.entry(trace).or_default().extend(bytes);
+        }
+    }
+}
+
+pub(crate) fn options(writer: Writer) -> Options {
+    Options { writer, clock: || 0, range: None, budget: None }
+}
+
+/// Steps until no thread is traced any more.
+pub(crate) fn finish(tracer: &mut Tracer) -> Stepped {
+    let mut stepped = Stepped::default();
+    while let Some(executed) = tracer.step().unwrap() {
+        stepped.executed.push(executed);
+        if stepped.executed.len() % 1000 == 0 {
+            stepped.drain(tracer);
+        }
+    }
+    stepped.drain(tracer);
+    stepped
+}
+
+/// Runs a command to its end.
+pub(crate) fn trace(command: &mut Command, options: Options) -> (Stepped, ThreadEnd) {
+    let mut tracer = Tracer::start(command, options).unwrap();
+    let stepped = finish(&mut tracer);
+    (stepped, tracer.wait().unwrap())
+}
+
+/// Runs `program.c` to its end, and checks its output.
+pub(crate) fn run(writer: Writer) -> Stepped {
+    let mut command = Command::new(program("program.c"));
+    command.stdout(Stdio::piped());
+    let mut tracer = Tracer::start(&mut command, options(writer)).unwrap();
+    let stepped = finish(&mut tracer);
     let mut output = String::new();
-    let stdout = stepper.child_mut().stdout.take();
+    let stdout = tracer.child_mut().unwrap().stdout.take();
     stdout.unwrap().read_to_string(&mut output).unwrap();
     assert_eq!(output, OUTPUT);
-    assert_eq!(stepper.end(), Some(StepEnd::Exited(7)));
-    Stepped { executed, packets: stepper.take_packets(), image: stepper.image().clone() }
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(7));
+    stepped
 }
 
-/// Compiles the program once, statically if the system has the libraries: it then executes fewer
-/// instructions.
-pub(crate) fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let name = format!("{}-stepped", env!("CARGO_CRATE_NAME"));
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/step/program.c");
-        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
-        let compile = |options: &[&str]| {
-            let mut command = Command::new(&compiler);
-            command.args(options).arg(source).arg("-o").arg(&path).status().unwrap().success()
-        };
-        assert!(compile(&["-O1", "-static"]) || compile(&["-O1"]));
-        path
-    })
+/// Compiles a program of `tests/step`, statically if the system has the libraries: it then executes
+/// fewer instructions.
+pub(crate) fn program(source: &str) -> PathBuf {
+    static COMPILING: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _one_at_a_time = COMPILING.lock();
+    let name = format!("{}-{}", env!("CARGO_CRATE_NAME"), source.trim_end_matches(".c"));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/step").join(source);
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    // A program that runs cannot be written: a new one replaces it.
+    let new = path.with_extension(std::process::id().to_string());
+    let compile = |options: &[&str]| {
+        let mut command = Command::new(&compiler);
+        command.args(options).args(["-pthread", "-g", "-o"]).arg(&new).arg(&source);
+        command.status().unwrap().success()
+    };
+    assert!(compile(&["-O1", "-static"]) || compile(&["-O1"]));
+    std::fs::rename(&new, &path).unwrap();
+    path
 }

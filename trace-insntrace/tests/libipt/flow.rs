@@ -42,16 +42,43 @@ fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
     lines.lines().map(ip).collect()
 }
 
+/// Compares each thread of a run with libipt.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[track_caller]
+fn assert_libipt_agrees(run: &stepped::Stepped) {
+    run.check();
+    for trace in run.packets.keys() {
+        let parts = run.parts(*trace).into_iter();
+        let found: Vec<u64> =
+            parts.flat_map(|(space, packets)| theirs(&run.image(space), packets)).collect();
+        let executed = run.executed_by(*trace);
+        let first = found.iter().zip(&executed).position(|(found, it)| found != it);
+        assert_eq!((first, found.len()), (None, executed.len()), "{trace:?}");
+    }
+}
+
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 #[ignore = "needs libipt-dev"]
 fn libipt_finds_the_instructions_of_a_real_program() {
     for compress in [false, true] {
-        let run = stepped::run(Writer::new().compress_returns(compress));
-        let found = theirs(&run.image, &run.packets);
-        let first = found.iter().zip(&run.executed).position(|(found, it)| found != it);
-        assert_eq!((first, found.len()), (None, run.executed.len()));
-        assert!(ours(run.image, &run.packets) == found);
+        assert_libipt_agrees(&stepped::run(Writer::new().compress_returns(compress)));
+    }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_threads_children_and_other_programs() {
+    let mut threads = std::process::Command::new(stepped::program("threads.c"));
+    let mut list = std::process::Command::new("/bin/ls");
+    let mut pipe = std::process::Command::new("/bin/sh");
+    pipe.args(["-c", "printf 'b\\na\\n' | sort"]);
+    for command in [&mut threads, list.arg("/"), &mut pipe] {
+        let command = command.stdout(std::process::Stdio::null());
+        let (run, end) = stepped::trace(command, stepped::options(Writer::new()));
+        assert_eq!(end, trace_insntrace::recording::ThreadEnd::Exited(0));
+        assert_libipt_agrees(&run);
     }
 }
 

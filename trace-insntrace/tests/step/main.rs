@@ -1,42 +1,30 @@
-//! The step engine: its trace has the executed instructions.
+//! The step engine: its traces have the executed instructions.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;
 
-use std::process::{Command, Stdio};
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
 
-use trace_insntrace::flow::{Event, FlowDecoder, Image, Item};
+use stepped::{finish, options, program, Stepped, FIRST};
+use trace_insntrace::flow::{Event, Instruction, Item};
 use trace_insntrace::pt::Writer;
-use trace_insntrace::step::{StepEnd, Stepper};
+use trace_insntrace::recording::{Note, ThreadEnd, TraceDecoder, TraceId};
+use trace_insntrace::step::{Options, TracedRange, Tracer};
 
-fn decode(image: Image, packets: &[u8]) -> (Vec<u64>, Vec<Event>) {
-    let mut flow = FlowDecoder::new(image);
-    flow.push(packets);
-    flow.end();
-    let (mut ips, mut events) = (Vec::new(), Vec::new());
-    while let Some(item) = flow.next_item() {
-        match item.unwrap() {
-            Item::Instruction(instruction) => ips.push(instruction.ip),
-            Item::Event(event) => events.push(event),
-        }
-    }
-    (ips, events)
-}
-
-#[track_caller]
-fn assert_same(found: &[u64], executed: &[u64]) {
-    let first = found.iter().zip(executed).position(|(found, executed)| found != executed);
-    assert_eq!(first, None, "of {} and {}", found.len(), executed.len());
-    assert_eq!(found.len(), executed.len());
+fn shell(script: &str) -> (Stepped, ThreadEnd) {
+    let mut command = Command::new("/bin/sh");
+    stepped::trace(command.args(["-c", script]), options(Writer::new()))
 }
 
 #[test]
 fn the_trace_has_the_instructions_that_were_executed() {
     let run = stepped::run(Writer::new());
     assert!(run.executed.len() > 10_000);
-    let (ips, events) = decode(run.image, &run.packets);
-    assert_same(&ips, &run.executed);
+    run.check();
+    let (_, events) = run.decode(FIRST);
     let interrupted = |event: &&Event| matches!(event, Event::Interrupted { .. });
     // SIGUSR1, SIGCHLD and SIGSEGV.
     assert_eq!(events.iter().filter(interrupted).count(), 3);
@@ -44,54 +32,178 @@ fn the_trace_has_the_instructions_that_were_executed() {
 
 #[test]
 fn returns_may_be_written_whole_and_branches_in_long_packets() {
-    let run = stepped::run(Writer::new().compress_returns(false).long_tnt(true));
-    let (ips, _) = decode(run.image, &run.packets);
-    assert_same(&ips, &run.executed);
+    stepped::run(Writer::new().compress_returns(false).long_tnt(true)).check();
 }
 
 #[test]
-fn a_detached_program_continues() {
-    let mut command = Command::new(stepped::program());
+fn threads_children_and_changed_code_are_traced() {
+    let mut command = Command::new(program("threads.c"));
     command.stdout(Stdio::piped());
-    let mut stepper = Stepper::start(&mut command, Writer::new(), || 0).unwrap();
-    for _ in 0..1000 {
-        stepper.step().unwrap().unwrap();
-    }
-    let child = stepper.detach();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(7));
-    assert_eq!(output.stdout, stepped::OUTPUT.as_bytes());
+    let mut tracer = Tracer::start(&mut command, options(Writer::new())).unwrap();
+    let run = finish(&mut tracer);
+    let mut output = String::new();
+    let stdout = tracer.child_mut().unwrap().stdout.take();
+    stdout.unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(output, "42 43 44 2 1 0 5\n");
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(0));
+    assert_eq!(run.packets.len(), 4, "two more threads and a child");
+    run.check();
+    let mut ends: Vec<_> = run.notes.iter().filter_map(end).collect();
+    ends.sort_by_key(|(trace, _)| *trace);
+    let exited = (0..4).map(|trace| (TraceId(trace), ThreadEnd::Exited(0)));
+    assert_eq!(ends, exited.collect::<Vec<_>>());
 }
 
-fn shell(script: &str) -> (Stepper, Vec<u64>) {
-    let mut command = Command::new("/bin/sh");
-    let mut stepper = Stepper::start(command.args(["-c", script]), Writer::new(), || 0).unwrap();
-    let mut executed = Vec::new();
-    while let Some(ip) = stepper.step().unwrap() {
-        executed.push(ip);
+fn end(note: &Note) -> Option<(TraceId, ThreadEnd)> {
+    match note {
+        Note::End { trace, end } => Some((*trace, *end)),
+        _ => None,
     }
-    (stepper, executed)
 }
 
 #[test]
-fn another_program_is_not_traced() {
-    let (mut stepper, executed) = shell("exec /bin/sh -c 'exit 5'");
-    assert_eq!(stepper.end(), Some(StepEnd::Exec));
-    assert_eq!(stepper.child_mut().wait().unwrap().code(), Some(5));
-    let (ips, _) = decode(stepper.image().clone(), &stepper.take_packets());
-    assert_same(&ips, &executed);
+fn changed_code_is_decoded_as_it_was() {
+    let mut command = Command::new(program("threads.c"));
+    let (run, _) = stepped::trace(command.stdout(Stdio::null()), options(Writer::new()));
+    let mut decoder = TraceDecoder::new(&run.notes, FIRST, &run.packets[&FIRST][..]);
+    let mut values = Vec::new();
+    while let Some(item) = decoder.next_item().unwrap() {
+        let Item::Instruction(Instruction { ip, length: 5, .. }) = item.unwrap() else { continue };
+        let mut code = [0; 6];
+        decoder.flow().image().read(ip, &mut code);
+        if let [0xb8, value @ 42..=44, 0, 0, 0, 0xc3] = code {
+            values.push(value);
+        }
+    }
+    assert_eq!(values, [42, 43, 44]);
 }
 
 #[test]
-fn children_are_not_traced_and_signals_end_processes() {
-    let (mut stepper, executed) = shell("/bin/sh -c 'exit 3'; [ $? = 3 ] && kill -TERM $$");
-    assert_eq!(stepper.end(), Some(StepEnd::Killed(15)));
-    let (ips, _) = decode(stepper.image().clone(), &stepper.take_packets());
-    assert_same(&ips, &executed);
+fn a_program_that_is_released_continues() {
+    let mut command = Command::new(program("program.c"));
+    command.stdout(Stdio::piped());
+    let budget = Some(1000);
+    let mut tracer =
+        Tracer::start(&mut command, Options { budget, ..options(Writer::new()) }).unwrap();
+    let run = finish(&mut tracer);
+    assert_eq!(tracer.steps(), 1000);
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(7));
+    let mut output = String::new();
+    let stdout = tracer.child_mut().unwrap().stdout.take();
+    stdout.unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!(output, stepped::OUTPUT);
+    run.check();
+    assert_eq!(run.notes.iter().find_map(end), Some((FIRST, ThreadEnd::Detached)));
+}
+
+#[test]
+fn programs_that_are_executed_are_traced() {
+    let (run, end) = shell("exec /bin/sh -c 'exit 5'");
+    assert_eq!(end, ThreadEnd::Exited(5));
+    run.check();
+    let mut spaces: Vec<_> = run.notes.iter().filter_map(space).collect();
+    spaces.dedup();
+    assert_eq!(spaces, [0, 1]);
+}
+
+fn space(note: &Note) -> Option<u32> {
+    match note {
+        Note::Position { space, .. } => Some(space.0),
+        _ => None,
+    }
+}
+
+#[test]
+fn children_are_traced_and_signals_end_processes() {
+    let (run, end) = shell("/bin/sh -c 'exit 3'; [ $? = 3 ] && kill -TERM $$");
+    assert_eq!(end, ThreadEnd::Killed(15));
+    assert_eq!(run.packets.len(), 2);
+    run.check();
 }
 
 #[test]
 fn a_program_that_is_missing_is_an_error() {
-    let error = Stepper::start(&mut Command::new("/missing"), Writer::new(), || 0).unwrap_err();
+    let command = &mut Command::new("/missing");
+    let error = Tracer::start(command, options(Writer::new())).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+}
+
+/// Starts `waiting.c`, and waits until its threads run.
+fn waiting() -> Child {
+    let mut command = Command::new(program("waiting.c"));
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    child
+}
+
+#[test]
+fn a_process_that_runs_is_traced_and_released() {
+    let mut child = waiting();
+    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    let mut run = Stepped::default();
+    for _ in 0..500 {
+        run.executed.push(tracer.step().unwrap().unwrap());
+    }
+    tracer.stop().unwrap();
+    while let Some(executed) = tracer.step().unwrap() {
+        run.executed.push(executed);
+    }
+    run.drain(&mut tracer);
+    run.check();
+    drop(tracer);
+    assert_eq!(status(&child, "TracerPid:"), "0");
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+fn status(child: &Child, field: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.unwrap().trim().to_owned()
+}
+
+#[test]
+fn only_the_instructions_of_a_range_are_traced() {
+    let mut child = waiting();
+    let range = Some(TracedRange::Symbol("add".into()));
+    let budget = Some(2000);
+    let mut tracer =
+        Tracer::attach(child.id(), Options { range, budget, ..options(Writer::new()) }).unwrap();
+    let run = finish(&mut tracer);
+    drop(tracer);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    run.check();
+    let (first, last) = (run.executed.iter().min_by_key(|it| it.ip).unwrap().ip, 64);
+    assert!(run.executed.len() > 100 && run.executed.len() < 2000, "{}", run.executed.len());
+    assert!(run.executed.iter().all(|it| it.ip < first + last));
+}
+
+#[test]
+fn a_handle_stops_tracing_while_the_program_waits() {
+    let mut command = Command::new("/bin/cat");
+    command.stdin(Stdio::piped());
+    let mut tracer = Tracer::start(&mut command, options(Writer::new())).unwrap();
+    let handle = tracer.stop_handle().unwrap();
+    let stdin = tracer.child_mut().unwrap().stdin.take();
+    let mut dropped = Some(handle);
+    let run = std::thread::scope(|scope| {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let handle = dropped.take();
+        scope.spawn(move || {
+            // Steps come while the program starts; it waits when there are none.
+            while receiver.recv_timeout(std::time::Duration::from_millis(500)).is_ok() {}
+            drop(handle);
+        });
+        let mut run = Stepped::default();
+        while let Some(executed) = tracer.step().unwrap() {
+            run.executed.push(executed);
+            let _ = sender.send(());
+        }
+        run.drain(&mut tracer);
+        run
+    });
+    run.check();
+    drop(stdin);
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(0));
 }

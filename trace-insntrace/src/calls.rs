@@ -1,0 +1,283 @@
+//! The calls of a trace.
+//!
+//! A stack is kept from calls and returns. Code that leaves functions in another way (tail calls,
+//! `longjmp`, unwinding, signal handlers) is recognized by the function at its target.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::flow::{Event, Instruction, InstructionKind, Item};
+use crate::recording::SpaceId;
+use crate::symbols::{Function, Symbols};
+
+/// The name of the time between a system call and its return.
+pub const KERNEL: &str = "[kernel]";
+
+/// A change of the stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// The time.
+    pub ticks: u64,
+    /// The function that begins, or `None` if the innermost one ends.
+    pub enter: Option<Arc<Function>>,
+}
+
+/// The stack of functions of a thread.
+#[derive(Debug)]
+pub struct Calls<'s, 'a> {
+    symbols: &'s mut Symbols<'a>,
+    functions: HashMap<(SpaceId, u64), Arc<Function>>,
+    kernel: Arc<Function>,
+    space: Option<SpaceId>,
+    stack: Vec<Frame>,
+    last: Option<(Instruction, u64)>,
+    off: Option<Off>,
+    changes: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Frame {
+    function: Arc<Function>,
+    return_to: Option<u64>,
+    is_handler: bool,
+}
+
+/// Why tracing is off.
+#[derive(Debug, Clone, Copy)]
+enum Off {
+    /// In a system call, with this address behind it.
+    SystemCall(u64),
+    /// Before the instruction at this address.
+    Interrupted(u64),
+    /// Outside the traced addresses.
+    Outside,
+}
+
+/// How far the kernel moves a thread back that executes a system call again.
+const SYSTEM_CALL_BYTES: u64 = 2;
+
+impl<'s, 'a> Calls<'s, 'a> {
+    /// Creates an empty stack.
+    pub fn new(symbols: &'s mut Symbols<'a>) -> Self {
+        let kernel = Function { start: 0, end: 0, name: KERNEL.into(), file: "".into() };
+        Self {
+            symbols,
+            functions: HashMap::new(),
+            kernel: Arc::new(kernel),
+            space: None,
+            stack: Vec::new(),
+            last: None,
+            off: None,
+            changes: Vec::new(),
+        }
+    }
+
+    /// Returns the number of functions on the stack.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.stack.len()
+    }
+
+    /// Returns the changes of the stack before an item, which was executed in `space` at `ticks`.
+    pub fn item(&mut self, space: Option<SpaceId>, item: &Item, ticks: u64) -> &[Change] {
+        self.changes.clear();
+        if self.space != space {
+            self.pop_to(0, ticks);
+            (self.space, self.last, self.off) = (space, None, None);
+        }
+        match item {
+            Item::Instruction(instruction) => self.instruction(*instruction, ticks),
+            Item::Event(event) => self.event(event, ticks),
+        }
+        &self.changes
+    }
+
+    /// Returns the changes that end all functions.
+    pub fn end(&mut self, ticks: u64) -> &[Change] {
+        self.changes.clear();
+        self.pop_to(0, ticks);
+        (self.last, self.off) = (None, None);
+        &self.changes
+    }
+
+    fn instruction(&mut self, instruction: Instruction, ticks: u64) {
+        let ip = instruction.ip;
+        match self.last.replace((instruction, ticks)) {
+            Some((last, at)) => self.branched(last, ip, at),
+            None if self.stack.is_empty() => self.enter(ip, None, ticks),
+            None => {}
+        }
+    }
+
+    /// Execution continued at `ip` after the instruction `last`.
+    fn branched(&mut self, last: Instruction, ip: u64, ticks: u64) {
+        let next = last.ip.wrapping_add(last.length.into());
+        match last.kind {
+            // A call of the next instruction reads the instruction pointer.
+            InstructionKind::Call | InstructionKind::IndirectCall if ip != next => {
+                self.enter(ip, Some(next), ticks);
+            }
+            InstructionKind::Return => self.returned(ip, ticks),
+            InstructionKind::Jump
+            | InstructionKind::Conditional
+            | InstructionKind::IndirectJump => {
+                self.jumped(ip, ticks);
+            }
+            _ => {}
+        }
+    }
+
+    fn returned(&mut self, ip: u64, ticks: u64) {
+        let caller = self.stack.iter().rposition(|frame| frame.return_to == Some(ip));
+        match caller {
+            Some(index) => self.pop_to(index, ticks),
+            None => self.pop_to(self.stack.len().saturating_sub(1), ticks),
+        }
+        self.locate(ip, ticks);
+    }
+
+    fn jumped(&mut self, ip: u64, ticks: u64) {
+        let Some(top) = self.stack.last() else { return };
+        if (top.function.start..top.function.end).contains(&ip) {
+            return;
+        }
+        let (top, return_to) = (Arc::clone(&top.function), top.return_to);
+        let function = self.function(ip);
+        if is_part_of(&function, &top) || self.pop_to_function(&function, ip, ticks) {
+            return;
+        }
+        // A tail call.
+        self.pop_to(self.stack.len() - 1, ticks);
+        self.push(function, return_to, ticks);
+    }
+
+    /// Makes the function at `ip` the innermost one: by leaving functions, or as a new one.
+    fn locate(&mut self, ip: u64, ticks: u64) {
+        let function = self.function(ip);
+        let is_top = self.stack.last().is_some_and(|top| is_part_of(&function, &top.function));
+        if !(is_top && ip != function.start || self.pop_to_function(&function, ip, ticks)) {
+            self.push(function, None, ticks);
+        }
+    }
+
+    /// Leaves the functions inside `function`, if it is on the stack and does not begin at `ip`.
+    fn pop_to_function(&mut self, function: &Function, ip: u64, ticks: u64) -> bool {
+        let same = |frame: &Frame| is_part_of(function, &frame.function);
+        let found = self.stack.iter().rposition(same).filter(|_| ip != function.start);
+        if let Some(index) = found {
+            self.pop_to(index + 1, ticks);
+        }
+        found.is_some()
+    }
+
+    fn event(&mut self, event: &Event, ticks: u64) {
+        match *event {
+            Event::Synchronized { .. } | Event::Overflow { .. } => {
+                self.pop_to(0, ticks);
+                (self.last, self.off) = (None, None);
+            }
+            Event::Enabled { ip } => self.enabled(ip, ticks),
+            Event::Disabled { to } => self.disabled(to, ticks),
+            Event::Interrupted { from, disabled: true, .. } => {
+                self.arrive(from);
+                self.off = Some(Off::Interrupted(from));
+            }
+            Event::Interrupted { from, to, .. } => {
+                self.arrive(from);
+                if let Some(to) = to {
+                    self.enter_handler(to, from, ticks);
+                }
+            }
+            Event::Packet { .. } => {}
+        }
+    }
+
+    /// The last instruction was followed by that at `ip`, which was not executed yet.
+    fn arrive(&mut self, ip: u64) {
+        if let Some((last, at)) = self.last.take() {
+            self.branched(last, ip, at);
+        }
+    }
+
+    fn disabled(&mut self, to: Option<u64>, ticks: u64) {
+        let Some((last, at)) = self.last.take() else { return };
+        match (last.kind, to) {
+            (InstructionKind::Far, _) => {
+                let next = last.ip.wrapping_add(last.length.into());
+                self.off = Some(Off::SystemCall(next));
+                self.push(Arc::clone(&self.kernel), None, ticks);
+            }
+            (InstructionKind::Return, _) => {
+                self.off = Some(Off::Outside);
+                self.pop_to(self.stack.len().saturating_sub(1), at);
+            }
+            _ => self.off = Some(Off::Outside),
+        }
+    }
+
+    fn enabled(&mut self, ip: u64, ticks: u64) {
+        match self.off.take() {
+            Some(Off::SystemCall(next)) => {
+                self.pop_to(self.stack.len().saturating_sub(1), ticks);
+                if ip != next {
+                    self.return_from_handler(ip, ticks);
+                }
+            }
+            Some(Off::Interrupted(from)) if from == ip => {}
+            Some(Off::Interrupted(from)) if from.wrapping_sub(SYSTEM_CALL_BYTES) == ip => {}
+            Some(Off::Interrupted(from)) => self.enter_handler(ip, from, ticks),
+            Some(Off::Outside) => self.locate(ip, ticks),
+            None if self.stack.is_empty() => self.enter(ip, None, ticks),
+            None => {}
+        }
+    }
+
+    fn enter_handler(&mut self, ip: u64, from: u64, ticks: u64) {
+        self.enter(ip, Some(from), ticks);
+        if let Some(frame) = self.stack.last_mut() {
+            frame.is_handler = true;
+        }
+    }
+
+    /// A system call returned elsewhere: from a signal handler to `ip`, in most cases.
+    fn return_from_handler(&mut self, ip: u64, ticks: u64) {
+        let again = ip.wrapping_add(SYSTEM_CALL_BYTES);
+        let is_left =
+            |frame: &Frame| frame.is_handler && [Some(ip), Some(again)].contains(&frame.return_to);
+        match self.stack.iter().rposition(is_left) {
+            Some(index) => self.pop_to(index, ticks),
+            None => self.locate(ip, ticks),
+        }
+    }
+
+    fn enter(&mut self, ip: u64, return_to: Option<u64>, ticks: u64) {
+        let function = self.function(ip);
+        self.push(function, return_to, ticks);
+    }
+
+    fn push(&mut self, function: Arc<Function>, return_to: Option<u64>, ticks: u64) {
+        self.changes.push(Change { ticks, enter: Some(Arc::clone(&function)) });
+        self.stack.push(Frame { function, return_to, is_handler: false });
+    }
+
+    fn pop_to(&mut self, depth: usize, ticks: u64) {
+        for _ in self.stack.drain(depth..).rev() {
+            self.changes.push(Change { ticks, enter: None });
+        }
+    }
+
+    fn function(&mut self, ip: u64) -> Arc<Function> {
+        let space = self.space.unwrap_or(SpaceId(0));
+        let (functions, symbols) = (&mut self.functions, &mut *self.symbols);
+        let found = functions.entry((space, ip));
+        Arc::clone(found.or_insert_with(|| Arc::new(symbols.function(space, ip))))
+    }
+}
+
+/// Returns whether `function` is `whole`, its cold part, or code without a symbol beside it.
+fn is_part_of(function: &Function, whole: &Function) -> bool {
+    let is_unnamed = |function: &Function| function.end - function.start <= 1;
+    let stem = |function: &'_ Function| function.name.trim_end_matches(".cold").len();
+    let same_name = function.name.get(..stem(function)) == whole.name.get(..stem(whole));
+    function.file == whole.file && (same_name || is_unnamed(function) && is_unnamed(whole))
+}

@@ -1,0 +1,197 @@
+//! Lines for packets, branches, instructions and calls.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use super::{ticks, visit, Decoder, Format, PrintError, Summary, Visitor};
+use crate::calls::Calls;
+use crate::flow::{disassemble, Event, FlowError, Instruction, InstructionKind, Item};
+use crate::pt::PacketDecoder;
+use crate::recording::{Recording, SpaceId, Trace};
+use crate::symbols::{Function, Symbols};
+
+pub(super) fn write(
+    recording: &Recording,
+    chosen: &[Trace],
+    format: Format,
+    symbols: &mut Symbols<'_>,
+    mut out: impl Write,
+) -> Result<Summary, PrintError> {
+    let mut summary = Summary::default();
+    for trace in chosen {
+        let Trace { id, pid, tid, name } = trace;
+        writeln!(out, "# trace {}: process {pid}, thread {tid}, {name}", id.0)
+            .map_err(PrintError::Output)?;
+        match format {
+            Format::Packets => packets(recording, trace, &mut summary, &mut out)?,
+            Format::Calls => {
+                let calls = Calls::new(symbols);
+                let mut lines = CallLines { calls, number: 0, out: &mut out };
+                visit(recording, trace, &mut summary, &mut lines)?;
+            }
+            _ => {
+                let branches_only = format == Format::Raw;
+                let mut lines = Lines { symbols, branches_only, function: None, out: &mut out };
+                visit(recording, trace, &mut summary, &mut lines)?;
+            }
+        }
+    }
+    out.flush().map_err(PrintError::Output)?;
+    Ok(summary)
+}
+
+fn packets(
+    recording: &Recording,
+    trace: &Trace,
+    summary: &mut Summary,
+    out: &mut impl Write,
+) -> Result<(), PrintError> {
+    let mut file = recording.packets(trace.id).map_err(PrintError::Recording)?;
+    let mut packets = PacketDecoder::new();
+    summary.traces += 1;
+    let mut piece = vec![0; 1 << 16];
+    loop {
+        let size = file.read(&mut piece).map_err(PrintError::Packets)?;
+        packets.push(piece.get(..size).unwrap_or_default());
+        if size == 0 {
+            packets.end();
+        }
+        while let Some(packet) = packets.next_packet() {
+            match packet {
+                Ok(at) => writeln!(out, "{:08x} {:?}", at.offset, at.packet),
+                Err(error) => {
+                    summary.errors += 1;
+                    writeln!(out, "error: {error}")
+                }
+            }
+            .map_err(PrintError::Output)?;
+        }
+        if size == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Lines of instructions and events.
+struct Lines<'s, 'a, W> {
+    symbols: &'s mut Symbols<'a>,
+    branches_only: bool,
+    /// The function of the last instruction.
+    function: Option<(SpaceId, Arc<Function>)>,
+    out: W,
+}
+
+impl<W: Write> Lines<'_, '_, W> {
+    /// Returns the function at `ip`, and whether it is not that of the last instruction.
+    fn function(&mut self, decoder: &Decoder<'_>, ip: u64) -> (Arc<Function>, bool) {
+        let space = decoder.space().unwrap_or(SpaceId(0));
+        match &self.function {
+            Some((of, last)) if *of == space && (last.start..last.end).contains(&ip) => {
+                (Arc::clone(last), false)
+            }
+            _ => {
+                let function = Arc::new(self.symbols.function(space, ip));
+                self.function = Some((space, Arc::clone(&function)));
+                (function, true)
+            }
+        }
+    }
+
+    fn instruction(
+        &mut self,
+        decoder: &Decoder<'_>,
+        instruction: &Instruction,
+    ) -> std::io::Result<()> {
+        let ip = instruction.ip;
+        let (function, is_new) = self.function(decoder, ip);
+        if self.branches_only {
+            if is_new {
+                writeln!(self.out, "# function {}", function.name)?;
+            }
+            let kind = kind_name(instruction.kind);
+            return writeln!(self.out, "{} {ip:016x} {kind}", ticks(decoder));
+        }
+        let text = disassemble(ip, decoder.flow().image());
+        let offset = ip - function.start;
+        writeln!(self.out, "{} {ip:016x} {}+0x{offset:x} {text}", ticks(decoder), function.name)
+    }
+}
+
+impl<W: Write> Visitor for Lines<'_, '_, W> {
+    fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
+        match item {
+            Item::Instruction(instruction) => self.instruction(decoder, instruction),
+            Item::Event(event) => write_event(&mut self.out, decoder, event),
+        }
+        .map_err(PrintError::Output)
+    }
+
+    fn error(&mut self, _: &Decoder<'_>, error: &FlowError) -> Result<(), PrintError> {
+        writeln!(self.out, "error: {error}").map_err(PrintError::Output)
+    }
+}
+
+/// Lines of calls and returns.
+struct CallLines<'s, 'a, W> {
+    calls: Calls<'s, 'a>,
+    /// The number of the next instruction.
+    number: u64,
+    out: W,
+}
+
+impl<W: Write> Visitor for CallLines<'_, '_, W> {
+    fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
+        let mut depth = self.calls.depth();
+        for change in self.calls.item(decoder.space(), item, ticks(decoder)) {
+            let (number, ticks) = (self.number, change.ticks);
+            match &change.enter {
+                Some(function) => {
+                    writeln!(self.out, "[{number}] {ticks} {:2$}{}", "", function.name, 2 * depth)
+                        .map_err(PrintError::Output)?;
+                    depth += 1;
+                }
+                None => {
+                    depth = depth.saturating_sub(1);
+                    writeln!(self.out, "[{number}] {ticks} {:1$}}}", "", 2 * depth)
+                        .map_err(PrintError::Output)?;
+                }
+            }
+        }
+        self.number += u64::from(matches!(item, Item::Instruction(_)));
+        Ok(())
+    }
+
+    fn error(&mut self, decoder: &Decoder<'_>, error: &FlowError) -> Result<(), PrintError> {
+        self.calls.end(ticks(decoder));
+        writeln!(self.out, "error: {error}").map_err(PrintError::Output)
+    }
+}
+
+fn write_event(out: &mut impl Write, decoder: &Decoder<'_>, event: &Event) -> std::io::Result<()> {
+    let at = ticks(decoder);
+    match event {
+        Event::Synchronized { .. } => writeln!(out, "{at} # synchronized"),
+        Event::Enabled { ip } => writeln!(out, "{at} {ip:016x} # tracing on"),
+        Event::Disabled { to: Some(to) } => writeln!(out, "{at} {to:016x} # tracing off"),
+        Event::Disabled { to: None } => writeln!(out, "{at} # tracing off"),
+        Event::Interrupted { from, to, .. } => {
+            write!(out, "{at} {from:016x} # interrupted")?;
+            to.map_or(Ok(()), |to| write!(out, ", continues at {to:x}"))?;
+            writeln!(out)
+        }
+        Event::Overflow { .. } => writeln!(out, "{at} # packets were lost"),
+        Event::Packet { packet, .. } => writeln!(out, "{at} # {packet:?}"),
+    }
+}
+
+/// Returns the kind in the words of Fuchsia's printer.
+fn kind_name(kind: InstructionKind) -> &'static str {
+    match kind {
+        InstructionKind::Other => "other",
+        InstructionKind::Conditional => "cjump",
+        InstructionKind::Jump | InstructionKind::IndirectJump => "jump",
+        InstructionKind::Call | InstructionKind::IndirectCall => "call",
+        InstructionKind::Return => "return",
+        InstructionKind::Far => "fcall",
+    }
+}

@@ -1,0 +1,14 @@
+//! Recordings: the packets of several threads, and what is required to decode them.
+//!
+//! - [`Note`] is a fact about threads or code, such as a mapping.
+//! - [`Writer`] writes the files of a recording, [`Recording`] reads them.
+//! - [`TraceDecoder`] decodes one trace with the code of its time.
+
+mod decode;
+mod files;
+mod note;
+mod side;
+
+pub use decode::TraceDecoder;
+pub use files::{Anchor, Clock, Error, Recording, Trace, Writer};
+pub use note::{Mapping, Note, SpaceId, ThreadEnd, TraceId};

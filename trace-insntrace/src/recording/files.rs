@@ -1,0 +1,277 @@
+//! The files of a recording in its directory.
+//!
+//! | file | content |
+//! |---|---|
+//! | `insn.thrN.pt` | the packets of trace N |
+//! | `insn.ptlist` | a line `N path` for each trace |
+//! | `insn.cpuid` | the processor and its clock, a line each |
+//! | `insn.side.fxt` | the notes, as an archive |
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use trace_format::{Item, ReadError, Reader, Record, WriteError};
+
+use trace_format::notes::CLOCK_ANCHOR;
+
+use super::note::{Note, TraceId};
+use super::side;
+
+const SIDE: &str = "insn.side.fxt";
+const CPUID: &str = "insn.cpuid";
+const LIST: &str = "insn.ptlist";
+
+/// The line of the file of the processor that has the rate of the time stamps.
+const RATE: &str = "tsc_hz: ";
+
+/// The clock of a recording.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    /// Returns the time in ticks.
+    pub now: fn() -> u64,
+    /// The number of ticks in a second.
+    pub ticks_per_second: u64,
+}
+
+/// Writes a recording.
+#[derive(Debug)]
+pub struct Writer {
+    directory: PathBuf,
+    clock: Clock,
+    side: trace_format::Writer<BufWriter<File>>,
+    list: File,
+    traces: BTreeMap<TraceId, File>,
+}
+
+/// Why a recording could not be written or read.
+#[derive(Debug)]
+pub enum Error {
+    /// A file could not be opened, read or written.
+    File(PathBuf, io::Error),
+    /// The side data could not be written.
+    Write(WriteError),
+    /// The side data could not be read.
+    Read(ReadError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Write(error) => write!(f, "{SIDE}: {error}"),
+            Self::Read(error) => write!(f, "{SIDE}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> Error + '_ {
+    move |error| Error::File(path.to_owned(), error)
+}
+
+impl Writer {
+    /// Begins a recording in `directory`, which is created if it is missing. `processor` is text
+    /// for the file of the processor: lines of the form `name: value`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the directory has a recording, or a file cannot be created.
+    pub fn create(directory: &Path, clock: Clock, processor: &str) -> Result<Self, Error> {
+        fs::create_dir_all(directory).map_err(at(directory))?;
+        let new = |name: &str| {
+            let path = directory.join(name);
+            File::create_new(&path).map_err(at(&path))
+        };
+        let mut side =
+            trace_format::Writer::new(BufWriter::new(new(SIDE)?)).map_err(Error::Write)?;
+        side.provider(1, "insntrace").map_err(Error::Write)?;
+        side.initialization(clock.ticks_per_second).map_err(Error::Write)?;
+        let cpuid = directory.join(CPUID);
+        let text = format!("{processor}mtc_freq: 0\n{RATE}{}\n", clock.ticks_per_second);
+        fs::write(&cpuid, text).map_err(at(&cpuid))?;
+        let (directory, list) = (directory.to_owned(), new(LIST)?);
+        Ok(Self { directory, clock, side, list, traces: BTreeMap::new() })
+    }
+
+    /// Appends a note.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be written.
+    pub fn note(&mut self, note: &Note) -> Result<(), Error> {
+        if let Note::Thread { trace, .. } = note {
+            self.trace(*trace)?;
+        }
+        side::write(&mut self.side, (self.clock.now)(), note).map_err(Error::Write)
+    }
+
+    /// Appends records of an archive, such as clock anchors.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written.
+    pub fn records(&mut self, words: &[u64]) -> Result<(), Error> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let path = self.directory.join(SIDE);
+        self.side.output_mut().write_all(&bytes).map_err(at(&path))
+    }
+
+    /// Appends packets to a trace.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be written.
+    pub fn packets(&mut self, trace: TraceId, bytes: &[u8]) -> Result<(), Error> {
+        let path = self.directory.join(file_name(trace));
+        self.trace(trace)?.write_all(bytes).map_err(at(&path))
+    }
+
+    /// Writes what is buffered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        self.side.flush().map_err(Error::Write)
+    }
+
+    /// Removes the files of a recording without traces, and the directory if it is empty.
+    pub fn discard(self) {
+        for name in [SIDE, CPUID, LIST] {
+            // The reason for discarding is the error to report.
+            let _ = fs::remove_file(self.directory.join(name));
+        }
+        let _ = fs::remove_dir(&self.directory);
+    }
+
+    fn trace(&mut self, trace: TraceId) -> Result<&mut File, Error> {
+        use std::collections::btree_map::Entry;
+        match self.traces.entry(trace) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let name = file_name(trace);
+                let path = self.directory.join(&name);
+                let file = File::create_new(&path).map_err(at(&path))?;
+                let list = self.directory.join(LIST);
+                writeln!(self.list, "{} {name}", trace.0).map_err(at(&list))?;
+                Ok(entry.insert(file))
+            }
+        }
+    }
+}
+
+fn file_name(trace: TraceId) -> String {
+    format!("insn.thr{}.pt", trace.0)
+}
+
+/// A recording that was read, without its packets.
+#[derive(Debug)]
+pub struct Recording {
+    directory: PathBuf,
+    notes: Vec<Note>,
+    anchors: Vec<Anchor>,
+    ticks_per_second: u64,
+}
+
+/// A moment on several clocks, each with its name. The first clock is that of the time stamps.
+pub type Anchor = Vec<(String, u64)>;
+
+/// A trace of a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// The number.
+    pub id: TraceId,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The thread's last name.
+    pub name: String,
+}
+
+impl Recording {
+    /// Reads the side data of a recording.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file is missing or malformed. If the side data is truncated, the notes before
+    /// that are used.
+    pub fn open(directory: &Path) -> Result<Self, Error> {
+        let path = directory.join(SIDE);
+        let file = File::open(&path).map_err(at(&path))?;
+        let mut reader = Reader::new(BufReader::new(file));
+        let directory = directory.to_owned();
+        let (notes, anchors) = (Vec::new(), Vec::new());
+        let mut recording = Self { directory, notes, anchors, ticks_per_second: 0 };
+        loop {
+            match reader.next() {
+                Ok(Some(item)) => recording.add(&item),
+                Err(error) if error.is_fatal() && recording.notes.is_empty() => {
+                    return Err(Error::Read(error));
+                }
+                Err(error) if !error.is_fatal() => {}
+                _ => return Ok(recording),
+            }
+        }
+    }
+
+    fn add(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Initialization { ticks_per_second } => {
+                self.ticks_per_second = *ticks_per_second;
+            }
+            Record::Event(event) if item.text(event.name) == CLOCK_ANCHOR => {
+                let arguments = event.arguments.iter().filter_map(|argument| {
+                    Some((item.text(argument.name).into_owned(), argument.value.unsigned()?))
+                });
+                self.anchors.push(arguments.collect());
+            }
+            _ => self.notes.extend(side::read(item)),
+        }
+    }
+
+    /// Returns the moments for which the recording has the time on other clocks.
+    #[must_use]
+    pub fn anchors(&self) -> &[Anchor] {
+        &self.anchors
+    }
+
+    /// Returns the notes, in the order of time.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    /// Returns the number of ticks in a second.
+    #[must_use]
+    pub fn ticks_per_second(&self) -> u64 {
+        self.ticks_per_second
+    }
+
+    /// Returns the traces, by number.
+    #[must_use]
+    pub fn traces(&self) -> Vec<Trace> {
+        let mut traces = BTreeMap::new();
+        for note in &self.notes {
+            if let Note::Thread { trace, pid, tid, name } = note {
+                let found = Trace { id: *trace, pid: *pid, tid: *tid, name: name.clone() };
+                traces.insert(*trace, found);
+            }
+        }
+        traces.into_values().collect()
+    }
+
+    /// Opens the packets of a trace.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be opened.
+    pub fn packets(&self, trace: TraceId) -> Result<File, Error> {
+        let path = self.directory.join(file_name(trace));
+        File::open(&path).map_err(at(&path))
+    }
+}

@@ -1,0 +1,198 @@
+//! The loop of a tracer: what a stop means, and how its thread continues.
+
+use std::io;
+
+use super::code::Space;
+use super::encoder::Encoder;
+use super::ptrace::{self, Stop, Tid};
+use super::status::{has_pending_trap, name_of, process_of, traced_by_us};
+use super::thread::Thread;
+use super::tracer::Tracer;
+use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
+
+impl Tracer {
+    /// Waits for a stop, and continues the thread. Returns whether there may be another stop.
+    pub(super) fn handle_stop(&mut self) -> io::Result<bool> {
+        if self.threads.is_empty() {
+            self.expected.retain(|tid| traced_by_us(*tid));
+        }
+        if self.threads.is_empty() && self.expected.is_empty() {
+            return Ok(false);
+        }
+        let Some((tid, stop)) = ptrace::wait_any()? else { return Ok(false) };
+        match self.handle(tid, stop) {
+            Err(error) if is_gone(&error) => Ok(true),
+            result => result.map(|()| true),
+        }
+    }
+
+    fn handle(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
+        match stop {
+            Stop::Exited(status) => self.ended(tid, ThreadEnd::Exited(status)),
+            Stop::Killed(signal) => self.ended(tid, ThreadEnd::Killed(signal)),
+            Stop::Exec(former) => {
+                self.exec(tid, former)?;
+                return self.resume(tid);
+            }
+            _ => {
+                if !self.threads.contains_key(&tid) {
+                    self.adopt(tid, false)?;
+                }
+                self.apply(tid, stop)?;
+                return match stop {
+                    Stop::Group if !self.is_stopping => ptrace::listen(tid),
+                    _ => self.resume(tid),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies a stop to the state of its thread.
+    fn apply(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
+        let registers = ptrace::registers(tid)?;
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        let Some(space) = self.spaces.get_mut(&thread.space) else { return Ok(()) };
+        let (notes, executed) = (&mut self.notes, &mut self.executed);
+        match stop {
+            Stop::Step => {
+                thread.stepped(space, registers, notes, executed);
+                self.steps += 1;
+                if Some(self.steps) == self.options.budget {
+                    self.begin_stop();
+                }
+            }
+            Stop::Handler => thread.handles(space, registers),
+            Stop::Signal(signal) => {
+                thread.interrupted(space, registers, notes, executed);
+                thread.signal = signal;
+            }
+            Stop::NewTask(new) => {
+                if !self.threads.contains_key(&new) {
+                    self.expected.insert(new);
+                }
+            }
+            _ => thread.stopped(registers),
+        }
+        Ok(())
+    }
+
+    /// Begins the trace of a stopped thread. If `leaves_exec`, it has just executed a program.
+    fn adopt(&mut self, tid: Tid, leaves_exec: bool) -> io::Result<()> {
+        self.expected.remove(&tid);
+        let registers = ptrace::registers(tid)?;
+        let pid = process_of(tid).ok_or_else(gone)?;
+        let shared = self.threads.values().find(|thread| thread.pid == pid);
+        let space = match shared.map(|thread| thread.space) {
+            Some(space) => space,
+            None => self.open_space(tid)?,
+        };
+        let Some(space) = self.spaces.get(&space) else { return Err(gone()) };
+        let trace = TraceId(self.next_trace);
+        self.next_trace += 1;
+        let encoder = Encoder::new(self.options.writer.clone(), self.options.clock);
+        let mut thread = Thread::new((trace, tid, pid), space, encoder, leaves_exec);
+        thread.moved(registers);
+        self.notes.push(note_of(&thread));
+        self.notes.push(Note::Position { trace, offset: 0, space: space.id() });
+        self.threads.insert(tid, thread);
+        Ok(())
+    }
+
+    fn open_space(&mut self, tid: Tid) -> io::Result<SpaceId> {
+        let id = SpaceId(self.next_space);
+        self.spaces.insert(id, Space::open(id, tid, self.options.range.clone())?);
+        self.next_space += 1;
+        Ok(id)
+    }
+
+    /// The thread `former` has executed a program, and is now the thread `tid`.
+    fn exec(&mut self, tid: Tid, former: Tid) -> io::Result<()> {
+        if tid != former {
+            self.ended(tid, ThreadEnd::Exited(0));
+        }
+        let Some(mut thread) = self.threads.remove(&former) else {
+            return self.adopt(tid, true);
+        };
+        let registers = ptrace::registers(tid)?;
+        let (old, id) = (thread.space, self.open_space(tid)?);
+        if let Some(space) = self.spaces.get(&id) {
+            let (notes, executed) = (&mut self.notes, &mut self.executed);
+            thread.exec(self.spaces.get(&old), space, registers, notes, executed);
+        }
+        thread.tid = tid;
+        self.notes.push(note_of(&thread));
+        self.threads.insert(tid, thread);
+        self.close_space(old);
+        Ok(())
+    }
+
+    fn ended(&mut self, tid: Tid, end: ThreadEnd) {
+        self.expected.remove(&tid);
+        if self.tripwire == Some(tid) {
+            self.tripwire = None;
+            return self.begin_stop();
+        }
+        if self.child.as_ref().is_some_and(|child| child.id() as i32 == tid.0) {
+            self.child_end = Some(end);
+        }
+        if let Some(thread) = self.threads.remove(&tid) {
+            self.finish(thread, end);
+        }
+    }
+
+    /// Ends the trace of a thread.
+    fn finish(&mut self, mut thread: Thread, end: ThreadEnd) {
+        thread.ended(self.spaces.get(&thread.space), end, &mut self.executed);
+        self.notes.push(Note::End { trace: thread.trace, end });
+        self.finished.push((thread.trace, thread.encoder.take()));
+        self.close_space(thread.space);
+    }
+
+    fn close_space(&mut self, space: SpaceId) {
+        if !self.threads.values().any(|thread| thread.space == space) {
+            self.spaces.remove(&space);
+        }
+    }
+
+    /// Continues a stopped thread: by a step, or untraced if tracing stops.
+    fn resume(&mut self, tid: Tid) -> io::Result<()> {
+        if self.is_stopping && !has_pending_trap(tid) {
+            let Some(thread) = self.threads.remove(&tid) else { return Ok(()) };
+            let signal = thread.signal;
+            self.finish(thread, ThreadEnd::Detached);
+            return ptrace::detach(tid, signal);
+        }
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        if let Some(space) = self.spaces.get_mut(&thread.space) {
+            thread.prepare(space, &mut self.notes);
+        }
+        ptrace::step(tid, std::mem::take(&mut thread.signal))
+    }
+
+    pub(super) fn begin_stop(&mut self) {
+        self.is_stopping = true;
+        for tid in self.threads.keys() {
+            // A thread that has ended is reported later.
+            let _ = ptrace::interrupt(*tid);
+        }
+    }
+}
+
+fn note_of(thread: &Thread) -> Note {
+    Note::Thread {
+        trace: thread.trace,
+        pid: thread.pid as u32,
+        tid: thread.tid.0 as u32,
+        name: name_of(thread.tid),
+    }
+}
+
+/// Returns the error of a thread that has ended.
+fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}

@@ -1,0 +1,245 @@
+//! A traced thread: the packets of its stops.
+
+use std::collections::VecDeque;
+use std::mem;
+
+use super::code::Space;
+use super::encoder::Encoder;
+use super::ptrace::{Registers, Tid};
+use crate::flow::{DecodedInstruction, End, InstructionKind};
+use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
+
+/// An instruction that was executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Executed {
+    /// The thread's trace.
+    pub trace: TraceId,
+    /// The instruction's address.
+    pub ip: u64,
+}
+
+/// The bytes of a system call instruction.
+const SYSTEM_CALL_BYTES: u64 = 2;
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) trace: TraceId,
+    pub(super) tid: Tid,
+    pub(super) pid: i32,
+    pub(super) space: SpaceId,
+    pub(super) encoder: Encoder,
+    /// The signal to be delivered next, or 0.
+    pub(super) signal: i32,
+    /// The version of the code from the last position on.
+    pub(super) version: u64,
+    pub(super) ip: u64,
+    /// The instruction at `ip`, if it can be traced.
+    fetched: Option<DecodedInstruction>,
+    /// When the thread was continued, if a system call is next.
+    continued: u64,
+    is_64_bit: bool,
+    /// Whether the kernel executes the system call before `ip` again, unless a handler runs.
+    restarts: bool,
+    /// Whether the next step only leaves a system call that has no return address.
+    leaves_exec: bool,
+}
+
+impl Thread {
+    /// Creates the state of a stopped thread. If `leaves_exec`, it has just executed a program.
+    pub(super) fn new(
+        (trace, tid, pid): (TraceId, Tid, i32),
+        space: &Space,
+        encoder: Encoder,
+        leaves_exec: bool,
+    ) -> Self {
+        Self {
+            trace,
+            tid,
+            pid,
+            space: space.id(),
+            encoder,
+            signal: 0,
+            version: space.version(),
+            ip: 0,
+            fetched: None,
+            continued: 0,
+            is_64_bit: true,
+            restarts: false,
+            leaves_exec,
+        }
+    }
+
+    /// Reads the next instruction. Code that has changed begins a new part of the stream.
+    pub(super) fn prepare(&mut self, space: &mut Space, notes: &mut Vec<Note>) {
+        let fetch = self.is_64_bit.then(|| space.fetch(self.tid, self.ip, notes));
+        self.fetched = fetch.flatten();
+        if self.version != space.version() {
+            self.begin_part(space, notes);
+        }
+        if self.restarts || self.fetched.is_some_and(is_far) {
+            self.continued = self.encoder.now();
+        }
+    }
+
+    /// Begins a part of the stream that is decoded with the code of `space`.
+    pub(super) fn begin_part(&mut self, space: &Space, notes: &mut Vec<Note>) {
+        let offset = self.encoder.cut(self.ip);
+        (self.space, self.version) = (space.id(), space.version());
+        notes.push(Note::Position { trace: self.trace, offset, space: space.id() });
+    }
+
+    /// Takes over the registers of a stop after which the next instruction may be another one.
+    pub(super) fn moved(&mut self, registers: Registers) {
+        self.ip = registers.ip;
+        self.stopped(registers);
+    }
+
+    /// Takes over the registers of a stop that is not the end of an instruction.
+    pub(super) fn stopped(&mut self, registers: Registers) {
+        self.is_64_bit = registers.is_64_bit;
+        // At another address, the system call has not ended yet.
+        self.restarts = registers.restarts && registers.ip == self.ip;
+    }
+
+    /// The instruction at `ip` was executed, or an iteration of it.
+    pub(super) fn stepped(
+        &mut self,
+        space: &mut Space,
+        registers: Registers,
+        notes: &mut Vec<Note>,
+        out: &mut VecDeque<Executed>,
+    ) {
+        if !mem::take(&mut self.leaves_exec) {
+            if self.restarts {
+                self.rewind(space, notes);
+            }
+            self.encode(space, registers.ip, notes, out);
+            if space.is_pushf(self.ip) {
+                space.clear_pushed_trap_flag(registers.sp);
+            }
+        }
+        self.moved(registers);
+    }
+
+    /// Moves back to the system call that is executed again.
+    fn rewind(&mut self, space: &mut Space, notes: &mut Vec<Note>) {
+        let call = self.ip.wrapping_sub(SYSTEM_CALL_BYTES);
+        let fetched = space.fetch(self.tid, call, notes);
+        if fetched.is_some_and(is_far) {
+            self.encoder.turn_off(self.ip);
+            (self.ip, self.fetched) = (call, fetched);
+        }
+    }
+
+    fn encode(
+        &mut self,
+        space: &mut Space,
+        next: u64,
+        notes: &mut Vec<Note>,
+        out: &mut VecDeque<Executed>,
+    ) {
+        match self.fetched {
+            Some(decoded) if next == self.ip && decoded.0.kind == InstructionKind::Other => {}
+            Some(decoded) if decoded.1.allows(next) => self.executed(space, decoded, next, out),
+            Some(first) if space.loads_ss(self.ip) => {
+                let End::Next(middle) = first.1 else { return };
+                let Some(second) = space.fetch(self.tid, middle, notes) else { return };
+                self.executed(space, first, middle, out);
+                self.ip = middle;
+                self.executed(space, second, next, out);
+            }
+            // Code that is not readable, or the kernel has moved the thread.
+            _ => self.encoder.turn_off(self.ip),
+        }
+    }
+
+    fn executed(
+        &mut self,
+        space: &Space,
+        decoded: DecodedInstruction,
+        next: u64,
+        out: &mut VecDeque<Executed>,
+    ) {
+        if !space.traces(self.ip) {
+            return;
+        }
+        self.encoder.turn_on(self.ip);
+        let is_traced = space.traces(next);
+        if is_far(decoded) {
+            self.encoder.left(self.continued, None);
+            if is_traced {
+                self.encoder.turn_on(next);
+            }
+        } else if is_traced {
+            self.encoder.executed(decoded, next);
+        } else {
+            self.encoder.left(self.encoder.now(), Some(next));
+        }
+        out.push_back(Executed { trace: self.trace, ip: self.ip });
+    }
+
+    /// A signal arrived, before the instruction at `ip` or during its execution.
+    pub(super) fn interrupted(
+        &mut self,
+        space: &mut Space,
+        registers: Registers,
+        notes: &mut Vec<Note>,
+        out: &mut VecDeque<Executed>,
+    ) {
+        if registers.ip != self.ip {
+            self.encode(space, registers.ip, notes, out);
+        }
+        self.moved(registers);
+        self.encoder.turn_off(self.ip);
+    }
+
+    /// A signal handler begins.
+    pub(super) fn handles(&mut self, space: &Space, registers: Registers) {
+        self.moved(registers);
+        if space.traces(self.ip) {
+            self.encoder.turn_on(self.ip);
+        }
+    }
+
+    /// The thread has executed a program in `space`.
+    pub(super) fn exec(
+        &mut self,
+        old: Option<&Space>,
+        space: &Space,
+        registers: Registers,
+        notes: &mut Vec<Note>,
+        out: &mut VecDeque<Executed>,
+    ) {
+        self.leave(old, out);
+        self.moved(registers);
+        self.begin_part(space, notes);
+        self.leaves_exec = true;
+    }
+
+    /// Execution ended, after a system call or because another thread ended the process.
+    pub(super) fn ended(
+        &mut self,
+        space: Option<&Space>,
+        end: ThreadEnd,
+        out: &mut VecDeque<Executed>,
+    ) {
+        if matches!(end, ThreadEnd::Exited(_)) {
+            self.leave(space, out);
+        }
+        self.encoder.turn_off(self.ip);
+    }
+
+    /// Writes the system call at `ip`, which does not return.
+    fn leave(&mut self, space: Option<&Space>, out: &mut VecDeque<Executed>) {
+        if self.fetched.is_some_and(is_far) && space.is_some_and(|space| space.traces(self.ip)) {
+            self.encoder.turn_on(self.ip);
+            self.encoder.left(self.continued, None);
+            out.push_back(Executed { trace: self.trace, ip: self.ip });
+        }
+    }
+}
+
+/// Returns whether an instruction enters the kernel.
+fn is_far(instruction: DecodedInstruction) -> bool {
+    instruction.1 == End::Far
+}

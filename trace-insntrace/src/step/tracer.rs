@@ -1,0 +1,226 @@
+//! The traced threads, and the interface of the engine.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fs;
+use std::io;
+use std::marker::PhantomData;
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command};
+
+use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
+
+use super::code::Space;
+use super::ptrace::{self, Tid};
+use super::range::TracedRange;
+use super::spawn;
+use super::status::traced_by_us;
+use super::stops::is_gone;
+use super::thread::{Executed, Thread};
+use crate::pt::Writer;
+use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
+
+/// The settings of a step engine.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Writes the packets of each thread.
+    pub writer: Writer,
+    /// Returns time stamps.
+    pub clock: fn() -> u64,
+    /// The traced addresses, or `None` for all. Other instructions are executed one by one too.
+    pub range: Option<TracedRange>,
+    /// The number of steps after which all threads are released. Each iteration of a `rep` is a
+    /// step.
+    pub budget: Option<u64>,
+}
+
+/// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
+#[derive(Debug)]
+pub struct StopHandle {
+    _pipe: OwnedFd,
+}
+
+/// Executes the threads of processes one instruction at a time, and writes their packets.
+///
+/// Threads and processes that they create are traced too. If the tracer is dropped, all of them
+/// continue untraced.
+#[derive(Debug)]
+pub struct Tracer {
+    pub(super) options: Options,
+    pub(super) child: Option<Child>,
+    pub(super) child_end: Option<ThreadEnd>,
+    pub(super) threads: HashMap<Tid, Thread>,
+    pub(super) spaces: HashMap<SpaceId, Space>,
+    /// Threads that have not stopped for the first time.
+    pub(super) expected: HashSet<Tid>,
+    pub(super) tripwire: Option<Tid>,
+    pub(super) is_stopping: bool,
+    pub(super) steps: u64,
+    pub(super) next_trace: u32,
+    pub(super) next_space: u32,
+    pub(super) executed: VecDeque<Executed>,
+    pub(super) notes: Vec<Note>,
+    /// The last packets of threads that have ended.
+    pub(super) finished: Vec<(TraceId, Vec<u8>)>,
+    /// Only the thread that began tracing may continue it.
+    not_send: PhantomData<*const ()>,
+}
+
+impl Tracer {
+    /// Starts `command` and stops it before its first instruction. The kernel kills it if the
+    /// calling thread ends without [`stop`](Self::stop).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the command cannot be started or traced.
+    pub fn start(command: &mut Command, options: Options) -> io::Result<Self> {
+        let child = spawn::spawn(command)?;
+        let mut tracer = Self::new(options);
+        tracer.expected.insert(Tid(child.id() as i32));
+        tracer.child = Some(child);
+        Ok(tracer)
+    }
+
+    /// Traces all threads of a process that runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not exist, or may not be traced.
+    pub fn attach(pid: u32, options: Options) -> io::Result<Self> {
+        let mut tracer = Self::new(options);
+        // Threads that start meanwhile are traced if their creator is.
+        while tracer.seize_threads(pid)? {}
+        Ok(tracer)
+    }
+
+    fn new(options: Options) -> Self {
+        Self {
+            options,
+            child: None,
+            child_end: None,
+            threads: HashMap::new(),
+            spaces: HashMap::new(),
+            expected: HashSet::new(),
+            tripwire: None,
+            is_stopping: false,
+            steps: 0,
+            next_trace: 0,
+            next_space: 0,
+            executed: VecDeque::new(),
+            notes: Vec::new(),
+            finished: Vec::new(),
+            not_send: PhantomData,
+        }
+    }
+
+    /// Seizes the threads of a process that are not traced, and returns whether there were any.
+    fn seize_threads(&mut self, pid: u32) -> io::Result<bool> {
+        let mut has_new = false;
+        for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
+            let Ok(tid) = entry?.file_name().to_string_lossy().parse().map(Tid) else { continue };
+            if self.expected.contains(&tid) {
+                continue;
+            }
+            match ptrace::seize(tid, false).and_then(|()| ptrace::interrupt(tid)) {
+                Ok(()) => has_new |= self.expected.insert(tid),
+                Err(error) if is_gone(&error) || traced_by_us(tid) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(has_new)
+    }
+
+    /// Returns a handle that stops tracing when it is dropped, from any thread, also while
+    /// [`step`](Self::step) waits.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a pipe or a process cannot be created.
+    pub fn stop_handle(&mut self) -> io::Result<StopHandle> {
+        let flags = rustix::pipe::PipeFlags::CLOEXEC;
+        let (read, write) = rustix::pipe::pipe_with(flags)?;
+        self.tripwire = Some(ptrace::tripwire(&read)?);
+        Ok(StopHandle { _pipe: write })
+    }
+
+    /// Returns the next executed instruction of any thread, or `None` if no thread is traced any
+    /// more. All iterations of a `rep` are one instruction.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a system call of ptrace fails.
+    pub fn step(&mut self) -> io::Result<Option<Executed>> {
+        loop {
+            if let Some(executed) = self.executed.pop_front() {
+                return Ok(Some(executed));
+            }
+            if !self.handle_stop()? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Releases all threads, which continue.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a system call of ptrace fails.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.begin_stop();
+        while self.handle_stop()? {}
+        Ok(())
+    }
+
+    /// Returns the command, for its pipes. Wait for it with [`wait`](Self::wait).
+    pub fn child_mut(&mut self) -> Option<&mut Child> {
+        self.child.as_mut()
+    }
+
+    /// Stops tracing, waits for the command and returns its end. Without a command returns
+    /// [`ThreadEnd::Detached`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if a system call fails.
+    pub fn wait(&mut self) -> io::Result<ThreadEnd> {
+        use std::os::unix::process::ExitStatusExt;
+        self.stop()?;
+        if let Some(end) = self.child_end {
+            return Ok(end);
+        }
+        let Some(child) = &mut self.child else { return Ok(ThreadEnd::Detached) };
+        let status = child.wait()?;
+        let killed = status.signal().map(ThreadEnd::Killed);
+        Ok(killed.unwrap_or(ThreadEnd::Exited(status.code().unwrap_or_default())))
+    }
+
+    /// Returns the number of steps so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Returns the packets written since the last call, by trace.
+    #[must_use]
+    pub fn take_packets(&mut self) -> Vec<(TraceId, Vec<u8>)> {
+        let running = self.threads.values_mut().map(|thread| (thread.trace, thread.encoder.take()));
+        let packets = self.finished.drain(..).chain(running);
+        packets.filter(|(_, bytes)| !bytes.is_empty()).collect()
+    }
+
+    /// Returns the notes about threads and code since the last call.
+    #[must_use]
+    pub fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        // Without a tracer, errors have no receiver.
+        let _ = self.stop();
+        if let Some(pid) = self.tripwire.and_then(|tid| Pid::from_raw(tid.0)) {
+            let _ = kill_process(pid, Signal::Kill);
+            let _ = waitpid(Some(pid), WaitOptions::empty());
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A recording on disk, and its calls as an archive.
+
+use std::collections::HashMap;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trace_format::{EventKind, Reader, Record};
+use trace_insntrace::print::{self, Format};
+use trace_insntrace::pt;
+use trace_insntrace::recording::{Clock, Recording, Writer};
+use trace_insntrace::step::{Options, Tracer};
+use trace_insntrace::symbols::Symbols;
+
+use crate::stepped::{options, program};
+
+/// A clock that differs at each reading.
+fn clock() -> u64 {
+    static TICKS: AtomicU64 = AtomicU64::new(1);
+    TICKS.fetch_add(1, Ordering::Relaxed)
+}
+
+#[test]
+fn calls_are_durations_of_their_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let settings = Clock { now: clock, ticks_per_second: 1_000_000 };
+    let mut writer = Writer::create(directory.path(), settings, "").unwrap();
+    let mut command = Command::new(program("threads.c"));
+    command.stdout(Stdio::null());
+    let options = Options { clock, ..options(pt::Writer::new()) };
+    let mut tracer = Tracer::start(&mut command, options).unwrap();
+    while tracer.step().unwrap().is_some() {}
+    tracer.take_notes().iter().for_each(|note| writer.note(note).unwrap());
+    for (trace, packets) in tracer.take_packets() {
+        writer.packets(trace, &packets).unwrap();
+    }
+    writer.flush().unwrap();
+
+    let recording = Recording::open(directory.path()).unwrap();
+    let (traces, mut archive) = (recording.traces(), Vec::new());
+    assert_eq!(traces.len(), 4);
+    let mut symbols = Symbols::new(recording.notes());
+    let summary =
+        print::write(&recording, &traces, Format::Fxt, &mut symbols, &mut archive).unwrap();
+    assert_eq!((summary.traces, summary.errors), (4, 0));
+
+    let stacks = stacks(&archive);
+    let square = ["work".to_owned(), "square".to_owned()];
+    assert_eq!(stacks.iter().filter(|(_, stack)| stack.ends_with(&square)).count(), 40);
+    // The handler interrupts the system call of `raise`.
+    let handled: Vec<_> =
+        stacks.iter().filter(|(_, stack)| stack.last().unwrap() == "handler").collect();
+    assert_eq!(handled.len(), 2);
+    assert!(handled.iter().all(|(_, stack)| stack.contains(&"work".to_owned())));
+    let main = u64::from(traces[0].tid);
+    assert!(stacks
+        .iter()
+        .any(|(thread, stack)| *thread == main && stack.last().unwrap() == "main"));
+}
+
+/// Returns the thread and the stack of each duration of an archive. Durations are closed, times do
+/// not go back, and a call takes time.
+fn stacks(archive: &[u8]) -> Vec<(u64, Vec<String>)> {
+    let mut reader = Reader::new(archive);
+    let mut threads: HashMap<u64, Open> = HashMap::new();
+    let mut found = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = &item.record else { continue };
+        let thread = item.thread(event.thread).thread;
+        let open = threads.entry(thread).or_default();
+        assert!(open.last <= event.ticks);
+        open.last = event.ticks;
+        match event.kind {
+            EventKind::DurationBegin => {
+                open.stack.push(item.text(event.name).into_owned());
+                open.begins.push(event.ticks);
+                found.push((thread, open.stack.clone()));
+            }
+            EventKind::DurationEnd => {
+                let (name, begin) = (open.stack.pop().unwrap(), open.begins.pop().unwrap());
+                assert!(name != "square" || begin < event.ticks);
+            }
+            _ => {}
+        }
+    }
+    assert!(threads.values().all(|open| open.stack.is_empty()));
+    found
+}
+
+/// The open durations of a thread.
+#[derive(Default)]
+struct Open {
+    last: u64,
+    stack: Vec<String>,
+    begins: Vec<u64>,
+}
