@@ -3,6 +3,7 @@
 mod analysis;
 mod archives;
 mod daemon;
+mod insn;
 mod pictures;
 mod recording;
 mod selection;
@@ -18,6 +19,9 @@ pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, InfoArgs, MergeArgs,
 pub(crate) use daemon::{
     AbortArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items, ListArgs,
     SnapshotArgs, StartArgs, StatusArgs, StopArgs,
+};
+pub(crate) use insn::{
+    InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
@@ -53,6 +57,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Dump(DumpArgs),
     Recover(RecoverArgs),
+    Insn(InsnArgs),
     Daemon(DaemonArgs),
     Start(StartArgs),
     Stop(StopArgs),

@@ -14,6 +14,7 @@ mod flamegraph;
 mod follow;
 mod guard;
 mod info;
+mod insn;
 mod list;
 mod man;
 mod merge;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Stats(args) => stats::run(args),
         Command::View(args) => view::run(args),
         Command::Recover(args) => recover::run(args),
+        Command::Insn(args) => insn::run(args),
         Command::Daemon(args) => daemon::run(args),
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),

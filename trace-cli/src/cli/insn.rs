@@ -1,0 +1,180 @@
+//! Arguments of the commands for instruction traces.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Record and print every executed instruction
+///
+/// Traces have the format of Intel PT. Without such a processor, programs execute one
+/// instruction at a time, which slows them down by a factor of about 20,000.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace insn record -o DIR -- ./server       # until it ends
+  trace insn record -o DIR --budget 500000 --attach 1234
+  trace insn print DIR                       # calls and returns
+  trace insn print DIR --format fxt -o calls.fxt && trace stats calls.fxt")]
+pub(crate) struct InsnArgs {
+    #[command(subcommand)]
+    pub(crate) command: InsnCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum InsnCommand {
+    Record(InsnRecordArgs),
+    Print(InsnPrintArgs),
+    /// The process that traces for `trace insn record`
+    #[command(hide = true)]
+    Engine(InsnRecordArgs),
+}
+
+/// Record the instructions of a program
+///
+/// Threads and processes that the program creates are recorded too. The program continues
+/// untraced if this command is interrupted or killed, and after the last step of the budget.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit status:
+  that of COMMAND, or 125 to 127 if recording or COMMAND failed: see `trace --help`
+
+Examples:
+  trace insn record -o DIR -- ls -l
+  trace insn record -o DIR --range parse_request --budget 1000000 -- ./server
+  trace insn record -o DIR --range 0x401000..0x4013ff -- ./program")]
+pub(crate) struct InsnRecordArgs {
+    /// Unit of tracing
+    #[arg(long, value_enum, default_value_t = InsnMode::Thread)]
+    pub(crate) mode: InsnMode,
+
+    /// How instructions are traced
+    #[arg(long, value_enum, default_value_t = InsnEngine::Step)]
+    pub(crate) engine: InsnEngine,
+
+    /// Trace only the instructions from address A to address B, both included, or those of
+    /// the function SYMBOL. Other instructions are executed as slowly [default: all]
+    #[arg(long, value_name = "A..B|SYMBOL", value_parser = parse_range)]
+    pub(crate) range: Option<InsnRange>,
+
+    /// Release the program after N steps of all threads together [default: no limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) budget: Option<u64>,
+
+    /// Directory of the recording; created if it is missing
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// Record a process that runs, until it ends or Ctrl-C
+    #[arg(
+        long,
+        value_name = "PID",
+        conflicts_with = "program",
+        required_unless_present = "program"
+    )]
+    pub(crate) attach: Option<u32>,
+
+    /// Program to run, and its arguments
+    #[arg(id = "program", trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// The unit of tracing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InsnMode {
+    /// A trace for each thread
+    Thread,
+}
+
+/// How instructions are traced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InsnEngine {
+    /// One instruction at a time, on any processor
+    Step,
+}
+
+/// The traced addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InsnRange {
+    Addresses(u64, u64),
+    Symbol(String),
+}
+
+/// Parses `0x401000..0x4013ff` or the name of a function.
+fn parse_range(text: &str) -> Result<InsnRange, String> {
+    let Some((start, end)) = text.split_once("..") else {
+        return Ok(InsnRange::Symbol(text.to_owned()));
+    };
+    let address = |text: &str| {
+        let parsed = match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => text.parse(),
+        };
+        parsed.map_err(|_| format!("{text} is not an address"))
+    };
+    match (address(start)?, address(end)?) {
+        (start, end) if start <= end => Ok(InsnRange::Addresses(start, end)),
+        _ => Err("the range ends before it starts".into()),
+    }
+}
+
+/// Print a recording of instructions
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit status:
+    3  packets and code do not agree: each place is reported with its offset
+
+Examples:
+  trace insn print DIR | less
+  trace insn print DIR --format insns --thread 1234 | less
+  trace insn print DIR --format folded -o calls.folded
+  trace insn print DIR --format fxt -o calls.fxt && trace merge app.fxt calls.fxt -o both.fxt")]
+pub(crate) struct InsnPrintArgs {
+    /// Directory of the recording
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Format to print
+    #[arg(long, value_enum, default_value_t = InsnFormat::Calls)]
+    pub(crate) format: InsnFormat,
+
+    /// File to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(crate) output: PathBuf,
+
+    /// Select a thread by its id; repeatable [default: all]
+    #[arg(short, long, value_name = "TID")]
+    pub(crate) thread: Vec<u32>,
+}
+
+/// A format of `trace insn print`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InsnFormat {
+    /// Time, address and kind of each instruction
+    Raw,
+    /// Packets with their offsets
+    Packets,
+    /// Disassembly of each instruction
+    Insns,
+    /// Calls and returns
+    Calls,
+    /// An archive, with a duration for each call
+    Fxt,
+    /// Chrome JSON, with a duration for each call
+    Chrome,
+    /// Stacks, with the number of their instructions
+    Folded,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_addresses_or_functions() {
+        assert_eq!(parse_range("0x10..0x1f"), Ok(InsnRange::Addresses(16, 31)));
+        assert_eq!(parse_range("16..31"), Ok(InsnRange::Addresses(16, 31)));
+        assert_eq!(parse_range("a::b"), Ok(InsnRange::Symbol("a::b".into())));
+        assert!(parse_range("2..1").is_err() && parse_range("x..1").is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! `trace insn print`
+
+use std::io::{BufReader, BufWriter, Seek, Write};
+
+use anyhow::{bail, Context, Result};
+use trace_convert::chrome;
+use trace_format::Reader;
+use trace_insntrace::print::{self, Format, Summary};
+use trace_insntrace::recording::{Recording, Trace};
+use trace_insntrace::symbols::Symbols;
+
+use crate::cli::{InsnFormat, InsnPrintArgs};
+use crate::input::temporary_file_error;
+use crate::message::counted;
+use crate::output::Output;
+use crate::{exit, say};
+
+pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
+    let name = args.directory.display();
+    let recording = Recording::open(&args.directory)
+        .with_context(|| format!("cannot read the recording {name}"))?;
+    let traces = select(args, recording.traces())?;
+    let mut symbols = Symbols::new(recording.notes());
+    let mut output = Output::create(&args.output)?;
+    let summary = match format_of(args.format) {
+        Some(format) => {
+            let out = BufWriter::new(&mut output);
+            print::write(&recording, &traces, format, &mut symbols, out)
+                .with_context(|| format!("cannot print the recording {name}"))?
+        }
+        None => write_chrome(&recording, &traces, &mut symbols, &mut output)?,
+    };
+    output.finish_as(&args.output)?;
+    Ok(report(args, &summary, &symbols))
+}
+
+/// Returns the traces of the selected threads.
+fn select(args: &InsnPrintArgs, traces: Vec<Trace>) -> Result<Vec<Trace>> {
+    let is_selected = |trace: &Trace| args.thread.is_empty() || args.thread.contains(&trace.tid);
+    let selected: Vec<_> = traces.into_iter().filter(is_selected).collect();
+    if selected.is_empty() {
+        bail!("the recording {} has no such thread", args.directory.display());
+    }
+    Ok(selected)
+}
+
+/// Returns the format of the printer, or `None` for Chrome JSON.
+fn format_of(format: InsnFormat) -> Option<Format> {
+    Some(match format {
+        InsnFormat::Raw => Format::Raw,
+        InsnFormat::Packets => Format::Packets,
+        InsnFormat::Insns => Format::Instructions,
+        InsnFormat::Calls => Format::Calls,
+        InsnFormat::Fxt => Format::Fxt,
+        InsnFormat::Folded => Format::Folded,
+        InsnFormat::Chrome => return None,
+    })
+}
+
+/// Writes an archive to a temporary file, and converts it.
+fn write_chrome(
+    recording: &Recording,
+    traces: &[Trace],
+    symbols: &mut Symbols<'_>,
+    output: &mut Output,
+) -> Result<Summary> {
+    let mut archive = tempfile::tempfile().with_context(temporary_file_error)?;
+    let out = BufWriter::new(&mut archive);
+    let summary = print::write(recording, traces, Format::Fxt, symbols, out)?;
+    archive.rewind().with_context(temporary_file_error)?;
+    let mut out = BufWriter::new(output);
+    chrome::write(Reader::new(BufReader::new(archive)), &mut out)?;
+    out.flush()?;
+    Ok(summary)
+}
+
+/// Reports what is missing, and returns the exit code.
+fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 {
+    for file in symbols.unusable() {
+        say(&format!("no symbols of {file}: it is missing, stripped or has changed"));
+    }
+    if args.format != InsnFormat::Packets {
+        let instructions = counted(summary.instructions, "instruction", "instructions");
+        let traces = counted(summary.traces, "trace", "traces");
+        say(&format!("{instructions} of {traces} decoded"));
+    }
+    if summary.errors == 0 {
+        return exit::OK;
+    }
+    say(&format!("places where packets and code do not agree: {}", summary.errors));
+    exit::INCOMPLETE
+}

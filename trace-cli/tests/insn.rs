@@ -1,0 +1,173 @@
+//! `trace insn`: recording, printing, and what happens to the traced program.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{kill_process, Pid, Signal};
+use tempfile::TempDir;
+
+fn trace(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trace"));
+    command.args(arguments).env("TRACE_CONFIG", "").stdin(Stdio::null());
+    command
+}
+
+#[track_caller]
+fn run(arguments: &[&str], code: i32) -> Output {
+    let output = trace(arguments).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A directory for recordings.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn name(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+}
+
+fn files(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Returns the number of instructions that a message reports.
+fn instructions(output: &Output) -> usize {
+    let text = text(&output.stderr);
+    let line = text.lines().find(|line| line.contains(" instructions ")).expect(&text);
+    line.split(' ').find_map(|word| word.parse().ok()).unwrap()
+}
+
+#[test]
+fn a_recording_is_printed_in_every_format() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    let recorded = run(&["insn", "record", "-o", directory, "--", "/bin/echo", "hello"], 0);
+    assert_eq!(text(&recorded.stdout), "hello\n");
+    let expected = ["insn.cpuid", "insn.ptlist", "insn.side.fxt", "insn.thr0.pt"];
+    assert_eq!(files(&place.path("recording")), expected);
+    let list = std::fs::read_to_string(place.path("recording/insn.ptlist")).unwrap();
+    assert_eq!(list, "0 insn.thr0.pt\n");
+    let number = instructions(&recorded);
+    assert!(number > 1000);
+
+    let print = |format| run(&["insn", "print", directory, "--format", format], 0);
+    let lines = |output: &Output, not: &str| {
+        let text = text(&output.stdout);
+        text.lines().filter(|line| !line.contains(not)).count()
+    };
+    assert_eq!(lines(&print("insns"), "#"), number);
+    assert_eq!(lines(&print("raw"), "#"), number);
+    assert!(text(&print("packets").stdout).contains("TipPge"));
+    let folded = text(&print("folded").stdout);
+    let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
+    assert_eq!(counts.map(|count| count.parse::<usize>().unwrap()).sum::<usize>(), number);
+
+    let calls = text(&print("calls").stdout);
+    let (enter, leave) = (lines(&print("calls"), "}") - 1, calls.matches(" }\n").count());
+    assert!(enter > 10 && leave > 10, "{enter} {leave}");
+    let chrome: serde_json::Value = serde_json::from_slice(&print("chrome").stdout).unwrap();
+    assert!(chrome["traceEvents"].as_array().unwrap().len() > 20);
+
+    let archive = &*place.name("calls.fxt");
+    run(&["insn", "print", directory, "--format", "fxt", "-o", archive], 0);
+    run(&["check", archive], 0);
+    assert!(text(&run(&["stats", archive], 0).stdout).contains("[kernel]"));
+    let dump = run(&["dump", &place.name("recording/insn.side.fxt")], 0);
+    assert!(text(&dump.stdout).contains("/bin/echo"));
+}
+
+#[test]
+fn damaged_packets_are_reported_with_their_offset() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    run(&["insn", "record", "-o", directory, "--budget", "20000", "--", "/bin/echo", "x"], 0);
+    let path = place.path("recording/insn.thr0.pt");
+    let mut packets = std::fs::read(&path).unwrap();
+    packets[200..260].fill(0xff);
+    std::fs::write(&path, packets).unwrap();
+    let printed = run(&["insn", "print", directory], 3);
+    assert!(text(&printed.stdout).contains("error: offset 0x"));
+    assert!(text(&printed.stderr).contains("do not agree"));
+    let archive = &*place.name("calls.fxt");
+    run(&["insn", "print", directory, "--format", "fxt", "-o", archive], 3);
+    assert!(text(&run(&["dump", archive], 0).stdout).contains("desynchronized"));
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_command() {
+    let place = Place::new();
+    let record = |name: &str, rest: &[&str], code| {
+        let path = place.name(name);
+        let arguments = [&["insn", "record", "-o", &path], rest].concat();
+        text(&run(&arguments, code).stderr)
+    };
+    let budget = record("a", &["--budget", "1000", "--", "/bin/sh", "-c", "exit 4"], 4);
+    assert!(budget.contains("the budget is used up"), "{budget}");
+    record("b", &["--budget", "1000", "--", "/bin/sh", "-c", "kill -9 $$"], 128 + 9);
+    assert!(record("c", &["--", "/missing"], 127).contains("cannot run /missing"));
+    assert!(!place.path("c").exists());
+    assert!(record("d", &["--attach", "4194305"], 1).contains("cannot trace process"));
+    assert!(record("a", &["--", "/bin/true"], 1).contains("cannot record in"));
+    assert!(record("e", &[], 2).contains("--attach"));
+}
+
+/// Starts a program that runs until its input ends.
+fn target() -> Child {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "echo x; while read -r line; do :; done; exit 6"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
+    child
+}
+
+fn tracer_of(child: &Child) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    line.unwrap().trim().to_owned()
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_program_that_runs_continues_when_the_recorder_ends_or_is_killed() {
+    for signal in [Signal::Int, Signal::Kill] {
+        let place = Place::new();
+        let mut child = target();
+        let (directory, pid) = (place.name("recording"), child.id().to_string());
+        let arguments = ["insn", "record", "-o", &directory, "--attach", &pid];
+        let mut recorder = trace(&arguments).stderr(Stdio::null()).spawn().unwrap();
+        wait_until(|| tracer_of(&child) != "0");
+        kill_process(Pid::from_child(&recorder), signal).unwrap();
+        recorder.wait().unwrap();
+        wait_until(|| tracer_of(&child) == "0");
+        drop(child.stdin.take());
+        assert_eq!(child.wait().unwrap().code(), Some(6), "{signal:?}");
+    }
+}
