@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use trace_format::layout::InstantScope;
 use trace_format::notes::{Omission, Omitted, INTERRUPTED, OVERWRITTEN, RECORDS_DROPPED};
-use trace_format::{Event, Item, ThreadKoids, Value};
+use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use crate::arguments;
 use crate::own::is_own;
@@ -12,7 +13,7 @@ use crate::own::is_own;
 /// the category `trace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss<'a> {
-    /// The thread.
+    /// The thread. Its koid is 0 for several threads of the process.
     pub thread: ThreadKoids,
     /// The reason, or an empty string if the event has none.
     pub reason: Cow<'a, str>,
@@ -30,7 +31,7 @@ impl<'a> Loss<'a> {
     }
 
     fn from_arguments(item: &Item<'a>, event: &Event<'a>) -> Self {
-        let thread = item.thread(event.thread);
+        let thread = thread(item, event);
         let mut loss = Self { thread, reason: Cow::Borrowed(""), number: 0 };
         for argument in &event.arguments {
             match (&*item.text(argument.name), argument.value) {
@@ -67,6 +68,18 @@ impl Gap {
     }
 }
 
+/// Returns the thread of a loss. An event with the scope of the process reports a loss of several
+/// threads.
+fn thread(item: &Item<'_>, event: &Event<'_>) -> ThreadKoids {
+    let thread = item.thread(event.thread);
+    match event.kind {
+        EventKind::Instant { scope: Some(InstantScope::Process) } => {
+            ThreadKoids::new(thread.process, 0)
+        }
+        _ => thread,
+    }
+}
+
 /// Returns the number of overwritten rolling buffers that an own event of the tracing system
 /// reports, or `None` if it reports none.
 pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
@@ -77,8 +90,12 @@ pub(crate) fn overwritten(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
 /// Adds the omitted data that an own event of the tracing system reports.
 pub(crate) fn add_omitted(omitted: &mut Omitted, item: &Item<'_>, event: &Event<'_>) {
     let Some(omission) = Omission::of_event(&item.text(event.name)) else { return };
+    let number = match omission {
+        Omission::Interruptions => 1,
+        _ => first_number(item, event).unwrap_or(0),
+    };
     if let Some(sum) = omitted.get_mut(omission as usize) {
-        *sum = sum.saturating_add(first_number(item, event).unwrap_or(0));
+        *sum = sum.saturating_add(number);
     }
 }
 

@@ -41,7 +41,8 @@ pub const UNKNOWN_ARGUMENTS: &str = "arguments of unknown types";
 
 /// A kind of missing data other than dropped records.
 ///
-/// An event reports each kind, with the number of missing items as its only argument.
+/// An event reports each kind, with the number of missing items as its only argument. The event of
+/// an interruption has the begin and the end of the interruption instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
 pub enum Omission {
@@ -55,12 +56,32 @@ pub enum Omission {
     Strings = 3,
     /// Records that the manager refused: malformed ones, and those that a provider may not write.
     Refused = 4,
+    /// Buffers that were read while the provider wrote, because it did not answer the stop.
+    Unfinished = 5,
+    /// Providers that were cut off because they violated the protocol.
+    CutOff = 6,
+    /// Times at which a provider recorded nothing while it got a new buffer.
+    Interruptions = 7,
+    /// Connections of programs that the manager refused.
+    Connections = 8,
+    /// Bytes of a damaged archive that a recovery skipped.
+    Bytes = 9,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 5] =
-        [Self::TracePoints, Self::Names, Self::Alerts, Self::Strings, Self::Refused];
+    pub const ALL: [Self; 10] = [
+        Self::TracePoints,
+        Self::Names,
+        Self::Alerts,
+        Self::Strings,
+        Self::Refused,
+        Self::Unfinished,
+        Self::CutOff,
+        Self::Interruptions,
+        Self::Connections,
+        Self::Bytes,
+    ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
     pub const NUMBER: &'static str = "number";
@@ -74,6 +95,11 @@ impl Omission {
             Self::Alerts => "alerts not sent",
             Self::Strings => "strings cut: too long",
             Self::Refused => "records refused",
+            Self::Unfinished => "buffers read unfinished: no answer to the stop",
+            Self::CutOff => "providers cut off",
+            Self::Interruptions => INTERRUPTED,
+            Self::Connections => "connections refused",
+            Self::Bytes => "bytes skipped in a damaged archive",
         }
     }
 
@@ -86,6 +112,11 @@ impl Omission {
             Self::Alerts => "alerts",
             Self::Strings => "ends of strings",
             Self::Refused => "refused records",
+            Self::Unfinished => "unfinished buffers",
+            Self::CutOff => "providers cut off",
+            Self::Interruptions => "interruptions",
+            Self::Connections => "refused connections",
+            Self::Bytes => "skipped bytes",
         }
     }
 
@@ -162,7 +193,18 @@ mod tests {
     #[test]
     fn names_of_missing_items() {
         let names = Omission::ALL.map(Omission::as_str);
-        let expected = ["trace points", "names", "alerts", "ends of strings", "refused records"];
+        let expected = [
+            "trace points",
+            "names",
+            "alerts",
+            "ends of strings",
+            "refused records",
+            "unfinished buffers",
+            "providers cut off",
+            "interruptions",
+            "refused connections",
+            "skipped bytes",
+        ];
         assert_eq!(names, expected);
     }
 }

@@ -42,6 +42,7 @@ pub use triggers::{Reaction, Trigger, TriggerAction, Triggers};
 use std::fmt;
 use std::time::Duration;
 
+use trace_format::notes::Omission;
 use trace_protocol::error::ProtocolError;
 
 /// A point in time: the duration since an origin that the caller chooses.
@@ -70,6 +71,15 @@ impl End {
                 Violation::PacketVersion(_) | Violation::Reported { ignores_data: true, .. }
             )
         )
+    }
+
+    /// Returns the kind of data that is missing because of it.
+    pub(crate) fn omission(&self) -> Option<Omission> {
+        match self {
+            Self::TimedOut => Some(Omission::Unfinished),
+            Self::CutOff(_) => Some(Omission::CutOff),
+            Self::Terminated | Self::Disconnected => None,
+        }
     }
 }
 

@@ -8,14 +8,16 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trace_protocol::archive::{self, ClockSample, Loss};
+use trace_format::notes::Omission;
+use trace_protocol::archive::{self, ClockSample, Identity, Loss};
 use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::LossReason;
+use trace_protocol::message::ClockSource;
 use trace_protocol::socket::PeerCredentials;
 
 use crate::archive::WriterStatus;
@@ -28,7 +30,7 @@ use crate::guard::JoinedProvider;
 use crate::machine::{ProviderId, SessionNumber};
 use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares};
-use crate::sink::{Finish, Opening};
+use crate::sink::{Finish, Opening, Sink};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 
@@ -45,6 +47,9 @@ const MAX_SAMPLE_AGE: Duration = Duration::from_secs(60);
 
 /// The rate of the CPU's counter if it cannot be measured.
 const DEFAULT_RATE: u64 = 1_000_000_000;
+
+/// The archive id of the manager. Those of providers begin with 1.
+const MANAGER: u32 = 0;
 
 /// The number of refusals that are kept.
 const MAX_REFUSALS: usize = 100;
@@ -79,6 +84,8 @@ pub(crate) struct Recording {
     summaries: Vec<ProviderSummary>,
     /// The end of the last buffer of each connection, in the provider's ticks.
     earlier: BTreeMap<ProviderId, u64>,
+    /// The archive ids of the providers that were interrupted before.
+    interrupted: BTreeSet<u32>,
     refused: Vec<Refusal>,
     refusals: u64,
     alerts: BTreeMap<String, u64>,
@@ -172,6 +179,7 @@ impl Recording {
             finishing: 0,
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
+            interrupted: BTreeSet::new(),
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
@@ -223,6 +231,7 @@ impl Recording {
             archive::interruption(&mut words, joined.identity, from, joined.joined_at);
             let records = self.block(provider, words);
             self.outputs.take(&records);
+            self.interrupted.insert(provider);
         }
         if let Some(late) = late {
             self.outputs.archive.resume(provider, late.last_saved);
@@ -325,6 +334,14 @@ impl Recording {
             let reason = LossReason::BufferFull.as_str();
             archive::loss(&mut kept.words, &closed.identity, reason, lost);
         }
+        if let Some(omission) = summary.end.omission() {
+            closed.write_omission(&mut kept.words, omission);
+            summary.omitted.push((omission, 1));
+        }
+        // The event is in the archive already.
+        if self.interrupted.remove(&provider) {
+            summary.omitted.push((Omission::Interruptions, 1));
+        }
         closed.write(&mut kept.words);
         let words = self.spares.share(kept.words);
         let records =
@@ -356,9 +373,10 @@ impl Recording {
     }
 
     /// Ends the session. All providers have left and are completely collected.
-    pub(crate) fn end(self) -> EndedRecording {
+    pub(crate) fn end(mut self) -> EndedRecording {
         let now = ClockSample::now();
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
+        self.report_refusals(&now, counter_rate);
         let mut providers = self.summaries;
         providers.sort_by_key(|provider| provider.id);
         let (archive, sinks) = self.outputs.finish(counter_rate);
@@ -374,6 +392,28 @@ impl Recording {
             archive,
             sinks,
         }
+    }
+
+    /// Writes the number of refusals into the archive, as a provider of its own: the refused
+    /// programs have none.
+    fn report_refusals(&mut self, now: &ClockSample, counter_rate: u64) {
+        if self.refusals == 0 {
+            return;
+        }
+        let manager = Identity {
+            id: MANAGER,
+            name: "trace manager".to_owned(),
+            process_name: "trace manager".to_owned(),
+            pid: std::process::id(),
+            uid: rustix::process::getuid().as_raw(),
+            clock: ClockSource::CpuCounter,
+        };
+        let mut words = Records::begin(&self.spares, MANAGER);
+        archive::opening(&mut words, &manager, counter_rate, now);
+        let ticks = now.ticks(manager.clock);
+        archive::omission(&mut words, &manager, ticks, Omission::Connections, self.refusals);
+        let records = self.block(MANAGER, words);
+        self.outputs.archive.take(&records);
     }
 
     /// Returns the time since the start of the session.

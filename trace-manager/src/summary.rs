@@ -100,6 +100,7 @@ impl SessionSummary {
     /// Returns the data that the archive lacks. `trace check` reports the same.
     pub fn missing(&self) -> Missing {
         let mut missing = Missing { records: self.lost(), ..Missing::default() };
+        missing.omit(Omission::Connections, self.refusals);
         for provider in &self.providers {
             for (omission, number) in &provider.omitted {
                 missing.omit(*omission, *number);
@@ -152,7 +153,8 @@ pub struct ProviderSummary {
     pub bytes: u64,
     /// Records that it dropped because its buffer was full.
     pub dropped: u64,
-    /// Omissions other than dropped records, with their numbers.
+    /// Omissions other than dropped records, with their numbers. A provider that was cut off, did
+    /// not answer the stop, or was interrupted has one, too.
     pub omitted: Vec<(Omission, u64)>,
     /// Refused records, by reason.
     pub rejected: Vec<(Rejection, u64)>,
@@ -249,10 +251,12 @@ mod tests {
 
     #[test]
     fn missing_data_includes_losses_omissions_and_refusals() {
-        let summary = session(vec![provider(&[], 10), provider(&[], 20)]);
+        let mut summary = session(vec![provider(&[], 10), provider(&[], 20)]);
+        summary.refusals = 5;
         let mut missing = Missing { records: 30, ..Missing::default() };
         missing.omit(Omission::Names, 4);
         missing.omit(Omission::Refused, 14);
+        missing.omit(Omission::Connections, 5);
         assert_eq!(summary.missing(), missing);
     }
 }

@@ -22,7 +22,7 @@ mod ledger;
 
 use trace_format::encode::append;
 use trace_format::layout::{InstantScope, ObjectType, ProviderEvent, ThreadKoids};
-use trace_format::notes;
+use trace_format::notes::{self, Omission};
 use trace_format::record::{
     Argument, Event, EventKind, KernelObject, Metadata, Record, Text, Thread, Value,
 };
@@ -137,6 +137,18 @@ pub fn interruption(words: &mut Vec<u64>, provider: &Identity, from: u64, to: u6
     let arguments =
         [Argument::new(from_key, Value::Uint64(from)), Argument::new(to_key, Value::Uint64(to))];
     instant(words, provider, to, notes::INTERRUPTED, InstantScope::Process, &arguments);
+}
+
+/// Appends an event which reports at `ticks` that `number` items are missing.
+pub fn omission(
+    words: &mut Vec<u64>,
+    provider: &Identity,
+    ticks: u64,
+    omission: Omission,
+    number: u64,
+) {
+    let arguments = [Argument::new(Omission::NUMBER, Value::Uint64(number))];
+    instant(words, provider, ticks, omission.event(), InstantScope::Process, &arguments);
 }
 
 /// Appends the record that says that a provider's buffer filled up.

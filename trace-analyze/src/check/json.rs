@@ -66,7 +66,10 @@ fn dropped(dropped: &Dropped) -> Value {
     json!({
         "provider": dropped.provider,
         "process": exact(dropped.thread.process),
-        "thread": exact(dropped.thread.thread),
+        "thread": match dropped.thread.thread {
+            0 => Value::Null,
+            thread => exact(thread),
+        },
         "reason": dropped.reason,
         "number": dropped.number,
     })

@@ -54,7 +54,7 @@ pub struct ProviderReport {
 pub struct Dropped {
     /// The provider, or `None` for rows beyond the limit.
     pub provider: Option<u32>,
-    /// The thread.
+    /// The thread. Its koid is 0 for several threads of the process.
     pub thread: ThreadKoids,
     /// The reason.
     pub reason: String,

@@ -1,6 +1,6 @@
 //! Reports on complete, lossy and malformed archives.
 
-use trace_format::layout::ProviderEvent;
+use trace_format::layout::{InstantScope, ProviderEvent};
 use trace_format::notes::Omission;
 use trace_format::{
     encode, Argument, Arguments, Event, EventKind, ReadError, Reader, Record, Text, Thread,
@@ -53,6 +53,23 @@ fn losses_are_summed_by_thread_and_reason() {
     assert_eq!(row.thread, THREAD);
 }
 
+/// A loss of several threads is not one of the main thread.
+#[test]
+fn a_loss_of_several_threads_has_no_thread() {
+    let number = [Argument::new("number", Value::Uint64(7))];
+    let of_thread = loss(&number);
+    let mut of_process = of_thread.clone();
+    if let Record::Event(event) = &mut of_process {
+        event.kind = EventKind::Instant { scope: Some(InstantScope::Process) };
+    }
+    let report = checked(&archive(&[of_thread, of_process]));
+    let threads: Vec<_> = report.dropped.iter().map(|row| row.thread).collect();
+    assert_eq!(threads, [ThreadKoids::new(THREAD.process, 0), THREAD]);
+    let json = report.to_json();
+    assert!(json["dropped"][0]["thread"].is_null(), "{json}");
+    assert_eq!(json["dropped"][1]["thread"], THREAD.thread);
+}
+
 #[test]
 fn a_full_buffer_is_a_loss() {
     let mut writer = Writer::new(Vec::new()).unwrap();
@@ -72,10 +89,12 @@ fn omitted_data_is_missing() {
         if let Record::Event(event) = &mut record {
             event.name = omission.event().into();
         }
+        // The event of an interruption has times instead of a number.
+        let number = if omission == Omission::Interruptions { 1 } else { 39_375 };
         let report = checked(&archive(&[record]));
         assert_eq!(report.verdict(), Verdict::Lossy);
-        assert_eq!(report.damage.missing().omissions().collect::<Vec<_>>(), [(omission, 39_375)]);
-        assert_eq!(report.to_json()["not_recorded"][omission.as_str()], 39_375);
+        assert_eq!(report.damage.missing().omissions().collect::<Vec<_>>(), [(omission, number)]);
+        assert_eq!(report.to_json()["not_recorded"][omission.as_str()], number);
     }
 }
 

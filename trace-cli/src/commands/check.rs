@@ -101,11 +101,12 @@ fn losses(report: &Report, lines: &mut Vec<String>) {
     push_counts(&omitted, lines);
     for row in &report.dropped {
         let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());
-        let (process, thread) = (row.thread.process, row.thread.thread);
+        let thread = match (row.thread.process, row.thread.thread) {
+            (process, 0) => format!("several threads of {process}"),
+            (process, thread) => format!("thread {process}/{thread}"),
+        };
         let (number, reason) = (row.number, &row.reason);
-        lines.push(format!(
-            "  provider {provider}, thread {process}/{thread}: {number}, {reason:?}"
-        ));
+        lines.push(format!("  provider {provider}, {thread}: {number}, {reason:?}"));
     }
 }
 

@@ -119,7 +119,9 @@ impl PerfettoExporter {
         let to = ticks("to").unwrap_or(nanos);
         let from = ticks("from").unwrap_or(nanos).min(to);
         let name = format!("{} records dropped: {}", loss.number, loss.reason);
-        let annotations = vec![number("number", loss.number), number("thread", loss.thread.thread)];
+        let thread = Some(loss.thread.thread).filter(|thread| *thread != 0);
+        let thread = thread.map(|thread| number("thread", thread));
+        let annotations = [number("number", loss.number)].into_iter().chain(thread).collect();
         let mut begin = self.note(track, "trace", name, annotations);
         begin.kind = Some(Kind::SliceBegin as i32);
         self.packets.event(from, begin);

@@ -179,8 +179,9 @@ impl TimelineCollector {
         self.extend(from, true);
         self.extend(to, true);
         let reason = self.catalog.intern(&loss.reason);
+        let thread = loss.thread;
         let loss = Loss { from, to, number: loss.number, reason };
-        self.thread(item.thread(event.thread)).losses.push(loss);
+        self.thread(thread).losses.push(loss);
     }
 
     fn add_arguments<'a>(
@@ -319,6 +320,7 @@ fn point_kind(scope: Option<InstantScope>) -> PointKind {
 fn thread_name(catalog: &Catalog, koids: ThreadKoids) -> String {
     match (catalog.thread_name(koids), koids) {
         ("", ThreadKoids::UNKNOWN) => "no thread".into(),
+        ("", ThreadKoids { thread: 0, .. }) => "several threads".into(),
         ("", ThreadKoids { thread, .. }) => format!("thread {thread}"),
         // Koids beyond 32 bits are artificial: they are those of tracks.
         (name, ThreadKoids { thread, .. }) if thread > u32::MAX.into() => name.to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use trace_format::notes::Omitted;
+use trace_format::notes::{Omission, Omitted};
 use trace_protocol::archive::{ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, Rejection, Stats};
 
@@ -145,6 +145,12 @@ pub(crate) struct Closed {
 }
 
 impl Closed {
+    /// Appends the report of one missing item.
+    pub(crate) fn write_omission(&self, words: &mut Vec<u64>, omission: Omission) {
+        let ticks = self.now.ticks(self.identity.clock);
+        trace_protocol::archive::omission(words, &self.identity, ticks, omission, 1);
+    }
+
     /// Appends the provider's closing records.
     pub(crate) fn write(&self, words: &mut Vec<u64>) {
         match &self.closing {

@@ -5,12 +5,11 @@ use super::*;
 use crate::archive::{ArchiveOutput, ArchiveSink};
 use crate::collection::{Departure, FinalRecords, Finisher, Window};
 use crate::fixture::{buffer, collector, identity, layout, write_event};
-use crate::machine::End;
+use crate::machine::{End, Violation};
 use crate::notice::NoticeSender;
 use crate::records::Spares;
 use crate::snapshot::Requester;
 use crate::waker::Waker;
-use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode;
 
@@ -115,4 +114,85 @@ fn a_snapshot_waits_for_departed_providers() {
     assert!(ended.providers.iter().all(|provider| provider.bytes > 0 && provider.events == 1));
     let bytes: u64 = ended.providers.iter().map(|provider| provider.bytes).sum();
     assert_eq!(ended.archive.wait().unwrap(), bytes + 8, "the magic record is of no provider");
+}
+
+/// Returns the omissions that an archive reports.
+fn reported(path: &Path) -> Vec<(Omission, u64)> {
+    let mut reader = trace_format::Reader::new(std::fs::File::open(path).unwrap());
+    let mut reported = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let trace_format::Record::Event(event) = &item.record else { continue };
+        let number = event.arguments.iter().find_map(|it| match it.value {
+            trace_format::Value::Uint64(number) => Some(number),
+            _ => None,
+        });
+        let omission = Omission::of_event(&item.text(event.name));
+        reported.extend(omission.map(|omission| (omission, number.unwrap())));
+    }
+    reported
+}
+
+#[test]
+fn the_archive_reports_refused_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.fxt");
+    for refusals in [0, 3] {
+        let mut recording = recording(&path, &collection());
+        for pid in 0..refusals {
+            recording.refuse(Refusal { pid, name: String::new(), reason: String::new() });
+        }
+        recording.end().archive.wait().unwrap();
+        let expected = (refusals != 0).then_some((Omission::Connections, refusals.into()));
+        assert_eq!(reported(&path), Vec::from_iter(expected));
+    }
+}
+
+#[test]
+fn the_archive_and_the_summary_report_providers_that_did_not_end_orderly() {
+    let version = End::CutOff(Violation::PacketVersion(2));
+    for (end, expected) in [
+        (End::Terminated, None),
+        (End::Disconnected, None),
+        (End::TimedOut, Some((Omission::Unfinished, 1))),
+        (End::CutOff(Violation::Flood), Some((Omission::CutOff, 1))),
+        (version, Some((Omission::CutOff, 1))),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.fxt");
+        let collection = &mut collection();
+        let mut recording = recording(&path, collection);
+        join(&mut recording, collection, 1);
+        recording.expect_last(1, 5);
+        let (answered_start, answered_stop, elapsed) = (true, false, BTreeMap::new());
+        let departure = Departure { end: end.clone(), answered_start, answered_stop, elapsed };
+        collection.finish(1, departure);
+        take_final(&mut recording, collection);
+        let ended = recording.end();
+        ended.archive.wait().unwrap();
+        assert_eq!(reported(&path), Vec::from_iter(expected), "{end}");
+        assert_eq!(ended.providers[0].omitted, Vec::from_iter(expected), "{end}");
+    }
+}
+
+/// The connection gets a new buffer while the session runs.
+#[test]
+fn the_summary_reports_an_interruption() {
+    let directory = tempfile::tempdir().unwrap();
+    let collection = &mut collection();
+    let mut recording = recording(&directory.path().join("a.fxt"), collection);
+    let leave = |recording: &mut Recording, collection: &mut Collection| {
+        recording.expect_last(1, 5);
+        let (end, elapsed) = (End::Terminated, BTreeMap::new());
+        let departure = Departure { end, answered_start: true, answered_stop: true, elapsed };
+        collection.finish(1, departure);
+        take_final(recording, collection);
+    };
+    for _ in 0..2 {
+        join(&mut recording, collection, 1);
+        leave(&mut recording, collection);
+    }
+    let ended = recording.end();
+    let omitted = ended.providers.iter().map(|provider| provider.omitted.clone());
+    let expected = [vec![], vec![(Omission::Interruptions, 1)]];
+    assert_eq!(omitted.collect::<Vec<_>>(), expected);
 }

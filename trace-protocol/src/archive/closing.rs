@@ -4,7 +4,7 @@ use trace_format::layout::InstantScope;
 use trace_format::notes::{self, Omission};
 use trace_format::record::{Argument, Value};
 
-use super::{anchor, buffer_full, instant, loss, ClockSample, Identity, Loss};
+use super::{anchor, buffer_full, instant, loss, omission, ClockSample, Identity, Loss};
 use crate::buffer::consumer::{Collector, Unreported};
 
 /// The results of collecting a provider's records.
@@ -68,9 +68,7 @@ impl Closing {
             buffer_full(words, provider.id);
         }
         if self.refused != 0 {
-            let arguments = [Argument::new(Omission::NUMBER, Value::Uint64(self.refused))];
-            let name = Omission::Refused.event();
-            instant(words, provider, self.to, name, InstantScope::Process, &arguments);
+            omission(words, provider, self.to, Omission::Refused, self.refused);
         }
         if self.overwritten != 0 {
             let arguments = [Argument::new("buffers", Value::Uint32(self.overwritten))];
