@@ -24,7 +24,7 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{Layout, LayoutError, HEADER_BYTES, HEADER_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::saved::{buffer_path, partial_path, SavedMark};
-use trace_protocol::file::{NewFile, Place};
+use trace_protocol::file::{random_name, Directory, NewFile, Place};
 use trace_protocol::words::as_bytes;
 
 use self::partial_archive::PartialArchive;
@@ -47,6 +47,8 @@ pub struct Recovered {
     pub refused: u64,
     /// Bytes of the partial archive that are missing or not complete records.
     pub damaged: u64,
+    /// The paths of damaged files of the process, which are kept.
+    pub kept: Vec<PathBuf>,
     /// Whether the buffer was memory, so that its records are lost with the process.
     pub is_buffer_lost: bool,
 }
@@ -116,7 +118,7 @@ impl fmt::Display for RecoverError {
 impl std::error::Error for RecoverError {}
 
 /// Recovers the archive `output` of a killed process that traced itself, and then removes the files
-/// of the process.
+/// of the process. A damaged one is kept as `NAME.damaged`.
 ///
 /// `output` is the value of the process's `TRACE_OUTPUT`, or the path of one of its files. Both
 /// files must belong to this user. Only complete records of the partial archive are used.
@@ -138,7 +140,7 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
                 .map_err(|_| files.not_a_buffer(LayoutError::Sizes))?;
             collector.skip_saved(saved);
             collector.finish(&mut words);
-            archive.close(&collector, length == archive.intact_bytes(), &mut words);
+            archive.close(&collector, archive.damaged(length) == 0, &mut words);
             Some(collector)
         }
         None => {
@@ -146,16 +148,21 @@ pub fn recover(output: &Path) -> Result<Recovered, RecoverError> {
             None
         }
     };
-    let (path, bytes) = files.write(&partial, &archive.intact, &words)?;
+    let damaged = archive.damaged(length);
+    archive.report_damage(damaged, &mut words);
     let stats = collector.as_ref().map(Collector::stats);
+    let refused = stats.map_or(0, |stats| stats.rejections());
+    let damage = Damage { partial: damaged != 0, buffer: refused != 0 };
+    let written = files.write(&partial, &archive.intact, &words, damage)?;
     Ok(Recovered {
-        archive: path,
-        bytes,
+        archive: written.path,
+        bytes: written.bytes,
+        kept: written.kept,
         events: stats.map_or(0, |stats| stats.events),
         open_scopes: stats.map_or(0, |stats| stats.open_scopes()),
         dropped: collector.as_ref().map_or(0, Collector::dropped),
-        refused: stats.map_or(0, |stats| stats.rejections()),
-        damaged: length - archive.intact_bytes(),
+        refused,
+        damaged,
         is_buffer_lost: collector.is_none(),
     })
 }
@@ -175,6 +182,19 @@ fn output_path(path: &Path) -> PathBuf {
         return path.with_extension("");
     }
     path.to_owned()
+}
+
+/// The files of a process that are damaged.
+struct Damage {
+    partial: bool,
+    buffer: bool,
+}
+
+/// A written archive.
+struct Written {
+    path: PathBuf,
+    bytes: u64,
+    kept: Vec<PathBuf>,
 }
 
 /// The files of a killed process: the place of its archive, and the names of two files beside it.
@@ -228,13 +248,14 @@ impl RecoverableFiles {
         Ok((file, mapping, layout))
     }
 
-    /// Writes the archive, and then removes the files. Returns the archive's path and size.
+    /// Writes the archive. Then removes the files, or renames them if they are damaged.
     fn write(
         self,
         partial: &File,
         intact: &[Range<u64>],
         words: &[u64],
-    ) -> Result<(PathBuf, u64), RecoverError> {
+        damage: Damage,
+    ) -> Result<Written, RecoverError> {
         let (directory, path) = (self.place.directory().clone(), self.place.path());
         let written = NewFile::unnamed(self.place).and_then(|archive| {
             let mut file: &File = archive.file();
@@ -250,13 +271,28 @@ impl RecoverableFiles {
             } else {
                 archive.complete_with_backup()?;
             }
-            directory.remove(&self.buffer)?;
-            directory.remove(&self.partial)?;
-            Ok(bytes)
+            let buffer = put_away(&directory, &self.buffer, damage.buffer)?;
+            let partial = put_away(&directory, &self.partial, damage.partial)?;
+            Ok((bytes, [buffer, partial].into_iter().flatten().collect()))
         });
         match written {
-            Ok(bytes) => Ok((path, bytes)),
+            Ok((bytes, kept)) => Ok(Written { path, bytes, kept }),
             Err(source) => Err(RecoverError::Io { path, source }),
         }
     }
+}
+
+/// Removes a file, or renames it if it is damaged. Returns the new path.
+fn put_away(directory: &Directory, name: &OsStr, damaged: bool) -> io::Result<Option<PathBuf>> {
+    if !damaged {
+        return directory.remove(name).map(|()| None);
+    }
+    let mut kept = name.to_owned();
+    kept.push(".damaged");
+    if directory.has(&kept) {
+        kept.push(".");
+        kept = random_name(&kept, "");
+    }
+    directory.rename(name, &kept)?;
+    Ok(Some(directory.path().join(kept)))
 }

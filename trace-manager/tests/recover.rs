@@ -239,7 +239,14 @@ fn damaged_records_are_omitted_and_counted() {
     let recovered = left.recovered();
     assert_eq!(recovered.damaged, bad.len() as u64 * 8);
     assert!(!recovered.is_complete());
-    assert_eq!(names(&left.output()), ["clock anchor", "early", "after", "late"]);
+    let skipped = "bytes skipped in a damaged archive";
+    assert_eq!(names(&left.output()), ["clock anchor", "early", "after", "late", skipped]);
+    let number = number("number", recovered.damaged);
+    assert!(events(&left.output()).contains(&(skipped.to_owned(), vec![number])));
+    assert_eq!(left.names(), ["app.fxt", "app.fxt.partial.damaged"]);
+    let kept = left.directory.path().canonicalize().unwrap().join("app.fxt.partial.damaged");
+    assert_eq!(fs::read(&kept).unwrap(), to_bytes(&left.partial), "the file is kept as it was");
+    assert_eq!(recovered.kept, [kept]);
     let bytes = fs::read(left.output()).unwrap();
     assert!(bytes.starts_with(&to_bytes(&left.partial[..good])));
 }
@@ -267,7 +274,8 @@ fn missing_bytes_are_counted() {
     left.write(left.partial_bytes() - 8);
     let recovered = recover(&left.output()).unwrap();
     assert_eq!(recovered.damaged, last - 8);
-    assert_eq!(names(&left.output()), ["clock anchor", "late"]);
+    let skipped = "bytes skipped in a damaged archive";
+    assert_eq!(names(&left.output()), ["clock anchor", "late", skipped]);
 }
 
 #[test]
@@ -280,6 +288,7 @@ fn malformed_records_of_the_buffer_are_refused() {
     let events = events(&left.output());
     assert_eq!(events[3].0, "last");
     assert_eq!(events[4], ("records refused".to_owned(), vec![number("number", 1)]));
+    assert_eq!(left.names(), ["app.fxt", "app.fxt.buffer.damaged"]);
 }
 
 fn number(key: &str, number: u64) -> (String, String) {

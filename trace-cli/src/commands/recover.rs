@@ -30,6 +30,9 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
             crate::say(&format!("{} {what}", counted(count, one, many)));
         }
     }
+    for kept in &recovered.kept {
+        crate::say(&format!("the damaged file is kept as {}", kept.display()));
+    }
     if recovered.is_buffer_lost {
         crate::say("the records of the buffer are lost, because it was memory");
     }

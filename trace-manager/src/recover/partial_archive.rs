@@ -5,9 +5,10 @@ use std::io::Read;
 use std::ops::Range;
 
 use trace_format::layout::ObjectType;
+use trace_format::notes::{self, Omission};
 use trace_format::record::{Argument, Metadata, Record, Value};
-use trace_format::{notes, Event, Item, Reader};
-use trace_protocol::archive::{ClockSample, Closing, Identity};
+use trace_format::{Event, Item, Reader};
+use trace_protocol::archive::{omission, ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::message::ClockSource;
@@ -60,6 +61,18 @@ impl PartialArchive {
     /// Returns the number of bytes of its complete records.
     pub(super) fn intact_bytes(&self) -> u64 {
         self.intact.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// Returns the number of its first `length` bytes that are missing or not complete records.
+    pub(super) fn damaged(&self, length: u64) -> u64 {
+        length - self.intact_bytes()
+    }
+
+    /// Appends the report of `damaged` bytes, if there are any.
+    pub(super) fn report_damage(&self, damaged: u64, words: &mut Vec<u64>) {
+        if damaged != 0 {
+            omission(words, &self.identity, self.first, Omission::Bytes, damaged);
+        }
     }
 }
 
