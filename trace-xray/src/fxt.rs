@@ -1,4 +1,4 @@
-//! Logs as archives in the Fuchsia trace format (FXT).
+//! Logs as archives in the Fuchsia trace format (FXT), and archives as logs.
 //!
 //! | log | archive |
 //! |---|---|
@@ -15,10 +15,16 @@
 //!
 //! A payload that is too long for an argument is a blob with the same name and time.
 
+mod durations;
+mod error;
+mod export;
 mod input;
+mod merge;
 mod payload;
 mod translator;
 
+pub use error::ExportError;
+pub use export::{export, Exported};
 pub use input::Fdr;
 pub use payload::record as record_of_payload;
 pub use translator::Translator;

@@ -313,3 +313,79 @@ fn other_files_are_no_logs() {
     let log = log(V5, |log| log.put(Record::Function(function)));
     assert!(!trace_analyze::input::Fxt.detects(&log));
 }
+
+/// Returns an archive of two threads, with records in another order than that of time.
+fn mixed() -> Vec<u8> {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.provider(1, "app").unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    let mut event = |thread, ticks, name: &str, kind, arguments: &[trace_format::Argument<'_>]| {
+        let thread = Thread::Inline(ThreadKoids::new(70, thread));
+        let (category, name, arguments) = ("net".into(), name.into(), arguments.into());
+        let event = Event { ticks, thread, category, name, kind, arguments };
+        archive.record(&event.into()).unwrap();
+    };
+    let number = trace_format::Argument::new("size", Value::Int32(-1));
+    let text = trace_format::Argument::new("host", Value::String("h".into()));
+    event(72, 900, "poll", EventKind::DurationBegin, &[]);
+    event(71, 1200, "read", EventKind::DurationComplete { end: 1300 }, &[number]);
+    event(71, 1000, "request", EventKind::DurationComplete { end: 1500 }, &[]);
+    event(71, 1300, "write", EventKind::DurationComplete { end: 1600 }, &[]);
+    event(71, 1250, "bytes", EventKind::Counter { id: 4 }, &[number]);
+    event(71, 1700, "read", EventKind::DurationBegin, &[number, text]);
+    event(71, 1700, "read", EventKind::DurationEnd, &[]);
+    event(72, 950, "poll", EventKind::DurationEnd, &[]);
+    event(72, 960, "poll", EventKind::DurationBegin, &[]);
+    archive.into_inner()
+}
+
+#[test]
+fn archives_become_logs_in_the_order_of_time() {
+    let mut bytes = Vec::new();
+    let exported = trace_xray::fxt::export(Reader::new(&mixed()[..]), &mut bytes).unwrap();
+    assert_eq!((exported.calls, exported.events), (5, 2));
+    assert_eq!((exported.cut, exported.unpaired, exported.too_long), (1, 1, 0));
+    let map = Map::parse(&exported.map).unwrap();
+    let mut archive = Vec::new();
+    Fdr { map }.open(Box::new(&bytes[..])).unwrap().read_to_end(&mut archive).unwrap();
+    let mut reader = Reader::new(&archive[..]);
+    let mut lines = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        lines.extend(line(&item).filter(|line| !line.contains("xray:CPU")));
+    }
+    assert_eq!(
+        lines,
+        [
+            "900 70/72 xray:poll DurationBegin",
+            "950 70/72 xray:poll DurationEnd",
+            "1000 70/71 xray:request DurationBegin",
+            "1200 70/71 xray:read DurationBegin arg0=Uint64(18446744073709551615)",
+            "1250 70/71 net:bytes Counter { id: 4 } size=Int32(-1)",
+            "1300 70/71 xray:read DurationEnd",
+            "1300 70/71 xray:write DurationBegin",
+            // It ends with the duration around it.
+            "1500 70/71 xray:write DurationEnd",
+            "1500 70/71 xray:request DurationEnd",
+            "1700 70/71 xray:read DurationBegin",
+            "1700 70/71 xray:read DurationEnd",
+            "1700 70/71 net:read Instant size=Int32(-1) host=h",
+        ]
+    );
+}
+
+#[test]
+fn a_log_becomes_the_same_log() {
+    let mut bytes = Vec::new();
+    trace_xray::fxt::export(Reader::new(&mixed()[..]), &mut bytes).unwrap();
+    let mut again = Vec::new();
+    let archive = Fdr::default().open(Box::new(&bytes[..])).unwrap();
+    let exported = trace_xray::fxt::export(Reader::new(archive), &mut again).unwrap();
+    assert_eq!(exported.calls, 5);
+    let log = |bytes: &[u8]| {
+        let (items, errors) = common::items(bytes, 1000);
+        assert_eq!(errors, [""; 0]);
+        let functions = items.into_iter().filter(|item| item.record.kind().is_none());
+        functions.map(|item| (item.thread, item.tsc, item.record.kind())).collect::<Vec<_>>()
+    };
+    assert_eq!(log(&again), log(&bytes));
+}

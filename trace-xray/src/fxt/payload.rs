@@ -1,7 +1,10 @@
 //! FXT records as payloads of custom events.
 
 use trace_format::layout::WORD_BYTES;
-use trace_format::{decode, Process, Record, Reference, Text, Thread};
+use trace_format::reader::UNKNOWN_STRING;
+use trace_format::{
+    decode, encode, Argument, Item, Process, Record, Reference, ReferenceMut, Text, Thread, Value,
+};
 
 /// Returns the record that a payload consists of.
 ///
@@ -45,4 +48,44 @@ fn is_complete(record: &Record<'_>) -> bool {
         );
     });
     is_complete
+}
+
+/// Returns the payload with a record of an archive, with its strings and threads inline; `None` if
+/// the record is too long.
+pub(super) fn bytes<'a>(item: &Item<'a>, mut record: Record<'a>) -> Option<Vec<u8>> {
+    record.references_mut(|reference| match reference {
+        ReferenceMut::Text(text) => *text = inline(item, *text),
+        ReferenceMut::Thread(thread) => *thread = Thread::Inline(item.thread(*thread)),
+        ReferenceMut::Process(process) => *process = Process::Inline(item.process(*process)),
+    });
+    let argument = |Argument { name, value }| {
+        let value = match value {
+            Value::String(text) => Value::String(inline(item, text)),
+            value => value,
+        };
+        Argument { name: inline(item, name), value }
+    };
+    let arguments: Vec<_> = record.arguments().iter().map(argument).collect();
+    let mut words: Vec<u64> = Vec::new();
+    append(&mut words, record, &arguments)?;
+    Some(encode::to_bytes(&words))
+}
+
+/// Encodes a record with other arguments.
+fn append<'b>(
+    words: &mut Vec<u64>,
+    mut record: Record<'b>,
+    arguments: &'b [Argument<'b>],
+) -> Option<()> {
+    if let Some(own) = record.arguments_mut() {
+        *own = arguments.into();
+    }
+    encode::append(words, &record).ok()
+}
+
+fn inline<'a>(item: &Item<'a>, text: Text<'a>) -> Text<'a> {
+    match text {
+        Text::Indexed(index) => item.provider.string(index).unwrap_or(UNKNOWN_STRING).into(),
+        text => text,
+    }
 }

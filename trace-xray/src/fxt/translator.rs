@@ -4,24 +4,19 @@ use std::io::Write;
 
 use trace_format::layout::{InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{
-    notes, Argument, Arguments, Event, EventKind, LargeBlob, LargeBlobEvent, Log, Record, Thread,
-    ThreadKoids, Value, WriteError, Writer,
+    notes, Argument, EventKind, LargeBlob, LargeBlobEvent, Log, Thread, ThreadKoids, Value,
+    WriteError, Writer,
 };
 
+use super::durations::{argument_of, begin, end, event, Entry};
 use super::{payload, CATEGORY};
-use crate::calls::{Call, CallStacks, End, Limits, Step};
+use crate::calls::{CallStacks, End, Limits, Step};
 use crate::layout::Action;
 use crate::map::{Map, Names};
 use crate::read::{Item, ReadError, ThreadBuffer};
-use crate::record::{self, FunctionId, FunctionRecord};
+use crate::record::{self, FunctionRecord};
 
 const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
-
-/// The names of call arguments.
-const ARGUMENTS: [&str; MAX_ARGUMENTS] = [
-    "arg0", "arg1", "arg2", "arg3", "arg4", "arg5", "arg6", "arg7", "arg8", "arg9", "arg10",
-    "arg11", "arg12", "arg13", "arg14",
-];
 
 /// Writes the records of a log, whose thread buffers have to be in the order of time.
 ///
@@ -36,14 +31,6 @@ pub struct Translator {
     /// The time and thread of the last record.
     last: (u64, ThreadKoids),
     counts: Counts,
-}
-
-/// An entry with arguments.
-#[derive(Debug)]
-struct Entry {
-    at: (u64, ThreadKoids),
-    function: FunctionId,
-    arguments: Vec<u64>,
 }
 
 /// Data that the archive does not have, and calls whose end is not recorded.
@@ -252,51 +239,6 @@ impl Translator {
 fn write_payload<W: Write>(writer: &mut Writer<W>, payload: &[u8]) -> Result<(), WriteError> {
     let Some(record) = payload::record(payload) else { return Ok(()) };
     writer.record(&record)
-}
-
-fn begin<W: Write>(
-    writer: &mut Writer<W>,
-    names: &mut Names,
-    entry: &Entry,
-) -> Result<(), WriteError> {
-    let values = entry.arguments.iter().map(|value| Value::Uint64(*value));
-    let arguments: Vec<_> =
-        ARGUMENTS.into_iter().zip(values).map(|(name, value)| Argument::new(name, value)).collect();
-    let name = names.get(entry.function);
-    writer.record(&event(entry.at, (CATEGORY, &name), EventKind::DurationBegin, &arguments))
-}
-
-fn end<W: Write>(
-    writer: &mut Writer<W>,
-    names: &mut Names,
-    at: (u64, ThreadKoids),
-    function: FunctionId,
-    argument: Option<Argument<'_>>,
-) -> Result<(), WriteError> {
-    let name = names.get(function);
-    let labels = (CATEGORY, &*name);
-    writer.record(&event(at, labels, EventKind::DurationEnd, argument.as_slice()))
-}
-
-/// Returns the argument that describes an end other than an exit.
-fn argument_of(call: &Call) -> Option<Argument<'static>> {
-    let name = match call.end {
-        End::Exit | End::Open => return None,
-        End::TailExit => "tail_exit",
-        End::Missing => "unwound",
-    };
-    Some(Argument::new(name, Value::Bool(true)))
-}
-
-fn event<'a>(
-    (ticks, thread): (u64, ThreadKoids),
-    (category, name): (&'a str, &'a str),
-    kind: EventKind,
-    arguments: &'a [Argument<'a>],
-) -> Record<'a> {
-    let (thread, category, name) = (Thread::Inline(thread), category.into(), name.into());
-    let arguments = Arguments::from(arguments);
-    Record::Event(Event { ticks, thread, category, name, kind, arguments })
 }
 
 /// Returns the thread of a thread buffer. The process is 0 before version 3.
