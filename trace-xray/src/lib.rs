@@ -7,6 +7,7 @@ pub mod layout;
 pub mod map;
 pub mod read;
 pub mod record;
+pub mod report;
 pub mod write;
 
 pub use record::{

@@ -86,6 +86,12 @@ impl Map {
         &self.sleds
     }
 
+    /// Returns the map as YAML, in the form of `llvm-xray extract -symbolize`.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        yaml::text(self)
+    }
+
     /// Returns all functions by id.
     pub fn functions(&self) -> impl Iterator<Item = (FunctionId, &Function)> {
         self.functions.iter().map(|(id, function)| (*id, function))

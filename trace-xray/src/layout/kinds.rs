@@ -197,6 +197,12 @@ impl SledKind {
         Self::ALL.get(usize::from(bits)).map(|(kind, _)| *kind)
     }
 
+    /// Returns the name in YAML.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+
     /// Returns the kind of a name in YAML, `None` if it is not known.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {

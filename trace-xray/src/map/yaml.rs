@@ -2,9 +2,36 @@
 
 use saphyr_parser::{Event, Parser, ScanError, StrInput};
 
-use super::{Map, MapError, Sled};
+use super::{Function, Map, MapError, Sled};
 use crate::layout::SledKind;
 use crate::record::FunctionId;
+
+/// Returns a map as `llvm-xray extract -symbolize` prints it.
+pub(super) fn text(map: &Map) -> String {
+    let mut text = "---\n".to_owned();
+    for sled in map.sleds() {
+        let name = map.function(sled.id).and_then(Function::name).unwrap_or_default();
+        let Sled { address, function, kind, always_instrument, version, .. } = sled;
+        text += &format!(
+            "- {{ id: {}, address: {address:#X}, function: {function:#X}, kind: {}, \
+             always-instrument: {always_instrument}, function-name: {}, version: {version} }}\n",
+            sled.id.number(),
+            kind.name(),
+            quoted(&name)
+        )
+        .replace(": 0X", ": 0x");
+    }
+    text + "...\n"
+}
+
+/// Returns a scalar, in quotes unless it is a plain word.
+fn quoted(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !name.is_empty() && name.chars().all(is_plain) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', "''"))
+}
 
 /// Reads a sequence of mappings, one for each sled.
 pub(super) fn read(text: &str) -> Result<Map, MapError> {

@@ -9,6 +9,7 @@ mod common;
 mod deviations;
 mod maps;
 mod ours;
+mod reports;
 mod text;
 mod theirs;
 mod tools;
