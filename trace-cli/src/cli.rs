@@ -8,6 +8,7 @@ mod pictures;
 mod recording;
 mod selection;
 mod setup;
+mod xray;
 
 use std::path::Path;
 
@@ -27,6 +28,10 @@ pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
 pub(crate) use selection::{Filter, Inputs, Selection};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
+pub(crate) use xray::{
+    AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat, XrayArgs,
+    XrayCommand,
+};
 
 /// The help of `--categories`, which many commands have.
 const CATEGORIES: &str = "Select categories: names, `prefix*`, and `-name` or `-prefix*` to \
@@ -56,6 +61,7 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     Check(CheckArgs),
     Dump(DumpArgs),
+    Xray(XrayArgs),
     Recover(RecoverArgs),
     Insn(InsnArgs),
     Daemon(DaemonArgs),
@@ -93,6 +99,7 @@ impl Command {
             Self::Merge(args) => &args.inputs,
             Self::Check(args) => &args.inputs,
             Self::Dump(args) => &args.inputs,
+            Self::Xray(args) => return args.command.instr_map(),
             _ => return None,
         };
         inputs.instr_map.as_deref()

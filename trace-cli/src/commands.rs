@@ -29,6 +29,7 @@ mod stop;
 mod timeline;
 mod top;
 mod view;
+mod xray;
 
 use anyhow::Result;
 
@@ -56,6 +57,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Timeline(args) => timeline::run(args),
         Command::Stats(args) => stats::run(args),
         Command::View(args) => view::run(args),
+        Command::Xray(args) => xray::run(args),
         Command::Recover(args) => recover::run(args),
         Command::Insn(args) => insn::run(args),
         Command::Daemon(args) => daemon::run(args),

@@ -24,6 +24,8 @@ pub(crate) enum Format {
     Speedscope,
     /// One line for each duration
     Csv,
+    /// XRay log, with its map beside it
+    Xray,
     #[value(skip)]
     Svg,
     #[value(skip)]
@@ -46,11 +48,12 @@ impl Format {
             (_, "pftrace" | "perfetto-trace") => Self::Pftrace,
             (_, "folded") => Self::Folded,
             (_, "csv") => Self::Csv,
+            (_, "xray") => Self::Xray,
             (_, "svg") => Self::Svg,
             (_, "html" | "htm") => Self::Html,
             _ => bail!(
                 "cannot write {}: unknown format .{end}{HINT}use .json, .fxt, .pftrace, .folded, \
-                 .speedscope.json or .csv, or --to",
+                 .speedscope.json, .csv or .xray, or --to",
                 path.display()
             ),
         };
@@ -82,6 +85,7 @@ impl fmt::Display for Format {
             Self::Folded => "folded stacks",
             Self::Speedscope => "speedscope JSON",
             Self::Csv => "CSV",
+            Self::Xray => "an XRay log",
             Self::Svg => "SVG",
             Self::Html => "HTML",
         })
@@ -100,6 +104,7 @@ mod tests {
             ("a.fxt", Format::Fxt),
             ("a.speedscope.json.gz", Format::Speedscope),
             ("a.csv", Format::Csv),
+            ("a.xray", Format::Xray),
             ("a.folded", Format::Folded),
             ("a.pftrace", Format::Pftrace),
             ("a.perfetto-trace.gz", Format::Pftrace),

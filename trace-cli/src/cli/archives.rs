@@ -9,8 +9,9 @@ use crate::args::{parse_id, parse_moment, Format, Level, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
-/// The format of the input is detected by its content: an archive, Chrome JSON, the text of ftrace,
-/// or a recording of trace-cmd. JSON that is converted to an archive and back keeps all data.
+/// The format of the input is detected by its content: an archive, Chrome JSON, the text of
+/// ftrace, a recording of trace-cmd, or an XRay log. JSON that is converted to an archive and back
+/// keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does.
@@ -21,13 +22,14 @@ Examples:
   trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json and .csv
   trace convert chrome.json -o chrome.fxt
   trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd
+  trace convert trace.fxt -o trace.xray         # for llvm-xray, with trace.map
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// Archive, JSON, ftrace text or trace.dat to read; `-` for standard input
+    /// Archive, JSON, ftrace text, trace.dat or XRay log to read; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json or .csv,
+    /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json, .csv or .xray,
     /// compressed if .gz or .zst follows; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,

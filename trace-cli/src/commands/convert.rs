@@ -2,6 +2,7 @@
 
 mod pftrace;
 mod stacks;
+mod xray;
 
 use std::io::Read;
 use std::path::Path;
@@ -54,6 +55,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
             let (name, to) = (args.input.display(), args.output.display());
             bail!("{name} is an archive already{HINT}copy it with trace slice {name} -o {to}")
         }
+        (Some(InputKind::Xray), Some(Format::Xray)) => {
+            bail!("{} is an XRay log already", args.input.display())
+        }
         (None, Some(Format::Fxt)) => {
             bail!("{} is neither JSON nor an archive", args.input.display())
         }
@@ -74,6 +78,7 @@ fn convert(
             stacks::convert(args, format, reader)
         }
         Some(Format::Pftrace) => pftrace::convert(args, reader),
+        Some(Format::Xray) => xray::convert(args, reader),
         _ => to_json(args, reader),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn use_instr_map(path: &Path) {
 
 /// Returns the map for the log at `path`: that of the option, or the file `NAME.map` beside the
 /// log. Without one it is empty, and functions have numbers.
-pub(super) fn names(path: &Path, has_notes: bool) -> Result<Map> {
+pub(crate) fn names(path: &Path, has_notes: bool) -> Result<Map> {
     let beside = path.with_extension("map");
     let beside = (path != Path::new(STANDARD) && beside.is_file()).then_some(&*beside);
     let Some(file) = INSTR_MAP.get().map(PathBuf::as_path).or(beside) else {

@@ -108,3 +108,55 @@ fn a_damaged_log_is_a_loss() {
     assert!(check.stdout.contains("the log is cut off at byte"), "{check:?}");
     assert!(check.stdout.contains("dropped records: 1"), "{check:?}");
 }
+
+#[test]
+fn reports_of_llvm_xray() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("app.map", &names());
+    let account = place.run(&["xray", "account", "app.xray", "--sort", "sum", "--top", "1"]);
+    let row: Vec<_> = account.stdout.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!((row[0], row[1], row.last()), ("1", "2", Some(&"main")), "{account:?}");
+    assert!(account.stderr.contains("calls without an end, skipped: 2"), "{account:?}");
+    let csv = place.run(&["xray", "account", "app.xray", "--format", "csv"]);
+    assert!(csv.stdout.ends_with(",6.000000e-07,\"\",\"work\"\n"), "{csv:?}");
+    let stack = place.run(&["xray", "stack", "app.xray"]);
+    assert!(stack.stdout.contains("Unique Stacks: 2"), "{stack:?}");
+    let threads = place.run(&["xray", "stack", "app.xray", "--per-thread-stacks"]);
+    assert!(threads.stdout.contains("Thread 72:\n\nUnique Stacks: 1"), "{threads:?}");
+    let all = ["xray", "stack", "app.xray", "--all-stacks", "--aggregate-threads"];
+    assert_eq!(place.run(&all).stdout, "main; 1400\nmain;work; 600\nwork; 0\n");
+    let count = [&all[..], &["--aggregation-type", "count"]].concat();
+    assert_eq!(place.run(&count).stdout, "main; 2\nmain;work; 6\nwork; 0\n");
+    let graph = place.run(&["xray", "graph", "app.xray", "--edge-label", "count"]);
+    assert!(graph.stdout.contains("F1 -> F2 [label=\"6\"];"), "{graph:?}");
+    let map = place.run(&["xray", "map", "app.map"]);
+    assert!(map.stdout.contains("function-name: work"), "{map:?}");
+    place.put("other.fxt", &crate::harness::good());
+    let wrong = place.run(&["xray", "account", "other.fxt"]);
+    assert!(wrong.code == 1 && wrong.stderr.contains("is not a log of XRay"), "{wrong:?}");
+}
+
+#[test]
+fn an_archive_becomes_a_log() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("app.map", &names());
+    assert_eq!(place.run(&["convert", "app.xray", "-o", "app.fxt"]).code, 0);
+    let back = place.run(&["convert", "app.fxt", "-o", "back.xray"]);
+    assert_eq!(back.code, 0, "{back:?}");
+    assert!(back.stderr.contains("8 calls and "), "{back:?}");
+    assert!(back.stderr.contains("lack a begin or an end, skipped: 2"), "{back:?}");
+    // The ids differ.
+    let account = |log| {
+        let text = place.run(&["xray", "account", log, "--sort", "func"]).stdout;
+        let rows = text.lines().skip(2).filter_map(|row| row.get(9..).map(str::to_owned));
+        rows.collect::<Vec<_>>()
+    };
+    assert_eq!(account("app.xray").len(), 2);
+    assert_eq!(account("back.xray"), account("app.xray"));
+    let again = place.run(&["convert", "back.xray", "-o", "again.xray"]);
+    assert!(again.code == 1 && again.stderr.contains("is an XRay log already"), "{again:?}");
+    let standard = place.run(&["convert", "app.fxt", "--to", "xray", "-o", "-"]);
+    assert!(standard.code == 1 && standard.stderr.contains("choose a file"), "{standard:?}");
+}

@@ -1,0 +1,44 @@
+//! `trace convert` to an XRay log and its map.
+
+use std::io::{BufWriter, Read, Write};
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use trace_format::Reader;
+use trace_xray::fxt::{export, ExportError};
+
+use super::cannot_write;
+use crate::cli::ConvertArgs;
+use crate::damage;
+use crate::input::{self, STANDARD};
+use crate::message::{counted, say, HINT};
+use crate::output::Output;
+
+/// Writes the log, and the map that names its functions beside it.
+pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
+    if args.output == Path::new(STANDARD) {
+        bail!("cannot write an XRay log to standard output: it has a map{HINT}choose a file");
+    }
+    let map = args.output.with_extension("map");
+    let mut output = Output::create(&args.output)?;
+    let mut names = Output::create(&map)?;
+    let exported = match export(reader, BufWriter::new(&mut output)) {
+        Err(ExportError::Read(error)) => return Err(input::explain(&args.input, error)),
+        exported => exported.with_context(|| cannot_write(&args.output))?,
+    };
+    names.write_all(&exported.map).with_context(|| cannot_write(&map))?;
+    names.finish_as(&map)?;
+    output.finish_as(&args.output)?;
+    let calls = counted(exported.calls, "call", "calls");
+    let events = counted(exported.events, "event", "events");
+    say(&format!("{calls} and {events} written, names of functions to {}", map.display()));
+    damage::warn_counts(
+        &args.input,
+        &[
+            ("durations that lack a begin or an end, skipped", exported.unpaired),
+            ("durations that end after the one around them, cut", exported.cut),
+            ("records too long for a custom event, skipped", exported.too_long),
+        ],
+    );
+    Ok(damage::warn(&args.input, &exported.damage))
+}

@@ -1,0 +1,124 @@
+//! `trace xray`
+
+use std::io::Seek;
+use std::path::Path;
+
+use anyhow::{bail, Context, Result};
+use trace_xray::map::{Map, Names};
+use trace_xray::read::Ordered;
+use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph};
+
+use crate::cli::{AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat};
+use crate::cli::{XrayArgs, XrayCommand};
+use crate::damage::warn_counts;
+use crate::input::{self, InputKind};
+use crate::message::{describe, say};
+use crate::{exit, table};
+
+pub(crate) fn run(args: &XrayArgs) -> Result<u8> {
+    match &args.command {
+        XrayCommand::Account(args) => account(args),
+        XrayCommand::Stack(args) => stack(args),
+        XrayCommand::Graph(args) => graph(args),
+        XrayCommand::Map(args) => map(args),
+    }
+}
+
+fn account(args: &AccountArgs) -> Result<u8> {
+    let (calls, mut names, code) = read(&args.file)?;
+    let mut account = Account::new(&calls, &mut names);
+    let field = args.sort.field();
+    let is_ascending = match args.sortorder {
+        Some(order) => order == Order::Asc,
+        None => matches!(field, Field::Id | Field::Name),
+    };
+    account.sort(field, !is_ascending, args.top.unwrap_or(usize::MAX));
+    table::print(&match args.format {
+        TableFormat::Text => account.text(),
+        TableFormat::Csv => account.csv(),
+    })?;
+    Ok(code)
+}
+
+fn stack(args: &StackArgs) -> Result<u8> {
+    let (calls, mut names, code) = read(&args.file)?;
+    let groups: Vec<_> = match args.aggregate_threads {
+        true => vec![(None, calls.stacks().aggregated())],
+        false => {
+            let threads = calls.stacks().by_thread().into_iter();
+            threads.map(|(thread, stacks)| (Some(thread), stacks)).collect()
+        }
+    };
+    let mut text = String::new();
+    if args.all_stacks {
+        let is_count = args.aggregation_type == Aggregation::Count;
+        for (thread, stacks) in &groups {
+            for stack in stacks {
+                text += &stack.folded(*thread, &mut names, is_count);
+                text.push('\n');
+            }
+        }
+    } else if args.per_thread_stacks {
+        for (thread, stacks) in &groups {
+            text += &format!("Thread {}:\n", thread.unwrap_or(0));
+            text += &stacks_text(stacks, &mut names);
+        }
+    } else {
+        let stacks: Vec<_> = groups.into_iter().flat_map(|(_, stacks)| stacks).collect();
+        text = stacks_text(&stacks, &mut names);
+    }
+    table::print(&text)?;
+    Ok(code)
+}
+
+fn graph(args: &GraphArgs) -> Result<u8> {
+    let (calls, mut names, code) = read(&args.file)?;
+    let graph = Graph::new(&calls, args.edge_label.label(), args.vertex_label.label());
+    table::print(&graph.dot(&mut names))?;
+    Ok(code)
+}
+
+fn map(args: &MapArgs) -> Result<u8> {
+    let failed = || format!("cannot read {}", args.file.display());
+    let bytes = std::fs::read(&args.file).with_context(failed)?;
+    table::print(&Map::parse(&bytes).with_context(failed)?.to_yaml())?;
+    Ok(exit::OK)
+}
+
+/// Reads the calls of a log, and reports what they lack.
+fn read(path: &Path) -> Result<(Calls, Names, u8)> {
+    let input = input::open_any(path)?;
+    if input.kind != Some(InputKind::Xray) {
+        bail!("{} is not a log of XRay's flight data recorder", path.display());
+    }
+    let names = Names::new(input::xray_names(path, true)?);
+    let mut copy = tempfile::tempfile().with_context(input::temporary_file_error)?;
+    input::copy_to(path, input.bytes, &copy, input::temporary_file_error)?;
+    copy.rewind().with_context(input::temporary_file_error)?;
+    let name = path.display();
+    let failed = || format!("cannot read {name}");
+    let log = Ordered::new(copy).with_context(failed)?;
+    let calls = Calls::read(log, |error| say(&format!("{name}: {}", describe(error))));
+    let calls = calls.with_context(failed)?;
+    let code = report(path, calls.counts());
+    Ok((calls, names, code))
+}
+
+fn report(path: &Path, counts: Counts) -> u8 {
+    let Counts { unwound, open, no_entry, over_limit, not_kept, errors } = counts;
+    warn_counts(
+        path,
+        &[
+            ("calls without an exit, which end with their caller", unwound),
+            ("calls without an end, skipped", open),
+            ("exits without an entry, skipped", no_entry),
+            ("too many open calls or threads: entries and exits, skipped", over_limit),
+            ("too many stacks: calls of others, skipped", not_kept),
+        ],
+    );
+    if over_limit + not_kept + errors == 0 {
+        exit::OK
+    } else {
+        exit::INCOMPLETE
+    }
+}
