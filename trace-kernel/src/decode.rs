@@ -58,6 +58,18 @@ impl Decoder {
         Entry { ticks: raw.time, cpu, thread: self.thread(raw.payload), event }
     }
 
+    /// Returns an event of a CPU as [`Event::Other`], with its fields, whatever it is.
+    #[must_use]
+    pub fn fields<'a>(&'a self, cpu: u16, raw: &RawEvent<'a>) -> Entry<'a> {
+        let event = match self.events.get(&raw.id) {
+            Some(Known { format, .. }) => {
+                Event::Other { format, payload: raw.payload, order: self.order }
+            }
+            None => Event::Unknown { id: raw.id },
+        };
+        Entry { ticks: raw.time, cpu, thread: self.thread(raw.payload), event }
+    }
+
     fn event<'a>(&self, known: &'a Known, payload: &'a [u8]) -> Event<'a> {
         let other = Event::Other { format: &known.format, payload, order: self.order };
         let kind = known.kind.as_ref();

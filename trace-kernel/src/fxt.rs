@@ -15,10 +15,12 @@
 mod durations;
 mod instants;
 mod scheduling;
+mod sink;
 mod threads;
 mod translator;
 
 pub use instants::write_event;
 pub use scheduling::{write_scheduling, Wakeups};
+pub use sink::RecordSink;
 pub use threads::Threads;
 pub use translator::Translator;

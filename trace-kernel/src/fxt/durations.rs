@@ -1,12 +1,12 @@
 //! System calls and interrupts: durations of a begin and an end.
 
 use std::collections::HashMap;
-use std::io::Write;
 
 use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
-use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError, Writer};
+use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::instants::{event, write_event};
+use super::sink::RecordSink;
 
 /// The process whose threads are the CPUs. Viewers use 32 bits of it, and no thread of Linux has an
 /// id as large.
@@ -77,9 +77,9 @@ impl Durations {
     }
 
     /// Ends a duration, and writes it if its begin is there. [`NO_SYSCALL`] ends any system call.
-    pub(super) fn end<W: Write>(
+    pub(super) fn end<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         end: u64,
         (place, kind): (ThreadKoids, Kind),
         number: i64,
@@ -93,9 +93,9 @@ impl Durations {
     }
 
     /// Ends the system call in which a thread ends: it does not return.
-    pub(super) fn exit<W: Write>(
+    pub(super) fn exit<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         end: u64,
         thread: u64,
     ) -> Result<(), WriteError> {
@@ -113,7 +113,7 @@ impl Durations {
     }
 
     /// Writes the begins of the durations that are open at the end.
-    pub(super) fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+    pub(super) fn finish<S: RecordSink>(&mut self, writer: &mut S) -> Result<(), WriteError> {
         let mut open: Vec<_> = self.open.drain().collect();
         open.sort_by_key(|(_, open)| open.start);
         for ((_, kind), open) in &open {
@@ -123,9 +123,9 @@ impl Durations {
     }
 
     /// Returns the place of a CPU's interrupts, and names it the first time.
-    pub(super) fn cpu<W: Write>(
+    pub(super) fn cpu<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         cpu: u16,
     ) -> Result<ThreadKoids, WriteError> {
         let koids = cpu_koids(cpu);
@@ -147,8 +147,8 @@ fn cpu_koids(cpu: u16) -> ThreadKoids {
     ThreadKoids::new(CPUS, CPUS + 1 + u64::from(cpu))
 }
 
-fn name<W: Write>(
-    writer: &mut Writer<W>,
+fn name<S: RecordSink>(
+    writer: &mut S,
     object_type: ObjectType,
     koid: u64,
     name: &str,
@@ -158,8 +158,8 @@ fn name<W: Write>(
     writer.record(&KernelObject { object_type, koid, name, arguments }.into())
 }
 
-fn write<W: Write>(
-    writer: &mut Writer<W>,
+fn write<S: RecordSink>(
+    writer: &mut S,
     (place, kind): (ThreadKoids, Kind),
     open: &Open,
     event_kind: EventKind,

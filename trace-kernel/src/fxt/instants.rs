@@ -1,11 +1,11 @@
 //! Events without a length.
 
-use std::io::Write;
-
 use trace_format::layout::{cut_str, InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, WriteError, Writer,
+    Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, WriteError,
 };
+
+use super::sink::RecordSink;
 
 use crate::byte_order::ByteOrder;
 use crate::format::{self, EventFormat};
@@ -18,7 +18,7 @@ pub(super) const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantSc
 /// # Errors
 ///
 /// Writing failed.
-pub fn write_event<W: Write>(writer: &mut Writer<W>, event: Event<'_>) -> Result<(), WriteError> {
+pub fn write_event<S: RecordSink>(writer: &mut S, event: Event<'_>) -> Result<(), WriteError> {
     match writer.record(&event.into()) {
         Err(WriteError::Encode(_)) => {
             writer.record(&Record::Event(Event { arguments: Arguments::NONE, ..event }))
@@ -41,10 +41,10 @@ pub(super) fn event<'a>(
 }
 
 /// Writes an instant with the fields of an event.
-pub(super) fn write_other<W: Write>(
-    writer: &mut Writer<W>,
+pub(super) fn write_other<S: RecordSink>(
+    writer: &mut S,
     (ticks, thread): (u64, ThreadKoids),
-    format: &EventFormat,
+    (category, format): (&str, &EventFormat),
     payload: &[u8],
     order: ByteOrder,
 ) -> Result<(), WriteError> {
@@ -52,8 +52,7 @@ pub(super) fn write_other<W: Write>(
     let texts: Vec<_> = values.map(|(name, value)| (name, value, hex(value))).collect();
     let arguments: Vec<_> =
         texts.iter().map(|(name, value, hex)| argument(name, value, hex)).collect();
-    let category = format!("kernel:event:{}/{}", format.system, format.name);
-    write_event(writer, event(ticks, thread, (&category, &format.name), INSTANT, &arguments))
+    write_event(writer, event(ticks, thread, (category, &format.name), INSTANT, &arguments))
 }
 
 fn argument<'a>(name: &'a str, value: &format::Value<'a>, hex: &'a str) -> Argument<'a> {

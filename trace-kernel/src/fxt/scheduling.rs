@@ -1,9 +1,10 @@
 //! Scheduling records.
 
 use std::collections::HashSet;
-use std::io::Write;
 
-use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError, Writer};
+use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
+
+use super::sink::RecordSink;
 
 use crate::event::{Entry, Event, Task};
 
@@ -41,8 +42,8 @@ impl Wakeups {
 /// # Errors
 ///
 /// Writing failed.
-pub fn write_scheduling<W: Write>(
-    writer: &mut Writer<W>,
+pub fn write_scheduling<S: RecordSink>(
+    writer: &mut S,
     entry: &Entry<'_>,
     mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
@@ -70,8 +71,8 @@ pub fn write_scheduling<W: Write>(
     }
 }
 
-fn wakeup<W: Write>(
-    writer: &mut Writer<W>,
+fn wakeup<S: RecordSink>(
+    writer: &mut S,
     ticks: u64,
     (task, cpu): (Task<'_>, u16),
     waker: u64,

@@ -1,10 +1,11 @@
 //! Names and processes of threads.
 
 use std::collections::HashMap;
-use std::io::Write;
 
 use trace_format::layout::{cut_str, ObjectType, MAX_STRING_BYTES};
-use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError, Writer};
+use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
+
+use super::sink::RecordSink;
 
 /// The most threads whose name and process are remembered.
 const MAX_THREADS: usize = 1 << 16;
@@ -21,15 +22,22 @@ impl Threads {
         ThreadKoids::new(process.unwrap_or(0), thread)
     }
 
+    /// Sets the process of a thread whose name is not known yet.
+    pub(super) fn set_process(&mut self, thread: u64, process: u64) {
+        if self.0.len() < MAX_THREADS {
+            self.0.entry(thread).or_default().0 = Some(process);
+        }
+    }
+
     /// Returns the process of a thread, if it is known. Writes the thread's name if that or its
     /// process has changed. No name, or `<...>`, leaves the name as it is.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn note<W: Write>(
+    pub fn note<S: RecordSink>(
         &mut self,
-        archive: &mut Writer<W>,
+        archive: &mut S,
         thread: u64,
         process: Option<u64>,
         name: &str,

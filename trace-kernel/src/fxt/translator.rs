@@ -1,14 +1,14 @@
 //! The state between events and records.
 
 use std::collections::HashSet;
-use std::io::Write;
 
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
-use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError, Writer};
+use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
 use super::durations::{Durations, Kind};
 use super::instants::{event, write_event, write_other, INSTANT};
 use super::scheduling::{write_scheduling, Wakeups};
+use super::sink::RecordSink;
 use super::threads::Threads;
 use crate::event::{Entry, Event};
 use crate::marker::Marker;
@@ -36,13 +36,34 @@ impl Translator {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn name<W: Write>(
+    pub fn name<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         thread: u64,
         name: &str,
     ) -> Result<(), WriteError> {
         self.threads.note(writer, thread, None, name).map(drop)
+    }
+
+    /// Notes the process of a thread.
+    pub fn process(&mut self, thread: u64, process: u64) {
+        self.threads.set_process(thread, process);
+    }
+
+    /// Writes an instant with the fields of an event, in this category.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn fields<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        entry: &Entry<'_>,
+        category: &str,
+    ) -> Result<(), WriteError> {
+        let Event::Other { format, payload, order } = entry.event else { return Ok(()) };
+        let thread = self.threads.koids(entry.thread);
+        write_other(writer, (entry.ticks, thread), (category, format), payload, order)
     }
 
     /// Writes the records of an event.
@@ -50,9 +71,9 @@ impl Translator {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn entry<W: Write>(
+    pub fn entry<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         entry: &Entry<'_>,
     ) -> Result<(), WriteError> {
         self.names(writer, entry)?;
@@ -86,7 +107,8 @@ impl Translator {
                 self.interrupt(writer, ticks, place, event)
             }
             Event::Other { format, payload, order } => {
-                write_other(writer, (ticks, koids), format, payload, order)
+                let category = format!("kernel:event:{}/{}", format.system, format.name);
+                write_other(writer, (ticks, koids), (&category, format), payload, order)
             }
             _ => self.instant(writer, entry, koids),
         }
@@ -97,9 +119,9 @@ impl Translator {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn missed<W: Write>(
+    pub fn missed<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         cpu: u16,
         missed: Missed,
         (from, to): (u64, u64),
@@ -126,14 +148,14 @@ impl Translator {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn finish<W: Write>(&mut self, writer: &mut Writer<W>) -> Result<(), WriteError> {
+    pub fn finish<S: RecordSink>(&mut self, writer: &mut S) -> Result<(), WriteError> {
         self.durations.finish(writer)
     }
 
     /// Writes the names of the threads of an event, if they are new.
-    fn names<W: Write>(
+    fn names<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         entry: &Entry<'_>,
     ) -> Result<(), WriteError> {
         let mut note = |thread, process, name: &str| {
@@ -177,9 +199,9 @@ impl Translator {
         self.created.insert(created);
     }
 
-    fn interrupt<W: Write>(
+    fn interrupt<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         ticks: u64,
         place: ThreadKoids,
         event: Event<'_>,
@@ -205,9 +227,9 @@ impl Translator {
     }
 
     /// Writes an event without a length, on the thread that it is about.
-    fn instant<W: Write>(
+    fn instant<S: RecordSink>(
         &mut self,
-        writer: &mut Writer<W>,
+        writer: &mut S,
         entry: &Entry<'_>,
         koids: ThreadKoids,
     ) -> Result<(), WriteError> {
@@ -244,8 +266,8 @@ impl Translator {
     }
 }
 
-fn marker<W: Write>(
-    writer: &mut Writer<W>,
+fn marker<S: RecordSink>(
+    writer: &mut S,
     ticks: u64,
     koids: ThreadKoids,
     text: &str,
