@@ -7,6 +7,8 @@ mod event;
 pub mod format;
 pub mod ftrace;
 pub mod fxt;
+#[cfg(target_os = "linux")]
+pub mod live;
 mod marker;
 pub mod page;
 mod state;

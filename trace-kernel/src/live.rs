@@ -1,0 +1,26 @@
+//! The kernel of this machine as a provider.
+//!
+//! ```text
+//! tracefs                              provider
+//! instances/trace-PID-… ──► pages of ──► events in the ──► records ──► buffer
+//! (ring buffer of each CPU)  each CPU     order of time
+//! ```
+//!
+//! A thread reads the pages of all CPUs in rounds. The events before the round began are complete
+//! and are merged by their times; the rest waits for the next round.
+
+mod batch;
+mod categories;
+mod clock;
+mod error;
+mod instance;
+mod processes;
+mod provider;
+mod recorder;
+mod selection;
+mod sink;
+
+pub use categories::{is_kernel_category, CATEGORIES};
+pub use error::LiveError;
+pub use processes::threads_of;
+pub use provider::{KernelProvider, Options, Totals};

@@ -1,0 +1,140 @@
+//! The categories of the kernel's events.
+
+/// A category with its description and its events, as system and name.
+#[derive(Clone, Copy, Debug)]
+pub struct Category {
+    /// Its name, such as `kernel:sched`.
+    pub name: &'static str,
+    /// What it records.
+    pub description: &'static str,
+    pub(super) events: &'static [(&'static str, &'static str)],
+}
+
+/// The prefix of categories of one event: `kernel:event:SYSTEM/NAME`.
+pub(super) const EVENT_PREFIX: &str = "kernel:event:";
+
+/// The category of texts that programs write to `trace_marker`.
+pub(super) const MARKERS: &str = "atrace";
+
+/// The events that name threads and their processes. They are always enabled.
+pub(super) const TASKS: &[(&str, &str)] = &[
+    ("sched", "sched_process_exec"),
+    ("sched", "sched_process_exit"),
+    ("sched", "sched_process_fork"),
+    ("task", "task_newtask"),
+    ("task", "task_rename"),
+];
+
+/// The categories, except those of one event.
+pub const CATEGORIES: &[Category] = &[
+    Category {
+        name: "kernel:sched",
+        description: "context switches, wake-ups and migrations of threads",
+        events: &[
+            ("sched", "sched_migrate_task"),
+            ("sched", "sched_switch"),
+            ("sched", "sched_wakeup_new"),
+            ("sched", "sched_waking"),
+        ],
+    },
+    Category {
+        name: "kernel:tasks",
+        description: "starts, ends and names of processes and threads",
+        events: TASKS,
+    },
+    Category {
+        name: "kernel:syscall",
+        description: "system calls",
+        events: &[("raw_syscalls", "sys_enter"), ("raw_syscalls", "sys_exit")],
+    },
+    Category {
+        name: "kernel:irq",
+        description: "interrupts and deferred work",
+        events: &[
+            ("irq", "irq_handler_entry"),
+            ("irq", "irq_handler_exit"),
+            ("irq", "softirq_entry"),
+            ("irq", "softirq_exit"),
+        ],
+    },
+    Category {
+        name: "kernel:memory",
+        description: "page faults, reclaim, and processes killed because memory is full",
+        events: &[
+            ("exceptions", "page_fault_kernel"),
+            ("exceptions", "page_fault_user"),
+            ("oom", "mark_victim"),
+            ("vmscan", "mm_vmscan_direct_reclaim_begin"),
+            ("vmscan", "mm_vmscan_direct_reclaim_end"),
+            ("vmscan", "mm_vmscan_kswapd_sleep"),
+            ("vmscan", "mm_vmscan_kswapd_wake"),
+        ],
+    },
+    Category {
+        name: "kernel:block",
+        description: "requests to disks",
+        events: &[
+            ("block", "block_rq_complete"),
+            ("block", "block_rq_insert"),
+            ("block", "block_rq_issue"),
+        ],
+    },
+    Category {
+        name: "kernel:net",
+        description: "packets and states of connections",
+        events: &[
+            ("net", "net_dev_queue"),
+            ("net", "netif_receive_skb"),
+            ("sock", "inet_sock_set_state"),
+            ("tcp", "tcp_retransmit_skb"),
+        ],
+    },
+    Category {
+        name: "kernel:power",
+        description: "idle states and frequencies of CPUs",
+        events: &[("power", "cpu_frequency"), ("power", "cpu_idle"), ("power", "suspend_resume")],
+    },
+    Category {
+        name: "kernel:log",
+        description: "lines of the kernel's log",
+        events: &[("printk", "console")],
+    },
+    Category {
+        name: MARKERS,
+        description: "texts that programs write to trace_marker",
+        events: &[],
+    },
+];
+
+/// Returns whether a category pattern selects events of the kernel. Patterns that select all
+/// categories, and exclusions, do not.
+#[must_use]
+pub fn is_kernel_category(pattern: &str) -> bool {
+    pattern.starts_with("kernel:") || pattern == "kernel*" || pattern == MARKERS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_kernel_categories() {
+        for pattern in ["kernel*", "kernel:*", "kernel:sched", "kernel:event:sched/x", "atrace"] {
+            assert!(is_kernel_category(pattern), "{pattern}");
+        }
+        for pattern in ["", "*", "kernels", "-kernel:sched", "app", "atrace2"] {
+            assert!(!is_kernel_category(pattern), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn each_category_has_events_of_its_own() {
+        let events = CATEGORIES.iter().flat_map(|category| category.events);
+        let mut events: Vec<_> = events.collect();
+        let number = events.len();
+        events.sort();
+        events.dedup();
+        assert_eq!(events.len(), number);
+        assert!(CATEGORIES.iter().all(|it| is_kernel_category(it.name)));
+    }
+}

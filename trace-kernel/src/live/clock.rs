@@ -1,0 +1,136 @@
+//! The clock of the kernel's events, as ticks of the provider.
+
+use rustix::time::{clock_gettime, ClockId};
+use trace_protocol::message::ClockSource;
+
+/// The number of attempts to read two clocks at the same time.
+const ATTEMPTS: usize = 5;
+
+/// From times of the kernel's events to ticks of the provider.
+#[derive(Debug)]
+pub(super) enum TraceClock {
+    /// The kernel's times are ticks of the provider.
+    Same,
+    /// The kernel's times are nanoseconds of `CLOCK_MONOTONIC_RAW`.
+    MonotonicRaw(Calibration),
+}
+
+/// Two samples of both clocks: the line between them.
+#[derive(Debug, Default)]
+pub(super) struct Calibration {
+    earlier: Sample,
+    later: Sample,
+}
+
+/// The time of both clocks at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sample {
+    raw: u64,
+    ticks: u64,
+}
+
+/// Chooses a clock of those that the file `trace_clock` lists. Returns its name and its conversion
+/// to ticks.
+pub(super) fn choose(available: &str, source: ClockSource) -> (&'static str, TraceClock) {
+    let has =
+        |name: &str| available.split_whitespace().any(|it| it.trim_matches(['[', ']']) == name);
+    match source {
+        ClockSource::CpuCounter if has("x86-tsc") => ("x86-tsc", TraceClock::Same),
+        ClockSource::Boottime if has("boot") => ("boot", TraceClock::Same),
+        _ => ("mono_raw", TraceClock::MonotonicRaw(Calibration::default())),
+    }
+}
+
+impl TraceClock {
+    /// Compares both clocks, for the times until the next call. `ticks` reads the provider's.
+    pub(super) fn calibrate(&mut self, ticks: impl Fn() -> u64) {
+        let Self::MonotonicRaw(calibration) = self else { return };
+        let sample = Sample::take(ticks);
+        let is_first = calibration.later == Sample::default();
+        calibration.earlier = if is_first { sample } else { calibration.later };
+        calibration.later = sample;
+    }
+
+    /// Returns the ticks of a kernel's time.
+    pub(super) fn ticks(&self, time: u64) -> u64 {
+        match self {
+            Self::Same => time,
+            Self::MonotonicRaw(calibration) => calibration.ticks(time),
+        }
+    }
+}
+
+impl Calibration {
+    fn ticks(&self, raw: u64) -> u64 {
+        let Self { earlier, later } = *self;
+        let difference = |later: u64, earlier: u64| i128::from(later) - i128::from(earlier);
+        let span = difference(later.raw, earlier.raw).max(1);
+        let ticks = difference(later.ticks, earlier.ticks);
+        let passed = difference(raw, earlier.raw) * ticks / span;
+        (i128::from(earlier.ticks) + passed).try_into().unwrap_or(0)
+    }
+}
+
+impl Sample {
+    /// Reads both clocks. Takes the shortest of several attempts, which had no interruption.
+    fn take(ticks: impl Fn() -> u64) -> Self {
+        let attempt = |_| {
+            let (before, raw, after) = (ticks(), monotonic_raw(), ticks());
+            let length = after.saturating_sub(before);
+            (length, Self { raw, ticks: before + length / 2 })
+        };
+        let best = (0..ATTEMPTS).map(attempt).min_by_key(|(length, _)| *length);
+        best.map(|(_, sample)| sample).unwrap_or_default()
+    }
+}
+
+fn monotonic_raw() -> u64 {
+    let time = clock_gettime(ClockId::MonotonicRaw);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: &str = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n";
+
+    #[test]
+    fn the_clock_of_the_provider_is_preferred() {
+        let chosen = |available: &str, source| {
+            let (name, clock) = choose(available, source);
+            (name, matches!(clock, TraceClock::Same))
+        };
+        assert_eq!(chosen(ALL, ClockSource::CpuCounter), ("x86-tsc", true));
+        assert_eq!(chosen("[x86-tsc] mono", ClockSource::CpuCounter), ("x86-tsc", true));
+        assert_eq!(chosen(ALL, ClockSource::Boottime), ("boot", true));
+        assert_eq!(chosen("[local] mono_raw", ClockSource::CpuCounter), ("mono_raw", false));
+        assert_eq!(chosen("[local] mono_raw", ClockSource::Boottime), ("mono_raw", false));
+    }
+
+    #[test]
+    fn times_are_on_the_line_between_two_samples() {
+        let earlier = Sample { raw: 1_000, ticks: 50_000 };
+        let later = Sample { raw: 2_000, ticks: 53_000 };
+        let clock = TraceClock::MonotonicRaw(Calibration { earlier, later });
+        let times =
+            [(1_000, 50_000), (1_500, 51_500), (2_000, 53_000), (900, 49_700), (2_100, 53_300)];
+        for (raw, ticks) in times {
+            assert_eq!(clock.ticks(raw), ticks);
+        }
+        assert_eq!(TraceClock::Same.ticks(7), 7);
+    }
+
+    #[test]
+    fn calibration_keeps_the_last_two_samples() {
+        let mut clock = TraceClock::MonotonicRaw(Calibration::default());
+        // A clock with three ticks for each nanosecond.
+        let ticks = || monotonic_raw() * 3;
+        clock.calibrate(ticks);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        clock.calibrate(ticks);
+        let now = monotonic_raw();
+        // A read of the clock takes less than a millisecond in one of the attempts.
+        assert!(clock.ticks(now).abs_diff(now * 3) < 3_000_000);
+    }
+}

@@ -1,0 +1,200 @@
+//! A ring buffer in the kernel: an instance of tracefs.
+//!
+//! The name has the id of the process, the time of its start and its pid namespace, so that an
+//! instance of a killed process can be removed later, and nobody else's.
+
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::error::LiveError;
+
+/// The places of tracefs.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// The size of a read of a file of tracefs in bytes.
+const READ_BYTES: usize = 64 << 10;
+
+/// The start of the names of instances.
+const PREFIX: &str = "trace-";
+
+/// An instance, which is removed when this is dropped. Its files have to be closed before.
+#[derive(Debug)]
+pub(super) struct Instance {
+    path: PathBuf,
+}
+
+/// The owner of an instance, as in the instance's name.
+#[derive(Debug, PartialEq, Eq)]
+struct Owner {
+    pid: u32,
+    /// The start of the process, in clock ticks since boot.
+    start: u64,
+    namespace: u64,
+}
+
+impl Instance {
+    /// Creates an instance with tracing off. Removes those of processes that have been killed.
+    pub(super) fn create() -> Result<Self, LiveError> {
+        let instances = root()?.join("instances");
+        remove_stale(&instances);
+        let failed = |error| LiveError::file(&instances, error);
+        let owner = Owner::of(std::process::id()).map_err(failed)?;
+        let number = (0..).map(|number| instances.join(format!("{owner}-{number}")));
+        for path in number {
+            match fs::create_dir(&path) {
+                Ok(()) => {
+                    let instance = Self { path };
+                    instance.write("tracing_on", "0")?;
+                    return Ok(instance);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Err(failed(io::ErrorKind::AlreadyExists.into()))
+    }
+
+    pub(super) fn path(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+
+    /// Returns the text of a file.
+    pub(super) fn read(&self, file: &str) -> Result<String, LiveError> {
+        read(&self.path(file))
+    }
+
+    /// Returns the CPUs that have a buffer, also if they are offline.
+    pub(super) fn cpus(&self) -> Result<Vec<u16>, LiveError> {
+        let path = self.path("per_cpu");
+        let entries = fs::read_dir(&path).map_err(|error| LiveError::file(path, error))?;
+        let number =
+            |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix("cpu")?.parse().ok();
+        Ok(entries.flatten().filter_map(number).collect())
+    }
+
+    /// Replaces the contents of a file.
+    pub(super) fn write(&self, file: &str, text: &str) -> Result<(), LiveError> {
+        let path = self.path(file);
+        fs::write(&path, text).map_err(|error| LiveError::file(path, error))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // An instance whose events are enabled can be removed.
+        let _busy = fs::remove_dir(&self.path);
+    }
+}
+
+impl Owner {
+    /// Returns the owner that a process is.
+    fn of(pid: u32) -> io::Result<Self> {
+        let start = start_time(pid).ok_or(io::ErrorKind::NotFound)?;
+        let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
+        Ok(Self { pid, start, namespace })
+    }
+
+    /// Parses the name of an instance.
+    fn parse(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix(PREFIX)?.split('-');
+        let owner = Self {
+            pid: parts.next()?.parse().ok()?,
+            start: parts.next()?.parse().ok()?,
+            namespace: parts.next()?.parse().ok()?,
+        };
+        let _number: u32 = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some(owner)
+    }
+
+    /// Returns whether the process has ended. That of another namespace is unknown.
+    fn has_ended(&self) -> bool {
+        let own = fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino());
+        own.is_ok_and(|own| own == self.namespace) && start_time(self.pid) != Some(self.start)
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{PREFIX}{}-{}-{}", self.pid, self.start, self.namespace)
+    }
+}
+
+/// Returns where tracefs is mounted.
+fn root() -> Result<&'static Path, LiveError> {
+    for place in PLACES.map(Path::new) {
+        match fs::metadata(place.join("instances")) {
+            Ok(_) => return Ok(place),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(LiveError::Denied(place.to_owned()));
+            }
+            Err(_) => {}
+        }
+    }
+    Err(LiveError::NoTracefs)
+}
+
+/// Returns the names of all events, as `SYSTEM:NAME` on each line.
+pub(super) fn available_events() -> Result<String, LiveError> {
+    read(&root()?.join("available_events"))
+}
+
+/// Returns the text of a file. Some files of tracefs return everything to the first read and
+/// nothing to the next, so the buffer is large.
+fn read(path: &Path) -> Result<String, LiveError> {
+    let failed = |error| LiveError::file(path, error);
+    let mut file = fs::File::open(path).map_err(failed)?;
+    let (mut text, mut buffer) = (Vec::new(), vec![0; READ_BYTES]);
+    loop {
+        match file.read(&mut buffer).map_err(failed)? {
+            0 => return Ok(String::from_utf8_lossy(&text).into_owned()),
+            length => text.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+        }
+    }
+}
+
+/// Removes the instances of processes that have been killed.
+fn remove_stale(instances: &Path) {
+    let Ok(entries) = fs::read_dir(instances) else { return };
+    for entry in entries.flatten() {
+        let owner = entry.file_name().to_str().and_then(Owner::parse);
+        if owner.is_some_and(|owner| owner.has_ended()) {
+            // Fails if another process uses it.
+            let _busy = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// Returns the start of a process in clock ticks since boot: field 22 of `/proc/PID/stat`. The name
+/// before it may have spaces and brackets.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_instances() {
+        let own = Owner::of(std::process::id()).unwrap();
+        assert!(own.start > 0);
+        assert_eq!(Owner::parse(&format!("{own}-0")).as_ref(), Some(&own));
+        for other in ["trace-1-2", "trace-1-2-3", "trace-1-2-3-x", "trace-1-2-3-4-5", "x-1-2-3-4"] {
+            assert_eq!(Owner::parse(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn owners_that_have_ended() {
+        let own = || Owner::of(std::process::id()).unwrap();
+        assert!(!own().has_ended());
+        assert!(Owner { start: own().start + 1, ..own() }.has_ended(), "the pid was used again");
+        assert!(Owner { pid: u32::MAX, ..own() }.has_ended());
+        let foreign = Owner { pid: u32::MAX, namespace: own().namespace + 1, ..own() };
+        assert!(!foreign.has_ended(), "it is unknown");
+    }
+}

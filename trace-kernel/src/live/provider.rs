@@ -1,0 +1,166 @@
+//! The provider of the kernel's events.
+
+use std::sync::mpsc::{self, Sender, SyncSender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use trace_protocol::counter;
+use trace_protocol::message::ClockSource;
+use trace_provider::{Provider, ProviderObserver, TraceState};
+
+use super::categories::CATEGORIES;
+use super::clock;
+use super::error::LiveError;
+use super::instance::{available_events, Instance};
+use super::recorder::{lock, Recorder, Request};
+use super::selection::{kernel_patterns, Selection};
+use super::sink::Tables;
+
+/// The bytes for strings and the names of threads in the provider's buffer.
+const DURABLE_BYTES: usize = 1 << 20;
+
+/// What a [`KernelProvider`] records.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Category patterns, of which those of the kernel are used; see [`CATEGORIES`]. A name
+    /// `kernel:event:SYSTEM/NAME` selects one event.
+    pub categories: Vec<String>,
+    /// The threads whose events are recorded, with the threads and processes that they start from
+    /// now on. If the list is empty, the events of all threads are recorded.
+    pub threads: Vec<u64>,
+    /// The size of the kernel's buffer of each CPU in bytes.
+    pub buffer_size: u64,
+}
+
+/// The totals of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Scheduling records. They have no category.
+    pub scheduling: u64,
+    /// The least number of events that the kernel dropped because its buffer was full.
+    pub dropped: u64,
+    /// The first error that made other events missing.
+    pub error: Option<String>,
+}
+
+/// A provider of the kernel's events. Its buffer in the kernel is removed when this is dropped.
+#[derive(Debug)]
+pub struct KernelProvider {
+    /// `None` after the drop, like `requests` and `thread`.
+    observer: Option<ProviderObserver>,
+    requests: Option<Sender<Request>>,
+    /// Ends when all senders of requests are dropped.
+    thread: Option<JoinHandle<()>>,
+    provider: Provider,
+    totals: Arc<Mutex<Totals>>,
+}
+
+impl KernelProvider {
+    /// Creates a buffer in the kernel, and connects to the manager at `TRACE_SOCKET`. Returns when
+    /// the session's recording has started.
+    ///
+    /// # Errors
+    ///
+    /// The kernel cannot be traced, or this process may not do it.
+    pub fn start(options: &Options) -> Result<Self, LiveError> {
+        let patterns = kernel_patterns(&options.categories);
+        let instance = Instance::create()?;
+        let source = clock_source();
+        let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
+        instance.write("trace_clock", name)?;
+        instance.write("buffer_size_kb", &(options.buffer_size >> 10).max(1).to_string())?;
+        if !options.threads.is_empty() {
+            let threads: Vec<String> = options.threads.iter().map(u64::to_string).collect();
+            instance.write("options/event-fork", "1")?;
+            instance.write("set_event_pid", &threads.join(" "))?;
+        }
+        let selection = Selection::new(&patterns, &available_events()?)?;
+        let events = selection.enable(&instance)?;
+        let totals = Arc::default();
+        let tables = Tables::new(&patterns);
+        let recorder = Recorder::new(instance, events, clock, tables, Arc::clone(&totals))?;
+        Self::connect(recorder, totals, source, &patterns)
+    }
+
+    fn connect(
+        recorder: Recorder,
+        totals: Arc<Mutex<Totals>>,
+        source: ClockSource,
+        patterns: &[String],
+    ) -> Result<Self, LiveError> {
+        let mut builder = Provider::builder("kernel").about_machine().clock(source);
+        for category in CATEGORIES {
+            builder = builder.category(category.name, category.description);
+        }
+        let builder = builder.categories(patterns.iter().cloned()).durable_bytes(DURABLE_BYTES);
+        let provider = builder.connect().map_err(LiveError::Provider)?;
+        let (requests, received) = mpsc::channel();
+        let (send_writer, receive_writer) = mpsc::sync_channel(1);
+        let run = move || {
+            if let Ok(writer) = receive_writer.recv() {
+                recorder.run(&received, writer);
+            }
+        };
+        let named = thread::Builder::new().name("trace-kernel".to_owned());
+        let thread = named.spawn(run).map_err(LiveError::Thread)?;
+        // The thread waits for it.
+        let _sent = send_writer.send(provider.writer());
+        let to_observer = requests.clone();
+        let observer = provider.observe(move |state| match state {
+            TraceState::Started => send(&to_observer, Request::Start),
+            TraceState::Stopping => send(&to_observer, Request::Stop),
+            TraceState::Stopped => {}
+        });
+        // The recording may have started before there was an observer.
+        if provider.state() == TraceState::Started {
+            send(&requests, Request::Start);
+        }
+        let (observer, requests, thread) = (Some(observer), Some(requests), Some(thread));
+        Ok(Self { observer, requests, thread, provider, totals })
+    }
+
+    /// Returns why the provider is not traced, if so.
+    ///
+    /// # Errors
+    ///
+    /// The reason.
+    pub fn status(&self) -> Result<(), LiveError> {
+        self.provider.status().map_err(LiveError::Provider)
+    }
+
+    /// Returns the totals so far.
+    #[must_use]
+    pub fn totals(&self) -> Totals {
+        lock(&self.totals).clone()
+    }
+}
+
+impl Drop for KernelProvider {
+    fn drop(&mut self) {
+        if let Some(requests) = self.requests.take() {
+            send(&requests, Request::Stop);
+        }
+        self.observer = None;
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, its last records are missing.
+            let _panicked = thread.join();
+        }
+    }
+}
+
+/// Sends a request to the recorder and waits until it is done.
+fn send(requests: &Sender<Request>, request: fn(SyncSender<()>) -> Request) {
+    let (done, wait) = mpsc::sync_channel(0);
+    if requests.send(request(done)).is_ok() {
+        // Fails when the recorder drops the request.
+        let _done = wait.recv();
+    }
+}
+
+/// Returns the clock of this machine's providers.
+fn clock_source() -> ClockSource {
+    match counter::is_invariant() && !counter::is_forbidden() {
+        true => ClockSource::CpuCounter,
+        false => ClockSource::Boottime,
+    }
+}

@@ -1,0 +1,181 @@
+//! The events that category patterns select.
+
+use std::collections::HashMap;
+
+use trace_protocol::categories::CategorySet;
+
+use super::categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, MARKERS, TASKS};
+use super::error::LiveError;
+use super::instance::Instance;
+use crate::byte_order::ByteOrder;
+use crate::decode::Decoder;
+use crate::format::EventFormat;
+
+/// The system and the name of each event that is decoded.
+const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
+
+/// The selected events of a kernel.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// The names of the events, as `SYSTEM/NAME`, with their records.
+    events: HashMap<String, Uses>,
+    has_markers: bool,
+}
+
+/// The records of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Uses {
+    /// A record of its own kind, such as a context switch.
+    pub(super) is_decoded: bool,
+    /// Instants with the event's fields, in these categories.
+    pub(super) categories: Vec<Box<str>>,
+}
+
+impl Selection {
+    /// Returns the events that `patterns` select of those that `available` lists, as
+    /// `SYSTEM:NAME` on each line.
+    pub(super) fn new(patterns: &[String], available: &str) -> Result<Self, LiveError> {
+        let set = CategorySet::new(patterns);
+        let available = available.lines().map(|line| line.replacen(':', "/", 1));
+        let mut selection = Self::default();
+        let available: Vec<String> = available.collect();
+        let has = |event: &str| available.iter().any(|it| it == event);
+        for (system, name) in TASKS {
+            let event = format!("{system}/{name}");
+            if has(&event) {
+                selection.uses(&event).is_decoded = true;
+            }
+        }
+        for category in CATEGORIES.iter().filter(|category| set.matches(category.name)) {
+            let names = category.events.iter().map(|(system, name)| format!("{system}/{name}"));
+            let names: Vec<String> = names.filter(|name| has(name)).collect();
+            let is_named = patterns.iter().any(|pattern| pattern == category.name);
+            if names.is_empty() && is_named && category.name != MARKERS {
+                return Err(LiveError::NoEvents(category.name.to_owned()));
+            }
+            selection.has_markers |= category.name == MARKERS;
+            let is_decoded = DECODED.contains(&category.name) || category.events == TASKS;
+            for name in &names {
+                let uses = selection.uses(name);
+                uses.is_decoded |= is_decoded;
+                uses.categories.extend((!is_decoded).then(|| category.name.into()));
+            }
+        }
+        selection.add_single(patterns, &set, &available)?;
+        Ok(selection)
+    }
+
+    /// Adds the events of the patterns `kernel:event:…`.
+    fn add_single(
+        &mut self,
+        patterns: &[String],
+        set: &CategorySet,
+        available: &[String],
+    ) -> Result<(), LiveError> {
+        let single = patterns.iter().filter(|pattern| pattern.starts_with(EVENT_PREFIX));
+        let single: Vec<&String> = single.collect();
+        let own = CategorySet::new(&single);
+        if single.is_empty() {
+            return Ok(());
+        }
+        let category = |event: &String| format!("{EVENT_PREFIX}{event}");
+        for event in available {
+            let category = category(event);
+            if own.matches(&category) && set.matches(&category) {
+                self.uses(event).categories.push(category.into());
+            }
+        }
+        let categories: Vec<String> = available.iter().map(category).collect();
+        match own.unmatched(&categories).first() {
+            Some(pattern) => {
+                Err(LiveError::NoEvent(pattern.trim_start_matches(EVENT_PREFIX).to_owned()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn uses(&mut self, event: &str) -> &mut Uses {
+        self.events.entry(event.to_owned()).or_default()
+    }
+
+    /// Enables the events in an instance. Returns their decoder, and the records of each event by
+    /// its id.
+    pub(super) fn enable(
+        &self,
+        instance: &Instance,
+    ) -> Result<(Decoder, HashMap<u16, Uses>), LiveError> {
+        let (mut formats, mut by_id) = (Vec::new(), HashMap::new());
+        for (event, uses) in &self.events {
+            let format = format(instance, event)?;
+            instance.write(&format!("events/{event}/enable"), "1")?;
+            by_id.insert(format.id, uses.clone());
+            formats.push(format);
+        }
+        if self.has_markers {
+            let format = format(instance, "ftrace/print")?;
+            by_id.insert(format.id, Uses { is_decoded: true, categories: Vec::new() });
+            formats.push(format);
+            // Before Linux 6.4 only texts for this instance are in it.
+            let _older = instance.write("options/copy_trace_marker", "1");
+        }
+        Ok((Decoder::new(ByteOrder::NATIVE, formats), by_id))
+    }
+}
+
+/// Reads the format of an event.
+fn format(instance: &Instance, event: &str) -> Result<EventFormat, LiveError> {
+    let file = format!("events/{event}/format");
+    let (system, _) = event.split_once('/').unwrap_or((event, ""));
+    EventFormat::parse(system, &instance.read(&file)?)
+        .map_err(|error| LiveError::Format(instance.path(&file), error))
+}
+
+/// Returns the patterns that select events of the kernel, with all exclusions.
+pub(super) fn kernel_patterns(patterns: &[String]) -> Vec<String> {
+    let is_used = |pattern: &&String| pattern.starts_with('-') || is_kernel_category(pattern);
+    patterns.iter().filter(is_used).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AVAILABLE: &str = "sched:sched_switch\nsched:sched_waking\nsched:sched_stat_runtime\n\
+        task:task_rename\nblock:block_rq_issue\nraw_syscalls:sys_enter\n";
+
+    fn selected(patterns: &[&str]) -> Result<Vec<String>, String> {
+        let patterns: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
+        let selection = Selection::new(&kernel_patterns(&patterns), AVAILABLE);
+        let selection = selection.map_err(|error| error.to_string())?;
+        let line = |(event, uses): (&String, &Uses)| {
+            let decoded = if uses.is_decoded { " decoded" } else { "" };
+            format!("{event}{decoded} {}", uses.categories.join(" ")).trim_end().to_owned()
+        };
+        let mut lines: Vec<String> = selection.events.iter().map(line).collect();
+        lines.sort();
+        lines.retain(|line| line != "task/task_rename decoded");
+        Ok(lines)
+    }
+
+    #[test]
+    fn categories_select_events() {
+        let sched = ["sched/sched_switch decoded", "sched/sched_waking decoded"];
+        assert_eq!(selected(&["kernel:sched", "app"]).unwrap(), sched);
+        assert_eq!(selected(&["kernel:s*", "-kernel:syscall"]).unwrap(), sched);
+        assert_eq!(selected(&["kernel:block"]).unwrap(), ["block/block_rq_issue kernel:block"]);
+        assert_eq!(selected(&["kernel:tasks"]).unwrap(), [""; 0]);
+        let missing = selected(&["kernel:irq"]).unwrap_err();
+        assert!(missing.contains("no events of the category kernel:irq"), "{missing}");
+    }
+
+    #[test]
+    fn single_events_are_instants_with_their_fields() {
+        let stat = "kernel:event:sched/sched_stat_runtime";
+        assert_eq!(selected(&[stat]).unwrap(), [format!("sched/sched_stat_runtime {stat}")]);
+        let both = selected(&["kernel:sched", "kernel:event:sched/sched_s*"]).unwrap();
+        let switch = "sched/sched_switch decoded kernel:event:sched/sched_switch";
+        assert!(both.contains(&switch.to_owned()) && both.len() == 3, "{both:?}");
+        let unknown = selected(&["kernel:event:sched/x"]).unwrap_err();
+        assert!(unknown.contains("no event sched/x"), "{unknown}");
+    }
+}

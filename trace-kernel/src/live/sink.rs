@@ -1,0 +1,129 @@
+//! The provider's buffer as a destination of records.
+
+use std::collections::HashMap;
+
+use trace_format::notes::CATEGORY;
+use trace_format::record::ReferenceMut;
+use trace_format::{encode, Argument, Record, Text, Thread, ThreadKoids, Value, WriteError};
+use trace_protocol::categories::CategorySet;
+use trace_provider::Context;
+
+use crate::fxt::RecordSink;
+
+/// The most arguments of a record.
+const MAX_ARGUMENTS: usize = 15;
+
+/// The state of the provider's records during one recording.
+#[derive(Debug)]
+pub(super) struct Tables {
+    selected: CategorySet,
+    /// Whether each category is selected.
+    categories: HashMap<Box<[u8]>, bool>,
+    threads: HashMap<ThreadKoids, Thread>,
+    /// A buffer for the record that is written.
+    words: Vec<u64>,
+}
+
+/// Writes records to the provider's buffer.
+#[derive(Debug)]
+pub(super) struct ContextSink<'a, 'w> {
+    context: Context<'w>,
+    tables: &'a mut Tables,
+    /// The number of scheduling records.
+    pub(super) scheduling: u64,
+}
+
+impl Tables {
+    pub(super) fn new(patterns: &[String]) -> Self {
+        let selected = CategorySet::new(patterns);
+        Self { selected, categories: HashMap::new(), threads: HashMap::new(), words: Vec::new() }
+    }
+
+    /// Forgets the threads of the recording that has ended.
+    pub(super) fn clear(&mut self) {
+        self.threads.clear();
+    }
+
+    /// Returns whether the events of a category are recorded. Reports of missing events always are.
+    fn is_selected(&mut self, category: &[u8]) -> bool {
+        if let Some(is_selected) = self.categories.get(category) {
+            return *is_selected;
+        }
+        let is_selected = std::str::from_utf8(category)
+            .is_ok_and(|name| name.is_empty() || name == CATEGORY || self.selected.matches(name));
+        self.categories.insert(category.into(), is_selected);
+        is_selected
+    }
+}
+
+impl<'a, 'w> ContextSink<'a, 'w> {
+    pub(super) fn new(context: Context<'w>, tables: &'a mut Tables) -> Self {
+        Self { context, tables, scheduling: 0 }
+    }
+
+    fn text<'t>(&mut self, text: Text<'t>) -> Text<'t> {
+        match text {
+            Text::Inline(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) if !text.is_empty() => self.context.string(text),
+                _ => text,
+            },
+            Text::Indexed(_) => text,
+        }
+    }
+
+    fn thread(&mut self, thread: Thread) -> Thread {
+        let Thread::Inline(koids) = thread else { return thread };
+        if let Some(thread) = self.tables.threads.get(&koids) {
+            return *thread;
+        }
+        let thread = self.context.thread(koids.process, koids.thread);
+        // The other threads are inline, because the table is full.
+        if matches!(thread, Thread::Indexed(_)) {
+            self.tables.threads.insert(koids, thread);
+        }
+        thread
+    }
+
+    /// Writes a record whose strings and threads are registered. If the buffer is full, the record
+    /// is counted as lost.
+    fn write(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
+        let is_name = matches!(record, Record::KernelObject(_));
+        // A full durable buffer has no space for the name.
+        if is_name && self.context.write_durable(record) {
+            return Ok(());
+        }
+        self.tables.words.clear();
+        encode::append(&mut self.tables.words, record)?;
+        let is_written = self.context.write_words(&self.tables.words);
+        let is_scheduling = matches!(record, Record::ContextSwitch(_) | Record::ThreadWakeup(_));
+        self.scheduling += u64::from(is_written && is_scheduling);
+        Ok(())
+    }
+}
+
+impl RecordSink for ContextSink<'_, '_> {
+    fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
+        let mut list = [Argument::new(Text::EMPTY, Value::Null); MAX_ARGUMENTS];
+        let mut record = *record;
+        if let Record::Event(event) = &record {
+            let Text::Inline(category) = event.category else { return Ok(()) };
+            if !self.tables.is_selected(category) {
+                return Ok(());
+            }
+        }
+        record.references_mut(|reference| match reference {
+            ReferenceMut::Text(text) => *text = self.text(*text),
+            ReferenceMut::Thread(thread) => *thread = self.thread(*thread),
+            ReferenceMut::Process(_) => {}
+        });
+        let mut count = 0;
+        for (place, argument) in list.iter_mut().zip(&record.arguments()) {
+            *place = Argument { name: self.text(argument.name), ..argument };
+            count += 1;
+        }
+        if let Some(arguments) = record.arguments_mut() {
+            *arguments = list.get(..count).unwrap_or_default().into();
+        }
+        self.write(&record)
+    }
+}
