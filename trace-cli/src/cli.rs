@@ -25,7 +25,7 @@ pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
-pub(crate) use recording::{GuardArgs, RecordArgs, RecoverArgs, SessionArgs};
+pub(crate) use recording::{GuardArgs, KernelHelperArgs, RecordArgs, RecoverArgs, SessionArgs};
 pub(crate) use selection::{Filter, Inputs, Selection};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 pub(crate) use xray::{
@@ -80,6 +80,8 @@ pub(crate) enum Command {
     Environment,
     #[command(hide = true)]
     Guard(GuardArgs),
+    #[command(hide = true)]
+    KernelHelper(KernelHelperArgs),
 }
 
 impl Command {

@@ -15,6 +15,7 @@ mod follow;
 mod guard;
 mod info;
 mod insn;
+mod kernel_helper;
 mod list;
 mod man;
 mod merge;
@@ -73,5 +74,6 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Man(args) => man::run(args),
         Command::Environment => environment::run(),
         Command::Guard(args) => guard::run(args),
+        Command::KernelHelper(args) => kernel_helper::run(args),
     }
 }

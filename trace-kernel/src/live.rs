@@ -20,7 +20,7 @@ mod recorder;
 mod selection;
 mod sink;
 
-pub use categories::{is_kernel_category, CATEGORIES};
+pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
 pub use error::LiveError;
 pub use processes::threads_of;
 pub use provider::{KernelProvider, Options, Totals};

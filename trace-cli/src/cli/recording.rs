@@ -7,8 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{
-    output_name, parse_category, parse_duration, parse_part_limit, parse_provider_size, parse_size,
-    parse_trigger, Mode, PartLimit, Trigger,
+    output_name, parse_category, parse_duration, parse_kernel_scope, parse_part_limit,
+    parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit, Trigger,
 };
 
 /// Run a program and record its trace
@@ -25,12 +25,28 @@ Defaults of options are in ~/.config/trace/config.toml: see `trace --help`
 Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
+  trace record --sched -- ./server                              # needs root
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    /// Record the scheduling of threads, with their names: -c kernel:sched,kernel:tasks
+    /// beside the selected categories. Requires root
+    #[arg(long)]
+    pub(crate) sched: bool,
+
+    /// Threads whose kernel events are recorded: those of `command` and its children, of
+    /// the `machine`, or of processes by their ids, such as 12,34 [default: command;
+    /// without COMMAND machine]
+    #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]
+    pub(crate) kernel_scope: Option<KernelScope>,
+
+    /// Size of the kernel's buffer for each CPU, in bytes or with K, M or G
+    #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_size)]
+    pub(crate) kernel_buffer: u64,
 
     /// Continue after COMMAND has ended, until the last recorded program has;
     /// without COMMAND, stop when all programs that joined have ended
@@ -157,6 +173,22 @@ pub(crate) struct RecoverArgs {
     /// File that TRACE_OUTPUT named
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+}
+
+/// Record the kernel's events for `record`, until standard input ends
+#[derive(Debug, Args)]
+pub(crate) struct KernelHelperArgs {
+    /// Category pattern; repeatable
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    pub(crate) categories: Vec<String>,
+
+    /// Thread to record, with the threads and processes that it starts; repeatable
+    #[arg(long = "thread", value_name = "ID")]
+    pub(crate) threads: Vec<u64>,
+
+    /// Size of the kernel's buffer for each CPU in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) buffer_size: u64,
 }
 
 /// Complete the archive of a killed `record`; standard input is a socket

@@ -5,6 +5,7 @@ mod child;
 mod compiled_out;
 mod compress;
 pub(crate) mod guard;
+pub(crate) mod kernel;
 mod nothing;
 mod progress;
 pub(crate) mod report;
@@ -15,9 +16,11 @@ mod triggers;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, Context, Result};
@@ -36,6 +39,7 @@ use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
+use kernel::{Kernel, KernelResult};
 use progress::Meter;
 use report::Report;
 use socket::Place;
@@ -87,6 +91,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;
+    let started = child::wait_on_thread(sender)?;
     // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory());
     let manager = Manager::bind(place.path())?;
@@ -95,7 +100,8 @@ fn record(args: &RecordArgs) -> Result<u8> {
         None => manager.start(config(args), target(&args.session.output)?)?,
     };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
-    let mut child = match Child::start(&args.command, place.path(), sender) {
+    let (kernel, child) = start(args, &manager, place.path(), &started);
+    let mut child = match child {
         Ok(child) => child,
         Err(StartError { code, reason }) => {
             // A command that never ran has no archive.
@@ -118,8 +124,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new(args) };
     let Ending { mut status, then } = recorder.run(&mut child);
     let summary = end(args, &session)?;
+    let kernel = kernel.map(|helper| helper.map_or_else(KernelResult::default, Kernel::end));
     child.end(then == CommandAction::End);
-    summary::print(&Report::from(args), &summary)?;
+    summary::print(&Report { kernel, ..Report::from(args) }, &summary)?;
     if let Some(path) = &summary.backup {
         note(args, &format!("the earlier archive is now {}", path.display()));
     }
@@ -127,7 +134,33 @@ fn record(args: &RecordArgs) -> Result<u8> {
     if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);
     }
-    Ok(code(args, &summary, status))
+    Ok(code(args, &summary, kernel, status))
+}
+
+/// Starts recording of the kernel's events, if they are selected, and then the command.
+///
+/// With the kernel's events, a thread does this that ends afterwards: the events of the thread that
+/// starts the command are recorded, too.
+fn start(
+    args: &RecordArgs,
+    manager: &Manager,
+    socket: &Path,
+    started: &Sender<process::Child>,
+) -> (Option<Option<Kernel>>, Result<Child, StartError>) {
+    if !kernel::is_selected(args) {
+        return (None, Child::start(&args.command, socket, started));
+    }
+    let start = || {
+        let kernel = Kernel::start(manager, args);
+        (Some(kernel), Child::start(&args.command, socket, started))
+    };
+    thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, start) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(error) => {
+            let reason = format!("cannot start a thread: {error}");
+            (None, Err(StartError { code: exit::RECORD_FAILED, reason }))
+        }
+    })
 }
 
 fn refuse_compressed_parts(args: &SessionArgs) -> Result<()> {
@@ -199,7 +232,7 @@ fn config(args: &RecordArgs) -> SessionConfig {
         rotation: rotation(&args.session),
         ..SessionConfig::default()
     };
-    config.select(&args.session.categories);
+    kernel::select(&mut config, args);
     for (name, size) in &args.session.provider_sizes {
         config.spec(name).buffer_size = Some(*size);
     }
@@ -222,13 +255,19 @@ fn target(output: &Path) -> Result<ArchiveTarget> {
 }
 
 /// Returns the exit code of `trace record`; `status` is the command's.
-fn code(args: &RecordArgs, summary: &SessionSummary, status: u8) -> u8 {
+fn code(
+    args: &RecordArgs,
+    summary: &SessionSummary,
+    kernel: Option<KernelResult>,
+    status: u8,
+) -> u8 {
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
     let incomplete = !summary.missing().is_empty()
         || summary.is_empty()
-        || !summary.categories_without_events().is_empty();
+        || !kernel::categories_without_events(summary, kernel).is_empty()
+        || kernel.is_some_and(|kernel| !kernel.is_complete || kernel.dropped > 0);
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
     } else {

@@ -11,7 +11,7 @@ pub struct Category {
 }
 
 /// The prefix of categories of one event: `kernel:event:SYSTEM/NAME`.
-pub(super) const EVENT_PREFIX: &str = "kernel:event:";
+pub const EVENT_PREFIX: &str = "kernel:event:";
 
 /// The category of texts that programs write to `trace_marker`.
 pub(super) const MARKERS: &str = "atrace";

@@ -115,7 +115,7 @@ impl Selection {
             let format = format(instance, "ftrace/print")?;
             by_id.insert(format.id, Uses { is_decoded: true, categories: Vec::new() });
             formats.push(format);
-            // Before Linux 6.4 only texts for this instance are in it.
+            // Without this option only texts for this instance are in it.
             let _older = instance.write("options/copy_trace_marker", "1");
         }
         Ok((Decoder::new(ByteOrder::NATIVE, formats), by_id))

@@ -51,20 +51,16 @@ pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
 }
 
 impl Child {
-    /// Starts the command so that it and its children find the session, and sends its end as an
-    /// event.
+    /// Starts the command so that it and its children find the session, and sends it to the thread
+    /// that waits for its end.
     pub(super) fn start(
         command: &[OsString],
         socket: &Path,
-        events: Sender<Event>,
+        started: &Sender<process::Child>,
     ) -> Result<Self, StartError> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(Self { running: None, signals: 0 });
         };
-        let started = wait_on_thread(events).map_err(|error| StartError {
-            code: exit::RECORD_FAILED,
-            reason: format!("cannot start a thread: {error}"),
-        })?;
         let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
         let child = Command::new(program)
             .args(arguments)
@@ -139,7 +135,7 @@ impl Child {
 
 /// Starts a thread that waits for the end of the command, and sends it as an event. It gets the
 /// command later, so that no command runs without it.
-fn wait_on_thread(events: Sender<Event>) -> io::Result<Sender<process::Child>> {
+pub(super) fn wait_on_thread(events: Sender<Event>) -> Result<Sender<process::Child>> {
     let (sender, started) = mpsc::channel::<process::Child>();
     let wait = move || {
         // There is none if it could not be started.
@@ -147,7 +143,8 @@ fn wait_on_thread(events: Sender<Event>) -> io::Result<Sender<process::Child>> {
         // The receiver is gone if recording ended before the command.
         let _late = events.send(Event::Ended(child.wait()));
     };
-    thread::Builder::new().name("trace-command".to_owned()).spawn(wait)?;
+    let thread = thread::Builder::new().name("trace-command".to_owned()).spawn(wait);
+    thread.context("cannot start a thread")?;
     Ok(sender)
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use super::kernel::KernelResult;
 use crate::args::Trigger;
 use crate::cli::RecordArgs;
 
@@ -16,6 +17,8 @@ pub(crate) struct Report<'a> {
     pub(crate) command: &'a [OsString],
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// The result of recording the kernel's events, if they were selected.
+    pub(crate) kernel: Option<KernelResult>,
 }
 
 impl<'a> From<&'a RecordArgs> for Report<'a> {
@@ -26,6 +29,7 @@ impl<'a> From<&'a RecordArgs> for Report<'a> {
             command: &args.command,
             json: args.json,
             quiet: args.quiet,
+            kernel: None,
         }
     }
 }

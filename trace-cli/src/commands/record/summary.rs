@@ -10,7 +10,7 @@ use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
 use super::report::Report;
-use super::{nothing, triggers};
+use super::{kernel, nothing, triggers};
 use crate::commands::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::message::{describe, plural, HINT};
@@ -119,7 +119,7 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::from_iter(nothing::advice(report, summary));
     lines.extend(unchanged(report, summary));
     lines.extend(triggers::advice(report, summary));
-    for category in summary.categories_without_events() {
+    for category in kernel::categories_without_events(summary, report.kernel) {
         lines.push(unmatched::no_event(&category, known(summary)));
     }
     for provider in summary.providers.iter().filter(|provider| provider.dropped > 0) {
@@ -127,6 +127,7 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
         let noun = plural(provider.dropped, "record", "records");
         lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
     }
+    lines.extend(report.kernel.and_then(kernel::KernelResult::advice));
     lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
         let name = visible(&refusal.name);
@@ -190,7 +191,7 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "snapshots_removed": summary.snapshots_removed,
         "refused": summary.refused.iter().map(refusal_json).collect::<Vec<_>>(),
         "refusals": summary.refusals,
-        "categories_without_events": summary.categories_without_events(),
+        "categories_without_events": kernel::categories_without_events(summary, report.kernel),
         "messages": advice,
     })
 }

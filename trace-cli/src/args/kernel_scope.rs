@@ -1,0 +1,41 @@
+//! The threads whose kernel events are recorded.
+
+/// The threads whose kernel events are recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum KernelScope {
+    /// Those of the command and its children.
+    Command,
+    /// All.
+    Machine,
+    /// Those of these processes, and the threads and processes that these start.
+    Processes(Vec<u64>),
+}
+
+/// Parses `command`, `machine`, or ids of processes.
+pub(crate) fn parse_kernel_scope(text: &str) -> Result<KernelScope, String> {
+    match text {
+        "command" => return Ok(KernelScope::Command),
+        "machine" => return Ok(KernelScope::Machine),
+        _ => {}
+    }
+    let processes: Result<Vec<u64>, _> = text.split(',').map(str::parse).collect();
+    let processes = processes.ok().filter(|processes| !processes.contains(&0));
+    processes.map(KernelScope::Processes).ok_or_else(|| {
+        format!("'{text}' is not command, machine, or ids of processes such as 12,34")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes() {
+        assert_eq!(parse_kernel_scope("command"), Ok(KernelScope::Command));
+        assert_eq!(parse_kernel_scope("machine"), Ok(KernelScope::Machine));
+        assert_eq!(parse_kernel_scope("12,34"), Ok(KernelScope::Processes(vec![12, 34])));
+        for wrong in ["", "all", "12,", "-1", "0", "1 2"] {
+            assert!(parse_kernel_scope(wrong).is_err(), "{wrong}");
+        }
+    }
+}

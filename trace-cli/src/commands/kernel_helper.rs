@@ -1,0 +1,70 @@
+//! The process that records the kernel's events for `trace record`.
+
+use std::io::{self, Read, Write};
+use std::sync::mpsc::{self, Sender};
+
+use anyhow::{Context, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use trace_kernel::live::{KernelProvider, LiveError, Options};
+
+use super::record::kernel::{READY, TOTALS};
+use crate::cli::KernelHelperArgs;
+use crate::exit;
+use crate::message::{describe, HINT};
+
+pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
+    // The name that `ps` shows. Without this it would be `exe`.
+    let _unnamed = std::fs::write("/proc/self/comm", "trace-kernel");
+    let (sender, end) = mpsc::channel();
+    watch(sender)?;
+    let options = Options {
+        categories: args.categories.clone(),
+        threads: args.threads.clone(),
+        buffer_size: args.buffer_size,
+    };
+    let provider = match start(&options) {
+        Ok(provider) => provider,
+        Err(error) => {
+            let remedy = error.remedy().map(|remedy| format!("{HINT}{remedy}"));
+            crate::say(&format!("{}{}", describe(&error), remedy.unwrap_or_default()));
+            return Ok(exit::FAILURE);
+        }
+    };
+    send(READY)?;
+    // The threads that send end with this process.
+    let _end = end.recv();
+    let totals = provider.totals();
+    drop(provider);
+    if let Some(error) = totals.error {
+        crate::say(&format!("events of the kernel are missing: {error}"));
+    }
+    send(&format!("{TOTALS} {} {}", totals.scheduling, totals.dropped))?;
+    Ok(exit::OK)
+}
+
+fn start(options: &Options) -> Result<KernelProvider, LiveError> {
+    let provider = KernelProvider::start(options)?;
+    provider.status()?;
+    Ok(provider)
+}
+
+/// Sends a message when the recorder closes its end of standard input, also because it was killed,
+/// and for a signal.
+fn watch(end: Sender<()>) -> Result<()> {
+    let mut signals =
+        Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot watch for signals")?;
+    let on_signal = end.clone();
+    std::thread::spawn(move || signals.forever().next().map(|_| on_signal.send(())));
+    std::thread::spawn(move || {
+        let _closed = io::stdin().lock().read_to_end(&mut Vec::new());
+        end.send(())
+    });
+    Ok(())
+}
+
+/// Sends a line to the recorder.
+fn send(line: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).context("the recorder has ended")
+}

@@ -1,0 +1,193 @@
+//! The process that records the kernel's events.
+
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use trace_kernel::live::{is_kernel_category, EVENT_PREFIX};
+use trace_manager::{Manager, SessionConfig, SessionSummary};
+
+use crate::args::KernelScope;
+use crate::cli::RecordArgs;
+use crate::message::{describe, plural, HINT};
+
+/// The line by which the helper reports that it records.
+pub(crate) const READY: &str = "ready";
+
+/// The start of the line with the helper's numbers of scheduling records and of dropped events.
+pub(crate) const TOTALS: &str = "totals";
+
+/// The categories of `--sched`.
+const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
+
+/// The helper. It ends when this is dropped, or when this process is killed.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+/// The result of recording the kernel's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelResult {
+    /// Whether events were recorded until the end.
+    pub(crate) is_complete: bool,
+    /// The number of scheduling records.
+    pub(crate) scheduling: u64,
+    /// The least number of events that the kernel dropped.
+    pub(crate) dropped: u64,
+}
+
+/// Selects the categories of the session. The slash of `kernel:event:SYSTEM/NAME` does not follow the
+/// name of a program.
+pub(super) fn select(config: &mut SessionConfig, args: &RecordArgs) {
+    let mut categories = args.session.categories.clone();
+    // Without inclusions, all categories are selected.
+    if args.sched && categories.iter().any(|pattern| !pattern.starts_with('-')) {
+        categories.extend(SCHED.map(str::to_owned));
+    }
+    let is_event = |text: &String| text.trim_start_matches('-').starts_with(EVENT_PREFIX);
+    let (events, others): (Vec<_>, Vec<_>) = categories.into_iter().partition(is_event);
+    config.select(&others);
+    config.categories.extend(events);
+}
+
+/// Returns the categories of the helper, with exclusions. It has no inclusions if the kernel's
+/// events are not selected.
+fn helper_categories(args: &RecordArgs) -> Vec<String> {
+    let mut categories = args.session.categories.clone();
+    categories.retain(|pattern| pattern.starts_with('-') || is_kernel_category(pattern));
+    if args.sched {
+        categories.extend(SCHED.map(str::to_owned));
+    }
+    categories
+}
+
+/// Returns whether events of the kernel are selected.
+pub(super) fn is_selected(args: &RecordArgs) -> bool {
+    helper_categories(args).iter().any(|pattern| !pattern.starts_with('-'))
+}
+
+impl Kernel {
+    /// Starts the helper and waits until it records. The calling thread starts the command. If the
+    /// helper cannot record, it has reported the reason, and recording continues without it.
+    pub(super) fn start(manager: &Manager, args: &RecordArgs) -> Option<Self> {
+        let started = Self::spawn(manager, args);
+        let started =
+            started.and_then(|mut helper| Ok((helper.line()? == READY).then_some(helper)));
+        started.unwrap_or_else(|error| {
+            crate::say(&format!("cannot trace the kernel: {}", describe(&error)));
+            None
+        })
+    }
+
+    fn spawn(manager: &Manager, args: &RecordArgs) -> io::Result<Self> {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg0("trace-kernel").arg("kernel-helper");
+        command.arg(format!("--buffer-size={}", args.kernel_buffer));
+        let categories = helper_categories(args);
+        command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
+        command.args(threads(args)?.iter().map(|thread| format!("--thread={thread}")));
+        command.env_remove("TRACE_OUTPUT").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Signals to this command's process group, such as Ctrl-C, must not reach the helper.
+        let mut process = manager.spawn_machine_provider(command.process_group(0))?;
+        let stdout = process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        Ok(Self { process, lines: BufReader::new(stdout) })
+    }
+
+    /// Returns the helper's next line; an empty one if it has ended.
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line)?;
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Ends the helper after the session.
+    pub(super) fn end(mut self) -> KernelResult {
+        drop(self.process.stdin.take());
+        let line = self.line().unwrap_or_default();
+        KernelResult::parse(&line).unwrap_or_default()
+    }
+}
+
+impl Drop for Kernel {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _status = self.process.wait();
+    }
+}
+
+/// Returns the threads that the helper records; none for all of the machine.
+fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
+    match &args.kernel_scope {
+        Some(KernelScope::Machine) => Ok(Vec::new()),
+        Some(KernelScope::Processes(processes)) => {
+            let threads: io::Result<Vec<_>> = processes.iter().map(|it| threads_of(*it)).collect();
+            Ok(threads?.concat())
+        }
+        None if args.command.is_empty() => Ok(Vec::new()),
+        // The thread that starts the command.
+        Some(KernelScope::Command) | None => {
+            Ok(vec![u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())])
+        }
+    }
+}
+
+/// Returns the threads of a process.
+fn threads_of(process: u64) -> io::Result<Vec<u64>> {
+    match trace_kernel::live::threads_of(process) {
+        threads if threads.is_empty() => {
+            Err(io::Error::other(format!("there is no process {process}")))
+        }
+        threads => Ok(threads),
+    }
+}
+
+impl KernelResult {
+    fn parse(line: &str) -> Option<Self> {
+        let mut numbers = line.strip_prefix(TOTALS)?.split_whitespace().map(str::parse);
+        let mut next = || numbers.next()?.ok();
+        Some(Self { is_complete: true, scheduling: next()?, dropped: next()? })
+    }
+
+    /// Returns warnings with their hints.
+    pub(super) fn advice(self) -> Option<String> {
+        let Self { dropped, .. } = self;
+        let noun = plural(dropped, "event", "events");
+        (dropped > 0).then(|| {
+            format!(
+                "the kernel dropped at least {dropped} {noun} because its buffer was full{HINT}use \
+                 a larger buffer (--kernel-buffer), or record fewer categories (-c)"
+            )
+        })
+    }
+}
+
+/// Returns the category patterns that matched no event. Scheduling records have no category, but
+/// are those of `kernel:sched`.
+pub(super) fn categories_without_events(
+    summary: &SessionSummary,
+    kernel: Option<KernelResult>,
+) -> Vec<String> {
+    let mut categories = summary.categories_without_events();
+    if kernel.is_some_and(|kernel| kernel.scheduling > 0) {
+        categories.retain(|pattern| pattern != "kernel:sched");
+    }
+    categories
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_helper() {
+        let result = KernelResult { is_complete: true, scheduling: 12, dropped: 3 };
+        assert_eq!(KernelResult::parse("totals 12 3"), Some(result));
+        for wrong in ["", "ready", "totals", "totals 1", "totals x 3"] {
+            assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
+        }
+        assert!(result.advice().unwrap().contains("dropped at least 3 events"));
+        assert_eq!(KernelResult::default().advice(), None);
+    }
+}
