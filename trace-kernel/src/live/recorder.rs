@@ -144,37 +144,36 @@ impl Recorder {
     fn round(&mut self, writer: &mut Writer) -> bool {
         self.clock.calibrate(|| writer.now());
         let begin = writer.now();
+        let rest = self.read_pages();
+        self.write(writer, rest.unwrap_or(begin).min(begin));
+        rest.is_some()
+    }
+
+    /// Reads the pages of all CPUs. If a CPU has more of them than a round may read, returns the
+    /// time before which its events have been read.
+    fn read_pages(&mut self) -> Option<u64> {
         let Self { batch, layout, streams, clock, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
-        let mut is_limited = false;
-        let mut failed = Ok(());
+        let (mut rest, mut failed) = (None, Ok(()));
         for stream in streams {
-            let start = batch.bytes();
+            let end = batch.bytes() + limit;
             loop {
                 match batch.read(layout, stream, clock) {
-                    Ok(true) if batch.bytes() - start < limit => {}
+                    Ok(true) if batch.bytes() < end => {}
                     Ok(true) => {
-                        is_limited = true;
+                        rest = Some(rest.map_or(stream.last(), |rest| stream.last().min(rest)));
                         break;
                     }
                     Ok(false) => break,
                     Err(error) => {
-                        failed = Err(format!("events of CPU {}: {error}", stream.cpu()));
+                        failed = Err(format!("CPU {}: {error}", stream.cpu()));
                         break;
                     }
                 }
             }
         }
         self.note(failed);
-        // With a limit, the pages of some CPUs end before this time.
-        let end = if is_limited { self.complete_until().min(begin) } else { begin };
-        self.write(writer, end);
-        is_limited
-    }
-
-    /// Returns the time before which the events of all CPUs have been read.
-    fn complete_until(&self) -> u64 {
-        self.streams.iter().map(Stream::last).min().unwrap_or(u64::MAX)
+        rest
     }
 
     /// Writes the records of the events before `end`.

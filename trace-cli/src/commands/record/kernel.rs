@@ -102,11 +102,14 @@ impl Kernel {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Ends the helper after the session.
+    /// Ends the helper after the session. Reports if it has ended before.
     pub(super) fn end(mut self) -> KernelResult {
         drop(self.process.stdin.take());
         let line = self.line().unwrap_or_default();
-        KernelResult::parse(&line).unwrap_or_default()
+        KernelResult::parse(&line).unwrap_or_else(|| {
+            crate::say("later events of the kernel are missing: the process trace-kernel ended");
+            KernelResult::default()
+        })
     }
 }
 
