@@ -123,8 +123,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new(args) };
     let Ending { mut status, then } = recorder.run(&mut child);
-    let summary = end(args, &session)?;
+    // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(|helper| helper.map_or_else(KernelResult::default, Kernel::end));
+    let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
     summary::print(&Report { kernel, ..Report::from(args) }, &summary)?;
     if let Some(path) = &summary.backup {

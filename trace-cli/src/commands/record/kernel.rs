@@ -72,13 +72,22 @@ impl Kernel {
     /// Starts the helper and waits until it records. The calling thread starts the command. If the
     /// helper cannot record, it has reported the reason, and recording continues without it.
     pub(super) fn start(manager: &Manager, args: &RecordArgs) -> Option<Self> {
-        let started = Self::spawn(manager, args);
-        let started =
-            started.and_then(|mut helper| Ok((helper.line()? == READY).then_some(helper)));
+        let started = Self::spawn(manager, args).and_then(Self::wait_until_ready);
         started.unwrap_or_else(|error| {
             crate::say(&format!("cannot trace the kernel: {}", describe(&error)));
             None
         })
+    }
+
+    /// Waits until the helper records. Returns `None` if it has reported an error.
+    fn wait_until_ready(mut self) -> io::Result<Option<Self>> {
+        if self.line()? == READY {
+            return Ok(Some(self));
+        }
+        match self.process.wait()?.code() {
+            Some(_) => Ok(None),
+            None => Err(io::Error::other("the process trace-kernel was killed")),
+        }
     }
 
     fn spawn(manager: &Manager, args: &RecordArgs) -> io::Result<Self> {
@@ -102,7 +111,7 @@ impl Kernel {
         Ok(line.trim_end().to_owned())
     }
 
-    /// Ends the helper after the session. Reports if it has ended before.
+    /// Ends the helper. Reports if it has ended before.
     pub(super) fn end(mut self) -> KernelResult {
         drop(self.process.stdin.take());
         let line = self.line().unwrap_or_default();
