@@ -11,6 +11,7 @@ mod forking;
 mod instruments;
 mod locked;
 mod other_users;
+mod scheduled;
 mod signals;
 mod sys;
 mod tasks;
@@ -94,6 +95,7 @@ fn main() {
         "orphan" => forking::orphan(&argument(0)),
         "restart" => ending::restart(),
         "end-in-observer" => ending::end_in_observer(),
+        "scheduled" => scheduled::run(argument(0).as_ref()),
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),
         "unwind" => unwinding::run(),

@@ -1,0 +1,264 @@
+//! The process that records the kernel's events: what it selects, loses, leaves behind, and reports
+//! without permission.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use super::harness::{subject_path, trace, wait_until, Archive, Run};
+use super::schedule::{steps, Step};
+use super::{can_trace, record, TRACEFS};
+
+/// Returns the instances of a process.
+fn instances(pid: u64) -> Vec<String> {
+    let entries = fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with(&format!("trace-{pid}-"))).collect()
+}
+
+/// Returns the helper of a recorder.
+fn helper_of(recorder: &Child) -> Option<u64> {
+    let parent = format!("PPid:\t{}\n", recorder.id());
+    let is_helper = |pid: &u64| {
+        let read = |file| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let has = |file, text: &str| String::from_utf8_lossy(&read(file)).contains(text);
+        has("cmdline", "kernel-helper") && has("status", &parent)
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.find(is_helper)
+}
+
+#[test]
+fn one_archive_has_the_application_and_its_schedule() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    record(&output, &["--sched"], &["burst", "100"]);
+    let archive = Archive::read(&output);
+    let provider = |name: &str| archive.providers.iter().find(|it| it.name == name).unwrap();
+    let (subject, kernel) = (provider("subject"), provider("kernel"));
+    assert_eq!(subject.count("instant"), 100);
+    assert_eq!(subject.rate, kernel.rate);
+    let exec = kernel.named("exec").find(|event| event.process == subject.pid).unwrap();
+    assert!(exec.texts["file"].ends_with("/subject"), "{exec:?}");
+    assert!(kernel.thread_names[&subject.pid].contains(&"subject".to_owned()));
+    assert!(instances(kernel.pid).is_empty());
+}
+
+/// Two processes outside of the command wake each other up.
+#[test]
+fn only_the_command_is_recorded_by_default() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut writer = Command::new("yes").stdout(Stdio::piped()).spawn().unwrap();
+    let pipe = writer.stdout.take().unwrap();
+    let mut reader = Command::new("cat").stdin(pipe).stdout(Stdio::null()).spawn().unwrap();
+    let (yes, cat) = (u64::from(writer.id()), u64::from(reader.id()));
+    let wakeups = |scope: &[&str]| {
+        record(&output, &[&["-c", "kernel:sched"], scope].concat(), &["scheduled", ""]);
+        let steps = steps(&fs::read(&output).unwrap());
+        let of_noise = steps.get(&yes).into_iter().flatten();
+        of_noise.filter(|(_, step)| matches!(step, Step::Woken { by, .. } if *by == cat)).count()
+    };
+    let command = wakeups(&[]);
+    let machine = wakeups(&["--kernel-scope", "machine"]);
+    let process = wakeups(&["--kernel-scope", &yes.to_string()]);
+    for noise in [&mut reader, &mut writer] {
+        noise.kill().unwrap();
+        noise.wait().unwrap();
+    }
+    assert_eq!(command, 0);
+    assert!(machine > 0 && process > 0, "{machine} {process}");
+}
+
+#[test]
+fn single_events_have_their_fields() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let category = "kernel:event:sched/sched_process_exec";
+    record(&output, &["-c", &format!("{category},kernel:syscall")], &["untraced"]);
+    let archive = Archive::read(&output);
+    let kernel = archive.only();
+    let event = kernel.named("sched_process_exec").next().unwrap();
+    assert_eq!(event.category, category);
+    assert!(event.texts["filename"].ends_with("/subject"), "{event:?}");
+    let calls = kernel.events.iter().filter(|event| event.category == "kernel:syscall");
+    assert!(calls.count() > 20);
+}
+
+#[test]
+fn unknown_events_are_reported() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let run = record(&output, &["-c", "*,kernel:event:sched/none"], &["burst", "10"]);
+    assert!(run.stderr().contains("the kernel has no event sched/none"), "{run:?}");
+    assert!(run.stderr().contains("hint: the kernel's events are in"), "{run:?}");
+    assert_eq!(Archive::read(&output).only().count("instant"), 10);
+}
+
+/// A buffer of a few pages, and more events between two rounds.
+#[test]
+fn events_that_the_kernel_dropped_are_reported() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "--strict", "-c", "kernel:syscall", "--kernel-buffer"]);
+    command.args(["8K", "-o"]).arg(&output).arg("--");
+    command.args(["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=200000", "status=none"]);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stderr().contains("the kernel dropped at least"), "{run:?}");
+    assert!(run.stderr().contains("hint: use a larger buffer (--kernel-buffer)"), "{run:?}");
+    let archive = Archive::read(&output);
+    let losses = &archive.only().losses;
+    assert!(!losses.is_empty());
+    for loss in losses {
+        assert!(loss.texts["reason"].starts_with("kernel buffer full"), "{loss:?}");
+        assert!(loss.numbers["from"] <= loss.numbers["to"], "{loss:?}");
+        let cpus = &archive.only().thread_names[&loss.thread];
+        assert!(cpus[0].starts_with("CPU "), "{cpus:?}");
+    }
+}
+
+/// Starts a recording of a program that runs until its standard input ends, and waits for its
+/// helper.
+fn start(output: &Path) -> (Child, u64) {
+    let mut command = trace(&["record", "--sched", "-o"]);
+    command.arg(output).arg("--").arg(subject_path()).arg("idle");
+    let recorder = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let recorder = recorder.spawn().unwrap();
+    let mut helper = None;
+    wait_until("the helper records", || {
+        helper = helper_of(&recorder);
+        let instances = helper.map(instances).unwrap_or_default();
+        let file = |name: &String| format!("{TRACEFS}/instances/{name}/tracing_on");
+        instances.iter().any(|name| fs::read_to_string(file(name)).is_ok_and(|it| it == "1\n"))
+    });
+    (recorder, helper.unwrap())
+}
+
+fn kill(pid: u64) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::Kill).unwrap();
+}
+
+#[test]
+fn the_next_start_removes_the_instance_of_a_killed_helper() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"));
+    kill(helper);
+    kill(u64::from(recorder.id()));
+    recorder.wait().unwrap();
+    assert_eq!(instances(helper).len(), 1, "nobody else removes it");
+    let foreign = Path::new(TRACEFS).join(format!("instances/test-{helper}"));
+    fs::create_dir(&foreign).unwrap();
+    record(&directory.path().join("next.fxt"), &["--sched"], &["burst", "1"]);
+    wait_until("the instance is removed", || instances(helper).is_empty());
+    fs::remove_dir(foreign).expect("the instance of another program is not removed");
+}
+
+#[test]
+fn the_recording_continues_without_a_killed_helper() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let (recorder, helper) = start(&output);
+    kill(helper);
+    wait_until("the helper has ended", || !Path::new(&format!("/proc/{helper}/fd/0")).exists());
+    // The program ends with its standard input.
+    let run = Run::end_of(recorder);
+    assert!(run.stderr().contains("later events of the kernel are missing"), "{run:?}");
+    let archive = Archive::read(&output);
+    assert!(archive.providers.iter().any(|provider| provider.name == "subject"));
+    fs::remove_dir(Path::new(TRACEFS).join("instances").join(&instances(helper)[0])).unwrap();
+}
+
+#[test]
+fn the_helper_of_a_killed_recorder_removes_its_instance() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"));
+    kill(u64::from(recorder.id()));
+    recorder.wait().unwrap();
+    wait_until("the instance is removed", || instances(helper).is_empty());
+}
+
+/// Returns a command that records the test program and the kernel in another environment.
+fn elsewhere(directory: &Path, prefix: &[&str]) -> Command {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    let recorder = trace(&[]);
+    let copy = |from: &Path, name: &str| {
+        let to = directory.join(name);
+        fs::copy(from, &to).unwrap();
+        to
+    };
+    let program = copy(Path::new(recorder.get_program()), "trace");
+    let subject = copy(&subject_path(), "subject");
+    let mut words = prefix.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
+    words.extend([program.into(), "record".into(), "--sched".into(), "--strict".into()]);
+    words.extend(["-o".into(), directory.join("t.fxt").into(), "--".into(), subject.into()]);
+    words.extend(["burst".into(), "10".into()]);
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env("TRACE_CONFIG", "").current_dir(directory);
+    command
+}
+
+/// Runs the command, which records the application and reports that the kernel is missing.
+fn assert_incomplete(command: &mut Command, directory: &Path, message: &str, hint: &str) {
+    let run = Run::of(command);
+    assert_eq!(run.code(), 3, "{run:?}");
+    let stderr = run.stderr();
+    assert!(stderr.contains(message) && stderr.contains(&format!("hint: {hint}")), "{stderr}");
+    let archive = Archive::read(&directory.join("t.fxt"));
+    assert_eq!(archive.only().count("instant"), 10);
+}
+
+#[test]
+fn a_user_without_permission_gets_the_rest_of_the_recording() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = elsewhere(directory.path(), &[]);
+    command.uid(65534).gid(65534).env_remove("XDG_RUNTIME_DIR");
+    let message = "cannot trace the kernel: /sys/kernel/tracing: permission denied";
+    assert_incomplete(&mut command, directory.path(), message, "record as root");
+}
+
+#[test]
+fn a_machine_without_tracefs_gets_the_rest_of_the_recording() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let without = "umount -l /sys/kernel/debug /sys/kernel/tracing 2>/dev/null; \
+        test ! -e /sys/kernel/tracing/instances && exec \"$@\"";
+    let prefix = ["unshare", "--mount", "sh", "-c", without, "sh"];
+    let mut command = elsewhere(directory.path(), &prefix);
+    let message = "cannot trace the kernel: tracefs is not mounted";
+    let hint = "as root, run: mount -t tracefs nodev /sys/kernel/tracing";
+    assert_incomplete(&mut command, directory.path(), message, hint);
+}

@@ -1,0 +1,38 @@
+//! The kernel's events beside those of an application. The tests require root and tracefs, and are
+//! skipped without them.
+
+#[allow(dead_code, unused_imports, reason = "the harness is for all tests of whole processes")]
+#[path = "../harness/mod.rs"]
+mod harness;
+mod perf;
+mod schedule;
+
+mod helper;
+mod truth;
+
+use std::path::Path;
+
+use harness::{subject_path, trace, Run};
+
+/// Where tracefs is.
+const TRACEFS: &str = "/sys/kernel/tracing";
+
+/// Returns whether this process can trace the kernel. Reports if it cannot.
+fn can_trace() -> bool {
+    let can = rustix::process::geteuid().is_root()
+        && Path::new(TRACEFS).join("instances").exists()
+        && Path::new(TRACEFS).join("events/sched/sched_switch").exists();
+    if !can {
+        eprintln!("skipped: requires root and tracefs");
+    }
+    can
+}
+
+/// Runs `trace record` with these options and a role of the test program, which succeeds.
+fn record(output: &Path, options: &[&str], role: &[&str]) -> Run {
+    let mut command = trace(&["record", "-o"]);
+    command.arg(output).args(options).arg("--").arg(subject_path()).args(role);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 0, "{run:?}");
+    run
+}

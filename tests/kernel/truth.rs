@@ -1,0 +1,232 @@
+//! Scheduling records against the kernel's own counts, the application's events, and `perf`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use trace_format::layout::ThreadState;
+use trace_format::{Reader, Record, Value};
+
+use super::harness::{subject_path, trace, Archive, Event, Provider, Run};
+use super::schedule::{counts, cpu_at, steps, Step, Steps};
+use super::{can_trace, perf, record, TRACEFS};
+
+/// The threads of the test program.
+const THREADS: usize = 7;
+
+/// An archive of the test program's threads.
+struct Recorded {
+    archive: Archive,
+    steps: Steps,
+    bytes: Vec<u8>,
+}
+
+impl Recorded {
+    fn read(path: &Path) -> Self {
+        let bytes = std::fs::read(path).expect("there is an archive");
+        Self { archive: Archive::parse(&bytes), steps: steps(&bytes), bytes }
+    }
+
+    fn provider(&self, name: &str) -> &Provider {
+        let found = self.archive.providers.iter().find(|provider| provider.name == name);
+        found.unwrap_or_else(|| panic!("no {name}: {:?}", self.archive.names()))
+    }
+
+    /// Returns the events of each thread of the program that records its counts.
+    fn threads(&self) -> BTreeMap<u64, Vec<&Event>> {
+        let mut threads = BTreeMap::<_, Vec<_>>::new();
+        for event in &self.provider("subject").events {
+            threads.entry(event.thread).or_default().push(event);
+        }
+        threads.retain(|_, events| events.iter().any(|event| event.name == "counts"));
+        assert_eq!(threads.len(), THREADS);
+        threads
+    }
+}
+
+fn recorded(scope: &[&str]) -> (tempfile::TempDir, Recorded) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let options = [&["-c", "scheduled,kernel:sched"], scope].concat();
+    let run = record(&output, &options, &["scheduled", ""]);
+    assert!(!run.stderr().contains("dropped"), "{run:?}");
+    let recorded = Recorded::read(&output);
+    assert_eq!(recorded.provider("kernel").lost(), 0);
+    (directory, recorded)
+}
+
+/// The counts between the first and the last exact report of a thread.
+#[test]
+fn switches_are_those_that_the_kernel_counts() {
+    if !can_trace() {
+        return;
+    }
+    for scope in [&[][..], &["--kernel-scope", "machine"]] {
+        let (_directory, recorded) = recorded(scope);
+        for (thread, events) in recorded.threads() {
+            let exact: Vec<&Event> = events
+                .windows(2)
+                .filter(|pair| pair[1].name == "counts are exact")
+                .map(|pair| pair[0])
+                .collect();
+            let [first, last] = exact[..] else { panic!("{events:?}") };
+            let during = first.ticks..last.ticks;
+            let steps = recorded.steps[&thread].iter();
+            let steps = steps.filter(|(ticks, _)| during.contains(ticks)).map(|(_, step)| *step);
+            let found = counts(steps);
+            let counted = ["voluntary", "involuntary", "arrivals"];
+            let counted = counted.map(|name| last.numbers[name] - first.numbers[name]);
+            assert_eq!(found, counted, "voluntary, involuntary, arrivals of {thread}");
+        }
+    }
+}
+
+/// Every event of the application is between a switch to its thread and the next one from it.
+#[test]
+fn events_are_within_the_times_of_their_threads_on_a_cpu() {
+    if !can_trace() {
+        return;
+    }
+    let (_directory, recorded) = recorded(&[]);
+    let mut number = 0;
+    for (thread, events) in recorded.threads() {
+        let steps = &recorded.steps[&thread];
+        for event in events {
+            let cpu = cpu_at(steps, event.ticks);
+            let cpu = cpu.unwrap_or_else(|| panic!("{thread} does not run: {event:?} {steps:?}"));
+            if event.name == "moved" {
+                assert_eq!(u64::from(cpu), event.numbers["cpu"], "{event:?}");
+            }
+            number += 1;
+        }
+    }
+    assert!(number > 500, "{number} events");
+    // The sleeper waits in each of its sleeps, and something wakes it up.
+    let subject = recorded.provider("subject");
+    let sleeps: Vec<&Event> = subject.named("sleep").collect();
+    assert!(!sleeps.is_empty());
+    for sleep in sleeps {
+        let super::harness::Shape::Complete(end) = sleep.shape else { panic!("{sleep:?}") };
+        let within = recorded.steps[&sleep.thread]
+            .iter()
+            .filter(|(ticks, _)| (sleep.ticks..end).contains(ticks));
+        let within: Vec<Step> = within.map(|(_, step)| *step).collect();
+        let blocks = |step: &Step| matches!(step, Step::Out { state: ThreadState::BLOCKED, .. });
+        assert!(within.iter().any(blocks), "{within:?}");
+        assert!(within.iter().any(|step| matches!(step, Step::Woken { .. })), "{within:?}");
+    }
+}
+
+/// The kernel's time of a marker is between the application's events before and after it.
+#[test]
+fn markers_are_between_the_events_around_them() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let marker = format!("{TRACEFS}/trace_marker");
+    if !Path::new(TRACEFS).join("options/copy_trace_marker").exists() {
+        return eprintln!("skipped: requires a kernel that copies markers to instances");
+    }
+    // trace-cmd leaves the kernel's main buffer off, which then refuses markers.
+    std::fs::write(format!("{TRACEFS}/tracing_on"), "1").unwrap();
+    record(&output, &["-c", "scheduled,atrace"], &["scheduled", &marker]);
+    let recorded = Recorded::read(&output);
+    let subject = recorded.provider("subject");
+    let times = |name: &str| -> BTreeMap<u64, u64> {
+        subject.named(name).map(|event| (event.number(), event.ticks)).collect()
+    };
+    let (before, after) = (times("before marker"), times("after marker"));
+    let mut lengths = Vec::new();
+    for event in recorded.provider("kernel").named("marker") {
+        let number = event.texts["text"].strip_prefix("marker ").and_then(|it| it.parse().ok());
+        // Other programs may write markers, too.
+        let Some(number) = number.filter(|it| before.contains_key(it)) else { continue };
+        let (before, after) = (before[&number], after[&number]);
+        assert!((before..=after).contains(&event.ticks), "{before} {event:?} {after}");
+        lengths.push(after - before);
+    }
+    assert_eq!(lengths.len(), before.len());
+    assert!(lengths.len() > 10);
+    let rate = subject.rate;
+    let shortest = rate.to_nanos(*lengths.iter().min().unwrap());
+    eprintln!("the shortest time between the events around a marker is {shortest} ns");
+}
+
+/// The same switches and wake-ups as `perf` has: thread, CPU, state and the other thread.
+#[test]
+fn perf_records_the_same_switches_and_wakeups() {
+    if !can_trace() || !perf::is_usable() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (data, output) = (directory.path().join("perf.data"), directory.path().join("t.fxt"));
+    let mut inner = trace(&["record", "-c", "scheduled,kernel:sched", "-o"]);
+    inner.arg(&output).arg("--").arg(subject_path()).args(["scheduled", ""]);
+    let run = Run::of(&mut perf::around(&data, &inner));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let recorded = Recorded::read(&output);
+    let (perf, seen) = perf::steps(&data);
+    let clock = Clock::of(&recorded.bytes);
+    let mut differences = Vec::new();
+    for thread in recorded.threads().keys() {
+        let (mut ours, theirs) = (until_end(&recorded.steps[thread]), until_end(&perf[thread]));
+        ours.retain(|(_, step)| match step {
+            Step::Woken { by, .. } => *by == 0 || seen.contains(by),
+            _ => true,
+        });
+        let steps = |list: &[(u64, Step)]| list.iter().map(|(_, step)| *step).collect::<Vec<_>>();
+        let (mut our_steps, their_steps) = (steps(&ours), steps(&theirs));
+        perf::hide_ended_wakers(&mut our_steps, &their_steps);
+        assert_eq!(our_steps, their_steps, "thread {thread}");
+        let times = ours.iter().zip(&theirs);
+        differences.extend(times.map(|(our, their)| clock.monotonic(our.0).abs_diff(their.0)));
+    }
+    assert!(differences.len() > 500, "{} switches and wake-ups", differences.len());
+    differences.sort_unstable();
+    let median = differences[differences.len() / 2];
+    eprintln!("{} switches and wake-ups, median difference {median} ns", differences.len());
+    assert!(median < 100_000, "the clocks differ by {median} ns");
+}
+
+/// Returns the steps before the thread ends: then it is not one of the command any more.
+fn until_end(steps: &[(u64, Step)]) -> Vec<(u64, Step)> {
+    let ends = |step: &Step| {
+        matches!(step, Step::Out { state: ThreadState::DEAD | ThreadState::DYING, .. })
+    };
+    steps.iter().take_while(|(_, step)| !ends(step)).copied().collect()
+}
+
+/// The line from ticks to `CLOCK_MONOTONIC`, by the first and the last clock anchor.
+struct Clock {
+    anchors: [(u64, u64); 2],
+}
+
+impl Clock {
+    fn of(archive: &[u8]) -> Self {
+        let mut reader = Reader::new(archive);
+        let mut anchors = Vec::new();
+        while let Some(item) = reader.next().unwrap() {
+            let Record::Event(event) = &item.record else { continue };
+            if item.text(event.name) != "clock anchor" {
+                continue;
+            }
+            let number = |name| {
+                let found = event.arguments.iter().find(|it| item.text(it.name) == name);
+                match found.map(|argument| argument.value) {
+                    Some(Value::Uint64(number)) => number,
+                    other => panic!("{other:?}"),
+                }
+            };
+            anchors.push((number("ticks"), number("monotonic_ns")));
+        }
+        let last = *anchors.last().expect("an archive has anchors");
+        Self { anchors: [anchors[0], last] }
+    }
+
+    fn monotonic(&self, ticks: u64) -> u64 {
+        let [first, last] = self.anchors;
+        let rate = (last.1 - first.1) as f64 / (last.0 - first.0) as f64;
+        (first.1 as f64 + (ticks as f64 - first.0 as f64) * rate) as u64
+    }
+}
