@@ -38,8 +38,8 @@ pub(crate) struct KernelResult {
     pub(crate) dropped: u64,
 }
 
-/// Selects the categories of the session. The slash of `kernel:event:SYSTEM/NAME` does not follow the
-/// name of a program.
+/// Selects the categories of the session. The slash of `kernel:event:SYSTEM/NAME` does not follow
+/// the name of a program.
 pub(super) fn select(config: &mut SessionConfig, args: &RecordArgs) {
     let mut categories = args.session.categories.clone();
     // Without inclusions, all categories are selected.
