@@ -2,6 +2,7 @@
 //! without permission.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -141,16 +142,15 @@ fn events_that_the_kernel_dropped_are_reported() {
 fn start(output: &Path) -> (Child, u64) {
     let mut command = trace(&["record", "--sched", "-o"]);
     command.arg(output).arg("--").arg(subject_path()).arg("idle");
-    let recorder = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let recorder = recorder.spawn().unwrap();
-    let mut helper = None;
-    wait_until("the helper records", || {
-        helper = helper_of(&recorder);
-        let instances = helper.map(instances).unwrap_or_default();
-        let file = |name: &String| format!("{TRACEFS}/instances/{name}/tracing_on");
-        instances.iter().any(|name| fs::read_to_string(file(name)).is_ok_and(|it| it == "1\n"))
-    });
-    (recorder, helper.unwrap())
+    let recorder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = recorder.spawn().unwrap();
+    // The program starts when the helper records.
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let helper = helper_of(&recorder).expect("the recorder has a helper");
+    assert_eq!(instances(helper).len(), 1);
+    (recorder, helper)
 }
 
 fn kill(pid: u64) {
