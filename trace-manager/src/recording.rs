@@ -412,6 +412,7 @@ impl Recording {
         archive::opening(&mut words, &manager, counter_rate, now);
         let ticks = now.ticks(manager.clock);
         archive::omission(&mut words, &manager, ticks, Omission::Connections, self.refusals);
+        archive::anchor(&mut words, &manager, now);
         let records = self.block(MANAGER, words);
         self.outputs.archive.take(&records);
     }

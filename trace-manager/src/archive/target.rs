@@ -216,7 +216,7 @@ impl ArchiveOutput {
                 naming.discard();
                 return None;
             }
-            naming.partial_path()
+            naming.partial_path().filter(|_| naming.is_there())
         });
         ArchiveError { source, bytes, kept }
     }

@@ -3,13 +3,16 @@
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use trace_protocol::file::NewFile;
+use trace_protocol::file::{Directory, NewFile};
 
 use super::parts::PartFile;
 use super::spool::{Block, BlockInfo, Cut, Spool};
@@ -290,10 +293,10 @@ impl WriterThread {
             guard.begin_part(&next, self.bytes);
         }
         let _unset = cut.next.set(Arc::clone(next.file()));
-        let partial = self.output.naming().and_then(NewFile::partial_path);
+        let partial = self.output.naming().and_then(Partial::of);
         if let Err(source) = self.output.complete_part(next) {
-            let (bytes, kept) =
-                (self.bytes - self.part_start, partial.filter(|path| path.exists()));
+            let kept = partial.and_then(Partial::into_kept_path);
+            let bytes = self.bytes - self.part_start;
             self.status.fail(&source);
             self.failed_part.get_or_insert(ArchiveError { source, bytes, kept });
         }
@@ -351,12 +354,33 @@ impl WriterThread {
             self.output.discard_part();
             return self.failed_part.map_or(Ok(self.part_start), Err);
         }
-        let partial = self.output.naming().and_then(NewFile::partial_path);
+        let partial = self.output.naming().and_then(Partial::of);
         let completed = self.output.complete().map_err(|source| {
-            let kept = partial.filter(|path| path.exists());
+            let kept = partial.and_then(Partial::into_kept_path);
             ArchiveError { source, bytes: part_bytes, kept }
         });
         self.failed_part.map_or(completed, Err).map(|()| bytes)
+    }
+}
+
+/// The file of an incomplete archive, and its name.
+struct Partial {
+    directory: Directory,
+    name: OsString,
+    file: Arc<File>,
+}
+
+impl Partial {
+    fn of(archive: &NewFile) -> Option<Self> {
+        let (directory, name) =
+            (archive.place().directory().clone(), archive.partial()?.to_owned());
+        Some(Self { directory, name, file: Arc::clone(archive.file()) })
+    }
+
+    /// Returns its path, unless another process has removed or replaced the name.
+    fn into_kept_path(self) -> Option<PathBuf> {
+        let Self { directory, name, file } = self;
+        directory.holds(&name, &file).then(|| directory.path().join(name))
     }
 }
 

@@ -15,15 +15,21 @@ impl EventLoop {
     pub(super) fn reserve_connection(&mut self, peer: PeerCredentials) -> bool {
         let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
         let unregistered = self.connections.values().filter(|it| it.register.is_none());
-        if unregistered.filter(|it| of_user(it)).count() as u64
-            >= self.admission.limits.unregistered
-        {
-            self.close_oldest("too many connections that have not registered", of_user);
+        let limit = self.admission.limits.unregistered;
+        if unregistered.filter(|it| of_user(it)).count() as u64 >= limit {
+            let reason = format!("more than {limit} connections of its user have not registered");
+            self.close_oldest(&reason, of_user);
         }
         if self.connections.len() as u64 >= self.admission.connections() {
-            self.close_oldest("no file descriptor is left for it", |_| true);
+            self.close_oldest(&self.no_descriptor(), |_| true);
         }
         (self.connections.len() as u64) < self.admission.connections()
+    }
+
+    /// Returns the reason for which a connection is refused if there are too many.
+    pub(super) fn no_descriptor(&self) -> String {
+        let limit = self.admission.connections();
+        format!("no file descriptor is left for it: the limit is {limit} connections")
     }
 
     /// Starts the time in which a connection must register.

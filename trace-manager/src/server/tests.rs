@@ -201,7 +201,7 @@ fn the_oldest_unregistered_connection_is_closed_at_the_limit() {
     let (mut first, mut second) = (scene.connect(), scene.connect());
     assert_eq!(scene.event_loop.connections.len(), 3);
     let mut third = scene.connect();
-    assert_eq!(first.refusals(), ["too many connections that have not registered"]);
+    assert_eq!(first.refusals(), ["more than 2 connections of its user have not registered"]);
     assert_eq!((second.refusals().len(), third.refusals().len()), (0, 0));
     assert_eq!(scene.event_loop.connections.len(), 3);
 }

@@ -135,8 +135,9 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     }
     let more = summary.refusals.saturating_sub(summary.refused.len() as u64);
     if more > 0 {
-        let programs = plural(more, "program was", "programs were");
-        lines.push(format!("{} more {programs} not recorded", HumanCount(more)));
+        // A program may connect again.
+        let connections = plural(more, "connection was", "connections were");
+        lines.push(format!("{} more {connections} refused", HumanCount(more)));
     }
     lines
 }

@@ -257,3 +257,14 @@ fn a_last_part_without_records_is_removed() {
     let files = fs::read_dir(directory.path()).unwrap();
     assert!(files.map(|file| file.unwrap().file_name()).eq(["a.1.fxt"]));
 }
+
+/// Another process has moved the partial archive away, and put a file in its place.
+#[test]
+fn a_failed_archive_does_not_name_a_foreign_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let writer = writer(&directory.path().join("a.fxt"), false);
+    let partial = directory.path().join(".a.fxt.partial");
+    std::fs::rename(&partial, directory.path().join("moved")).unwrap();
+    std::fs::write(&partial, "foreign").unwrap();
+    assert_eq!(writer.finish(1).join().unwrap_err().kept, None);
+}
