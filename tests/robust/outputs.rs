@@ -308,7 +308,7 @@ fn recover_skips_and_reports_damage() {
             "cut" => bytes.truncate(middle + 8),
             _ => {}
         }
-        fs::write(&partial, bytes).unwrap();
+        fs::write(&partial, &bytes).unwrap();
         let run = Run::of(trace(&["recover"]).arg(&output));
         assert_eq!(run.code(), code, "{what}: {run:?}");
         assert_eq!(run.stderr().contains("skipped"), code != 0, "{what}: {run:?}");
@@ -316,6 +316,12 @@ fn recover_skips_and_reports_damage() {
         let mut reader = trace_format::Reader::new(&*archive);
         while reader.next().expect("the archive is well-formed").is_some() {}
         assert!(!partial.exists());
+        // The damaged file is kept, and the archive reports the damage.
+        let kept = fs::read(shared.path("out.fxt.partial.damaged")).ok();
+        assert_eq!(kept, (code != 0).then_some(bytes), "{what}");
+        let check = Run::of(trace(&["check"]).arg(&output));
+        let reported = check.stdout().contains("bytes skipped in a damaged archive: ");
+        assert_eq!(reported, code != 0, "{what}: {check:?}");
     }
 }
 
@@ -358,6 +364,32 @@ fn too_few_descriptors_leave_no_archive_behind() {
         assert_eq!(left, expected, "limit {limit}: {run:?}");
         let _ = fs::remove_file(&output);
     }
+}
+
+/// A traced program is recorded, or `record` fails before it starts.
+#[test]
+fn too_few_descriptors_for_a_program_are_reported_before_it_runs() {
+    let shared = Shared::new();
+    let output = shared.path("out.fxt");
+    let trace = trace(&[]).get_program().to_owned();
+    let mut codes = Vec::new();
+    for limit in 8..24 {
+        let script = format!("ulimit -n {limit}; exec \"$0\" record -o \"$1\" -- \"$2\" burst 10");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).arg(&trace).arg(&output).arg(crate::harness::subject_path());
+        let run = Run::of(&mut command);
+        codes.push(run.code());
+        if run.code() == 0 {
+            assert_eq!(events(&output), 10, "limit {limit}: {run:?}");
+            fs::remove_file(&output).unwrap();
+        } else {
+            assert_eq!(run.code(), 125, "limit {limit}: {run:?}");
+            assert!(!run.stderr().contains("build the program"), "limit {limit}: {run:?}");
+            assert_eq!(fs::read_dir(shared.0.path()).unwrap().count(), 1, "limit {limit}: {run:?}");
+        }
+    }
+    assert!(codes.is_sorted_by(|one, other| one >= other), "{codes:?}");
+    assert_eq!((codes.first(), codes.last()), (Some(&125), Some(&0)), "{codes:?}");
 }
 
 #[test]

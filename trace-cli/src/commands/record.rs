@@ -100,6 +100,11 @@ fn record(args: &RecordArgs) -> Result<u8> {
         None => manager.start(config(args), target(&args.session.output)?)?,
     };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
+    if let Err(error) = descriptors::require_for_program() {
+        session.discard();
+        session.join()?;
+        return Err(error);
+    }
     let (kernel, child) = start(args, &manager, place.path(), &started);
     let mut child = match child {
         Ok(child) => child,

@@ -26,6 +26,10 @@ const SCOPE: &str = "a scope that begins before init() is not recorded, such as 
 pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
     // Reports the program that was traced for the longest time.
     match summary.providers.iter().max_by_key(|provider| traced(provider)) {
+        // The reasons follow.
+        None if summary.refusals > 0 => {
+            Some("nothing was recorded: programs were refused".to_owned())
+        }
         None => Some(no_providers(report)),
         Some(_) if !summary.is_empty() => None,
         Some(_) if !summary.categories.is_empty() => {

@@ -78,7 +78,7 @@ fn busy() -> Window {
         name: "records dropped".into(),
         kind: EventKind::Instant { scope: None },
         arguments: (&number).into(),
-        ..counter.clone()
+        ..counter
     };
     add(&mut window, &[Record::Event(counter), Record::Event(loss)], 2 * SECOND);
     window
