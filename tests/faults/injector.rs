@@ -42,6 +42,7 @@ impl Injector {
         let its_plan = Arc::clone(&plan);
         let thread = thread::spawn(move || {
             ptrace::trace_child(&mut command);
+            #[expect(clippy::zombie_processes, reason = "the tracer waits for it")]
             let child = command.spawn().expect("the command can be run");
             drop(command);
             pids.send(child.id()).expect("the test waits");

@@ -58,7 +58,7 @@ fn losses_are_summed_by_thread_and_reason() {
 fn a_loss_of_several_threads_has_no_thread() {
     let number = [Argument::new("number", Value::Uint64(7))];
     let of_thread = loss(&number);
-    let mut of_process = of_thread.clone();
+    let mut of_process = of_thread;
     if let Record::Event(event) = &mut of_process {
         event.kind = EventKind::Instant { scope: Some(InstantScope::Process) };
     }

@@ -46,7 +46,8 @@ fn single_programs_have_categories_and_buffers_of_their_own() {
     let second = session("second.fxt", &["b", "two/c"]);
     let one = Program::start(stage.manager.path(), "one");
     let two = Program::start(stage.manager.path(), "two");
-    (one.run(1000), two.run(1000));
+    one.run(1000);
+    two.run(1000);
     let (one, two) = (one.end(), two.end());
     let number = |recorded: &Recorded, category| recorded[category].len() as u64;
     let expected = [

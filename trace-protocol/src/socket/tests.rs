@@ -289,7 +289,8 @@ fn the_systems_daemon_comes_second_unless_a_socket_is_named() {
 fn connects_for_a_child_process() {
     let Some(path) = std::env::var_os("CONNECT_TO") else { return };
     let socket = OwnedFd::from(Socket::connect(Path::new(&path)).unwrap());
-    std::process::Command::new("cat").stdin(socket).spawn().unwrap();
+    #[expect(clippy::zombie_processes, reason = "this process ends before it")]
+    let _reader = std::process::Command::new("cat").stdin(socket).spawn().unwrap();
 }
 
 /// Its pid may belong to another process then.
