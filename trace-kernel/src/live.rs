@@ -19,8 +19,10 @@ mod provider;
 mod recorder;
 mod selection;
 mod sink;
+mod totals;
 
 pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
 pub use error::LiveError;
 pub use processes::threads_of;
-pub use provider::{KernelProvider, Options, Totals};
+pub use provider::{KernelProvider, Options};
+pub use totals::Totals;

@@ -1,6 +1,7 @@
 //! What the kernel reports about a thread in `/proc`.
 
 use std::fs;
+use std::io;
 
 use rustix::thread::gettid;
 
@@ -40,4 +41,13 @@ fn field(tid: Tid, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{}/status", tid.0)).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().to_owned())
+}
+
+/// Returns the error of a thread that has ended.
+pub(super) fn gone() -> io::Error {
+    io::Error::from_raw_os_error(libc::ESRCH)
+}
+
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
 }

@@ -5,7 +5,7 @@ use std::io;
 use super::code::Space;
 use super::encoder::Encoder;
 use super::ptrace::{self, Stop, Tid};
-use super::status::{has_pending_trap, name_of, process_of, traced_by_us};
+use super::status::{gone, has_pending_trap, is_gone, name_of, process_of, traced_by_us};
 use super::thread::Thread;
 use super::tracer::Tracer;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
@@ -186,13 +186,4 @@ fn note_of(thread: &Thread) -> Note {
         tid: thread.tid.0 as u32,
         name: name_of(thread.tid),
     }
-}
-
-/// Returns the error of a thread that has ended.
-fn gone() -> io::Error {
-    io::Error::from_raw_os_error(libc::ESRCH)
-}
-
-pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::ESRCH)
 }

@@ -12,9 +12,10 @@ use super::categories::CATEGORIES;
 use super::clock;
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
-use super::recorder::{lock, Recorder, Request};
+use super::recorder::{Recorder, Request};
 use super::selection::{kernel_patterns, Selection};
 use super::sink::Tables;
+use super::totals::{lock, Totals};
 
 /// The bytes for strings and the names of threads in the provider's buffer.
 const DURABLE_BYTES: usize = 1 << 20;
@@ -30,17 +31,6 @@ pub struct Options {
     pub threads: Vec<u64>,
     /// The size of the kernel's buffer of each CPU in bytes.
     pub buffer_size: u64,
-}
-
-/// The totals of a recording.
-#[derive(Clone, Debug, Default)]
-pub struct Totals {
-    /// Scheduling records. They have no category.
-    pub scheduling: u64,
-    /// The least number of events that the kernel dropped because its buffer was full.
-    pub dropped: u64,
-    /// The first error that made other events missing.
-    pub error: Option<String>,
 }
 
 /// A provider of the kernel's events. Its buffer in the kernel is removed when this is dropped.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::fs::OFlags;
@@ -16,14 +16,14 @@ use super::clock::TraceClock;
 use super::error::LiveError;
 use super::instance::Instance;
 use super::processes;
-use super::provider::Totals;
 use super::selection::Uses;
 use super::sink::{ContextSink, Tables};
+use super::totals::{lock, note_loss, Totals};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};
 use crate::format::page_layout;
 use crate::fxt::{RecordSink, Translator};
-use crate::page::{Missed, PageLayout};
+use crate::page::PageLayout;
 use crate::ByteOrder;
 
 /// The file with the layout of pages.
@@ -242,18 +242,4 @@ fn translate(
         Event::Other { .. } => Ok(()),
         _ => translator.entry(sink, &entry),
     }
-}
-
-fn note_loss(totals: &Mutex<Totals>, missed: Missed) {
-    let number = match missed {
-        Missed::None => 0,
-        Missed::Count(number) => number,
-        Missed::Unknown => 1,
-    };
-    let mut totals = lock(totals);
-    totals.dropped = totals.dropped.saturating_add(number);
-}
-
-pub(super) fn lock(totals: &Mutex<Totals>) -> std::sync::MutexGuard<'_, Totals> {
-    totals.lock().unwrap_or_else(PoisonError::into_inner)
 }

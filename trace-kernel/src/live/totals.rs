@@ -1,0 +1,30 @@
+//! The totals of a recording, which two threads share.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::page::Missed;
+
+/// The totals of a recording.
+#[derive(Clone, Debug, Default)]
+pub struct Totals {
+    /// Scheduling records. They have no category.
+    pub scheduling: u64,
+    /// The least number of events that the kernel dropped because its buffer was full.
+    pub dropped: u64,
+    /// The first error that made other events missing.
+    pub error: Option<String>,
+}
+
+pub(super) fn lock(totals: &Mutex<Totals>) -> MutexGuard<'_, Totals> {
+    totals.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn note_loss(totals: &Mutex<Totals>, missed: Missed) {
+    let number = match missed {
+        Missed::None => 0,
+        Missed::Count(number) => number,
+        Missed::Unknown => 1,
+    };
+    let mut totals = lock(totals);
+    totals.dropped = totals.dropped.saturating_add(number);
+}
