@@ -30,7 +30,7 @@ fn text(contents: &Contents) -> String {
 }
 
 fn names(contents: &Contents) -> Table {
-    let mut table = Table::new(vec!["events", "category (-c)", "name (-n)"], 1);
+    let mut table = Table::new(vec!["events", "category", "name"], 1);
     for ((category, name), events) in &contents.names {
         table.push(vec![events.to_string(), category.clone(), name.clone()]);
     }
@@ -38,7 +38,7 @@ fn names(contents: &Contents) -> Table {
 }
 
 fn arguments(contents: &Contents) -> Table {
-    let mut table = Table::new(vec!["count", "argument (--by arg:)", "of", "example"], 1);
+    let mut table = Table::new(vec!["count", "argument", "of", "example"], 1);
     for ((category, name, key), row) in &contents.arguments {
         let label = format!("{category}:{name}");
         table.push(vec![row.count.to_string(), key.clone(), label, row.example.clone()]);
@@ -47,7 +47,7 @@ fn arguments(contents: &Contents) -> Table {
 }
 
 fn threads(contents: &Contents) -> Table {
-    let mut table = Table::new(vec!["events", "thread (-t)", "id", "process"], 1);
+    let mut table = Table::new(vec!["events", "thread", "id", "process"], 1);
     for (koids, thread) in &contents.threads {
         let process = match &*thread.process_name {
             "" => koids.process.to_string(),

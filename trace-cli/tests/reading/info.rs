@@ -9,14 +9,14 @@ fn names_arguments_and_threads_are_listed() {
     let run = place.run(&["info", "in.fxt"]);
     let expected = "events from 0.000005000s, for 0ns\n\
                     \n\
-                    EVENTS  CATEGORY (-C)  NAME (-N)\n     \
-                    1  net            poll\n\
+                    EVENTS  CATEGORY  NAME\n     \
+                    1  net       poll\n\
                     \n\
-                    COUNT  ARGUMENT (--BY ARG:)  OF        EXAMPLE\n    \
-                    1  bytes                 net:poll  64\n\
+                    COUNT  ARGUMENT  OF        EXAMPLE\n    \
+                    1  bytes     net:poll  64\n\
                     \n\
-                    EVENTS  THREAD (-T)  ID  PROCESS\n     \
-                    1               34  ./app (12)\n";
+                    EVENTS  THREAD  ID  PROCESS\n     \
+                    1          34  ./app (12)\n";
     assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, expected, ""));
     place.put("all.fxt", &everything());
     let run = place.run(&["info", "all.fxt", "--json"]);

@@ -265,7 +265,7 @@ fn a_request_has_so_many_descriptors() {
         .filter(|request| request.descriptors() == 1)
         .map(Request::kind)
         .collect();
-    assert_eq!(with, [0x205, 0x20a], "initialize and snapshot");
+    assert_eq!(with, [0x205, 0x20d, 0x20a], "initialize, follow and snapshot");
 }
 
 /// The corpus of the fuzz target `control`: the first byte of a file divides it.
