@@ -51,7 +51,7 @@ Defaults:
   `trace help environment` lists environment variables.
 
 Inputs:
-  Commands that read archives also read Chrome JSON, recordings of trace-cmd (trace.dat), and the
+  Commands that read archives also read Chrome JSON, XRay logs, recordings of trace-cmd (trace.dat), and the
   text of ftrace: trace-cmd report, /sys/kernel/tracing/trace and the HTML of systrace. The
   format is detected. All inputs may be compressed with gzip or zstd.
 

@@ -6,7 +6,7 @@
 //! - [`controller`] is the protocol for setting up, starting and reading a trace, without I/O.
 //! - [`recording`] is the traces of several threads as files, with the code that they execute.
 //! - [`symbols`] has the functions of that code, and [`calls`] the calls of a trace.
-//! - [`print`] writes a recording in several formats.
+//! - [`print`](mod@print) writes a recording in several formats.
 //! - `step` executes processes one instruction at a time and writes their packets (Linux on
 //!   x86-64).
 #![deny(unsafe_code)]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use rustix::net::Shutdown;
 use trace_protocol::message::ToProvider;
 use trace_protocol::socket::Socket;
 
@@ -58,13 +59,18 @@ impl Outbox {
 
     /// Sends as much as the socket accepts without waiting.
     ///
-    /// If the peer is closed, drops all messages: the next read detects it.
+    /// If that fails, drops all messages and shuts the socket down: the next read detects it. A
+    /// provider that misses a message could not follow the protocol any more.
     pub(crate) fn flush(&mut self, socket: &Socket) {
         while let Some(message) = self.queue.front_mut() {
             match message.send(socket) {
                 Ok(sent) => self.waiting -= sent,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                Err(_) => return *self = Self::default(),
+                Err(_) => {
+                    // Fails if the peer is closed.
+                    let _closed = rustix::net::shutdown(socket.as_fd(), Shutdown::ReadWrite);
+                    return *self = Self::default();
+                }
             }
             if message.sent >= message.bytes.len() {
                 self.queue.pop_front();
@@ -182,5 +188,18 @@ mod tests {
         outbox.push(&refused(1), None).unwrap();
         outbox.flush(&ours);
         assert!(outbox.is_empty());
+    }
+
+    /// Such an error is not of the peer: the peer would wait for the message for ever.
+    #[test]
+    fn a_message_that_cannot_be_sent_ends_the_connection() {
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        theirs.set_nonblocking(true);
+        let mut outbox = Outbox::default();
+        // A packet has at most the bytes of the socket's buffer.
+        outbox.push(&refused(2 << 20), None).unwrap();
+        outbox.flush(&ours);
+        assert!(outbox.is_empty());
+        assert_eq!(theirs.recv(&mut [0]).unwrap(), 0);
     }
 }
