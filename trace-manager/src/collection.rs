@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) use finisher::Finisher;
 pub(crate) use provider::{
     Collected, Departure, Extract, FinalRecords, LastOfSession, ProviderData, SessionSlots,
+    UncountedBuffer,
 };
 pub(crate) use window::{Closed, Counts, Window};
 
@@ -146,6 +147,11 @@ impl Collection {
     /// continue. All copies are checked before the call.
     pub(crate) fn extracts(&self, session: SessionNumber) -> Vec<Extract> {
         self.providers.values().filter_map(|provider| provider.extract(session)).collect()
+    }
+
+    /// Returns the buffers of a session's providers for a count on another thread.
+    pub(crate) fn uncounted(&self, session: SessionNumber) -> Vec<UncountedBuffer> {
+        self.of_session(session).map(ProviderData::uncounted).collect()
     }
 
     /// Returns the size in bytes of the buffers of a session's providers.

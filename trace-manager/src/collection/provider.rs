@@ -97,17 +97,6 @@ pub(crate) struct Extract {
 }
 
 impl Extract {
-    /// Returns the number of events of the provider so far, of which `filter` selects those of the
-    /// session.
-    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> u64 {
-        let Self { identity, mut collector, copy, .. } = self;
-        let mut words = Vec::new();
-        collector.finish_copy(copy, &mut words);
-        // Counts them.
-        let _selected = filter.select_words(identity.id, &words);
-        filter.events(identity.id).unwrap_or_else(|| collector.stats().events)
-    }
-
     /// Returns the records between a section record and the provider's closing records.
     pub(crate) fn into_records(self) -> Records {
         let Self { identity, mut collector, copy, window, now } = self;
@@ -126,6 +115,26 @@ impl Extract {
             is_copy: true,
             is_last: true,
         }
+    }
+}
+
+/// The buffer of a provider whose events are counted on another thread.
+#[derive(Debug)]
+pub(crate) struct UncountedBuffer {
+    id: u32,
+    collector: Collector,
+}
+
+impl UncountedBuffer {
+    /// Returns the number of events of the provider so far, of which `filter` selects those of the
+    /// session. The provider may continue.
+    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> u64 {
+        let Self { id, mut collector } = self;
+        let mut words = Vec::new();
+        collector.finish_copy(collector.copy_live(), &mut words);
+        // Counts them.
+        let _selected = filter.select_words(id, &words);
+        filter.events(id).unwrap_or_else(|| collector.stats().events)
     }
 }
 
@@ -394,6 +403,11 @@ impl ProviderData {
             window: self.sessions.get(&session)?.clone(),
             now: ClockSample::now(),
         })
+    }
+
+    /// Returns the buffer for a count on another thread.
+    pub(crate) fn uncounted(&self) -> UncountedBuffer {
+        UncountedBuffer { id: self.identity.id, collector: self.collector.clone() }
     }
 
     fn summary(&self, window: &Window, departure: Departure) -> ProviderSummary {

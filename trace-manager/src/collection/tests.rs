@@ -1,7 +1,8 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::fixture::{layout, provider, write_event, write_losses};
+use crate::category_filter::CategoryFilter;
+use crate::fixture::{identity, layout, provider, write_event, write_losses};
 use crate::machine::End;
 use crate::waker::Waker;
 use trace_protocol::buffer::header::BufferingMode;
@@ -162,4 +163,21 @@ fn a_part_reports_the_losses_since_the_one_before() {
     assert_eq!(last.closed.closing.unwrap().dropped, 2);
     assert_eq!(last.summary.dropped, 7, "the summary has all");
     assert!(data.cut(2, &now).is_none(), "another session");
+}
+
+/// The copy is made by the thread that counts, and so not by the event loop.
+#[test]
+fn a_count_has_the_events_until_its_copy() {
+    let (mut collection, layout) = (collection(), layout(BufferingMode::Circular));
+    let (data, buffer) = provider(layout);
+    collection.join(1, data);
+    let mut filter = CategoryFilter::new(&[], Spares::default());
+    filter.add(identity().id, 0);
+    assert!(collection.uncounted(2).is_empty(), "the provider is not of this session");
+    let mut buffers = collection.uncounted(1);
+    write_event(&buffer, &layout, 0, 100);
+    let counted = std::thread::spawn(move || buffers.remove(0).count_events(&mut filter));
+    assert_eq!(counted.join().unwrap(), 1);
+    let events = collection.of_session(1).map(ProviderData::events).sum::<u64>();
+    assert_eq!(events, 0, "the collector is not changed");
 }

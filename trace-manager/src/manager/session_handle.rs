@@ -135,7 +135,8 @@ impl SessionHandle {
 
     /// Counts the events so far, also those in the buffers of the providers.
     ///
-    /// The buffers are copied as for [`snapshot`](Self::snapshot), and the copies are counted here.
+    /// The buffers are copied and counted on this thread, while providers are served. Records that
+    /// are collected meanwhile may be missing from the count.
     ///
     /// # Errors
     ///

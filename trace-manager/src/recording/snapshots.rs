@@ -7,7 +7,7 @@ use trace_protocol::archive::ClockSample;
 use super::Recording;
 use crate::category_filter::CategoryFilter;
 use crate::clock::counter_rate;
-use crate::collection::{Collection, Extract};
+use crate::collection::{Collection, UncountedBuffer};
 use crate::error::ManagerError;
 use crate::memory::available_memory;
 use crate::records::{Records, Words};
@@ -18,15 +18,15 @@ use crate::snapshot::{Contents, Requester, Snapshot};
 pub(crate) struct Uncounted {
     /// The events of providers that have left.
     departed: u64,
-    extracts: Vec<Extract>,
+    buffers: Vec<UncountedBuffer>,
     filter: CategoryFilter,
 }
 
 impl Uncounted {
-    /// Counts the events.
+    /// Copies the buffers one after another, and counts the events.
     pub(crate) fn count(mut self) -> u64 {
-        let extracts = self.extracts.into_iter();
-        self.departed + extracts.map(|it| it.count_events(&mut self.filter)).sum::<u64>()
+        let buffers = self.buffers.into_iter();
+        self.departed + buffers.map(|it| it.count_events(&mut self.filter)).sum::<u64>()
     }
 }
 
@@ -64,13 +64,13 @@ impl Recording {
         })
     }
 
-    /// Copies the contents of the providers' buffers to count their events. All copies are checked
-    /// before the call. Returns `None` if they take too much memory.
+    /// Returns the providers' buffers, to count their events on another thread. Events in copies
+    /// that are not checked yet are not counted. Returns `None` if a count takes too much memory.
     pub(crate) fn uncounted(&self, collection: &Collection) -> Option<Uncounted> {
         check_copy(collection.buffer_sizes(self.number), available_memory()).ok()?;
         Some(Uncounted {
             departed: self.summaries.iter().map(|summary| summary.events).sum(),
-            extracts: collection.extracts(self.number),
+            buffers: collection.uncounted(self.number),
             filter: self.selection.clone(),
         })
     }

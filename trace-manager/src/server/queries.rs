@@ -63,9 +63,8 @@ impl EventLoop {
         Some(active.recording.statistics(self.collection.as_ref()?))
     }
 
-    /// Copies the buffers of a session's providers, to count their events.
-    pub(super) fn uncounted(&mut self, session: u64) -> Option<Uncounted> {
-        self.pass_all_on();
+    /// Returns the buffers of a session's providers, to count their events on another thread.
+    pub(super) fn uncounted(&self, session: u64) -> Option<Uncounted> {
         self.active.get(&session)?.recording.uncounted(self.collection.as_ref()?)
     }
 
