@@ -47,6 +47,9 @@ pub(crate) struct Follower {
     dropped: BTreeMap<u32, Loss>,
     /// The provider whose records were queued last.
     last_section: Option<u32>,
+    metadata_limit: usize,
+    /// Set if a name was dropped. Later records could not be decoded.
+    is_closed: bool,
 }
 
 #[derive(Debug)]
@@ -92,6 +95,8 @@ impl Follower {
             identities: BTreeMap::new(),
             dropped: BTreeMap::new(),
             last_section: None,
+            metadata_limit: METADATA_LIMIT,
+            is_closed: false,
         };
         let mut words = Vec::new();
         archive::magic(&mut words);
@@ -106,6 +111,9 @@ impl Follower {
 
     /// Adds a provider. Its records follow.
     pub(crate) fn open(&mut self, identity: &Identity, rate: u64, now: &ClockSample) {
+        if self.is_closed {
+            return;
+        }
         let mut words = self.spares.take();
         archive::opening(&mut words, identity, rate, now);
         self.identities.insert(identity.id, identity.clone());
@@ -115,7 +123,7 @@ impl Follower {
 
     /// Adds records of a provider, or counts them if the queue is full.
     pub(crate) fn take(&mut self, records: &Records) {
-        if self.has_ended() || records.words().is_empty() {
+        if self.is_closed || self.has_ended() || records.words().is_empty() {
             return;
         }
         match self.queue.has_space(records.words().len() * 8) {
@@ -144,8 +152,8 @@ impl Follower {
         if kept.len() == SECTION {
             return;
         }
-        if self.queue.lock().bytes > self.queue.limit + METADATA_LIMIT {
-            return self.queue.close();
+        if self.queue.lock().bytes > self.queue.limit + self.metadata_limit {
+            return self.close();
         }
         let start = self.first_word(records.provider());
         let words = self.spares.share(kept);
@@ -194,14 +202,19 @@ impl Follower {
         let words = self.spares.share(words);
         self.queue.push(words, 0);
     }
+
+    /// Ends the stream. The thread writes the queued records, and the losses so far.
+    fn close(&mut self) {
+        let providers: Vec<u32> = self.dropped.keys().copied().collect();
+        providers.into_iter().for_each(|provider| self.report_losses(provider));
+        self.is_closed = true;
+        self.queue.close();
+    }
 }
 
 impl Drop for Follower {
-    /// Ends the stream. The thread writes what waits.
     fn drop(&mut self) {
-        let providers: Vec<u32> = self.dropped.keys().copied().collect();
-        providers.into_iter().for_each(|provider| self.report_losses(provider));
-        self.queue.close();
+        self.close();
     }
 }
 
@@ -308,7 +321,11 @@ mod tests {
     fn read(mut stream: UnixStream) -> (u64, u64, Vec<u64>) {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        let mut reader = Reader::new(bytes.as_slice());
+        counts(&bytes)
+    }
+
+    fn counts(bytes: &[u8]) -> (u64, u64, Vec<u64>) {
+        let mut reader = Reader::new(bytes);
         let (mut events, mut strings, mut losses) = (0, 0, Vec::new());
         while let Some(item) = reader.next().unwrap() {
             match &item.record {
@@ -349,6 +366,33 @@ mod tests {
         let (events, strings, losses) = read(stream);
         assert_eq!((events + losses.iter().sum::<u64>(), strings), (100_000, 100));
         assert!(events > 0 && !losses.is_empty(), "{events} {losses:?}");
+    }
+
+    /// A later name must not be streamed, because the strings before it are missing.
+    #[test]
+    fn a_stream_ends_if_too_many_names_wait() {
+        let (mut follower, mut stream) = follower(64 << 10);
+        follower.metadata_limit = 64 << 10;
+        // More events than the queue and the socket take, and more names than the queue takes.
+        (0..20).for_each(|_| follower.take(&block(1000, None)));
+        (1..=5000).for_each(|index| follower.take(&block(1, Some(index))));
+        let mut bytes = vec![0; 4096];
+        stream.read_exact(&mut bytes).unwrap();
+        while !follower.queue.has_space(4096) {
+            let mut block = [0; 4096];
+            stream.read_exact(&mut block).unwrap();
+            bytes.extend(block);
+        }
+        follower.take(&block(10, Some(5001)));
+        drop(follower);
+        stream.read_to_end(&mut bytes).unwrap();
+        let (events, strings, losses) = counts(&bytes);
+        assert!(events > 0 && strings < 5000, "{events} {strings}");
+        assert!(!losses.is_empty(), "the losses before the end are reported");
+        let mut reader = Reader::new(bytes.as_slice());
+        while let Some(item) = reader.next().unwrap() {
+            assert!(!matches!(item.record, Record::String { index: 5001, .. }));
+        }
     }
 
     #[test]
