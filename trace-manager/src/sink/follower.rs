@@ -122,8 +122,12 @@ impl Follower {
     }
 
     /// Adds records of a provider, or counts them if the queue is full.
+    ///
+    /// The last records of a provider that left before the stream began are ignored. The stream
+    /// has neither its opening nor its names.
     pub(crate) fn take(&mut self, records: &Records) {
-        if self.is_closed || self.has_ended() || records.words().is_empty() {
+        let is_open = self.identities.contains_key(&records.provider());
+        if !is_open || self.is_closed || self.has_ended() || records.words().is_empty() {
             return;
         }
         match self.queue.has_space(records.words().len() * 8) {
@@ -393,6 +397,16 @@ mod tests {
         while let Some(item) = reader.next().unwrap() {
             assert!(!matches!(item.record, Record::String { index: 5001, .. }));
         }
+    }
+
+    #[test]
+    fn records_of_an_unknown_provider_are_not_streamed() {
+        let (mut follower, stream) = follower(LIMIT);
+        follower.take(&Records { provider: identity().id + 1, ..block(100, Some(1)) });
+        follower.take(&Records { is_last: true, ..block(10, None) });
+        follower.take(&block(100, None));
+        drop(follower);
+        assert_eq!(read(stream), (10, 0, vec![]));
     }
 
     #[test]
