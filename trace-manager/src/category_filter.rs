@@ -213,6 +213,11 @@ fn event_of(record: &[u64]) -> Option<CategorizedEvent<'_>> {
     }
 }
 
+/// Returns the timestamp of a record that has one.
+pub(crate) fn ticks_of(record: &[u64]) -> Option<u64> {
+    event_of(record).map(|event| event.ticks).or_else(|| time_of(record))
+}
+
 /// Returns the timestamp of a log or scheduling record.
 fn time_of(record: &[u64]) -> Option<u64> {
     let [header, ticks, ..] = *record else { return None };

@@ -14,11 +14,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
-use trace_format::layout::{record, RecordType};
 use trace_protocol::archive::{self, ClockSample, Identity, Loss};
 use trace_protocol::words::as_bytes;
 
 use crate::archive::stream;
+use crate::category_filter::ticks_of;
 use crate::recording::{is_metadata, is_thread, split_records};
 use crate::records::{Records, Spares, Words, SECTION};
 
@@ -169,16 +169,12 @@ impl Follower {
         if is_thread(words) {
             return;
         }
-        let is_event = words
-            .first()
-            .is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits());
-        let at = words.get(1).copied().filter(|_| is_event);
-        let first = at.unwrap_or(0);
-        let loss = self.dropped.entry(provider);
-        let loss = loss.or_insert(Loss { thread: None, number: 0, from: first, to: first });
+        let unknown = Loss { thread: None, number: 0, from: 0, to: 0 };
+        let loss = self.dropped.entry(provider).or_insert(unknown);
         loss.number += 1;
-        if let Some(at) = at {
-            loss.from = loss.from.min(at);
+        if let Some(at) = ticks_of(words) {
+            // The window begins at the first time. A record without a time may precede it.
+            loss.from = if loss.to == 0 { at } else { loss.from.min(at) };
             loss.to = loss.to.max(at);
         }
     }
@@ -301,6 +297,7 @@ mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
 
+    use trace_format::layout::{record, RecordType};
     use trace_format::{Reader, Record};
 
     use super::*;
@@ -407,6 +404,24 @@ mod tests {
         follower.take(&block(100, None));
         drop(follower);
         assert_eq!(read(stream), (10, 0, vec![]));
+    }
+
+    #[test]
+    fn a_loss_has_the_times_of_timed_records() {
+        let (mut follower, _stream) = follower(LIMIT);
+        let header = |kind: RecordType| record::Type::make(kind.bits());
+        let untimed = header(RecordType::UserspaceObject);
+        follower.count(1, &[untimed, 5]);
+        let window = |follower: &Follower| {
+            let loss = &follower.dropped[&1];
+            (loss.number, loss.from, loss.to)
+        };
+        assert_eq!(window(&follower), (1, 0, 0));
+        follower.count(1, &[header(RecordType::Scheduling), 70, 0]);
+        follower.count(1, &[header(RecordType::Log), 50, 0]);
+        follower.count(1, &[header(RecordType::Event), 60]);
+        follower.count(1, &[untimed, 5]);
+        assert_eq!(window(&follower), (5, 50, 70));
     }
 
     #[test]
