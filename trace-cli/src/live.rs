@@ -86,10 +86,11 @@ impl Source {
     }
 }
 
-/// Returns whether an argument is a file, and not the name of a session.
+/// Returns whether an argument is a file, and not the name of a session. A folder of that name does
+/// not hide a session.
 fn is_file(path: &Path) -> bool {
     let has_file_name = path.extension().is_some_and(|extension| extension == "fxt");
-    has_file_name || path.components().count() > 1 || path.exists()
+    has_file_name || path.components().count() > 1 || path.is_file()
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -121,4 +122,17 @@ pub(crate) fn dropped(item: &Item<'_>) -> Option<u64> {
     let number = |value: Value<'_>| value.unsigned();
     let named = event.arguments.iter().find(|argument| item.text(argument.name) == "number");
     named.filter(|_| is_note).and_then(|argument| number(argument.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_does_not_hide_a_session() {
+        // Tests run in the folder of the crate.
+        assert!(Path::new("src").is_dir() && !is_file(Path::new("src")));
+        assert!(is_file(Path::new("Cargo.toml")));
+        assert!(["out.fxt", "./web", "/tmp/web"].map(Path::new).into_iter().all(is_file));
+    }
 }
