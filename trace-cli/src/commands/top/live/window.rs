@@ -94,7 +94,10 @@ impl Window {
         self.now = now;
         self.note_provider(item);
         self.threads.note(item);
-        self.lost += live::dropped(item).unwrap_or(0);
+        if let Some(dropped) = live::dropped(item) {
+            self.lost += dropped;
+            self.open.clear(item.provider.id());
+        }
         if let Record::Event(event) = &item.record {
             self.part().events += 1;
             self.add_event(item, event);
