@@ -3,7 +3,9 @@
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags};
 use trace_kernel::live::{is_kernel_category, EVENT_PREFIX};
 use trace_manager::{Manager, SessionConfig, SessionSummary};
 
@@ -16,6 +18,9 @@ pub(crate) const READY: &str = "ready";
 
 /// The start of the line with the helper's numbers of scheduling records and of dropped events.
 pub(crate) const TOTALS: &str = "totals";
+
+/// The longest time in which the helper writes its last records and ends.
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The categories of `--sched`.
 const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
@@ -114,17 +119,42 @@ impl Kernel {
     /// Ends the helper. Reports if it has ended before.
     pub(super) fn end(mut self) -> KernelResult {
         drop(self.process.stdin.take());
+        let reason = match self.wait_for_output(END_TIMEOUT) {
+            true => "ended",
+            false => "did not end in time and was killed",
+        };
         let line = self.line().unwrap_or_default();
         KernelResult::parse(&line).unwrap_or_else(|| {
-            crate::say("later events of the kernel are missing: the process trace-kernel ended");
+            let event = "later events of the kernel are missing";
+            crate::say(&format!("{event}: the process trace-kernel {reason}"));
             KernelResult::default()
         })
+    }
+
+    /// Waits until the helper sends a line or ends. Kills it at the timeout and returns false.
+    fn wait_for_output(&mut self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let milliseconds = i32::try_from(rest.as_millis()).unwrap_or(i32::MAX);
+            let mut output = [PollFd::new(self.lines.get_ref(), PollFlags::IN)];
+            match poll(&mut output, milliseconds) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(0) => {
+                    let _ended = self.process.kill();
+                    return false;
+                }
+                // If waiting fails, reading shows why.
+                Ok(_) | Err(_) => return true,
+            }
+        }
     }
 }
 
 impl Drop for Kernel {
     fn drop(&mut self) {
         drop(self.process.stdin.take());
+        self.wait_for_output(END_TIMEOUT);
         let _status = self.process.wait();
     }
 }
@@ -201,5 +231,21 @@ mod tests {
         }
         assert!(result.advice().unwrap().contains("dropped at least 3 events"));
         assert_eq!(KernelResult::default().advice(), None);
+    }
+
+    #[test]
+    fn a_helper_that_does_not_end_is_killed() {
+        let kernel = |program: &str, argument: &str| {
+            let mut command = Command::new(program);
+            let mut process = command.arg(argument).stdout(Stdio::piped()).spawn().unwrap();
+            let lines = BufReader::new(process.stdout.take().unwrap());
+            Kernel { process, lines }
+        };
+        let mut hanging = kernel("sleep", "infinity");
+        assert!(!hanging.wait_for_output(Duration::from_millis(10)));
+        assert_eq!(hanging.line().unwrap(), "", "it has ended");
+        let mut ready = kernel("echo", "totals 12 3");
+        assert!(ready.wait_for_output(END_TIMEOUT));
+        assert_eq!(ready.end(), KernelResult { is_complete: true, scheduling: 12, dropped: 3 });
     }
 }
