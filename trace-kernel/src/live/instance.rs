@@ -56,6 +56,12 @@ impl Instance {
         Err(failed(io::ErrorKind::AlreadyExists.into()))
     }
 
+    /// Uses a directory as an instance.
+    #[cfg(test)]
+    pub(super) fn of_directory(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
     pub(super) fn path(&self, file: &str) -> PathBuf {
         self.path.join(file)
     }

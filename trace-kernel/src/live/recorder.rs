@@ -96,10 +96,12 @@ impl Recorder {
 
     /// Serves requests until their sender is dropped.
     pub(super) fn run(mut self, requests: &Receiver<Request>, mut writer: Writer) {
-        let mut is_recording = false;
+        let (mut is_recording, mut has_more) = (false, false);
         loop {
+            // Requests are served between two rounds also if the kernel writes faster than this reads.
+            let wait = if has_more { Duration::ZERO } else { ROUND };
             let request = match is_recording {
-                true => requests.recv_timeout(ROUND),
+                true => requests.recv_timeout(wait),
                 false => requests.recv().map_err(|_| RecvTimeoutError::Disconnected),
             };
             match request {
@@ -113,7 +115,7 @@ impl Recorder {
                         self.stop(&mut writer);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => while self.round(&mut writer) {},
+                Err(RecvTimeoutError::Timeout) => has_more = self.round(&mut writer),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -132,16 +134,25 @@ impl Recorder {
 
     fn stop(&mut self, writer: &mut Writer) {
         let stopped = self.instance.write("tracing_on", "0");
+        let has_stopped = stopped.is_ok();
         self.note(stopped.map_err(|error| error.to_string()));
-        while self.round(writer) {}
+        // If the kernel continues to write, its pages may have no end.
+        while self.round(writer) && has_stopped {}
         self.clock.calibrate(|| writer.now());
         self.write(writer, u64::MAX);
         self.finish(writer);
+        self.discard();
     }
 
     /// Reads the pages of all CPUs and writes the events before this time. Returns whether there
     /// may be more pages.
+    ///
+    /// Without memory for records it reads nothing: the kernel's buffer is limited, and the kernel
+    /// counts the events that it drops.
     fn round(&mut self, writer: &mut Writer) -> bool {
+        if writer.context().is_none() {
+            return false;
+        }
         self.clock.calibrate(|| writer.now());
         let begin = writer.now();
         let rest = self.read_pages();
@@ -210,6 +221,15 @@ impl Recorder {
         self.note(written.map_err(|error| error.to_string()));
     }
 
+    /// Discards the events that had no memory until the end, so that no later recording has them.
+    fn discard(&mut self) {
+        let mut discarded = 0_u64;
+        self.batch.drain(u64::MAX, |_| discarded += 1);
+        if discarded > 0 {
+            self.note(Err(format!("the session had no memory for the last {discarded} events")));
+        }
+    }
+
     /// Keeps the first error for the user.
     fn note(&self, result: Result<(), String>) {
         if let Err(error) = result {
@@ -241,5 +261,40 @@ fn translate(
         // A field is missing, so the records of this event cannot be made.
         Event::Other { .. } => Ok(()),
         _ => translator.entry(sink, &entry),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use trace_protocol::message::ClockSource;
+    use trace_provider::Provider;
+
+    use super::super::clock;
+    use super::*;
+
+    /// The kernel has empty pages without end.
+    #[test]
+    fn no_pages_are_read_without_a_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let cpu = directory.path().join("per_cpu/cpu0");
+        fs::create_dir_all(&cpu).unwrap();
+        symlink("/dev/zero", cpu.join("trace_pipe_raw")).unwrap();
+        fs::create_dir(directory.path().join("events")).unwrap();
+        let layout = include_str!("../../tests/captured/header_page");
+        fs::write(directory.path().join(HEADER_PAGE), layout).unwrap();
+        let instance = Instance::of_directory(directory.path());
+        let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
+        let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
+        let tables = Tables::new(&[]);
+        let recorder = Recorder::new(instance, events, clock, tables, Arc::default());
+        let mut recorder = recorder.unwrap();
+        // No manager is at this path.
+        let provider = Provider::builder("kernel").socket(directory.path().join("none"));
+        let mut writer = provider.connect().unwrap().writer();
+        assert!(!recorder.round(&mut writer));
+        assert_eq!(recorder.batch.bytes(), 0);
     }
 }
