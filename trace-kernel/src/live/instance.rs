@@ -8,6 +8,8 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use super::error::LiveError;
 
 /// The places of tracefs.
@@ -38,9 +40,10 @@ impl Instance {
     /// Creates an instance with tracing off. Removes those of processes that have been killed.
     pub(super) fn create() -> Result<Self, LiveError> {
         let instances = root()?.join("instances");
-        remove_stale(&instances);
         let failed = |error| LiveError::file(&instances, error);
         let owner = Owner::of(std::process::id()).map_err(failed)?;
+        // If the own start cannot be read, /proc does not show which processes have ended.
+        remove_stale(&instances);
         let number = (0..).map(|number| instances.join(format!("{owner}-{number}")));
         for path in number {
             match fs::create_dir(&path) {
@@ -97,7 +100,7 @@ impl Drop for Instance {
 impl Owner {
     /// Returns the owner that a process is.
     fn of(pid: u32) -> io::Result<Self> {
-        let start = start_time(pid).ok_or(io::ErrorKind::NotFound)?;
+        let start = start_time(pid)?;
         let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
         Ok(Self { pid, start, namespace })
     }
@@ -117,7 +120,19 @@ impl Owner {
     /// Returns whether the process has ended. That of another namespace is unknown.
     fn has_ended(&self) -> bool {
         let own = fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino());
-        own.is_ok_and(|own| own == self.namespace) && start_time(self.pid) != Some(self.start)
+        own.is_ok_and(|own| own == self.namespace) && self.start_differs(start_time(self.pid))
+    }
+
+    /// Returns whether the start of a process shows that this one has ended. Only a missing process
+    /// has: reading may fail for other reasons, such as too many open files.
+    fn start_differs(&self, start: io::Result<u64>) -> bool {
+        match start {
+            Ok(start) => start != self.start,
+            Err(error) => {
+                error.kind() == io::ErrorKind::NotFound
+                    || Errno::from_io_error(&error) == Some(Errno::SRCH)
+            }
+        }
     }
 }
 
@@ -174,10 +189,12 @@ fn remove_stale(instances: &Path) {
 
 /// Returns the start of a process in clock ticks since boot: field 22 of `/proc/PID/stat`. The name
 /// before it may have spaces and brackets.
-fn start_time(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+fn start_time(pid: u32) -> io::Result<u64> {
+    // The name may have other bytes than UTF-8.
+    let stat = fs::read(format!("/proc/{pid}/stat"))?;
+    let stat = String::from_utf8_lossy(&stat);
+    let start = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(19));
+    start.and_then(|start| start.parse().ok()).ok_or(io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]
@@ -200,6 +217,8 @@ mod tests {
         assert!(!own().has_ended());
         assert!(Owner { start: own().start + 1, ..own() }.has_ended(), "the pid was used again");
         assert!(Owner { pid: u32::MAX, ..own() }.has_ended());
+        let failed = || Err(Errno::MFILE.into());
+        assert!(!own().start_differs(failed()), "it is unknown");
         let foreign = Owner { pid: u32::MAX, namespace: own().namespace + 1, ..own() };
         assert!(!foreign.has_ended(), "it is unknown");
     }
