@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_kernel::live::{is_kernel_category, EVENT_PREFIX};
 use trace_manager::{Manager, SessionConfig, SessionSummary};
+use trace_protocol::categories::CategorySet;
 
 use crate::args::KernelScope;
 use crate::cli::RecordArgs;
@@ -211,11 +212,15 @@ pub(super) fn categories_without_events(
     summary: &SessionSummary,
     kernel: Option<KernelResult>,
 ) -> Vec<String> {
-    let mut categories = summary.categories_without_events();
+    without_scheduling(summary.categories_without_events(), kernel)
+}
+
+/// Removes the patterns that match scheduling records, if there are any.
+fn without_scheduling(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
     if kernel.is_some_and(|kernel| kernel.scheduling > 0) {
-        categories.retain(|pattern| pattern != "kernel:sched");
+        patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches("kernel:sched"));
     }
-    categories
+    patterns
 }
 
 #[cfg(test)]
@@ -231,6 +236,17 @@ mod tests {
         }
         assert!(result.advice().unwrap().contains("dropped at least 3 events"));
         assert_eq!(KernelResult::default().advice(), None);
+    }
+
+    #[test]
+    fn patterns_that_match_scheduling_records_have_events() {
+        let patterns = || ["app", "kernel:s*", "kernel:sched", "kernel:irq"].map(str::to_owned);
+        let without = |scheduling| {
+            let kernel = KernelResult { scheduling, ..KernelResult::default() };
+            without_scheduling(patterns().to_vec(), Some(kernel))
+        };
+        assert_eq!(without(1), ["app", "kernel:irq"]);
+        assert_eq!(without(0), patterns());
     }
 
     #[test]
