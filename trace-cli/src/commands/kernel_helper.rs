@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
@@ -55,11 +56,21 @@ fn watch(end: Sender<()>) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot watch for signals")?;
     let on_signal = end.clone();
-    std::thread::spawn(move || signals.forever().next().map(|_| on_signal.send(())));
-    std::thread::spawn(move || {
+    spawn(move || {
+        if signals.forever().next().is_some() {
+            // Fails when the helper ends already.
+            let _ended = on_signal.send(());
+        }
+    })?;
+    spawn(move || {
         let _closed = io::stdin().lock().read_to_end(&mut Vec::new());
-        end.send(())
-    });
+        let _ended = end.send(());
+    })
+}
+
+/// Starts a thread that ends with this process.
+fn spawn(run: impl FnOnce() + Send + 'static) -> Result<()> {
+    thread::Builder::new().spawn(run).context("cannot start a thread")?;
     Ok(())
 }
 
