@@ -11,7 +11,7 @@ use crate::byte_order::ByteOrder;
 use crate::decode::Decoder;
 use crate::format::EventFormat;
 
-/// The system and the name of each event that is decoded.
+/// The categories whose events have records of their own kind, not instants with their fields.
 const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
 
 /// The selected events of a kernel.
