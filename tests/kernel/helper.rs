@@ -265,3 +265,16 @@ fn a_machine_without_tracefs_gets_the_rest_of_the_recording() {
     let hint = "as root, run: mount -t tracefs nodev /sys/kernel/tracing";
     assert_incomplete(&mut command, directory.path(), message, hint);
 }
+
+/// The kernel selects threads by other ids than a container has.
+#[test]
+fn a_container_gets_the_rest_of_the_recording() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let prefix = ["unshare", "--pid", "--fork", "--mount-proc"];
+    let mut command = elsewhere(directory.path(), &prefix);
+    let message = "this pid namespace has other thread ids than the kernel";
+    assert_incomplete(&mut command, directory.path(), message, "use --kernel-scope machine");
+}

@@ -1,6 +1,8 @@
 //! The process that records the kernel's events.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +24,9 @@ pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The inode of the kernel's first pid namespace: `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// The categories of `--sched`.
 const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
@@ -162,6 +167,17 @@ impl Drop for Kernel {
 
 /// Returns the threads that the helper records; none for all of the machine.
 fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
+    let is_of_machine = match &args.kernel_scope {
+        Some(scope) => *scope == KernelScope::Machine,
+        None => args.command.is_empty(),
+    };
+    // The kernel compares the ids of its first namespace, in which other threads have these ids.
+    if !is_of_machine && !is_first_pid_namespace()? {
+        return Err(io::Error::other(format!(
+            "this pid namespace has other thread ids than the kernel{HINT}use --kernel-scope \
+             machine, or record outside of the container"
+        )));
+    }
     match &args.kernel_scope {
         Some(KernelScope::Machine) => Ok(Vec::new()),
         Some(KernelScope::Processes(processes)) => {
@@ -174,6 +190,11 @@ fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
             Ok(vec![u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())])
         }
     }
+}
+
+/// Returns whether this process is in the kernel's first pid namespace.
+fn is_first_pid_namespace() -> io::Result<bool> {
+    Ok(fs::metadata("/proc/self/ns/pid")?.ino() == FIRST_PID_NAMESPACE)
 }
 
 /// Returns the threads of a process.
