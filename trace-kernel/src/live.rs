@@ -23,6 +23,7 @@ mod totals;
 
 pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
 pub use error::LiveError;
+pub use instance::check;
 pub use processes::threads_of;
 pub use provider::{KernelProvider, Options};
 pub use totals::Totals;

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{access, Access};
 use rustix::io::Errno;
 
 use super::error::LiveError;
@@ -139,6 +140,20 @@ impl Owner {
 impl std::fmt::Display for Owner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{PREFIX}{}-{}-{}", self.pid, self.start, self.namespace)
+    }
+}
+
+/// Returns where tracefs is mounted, if this process can create a buffer there.
+///
+/// # Errors
+///
+/// The reason why it cannot.
+pub fn check() -> Result<&'static Path, LiveError> {
+    let root = root()?;
+    let instances = root.join("instances");
+    match access(&instances, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(root),
+        Err(error) => Err(LiveError::file(instances, error.into())),
     }
 }
 

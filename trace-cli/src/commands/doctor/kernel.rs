@@ -1,7 +1,6 @@
 //! Checks of the kernel and of this process's permissions.
 
 use std::fs;
-use std::path::Path;
 
 use rustix::fs::{fcntl_add_seals, ftruncate, memfd_create, MemfdFlags, SealFlags};
 use rustix::process::{
@@ -9,6 +8,7 @@ use rustix::process::{
 };
 
 use super::Finding;
+use crate::message::describe;
 
 /// The bit of CAP_PERFMON in the capabilities of a process.
 const CAP_PERFMON: u32 = 38;
@@ -144,21 +144,14 @@ fn counters(paranoid: &str, status: &str) -> Finding {
 }
 
 fn tracefs() -> Finding {
-    let mounts = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
-    let without = "no scheduling and other events of the kernel";
-    match mounts.iter().find(|path| Path::new(path).join("trace_pipe").exists()) {
-        None => Finding::limited(
+    match trace_kernel::live::check() {
+        Ok(place) => Finding::ok("tracefs", format!("{} is writable", place.display())),
+        Err(error) => Finding::limited(
             "tracefs",
-            "is not mounted or not readable",
-            without,
-            "as root: mount -t tracefs nodev /sys/kernel/tracing",
+            describe(&error),
+            "no scheduling and other events of the kernel",
+            error.remedy().unwrap_or_else(|| "run as root".to_owned()),
         ),
-        Some(path) => match fs::read(Path::new(path).join("events/header_event")) {
-            Ok(_) => Finding::ok("tracefs", format!("{path} is readable")),
-            Err(error) => {
-                Finding::limited("tracefs", format!("{path}: {error}"), without, "run as root")
-            }
-        },
     }
 }
 
