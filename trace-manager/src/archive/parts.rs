@@ -39,9 +39,12 @@ pub(super) struct Parts {
     /// The user and group of the files, if they are not those of this process.
     owner: Option<(u32, u32)>,
     /// The completed parts that are kept.
-    names: VecDeque<OsString>,
+    kept: VecDeque<(OsString, FileId)>,
     completed: CompletedParts,
 }
+
+/// The device and inode of a file.
+type FileId = Option<(u64, u64)>;
 
 impl Parts {
     /// Creates the first part of an archive with this place. Its number follows those of parts that
@@ -54,7 +57,7 @@ impl Parts {
             name: place.name().to_owned(),
             keep: keep.map_or(usize::MAX, |keep| keep.max(1) as usize),
             owner: None,
-            names: VecDeque::new(),
+            kept: VecDeque::new(),
             completed: CompletedParts::default(),
         };
         let first = parts.create_next()?;
@@ -69,14 +72,32 @@ impl Parts {
         self.set_owner(part)
     }
 
-    /// Creates the next part.
+    /// Creates the next part, with a number that no other recording uses.
     pub(super) fn create_next(&mut self) -> io::Result<NewFile> {
-        let number = self.number + 1;
+        loop {
+            let number = self.number.checked_add(1).ok_or_else(no_number)?;
+            let part = self.create(number)?;
+            self.number = number;
+            if let Some(part) = part {
+                self.set_owner(&part)?;
+                return Ok(part);
+            }
+        }
+    }
+
+    /// Creates a part with this number. Returns `None` if the number is in use.
+    fn create(&self, number: u64) -> io::Result<Option<NewFile>> {
         let name = part_name(&self.name, number);
-        let part = NewFile::findable(Place::beneath(self.directory.clone(), name)?)?;
-        self.set_owner(&part)?;
-        self.number = number;
-        Ok(part)
+        let mut partial = OsString::from(".");
+        partial.push(&name);
+        partial.push(".partial");
+        let place = Place::beneath(self.directory.clone(), name)?;
+        if self.directory.has(place.name()) {
+            return Ok(None);
+        }
+        // The partial file reserves the number. Before, another recording may have completed it.
+        let part = NewFile::named(place, partial)?;
+        Ok(part.filter(|part| !self.directory.has(part.place().name())))
     }
 
     fn set_owner(&self, part: &NewFile) -> io::Result<()> {
@@ -87,8 +108,9 @@ impl Parts {
     }
 
     /// Notes that a part has its final name. Removes the oldest parts beyond the limit.
-    pub(super) fn completed(&mut self, place: &Place) {
-        self.names.push_back(place.name().to_owned());
+    pub(super) fn completed(&mut self, place: &Place, file: &File) {
+        let id = file.metadata().map(|found| (found.dev(), found.ino())).ok();
+        self.kept.push_back((place.name().to_owned(), id));
         self.completed.lock().paths.push_back(place.path());
         self.remove_beyond(self.keep);
     }
@@ -99,10 +121,11 @@ impl Parts {
     }
 
     fn remove_beyond(&mut self, number: usize) {
-        while self.names.len() > number {
-            let Some(oldest) = self.names.pop_front() else { break };
-            // If it cannot be removed, the user has moved or removed it.
-            let removed = self.directory.remove(&oldest).is_ok();
+        while self.kept.len() > number {
+            let Some((oldest, id)) = self.kept.pop_front() else { break };
+            // If it cannot be removed, the user has moved, replaced or removed it.
+            let is_ours = id.is_some() && self.directory.id_of(&oldest) == id;
+            let removed = is_ours && self.directory.remove(&oldest).is_ok();
             let mut completed = self.completed.lock();
             completed.paths.pop_front();
             completed.removed += u64::from(removed);
@@ -124,6 +147,11 @@ impl CompletedParts {
     fn lock(&self) -> MutexGuard<'_, Completed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the error for an archive whose existing parts have the highest number.
+fn no_number() -> io::Error {
+    io::Error::other("an existing part has the highest possible number")
 }
 
 /// Returns the name of a part: `trace.2.fxt` of `trace.fxt`.
@@ -178,6 +206,12 @@ mod tests {
         names
     }
 
+    fn complete(parts: &mut Parts, part: NewFile) {
+        let (place, file) = (part.place().clone(), Arc::clone(part.file()));
+        part.complete().unwrap();
+        parts.completed(&place, &file);
+    }
+
     #[test]
     fn the_number_is_before_the_extension() {
         for (archive, part) in [
@@ -214,9 +248,7 @@ mod tests {
         let (mut parts, mut part) = Parts::begin(&place(directory.path()), Some(2)).unwrap();
         for _ in 0..4 {
             let next = parts.create_next().unwrap();
-            let place = part.place().clone();
-            part.complete().unwrap();
-            parts.completed(&place);
+            complete(&mut parts, part);
             part = next;
         }
         drop(part);
@@ -224,6 +256,39 @@ mod tests {
         let (paths, removed) = parts.list().get();
         assert_eq!((paths.len(), removed), (2, 2));
         assert!(paths[0].ends_with("a.4.fxt") && paths[1].ends_with("a.5.fxt"), "{paths:?}");
+    }
+
+    #[test]
+    fn a_number_that_another_recording_uses_is_skipped() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut parts, first) = Parts::begin(&place(directory.path()), None).unwrap();
+        let (mut others, other) = Parts::begin(&place(directory.path()), None).unwrap();
+        assert_eq!(first.place().name(), "a.1.fxt");
+        assert_eq!(other.place().name(), "a.2.fxt", "a partial file reserves its number");
+        complete(&mut others, other);
+        assert_eq!(parts.create_next().unwrap().place().name(), "a.3.fxt");
+    }
+
+    #[test]
+    fn a_file_that_has_replaced_a_part_is_not_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut parts, first) = Parts::begin(&place(directory.path()), Some(1)).unwrap();
+        let second = parts.create_next().unwrap();
+        complete(&mut parts, first);
+        let path = directory.path().join("a.1.fxt");
+        fs::rename(&path, directory.path().join("moved")).unwrap();
+        fs::write(&path, "another file").unwrap();
+        complete(&mut parts, second);
+        assert_eq!(files(directory.path()), ["a.1.fxt", "a.2.fxt", "moved"]);
+        assert_eq!(parts.list().get().1, 0);
+    }
+
+    #[test]
+    fn a_part_with_the_highest_number_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join(format!("a.{}.fxt", u64::MAX)), "x").unwrap();
+        let error = Parts::begin(&place(directory.path()), None).unwrap_err();
+        assert_eq!(error.to_string(), "an existing part has the highest possible number");
     }
 
     #[test]

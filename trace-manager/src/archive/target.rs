@@ -107,12 +107,12 @@ impl ArchiveOutput {
     }
 
     fn name_part(&mut self, part: NewFile) -> io::Result<()> {
-        let place = part.place().clone();
+        let (place, file) = (part.place().clone(), Arc::clone(part.file()));
         if let Some(path) = part.complete_with_backup()? {
             // Only the first path is kept.
             let _ = self.backup.set(path);
         }
-        self.parts.iter_mut().for_each(|parts| parts.completed(&place));
+        self.parts.iter_mut().for_each(|parts| parts.completed(&place, &file));
         Ok(())
     }
 

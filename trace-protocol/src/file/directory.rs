@@ -184,6 +184,11 @@ impl Directory {
         found.is_ok_and(|found| ours.is_ok_and(|ours| found.identity == ours))
     }
 
+    /// Returns the device and inode of a name, or `None` if it does not exist.
+    pub fn id_of(&self, name: &OsStr) -> Option<(u64, u64)> {
+        self.look(name).ok().map(|found| found.identity)
+    }
+
     /// Returns whether the name exists.
     pub fn has(&self, name: &OsStr) -> bool {
         self.look(name).is_ok()

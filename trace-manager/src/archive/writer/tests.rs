@@ -229,21 +229,6 @@ fn each_part_has_its_own_rates() {
     assert_eq!(parts.get().0.len(), 2);
 }
 
-/// Its records are complete, and those of the next part are not written.
-#[test]
-fn a_part_stays_if_the_next_one_cannot_be_created() {
-    let directory = tempfile::tempdir().unwrap();
-    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
-    let output = ArchiveOutput::open_parts(target, None).unwrap();
-    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
-    writer.push(block(&[1, 2], None));
-    fs::create_dir(directory.path().join("a.2.fxt")).unwrap();
-    writer.cut(Spares::default().share(vec![3]), 1);
-    let error = writer.finish(1).join().unwrap_err();
-    assert_eq!((error.bytes, error.source.kind()), (16, io::ErrorKind::AlreadyExists));
-    assert_eq!(words(&fs::read(error.kept.unwrap()).unwrap()), [1, 2]);
-}
-
 /// Each program has left before the cut.
 #[test]
 fn a_last_part_without_records_is_removed() {
