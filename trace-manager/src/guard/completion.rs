@@ -24,17 +24,25 @@ const PROVIDER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Completes the archive, if the manager did not.
 pub(super) fn complete(mut state: GuardState) -> GuardOutcome {
-    let archive = state.archive.take();
-    if let Some(former) = state.former_part.take().filter(NewFile::is_there) {
-        // The manager had completed it, but not renamed it.
-        let named = name_archive(former, Ok(0));
-        if matches!(named, GuardOutcome::Failed { .. }) {
-            return named;
-        }
+    if state.ledger.get(session::STATE) == session::ABANDONED {
+        return GuardOutcome::Nothing;
     }
+    let former = state.former_part.take().filter(NewFile::is_there);
+    // The manager had completed it, but not renamed it.
+    let former = former.map(|former| name_archive(former, Ok(0)));
+    let last = complete_last(state);
+    match former {
+        Some(failed @ GuardOutcome::Failed { .. }) => failed,
+        _ => last,
+    }
+}
+
+/// Completes the archive, or its last part.
+fn complete_last(mut state: GuardState) -> GuardOutcome {
+    let archive = state.archive.take();
     match (state.ledger.get(session::STATE), archive) {
         (session::RUNNING, None) => GuardOutcome::Stream,
-        (_, None) | (session::ABANDONED, _) => GuardOutcome::Nothing,
+        (_, None) => GuardOutcome::Nothing,
         (session::WRITTEN, Some(archive)) => match archive.is_there() {
             true => name_archive(archive, Ok(0)),
             false => GuardOutcome::Nothing,

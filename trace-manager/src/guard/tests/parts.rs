@@ -55,6 +55,16 @@ fn the_part_before_gets_its_name() {
 }
 
 #[test]
+fn the_last_part_is_completed_if_the_one_before_cannot_be_renamed() {
+    let mut manager = manager();
+    let _former = manager.cut();
+    std::fs::create_dir(manager.directory.path().join("out.fxt")).unwrap();
+    let (outcome, _, directory) = manager.die();
+    assert!(matches!(&outcome, GuardOutcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(read(&directory.path().join("out.2.fxt")).0, [101]);
+}
+
+#[test]
 fn an_empty_part_is_completed_after_the_one_before_has_its_name() {
     let mut manager = manager();
     manager.cut().complete().unwrap();
