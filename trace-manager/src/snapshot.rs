@@ -175,8 +175,9 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let Contents { prefix, rate, late_records, extracts, mut filters } = contents;
     let Prefix { archive, start, bytes, rates, status } = prefix;
     wait_until_written(&status, start + bytes)?;
-    let archive = archive.get().ok_or(io::ErrorKind::NotFound)?;
-    let copied = io::copy(&mut OffsetReader::new(archive, 0).take(bytes), &mut output.file())?;
+    let begin = archive.get().ok_or(io::ErrorKind::NotFound)?;
+    let mut part = OffsetReader::new(&begin.file, begin.offset).take(bytes);
+    let copied = io::copy(&mut part, &mut output.file())?;
     if copied != bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }

@@ -13,8 +13,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::process::geteuid;
 use trace_protocol::file::{Directory, NewFile, Place};
 
-/// The file of a part, which the writer thread creates.
-pub(crate) type PartFile = Arc<std::sync::OnceLock<Arc<File>>>;
+/// The begin of a part, which the writer thread sets.
+pub(crate) type PartFile = Arc<std::sync::OnceLock<PartBegin>>;
+
+/// The place where a part begins.
+#[derive(Debug)]
+pub(crate) struct PartBegin {
+    pub(crate) file: Arc<File>,
+    /// The offset in bytes; 0 unless the file of this part could not be created.
+    pub(crate) offset: u64,
+}
 
 /// The completed parts of an archive. Clones share them.
 #[derive(Debug, Clone, Default)]

@@ -12,6 +12,8 @@ pub(crate) struct WriterStatus {
     pub(super) bytes: AtomicU64,
     /// The text of the first error.
     failure: Mutex<Option<String>>,
+    /// The text of the error of the last cut. The archive continues without the cut.
+    cut_failure: Mutex<Option<String>>,
     /// Why a block did not reach the writer.
     lost: Mutex<Option<io::Error>>,
     /// Set by the writer thread, with release, as its last store.
@@ -27,6 +29,10 @@ impl WriterStatus {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    pub(crate) fn cut_failure(&self) -> Option<String> {
+        self.cut_failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns whether the writer has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
@@ -35,6 +41,12 @@ impl WriterStatus {
     pub(super) fn fail(&self, error: &io::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert_with(|| error.to_string());
+    }
+
+    /// Sets the error of the last cut.
+    pub(super) fn set_cut_failure(&self, error: Option<&io::Error>) {
+        let text = error.map(|error| format!("the next part cannot be created: {error}"));
+        *self.cut_failure.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 
     pub(super) fn lose(&self, error: io::Error) {

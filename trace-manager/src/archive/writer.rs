@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::file::{Directory, NewFile};
 
-use super::parts::PartFile;
+use super::parts::{PartBegin, PartFile};
 use super::spool::{Block, BlockInfo, Cut, Spool};
 use super::status::{EndOnDrop, WriterStatus};
 use super::stream;
@@ -98,7 +98,8 @@ impl ArchiveWriter {
         let spool = Arc::new(spool);
         let status = Arc::new(WriterStatus::default());
         let ended = EndOnDrop(Arc::clone(&status));
-        let readable = output.readable().map(|file| PartFile::new(file.into()));
+        let begin = output.readable().map(|file| PartBegin { file, offset: 0 });
+        let readable = begin.map(|begin| PartFile::new(begin.into()));
         let max_size = output.bounds().map_or(u64::MAX, |bounds| bounds.size);
         let rate = Arc::new(AtomicU64::new(0));
         let writing = WriterThread {
@@ -282,17 +283,25 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Completes the present part, and begins the next one.
+    /// Completes the present part, and begins the next one. If the next file cannot be created,
+    /// the present one continues until the next cut.
     ///
     /// The guard gets the next part before the present one has its final name: it then completes
     /// both, whenever this process is killed.
     fn cut(&mut self, cut: &Cut) -> io::Result<()> {
         self.patch_rates(cut.rate)?;
-        let next = self.output.create_part()?;
+        let created = self.output.create_part();
+        self.status.set_cut_failure(created.as_ref().err());
+        let Ok(next) = created else {
+            let offset = self.bytes - self.part_start;
+            let file = Arc::clone(&self.output.file);
+            let _unset = cut.next.set(PartBegin { file, offset });
+            return Ok(());
+        };
         if let Some(guard) = &self.guard {
             guard.begin_part(&next, self.bytes);
         }
-        let _unset = cut.next.set(Arc::clone(next.file()));
+        let _unset = cut.next.set(PartBegin { file: Arc::clone(next.file()), offset: 0 });
         let partial = self.output.naming().and_then(Partial::of);
         if let Err(source) = self.output.complete_part(next) {
             let kept = partial.and_then(Partial::into_kept_path);

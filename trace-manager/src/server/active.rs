@@ -58,7 +58,7 @@ impl Active {
             events: self.recording.events(collection),
             bytes: status.bytes(),
             lost: self.recording.lost(collection),
-            archive_failure: status.failure(),
+            archive_failure: status.failure().or_else(|| status.cut_failure()),
         }
     }
 

@@ -229,6 +229,32 @@ fn each_part_has_its_own_rates() {
     assert_eq!(parts.get().0.len(), 2);
 }
 
+/// The first part has the last number but one.
+#[test]
+fn a_part_continues_if_the_next_one_cannot_be_created() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join(format!("a.{}.fxt", u64::MAX - 2)), "x").unwrap();
+    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+    let output = ArchiveOutput::open_parts(target, None).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    let status = writer.status();
+    for number in [10, 20, 30] {
+        writer.push(block(&[number, 0], Some(1)));
+        writer.cut(Spares::default().share(vec![number + 1]), number);
+    }
+    writer.push(block(&[40, 0], Some(1)));
+    let prefix = writer.prefix().unwrap();
+    assert_eq!((prefix.start, prefix.bytes, prefix.rates), (64, 24, vec![16]));
+    assert_eq!(writer.finish(88).join().unwrap(), 88);
+    let begin = prefix.archive.get().unwrap();
+    assert_eq!(begin.offset, 48, "it is after the begin of the file");
+    let read = |number| directory.path().join(format!("a.{number}.fxt"));
+    let [first, last] = [u64::MAX - 1, u64::MAX].map(|part| words(&fs::read(read(part)).unwrap()));
+    assert_eq!(first, [10, 10]);
+    assert_eq!(last, [11, 20, 88, 21, 30, 88, 31, 40, 88]);
+    assert!(status.failure().is_none() && status.cut_failure().is_some());
+}
+
 /// Each program has left before the cut.
 #[test]
 fn a_last_part_without_records_is_removed() {
