@@ -47,7 +47,8 @@ pub struct Recovered {
     pub refused: u64,
     /// Bytes of the partial archive that are missing or not complete records.
     pub damaged: u64,
-    /// The paths of damaged files of the process, which are kept.
+    /// The paths of the process's files that are kept: damaged ones, and those that could not be
+    /// removed.
     pub kept: Vec<PathBuf>,
     /// Whether the buffer was memory, so that its records are lost with the process.
     pub is_buffer_lost: bool,
@@ -271,8 +272,9 @@ impl RecoverableFiles {
             } else {
                 archive.complete_with_backup()?;
             }
-            let buffer = put_away(&directory, &self.buffer, damage.buffer)?;
-            let partial = put_away(&directory, &self.partial, damage.partial)?;
+            // The archive is complete, whether or not these files can be removed.
+            let partial = put_away(&directory, &self.partial, damage.partial);
+            let buffer = put_away(&directory, &self.buffer, damage.buffer);
             Ok((bytes, [buffer, partial].into_iter().flatten().collect()))
         });
         match written {
@@ -282,17 +284,44 @@ impl RecoverableFiles {
     }
 }
 
-/// Removes a file, or renames it if it is damaged. Returns the new path.
-fn put_away(directory: &Directory, name: &OsStr, damaged: bool) -> io::Result<Option<PathBuf>> {
-    if !damaged {
-        return directory.remove(name).map(|()| None);
+/// Removes a file, or renames it if it is damaged. Returns its path if it is still there.
+fn put_away(directory: &Directory, name: &OsStr, damaged: bool) -> Option<PathBuf> {
+    let kept = match damaged {
+        true => rename_damaged(directory, name),
+        false => directory.remove(name).map(|()| None),
+    };
+    let path = |name: &OsStr| directory.path().join(name);
+    match kept {
+        Ok(kept) => kept.map(|kept| path(&kept)),
+        Err(_) => directory.has(name).then(|| path(name)),
     }
+}
+
+/// Renames a damaged file. Returns its new name.
+fn rename_damaged(directory: &Directory, name: &OsStr) -> io::Result<Option<OsString>> {
     let mut kept = name.to_owned();
     kept.push(".damaged");
     if directory.has(&kept) {
         kept.push(".");
         kept = random_name(&kept, "");
     }
-    directory.rename(name, &kept)?;
-    Ok(Some(directory.path().join(kept)))
+    directory.rename(name, &kept).map(|()| Some(kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_removed_is_kept() {
+        let temporary = tempfile::tempdir().unwrap();
+        let directory = Directory::open(temporary.path()).unwrap();
+        std::fs::create_dir(temporary.path().join("a")).unwrap();
+        std::fs::write(temporary.path().join("b"), "x").unwrap();
+        let put_away = |name: &str, damaged| put_away(&directory, name.as_ref(), damaged);
+        assert_eq!(put_away("a", false), Some(directory.path().join("a")));
+        assert_eq!(put_away("b", true), Some(directory.path().join("b.damaged")));
+        assert_eq!(put_away("b.damaged", false), None);
+        assert_eq!(put_away("gone", true), None);
+    }
 }
