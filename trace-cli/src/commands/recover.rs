@@ -31,7 +31,7 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         }
     }
     for kept in &recovered.kept {
-        crate::say(&format!("the damaged file is kept as {}", kept.display()));
+        crate::say(&format!("a file of the process is kept as {}", kept.display()));
     }
     if recovered.is_buffer_lost {
         crate::say("the records of the buffer are lost, because it was memory");
