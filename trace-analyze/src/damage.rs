@@ -5,10 +5,10 @@ use std::io::Read;
 
 use trace_format::audit::Audit;
 use trace_format::layout::ProviderEvent;
-use trace_format::notes::{Missing, Omitted, CLOCK_ANCHOR};
+use trace_format::notes::{Missing, Omitted};
 use trace_format::{EventKind, Item, Metadata, ReadError, Reader, Record, Stats};
 
-use crate::own::is_own;
+use crate::own::{is_own, is_written_anchor};
 use crate::{loss, Loss};
 
 /// Missing and unreadable data of an archive.
@@ -121,7 +121,7 @@ impl Damage {
     fn report(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) if is_own(item, event) => {
-                if item.text(event.name) == CLOCK_ANCHOR {
+                if is_written_anchor(item, event) {
                     *self.anchors.entry(item.provider.id()).or_default() += 1;
                 }
                 loss::add_omitted(&mut self.omitted, item, event);

@@ -1,7 +1,13 @@
 //! Events of the tracing system itself.
 
+use trace_format::layout::InstantScope;
 use trace_format::notes::{CATEGORY, CLOCK_ANCHOR, RESERVED};
-use trace_format::{Event, EventKind, Item};
+use trace_format::{Event, EventKind, Item, Value};
+
+use crate::arguments;
+
+/// The clocks of an anchor.
+const CLOCKS: [&str; 3] = ["realtime_ns", "monotonic_ns", "boottime_ns"];
 
 /// Returns whether the tracing system itself wrote an event.
 #[inline]
@@ -23,4 +29,18 @@ pub(crate) fn is_added(item: &Item<'_>, event: &Event<'_>) -> bool {
 #[must_use]
 pub fn is_clock_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
     is_own(item, event) && item.text(event.name) == CLOCK_ANCHOR
+}
+
+/// Returns whether a clock anchor has the form of the archive's writer: global, of a provider, and
+/// with all clocks. Other formats may have instants of the same name; those that are made of JSON
+/// have large integers as strings.
+pub(crate) fn is_written_anchor(item: &Item<'_>, event: &Event<'_>) -> bool {
+    let has = |clock: &&str| {
+        let mut values = arguments::named(item, &event.arguments, clock);
+        values.any(|value| matches!(value, Value::Uint64(_)))
+    };
+    event.kind == EventKind::Instant { scope: Some(InstantScope::Global) }
+        && item.provider.id().is_some()
+        && is_clock_anchor(item, event)
+        && CLOCKS.iter().all(has)
 }

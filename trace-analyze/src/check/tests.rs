@@ -236,16 +236,27 @@ fn json_has_all_parts() {
     assert_eq!(json["open_scopes"][0]["ns"], 1500);
 }
 
-/// Returns an archive of two providers, which ends after `anchors` of their clock anchors.
-fn of_two_providers(anchors: usize) -> Vec<u8> {
-    let anchor = Event {
+/// The clocks of an anchor.
+const CLOCKS: [Argument<'_>; 3] = [
+    Argument { name: Text::Inline(b"realtime_ns"), value: Value::Uint64(3) },
+    Argument { name: Text::Inline(b"monotonic_ns"), value: Value::Uint64(2) },
+    Argument { name: Text::Inline(b"boottime_ns"), value: Value::Uint64(2) },
+];
+
+fn anchor<'a>(scope: Option<InstantScope>, clocks: &'a [Argument<'a>]) -> Event<'a> {
+    Event {
         ticks: 1,
         thread: Thread::Inline(THREAD),
         category: "trace".into(),
         name: "clock anchor".into(),
-        kind: EventKind::Instant { scope: None },
-        arguments: Arguments::NONE,
-    };
+        kind: EventKind::Instant { scope },
+        arguments: clocks.into(),
+    }
+}
+
+/// Returns an archive of two providers, which ends after `anchors` of their clock anchors.
+fn of_two_providers(anchors: usize) -> Vec<u8> {
+    let anchor = anchor(Some(InstantScope::Global), &CLOCKS);
     let mut writer = Writer::new(Vec::new()).unwrap();
     // Both open, and both close.
     for id in [1, 2, 1, 2].into_iter().take(anchors) {
@@ -269,4 +280,22 @@ fn an_archive_without_its_last_clock_anchors_ends_early() {
         let expected = if early == 0 { Verdict::Complete } else { Verdict::Lossy };
         assert_eq!(report.verdict(), expected, "{anchors}");
     }
+}
+
+/// Instants of the same name, as a JSON file may have them, are no clock anchors.
+#[test]
+fn other_instants_are_not_clock_anchors() {
+    let global = Some(InstantScope::Global);
+    let early = |provider: bool, event: Event<'_>| {
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        if provider {
+            writer.provider(1, "app").unwrap();
+        }
+        writer.record(&event.into()).unwrap();
+        checked(&writer.into_inner()).damage.ends_early()
+    };
+    assert_eq!(early(true, anchor(global, &CLOCKS)), 1);
+    assert_eq!(early(false, anchor(global, &CLOCKS)), 0, "without a provider");
+    assert_eq!(early(true, anchor(None, &CLOCKS)), 0, "not global");
+    assert_eq!(early(true, anchor(global, &CLOCKS[..2])), 0, "without a clock");
 }
