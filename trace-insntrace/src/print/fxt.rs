@@ -44,6 +44,10 @@ pub(super) fn write<W: Write>(
         let changes = durations.calls.end(end).to_vec();
         durations.write(&changes)?;
     }
+    // The engine was killed before its second anchor. This archive is complete all the same.
+    if let [anchor] = recording.anchors() {
+        write_anchor(&mut writer, anchor).map_err(PrintError::Archive)?;
+    }
     writer.flush().map_err(PrintError::Archive)?;
     Ok(summary)
 }
