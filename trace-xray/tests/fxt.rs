@@ -389,3 +389,26 @@ fn a_log_becomes_the_same_log() {
     };
     assert_eq!(log(&again), log(&bytes));
 }
+
+/// A log cannot relate its clock to others.
+#[test]
+fn clock_anchors_are_no_payloads() {
+    let mut words = Vec::new();
+    let event = Event {
+        ticks: 1000,
+        thread: Thread::Inline(ThreadKoids::new(7, 8)),
+        category: "trace".into(),
+        name: "clock anchor".into(),
+        kind: EventKind::Instant { scope: None },
+        arguments: (&[]).into(),
+    };
+    encode::append(&mut words, &event.into()).unwrap();
+    let payload = encode::to_bytes(&words);
+    let log = log(V5, |log| log.put(custom(Version::V5, &payload)));
+    assert!(lines(&log)[1].contains("xray:custom event Instant"), "{:?}", lines(&log));
+    let mut anchored = Writer::new(Vec::new()).unwrap();
+    anchored.record(&event.into()).unwrap();
+    let anchored = anchored.into_inner();
+    let exported = trace_xray::fxt::export(Reader::new(&anchored[..]), Vec::new()).unwrap();
+    assert_eq!(exported.events, 0);
+}

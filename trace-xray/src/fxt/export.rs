@@ -15,7 +15,7 @@ use std::os::unix::fs::FileExt;
 use trace_analyze::catalog::LabelId;
 use trace_analyze::input::temporary_file_error;
 use trace_analyze::spans::{Span, Spans};
-use trace_analyze::Damage;
+use trace_analyze::{is_clock_anchor, Damage};
 use trace_format::layout::InstantScope;
 use trace_format::{
     Argument, Event, EventKind, Item, Reader, Record, ThreadKoids, TickRate, Value,
@@ -101,6 +101,8 @@ impl Exporter {
 
     fn item(&mut self, item: &Item<'_>) -> Result<(), ExportError> {
         match &item.record {
+            // Readers refuse it, and the log has a clock of its own.
+            Record::Event(event) if is_clock_anchor(item, event) => {}
             Record::Event(event) => self.event(item, event)?,
             Record::Metadata(_)
             | Record::Initialization { .. }

@@ -3,7 +3,8 @@
 use trace_format::layout::WORD_BYTES;
 use trace_format::reader::UNKNOWN_STRING;
 use trace_format::{
-    decode, encode, Argument, Item, Process, Record, Reference, ReferenceMut, Text, Thread, Value,
+    decode, encode, notes, Argument, Item, Process, Record, Reference, ReferenceMut, Text, Thread,
+    Value,
 };
 
 /// Returns the record that a payload consists of.
@@ -20,7 +21,15 @@ pub fn record(payload: &[u8]) -> Option<Record<'_>> {
         return None;
     }
     let (record, appended) = decode::strict(payload).ok()?;
-    (appended == 0 && is_event(&record) && is_complete(&record)).then_some(record)
+    let is_accepted = appended == 0 && is_event(&record) && is_complete(&record);
+    (is_accepted && !is_clock_anchor(&record)).then_some(record)
+}
+
+/// Returns whether the record is a clock anchor, which only the writer of an archive adds.
+fn is_clock_anchor(record: &Record<'_>) -> bool {
+    let Record::Event(event) = record else { return false };
+    let labels = [event.category, event.name];
+    labels == [Text::from(notes::CATEGORY), Text::from(notes::CLOCK_ANCHOR)]
 }
 
 /// Returns whether the record is an event or describes one.
