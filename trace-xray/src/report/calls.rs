@@ -16,6 +16,9 @@ const MAX_EDGES: usize = 1 << 20;
 /// The process, if it is known, and the thread.
 type ThreadKey = (Option<i32>, i32);
 
+/// The caller, `None` for calls without one, and the callee.
+pub(super) type Edge = (Option<FunctionId>, FunctionId);
+
 /// Records that are not a part of a call, and calls whose end is not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
@@ -37,8 +40,7 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub struct Calls {
     pub(super) functions: BTreeMap<FunctionId, Distribution>,
-    /// Times by caller, `None` for calls without one, and callee.
-    pub(super) edges: BTreeMap<(Option<FunctionId>, FunctionId), Distribution>,
+    pub(super) edges: BTreeMap<Edge, Distribution>,
     stacks: Stacks,
     /// The stacks of open calls, and whether the call has called no function so far.
     open: HashMap<ThreadKey, Vec<(usize, bool)>>,
@@ -122,12 +124,33 @@ impl Calls {
         self.counts.unwound += u64::from(call.end == End::Missing);
         let ticks = call.left.saturating_sub(call.entered);
         self.functions.entry(call.function).or_default().add(ticks);
-        let edge = (self.stacks.caller(stack), call.function);
-        let has_edge = self.edges.len() < MAX_EDGES || self.edges.contains_key(&edge);
-        if has_edge {
-            self.edges.entry(edge).or_default().add(ticks);
-        }
+        let caller = self.stacks.caller(stack);
+        let has_edge = caller.is_some_and(|caller| self.add_edge((caller, call.function), ticks));
         let is_kept = self.stacks.add(stack, ticks, is_leaf) && has_edge;
         self.counts.not_kept += u64::from(!is_kept);
+    }
+
+    /// Adds a call to the times of its caller and callee; returns whether they are kept.
+    fn add_edge(&mut self, edge: Edge, ticks: u64) -> bool {
+        let is_kept = self.edges.len() < MAX_EDGES || self.edges.contains_key(&edge);
+        if is_kept {
+            self.edges.entry(edge).or_default().add(ticks);
+        }
+        is_kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stacks::NOT_KEPT;
+    use super::*;
+
+    #[test]
+    fn a_call_without_a_kept_stack_has_no_edge() {
+        let mut calls = Calls::default();
+        calls.open.insert((None, 1), vec![(NOT_KEPT, true)]);
+        let function = FunctionId::new(1).unwrap();
+        calls.leave((None, 1), Call { function, entered: 1, left: 2, depth: 0, end: End::Exit });
+        assert_eq!((calls.edges.len(), calls.counts.not_kept), (0, 1));
     }
 }

@@ -13,7 +13,7 @@ const MAX_STACKS: usize = 1 << 20;
 const TOP: usize = 10;
 
 /// The place of a stack that is not kept.
-const NOT_KEPT: usize = usize::MAX;
+pub(super) const NOT_KEPT: usize = usize::MAX;
 
 /// The stacks of threads, each a node below that of its caller.
 #[derive(Debug, Default)]
@@ -94,11 +94,12 @@ impl Stacks {
         true
     }
 
-    /// Returns the caller of a stack's function.
-    pub(super) fn caller(&self, stack: usize) -> Option<FunctionId> {
+    /// Returns the caller of a stack's function, `Some(None)` for a thread's first function, and
+    /// `None` if the stack is not kept.
+    pub(super) fn caller(&self, stack: usize) -> Option<Option<FunctionId>> {
         match self.nodes.get(stack)?.place {
-            Place::Caller(caller) => self.nodes.get(caller).map(|node| node.function),
-            Place::Thread(_) => None,
+            Place::Caller(caller) => self.nodes.get(caller).map(|node| Some(node.function)),
+            Place::Thread(_) => Some(None),
         }
     }
 
