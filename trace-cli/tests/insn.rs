@@ -134,6 +134,34 @@ fn the_exit_status_is_that_of_the_command() {
     assert!(record("e", &[], 2).contains("--attach"));
 }
 
+#[test]
+fn a_program_that_is_not_readable_runs_untraced() {
+    use std::os::unix::fs::{chown, PermissionsExt};
+    if !rustix::process::getuid().is_root() {
+        return; // The test has to run the program as another user.
+    }
+    const NOBODY: &str = "65534";
+    let place = Place::new();
+    chown(place.0.path(), Some(65534), Some(65534)).unwrap();
+    let executable = |from: &str, name: &str, mode| {
+        std::fs::copy(from, place.path(name)).unwrap();
+        std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(mode)).unwrap();
+        place.name(name)
+    };
+    let unread = executable("/bin/true", "unread", 0o711);
+    let trace = executable(env!("CARGO_BIN_EXE_trace"), "trace", 0o755);
+    let script = format!("{unread}; echo status $?");
+    let output = Command::new("setpriv")
+        .args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups", &trace, "insn", "record"])
+        .args(["-o", &place.name("recording"), "--", "/bin/sh", "-c", &script])
+        .output()
+        .unwrap();
+    let errors = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "status 0\n", "{errors}");
+    assert!(errors.contains("1 thread could not be traced"), "{errors}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
 /// Starts a program that runs until its input ends.
 fn target() -> Child {
     let mut command = Command::new("/bin/sh");

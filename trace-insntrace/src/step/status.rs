@@ -13,34 +13,47 @@ pub(super) fn name_of(tid: Tid) -> String {
     name.trim_end().to_owned()
 }
 
-/// Returns the process of a thread.
-pub(super) fn process_of(tid: Tid) -> Option<i32> {
-    number(tid, "Tgid:")
+/// Returns the process of a thread. Fails with [`gone`] if the thread has ended.
+pub(super) fn process_of(tid: Tid) -> io::Result<i32> {
+    number(tid, "Tgid:")?.ok_or_else(gone)
 }
 
 /// Returns whether this thread traces `tid`.
-pub(super) fn traced_by_us(tid: Tid) -> bool {
+pub(super) fn traced_by_us(tid: Tid) -> io::Result<bool> {
     // The field has the id of a thread, not of a process.
-    number(tid, "TracerPid:") == Some(gettid().as_raw_nonzero().get())
+    Ok(number(tid, "TracerPid:")? == Some(gettid().as_raw_nonzero().get()))
 }
 
 /// Returns whether the report of a step is pending, which would kill an untraced thread: a system
 /// call that was stepped has been interrupted.
 pub(super) fn has_pending_trap(tid: Tid) -> bool {
     const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
-    let mask = |name| u64::from_str_radix(&field(tid, name)?, 16).ok();
-    let (pending, blocked) = (mask("SigPnd:"), mask("SigBlk:"));
-    pending.unwrap_or(0) & !blocked.unwrap_or(0) & TRAP != 0
+    let mask = |name| {
+        let field = field(tid, name)?;
+        let mask = field.and_then(|mask| u64::from_str_radix(&mask, 16).ok());
+        io::Result::Ok(mask.unwrap_or(0))
+    };
+    match (mask("SigPnd:"), mask("SigBlk:")) {
+        (Ok(pending), Ok(blocked)) => pending & !blocked & TRAP != 0,
+        // Another step does no harm.
+        _ => true,
+    }
 }
 
-fn number(tid: Tid, name: &str) -> Option<i32> {
-    field(tid, name)?.parse().ok()
+fn number(tid: Tid, name: &str) -> io::Result<Option<i32>> {
+    Ok(field(tid, name)?.and_then(|number| number.parse().ok()))
 }
 
-fn field(tid: Tid, name: &str) -> Option<String> {
-    let status = fs::read_to_string(format!("/proc/{}/status", tid.0)).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    Some(line.trim().to_owned())
+/// Returns a field, or `None` if the thread has ended.
+fn field(tid: Tid, name: &str) -> io::Result<Option<String>> {
+    let status = match fs::read_to_string(format!("/proc/{}/status", tid.0)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound || is_gone(&error) => {
+            return Ok(None)
+        }
+        status => status?,
+    };
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    Ok(line.map(|line| line.trim().to_owned()))
 }
 
 /// Returns the error of a thread that has ended.

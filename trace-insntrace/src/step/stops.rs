@@ -14,38 +14,74 @@ impl Tracer {
     /// Waits for a stop, and continues the thread. Returns whether there may be another stop.
     pub(super) fn handle_stop(&mut self) -> io::Result<bool> {
         if self.threads.is_empty() {
-            self.expected.retain(|tid| traced_by_us(*tid));
+            self.expected.retain(|tid| traced_by_us(*tid).unwrap_or(true));
         }
         if self.threads.is_empty() && self.expected.is_empty() {
             return Ok(false);
         }
         let Some((tid, stop)) = ptrace::wait_any()? else { return Ok(false) };
         match self.handle(tid, stop) {
-            Err(error) if is_gone(&error) => Ok(true),
-            result => result.map(|()| true),
+            Err(error) if !is_gone(&error) => self.give_up(tid, stop, error),
+            _ => {}
         }
+        Ok(true)
     }
 
     fn handle(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         match stop {
-            Stop::Exited(status) => self.ended(tid, ThreadEnd::Exited(status)),
-            Stop::Killed(signal) => self.ended(tid, ThreadEnd::Killed(signal)),
-            Stop::Exec(former) => {
-                self.exec(tid, former)?;
-                return self.resume(tid);
+            Stop::Exited(status) => {
+                self.ended(tid, ThreadEnd::Exited(status));
+                Ok(())
             }
-            _ => {
-                if !self.threads.contains_key(&tid) {
-                    self.adopt(tid, false)?;
-                }
-                self.apply(tid, stop)?;
-                return match stop {
-                    Stop::Group if !self.is_stopping => ptrace::listen(tid),
-                    _ => self.resume(tid),
-                };
+            Stop::Killed(signal) => {
+                self.ended(tid, ThreadEnd::Killed(signal));
+                Ok(())
             }
+            Stop::Exec(former) => self.exec(tid, former).and_then(|()| self.resume(tid)),
+            _ if self.is_stopping && !self.threads.contains_key(&tid) => self.release(tid, stop),
+            _ => self.stopped(tid, stop),
         }
-        Ok(())
+    }
+
+    fn stopped(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
+        if !self.threads.contains_key(&tid) {
+            self.adopt(tid, false)?;
+        }
+        self.apply(tid, stop)?;
+        match stop {
+            Stop::Group if !self.is_stopping => ptrace::listen(tid),
+            _ => self.resume(tid),
+        }
+    }
+
+    /// Releases a thread that cannot be traced. The others are still traced.
+    fn give_up(&mut self, tid: Tid, stop: Stop, error: io::Error) {
+        self.untraced += 1;
+        self.untraced_reason.get_or_insert(error);
+        if let Some(thread) = self.threads.remove(&tid) {
+            self.finish(thread, ThreadEnd::Detached);
+        }
+        // This fails only if the thread has ended.
+        let _ = self.release(tid, stop);
+    }
+
+    /// Continues a thread without a trace, untraced.
+    fn release(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
+        self.expected.remove(&tid);
+        let signal = match stop {
+            Stop::Signal(signal) => signal,
+            _ => 0,
+        };
+        if let Stop::NewTask(new) = stop {
+            self.expect(new);
+        }
+        ptrace::detach(tid, signal)
+    }
+
+    fn expect(&mut self, new: Tid) {
+        if !self.threads.contains_key(&new) {
+            self.expected.insert(new);
+        }
     }
 
     /// Applies a stop to the state of its thread.
@@ -67,11 +103,7 @@ impl Tracer {
                 thread.interrupted(space, registers, notes, executed);
                 thread.signal = signal;
             }
-            Stop::NewTask(new) => {
-                if !self.threads.contains_key(&new) {
-                    self.expected.insert(new);
-                }
-            }
+            Stop::NewTask(new) => self.expect(new),
             _ => thread.stopped(registers),
         }
         Ok(())
@@ -79,9 +111,8 @@ impl Tracer {
 
     /// Begins the trace of a stopped thread. If `leaves_exec`, it has just executed a program.
     fn adopt(&mut self, tid: Tid, leaves_exec: bool) -> io::Result<()> {
-        self.expected.remove(&tid);
         let registers = ptrace::registers(tid)?;
-        let pid = process_of(tid).ok_or_else(gone)?;
+        let pid = process_of(tid)?;
         let shared = self.threads.values().find(|thread| thread.pid == pid);
         let space = match shared.map(|thread| thread.space) {
             Some(space) => space,
@@ -96,6 +127,7 @@ impl Tracer {
         self.notes.push(note_of(&thread));
         self.notes.push(Note::Position { trace, offset: 0, space: space.id() });
         self.threads.insert(tid, thread);
+        self.expected.remove(&tid);
         Ok(())
     }
 
@@ -114,8 +146,15 @@ impl Tracer {
         let Some(mut thread) = self.threads.remove(&former) else {
             return self.adopt(tid, true);
         };
-        let registers = ptrace::registers(tid)?;
-        let (old, id) = (thread.space, self.open_space(tid)?);
+        let opened = ptrace::registers(tid).and_then(|found| Ok((found, self.open_space(tid)?)));
+        let (registers, id) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.finish(thread, ThreadEnd::Detached);
+                return Err(error);
+            }
+        };
+        let old = thread.space;
         if let Some(space) = self.spaces.get(&id) {
             let (notes, executed) = (&mut self.notes, &mut self.executed);
             thread.exec(self.spaces.get(&old), space, registers, notes, executed);

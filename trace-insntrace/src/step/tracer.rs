@@ -53,6 +53,10 @@ pub struct Tracer {
     pub(super) expected: HashSet<Tid>,
     pub(super) tripwire: Option<Tid>,
     pub(super) is_stopping: bool,
+    /// The number of threads that could not be traced.
+    pub(super) untraced: u64,
+    /// Why the first of them could not be traced.
+    pub(super) untraced_reason: Option<io::Error>,
     pub(super) steps: u64,
     pub(super) next_trace: u32,
     pub(super) next_space: u32,
@@ -101,6 +105,8 @@ impl Tracer {
             expected: HashSet::new(),
             tripwire: None,
             is_stopping: false,
+            untraced: 0,
+            untraced_reason: None,
             steps: 0,
             next_trace: 0,
             next_space: 0,
@@ -121,7 +127,7 @@ impl Tracer {
             }
             match ptrace::seize(tid, false).and_then(|()| ptrace::interrupt(tid)) {
                 Ok(()) => has_new |= self.expected.insert(tid),
-                Err(error) if is_gone(&error) || traced_by_us(tid) => {}
+                Err(error) if is_gone(&error) || traced_by_us(tid)? => {}
                 Err(error) => return Err(error),
             }
         }
@@ -196,6 +202,13 @@ impl Tracer {
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Returns the number of threads that were released because they cannot be traced, with the
+    /// reason for the first one. Such a thread may have executed a program that is not readable.
+    #[must_use]
+    pub fn untraced(&self) -> Option<(u64, &io::Error)> {
+        self.untraced_reason.as_ref().map(|reason| (self.untraced, reason))
     }
 
     /// Returns the packets written since the last call, by trace.

@@ -102,6 +102,10 @@ fn record(args: &InsnRecordArgs, mut files: Files<'_>, tracer: &mut Tracer) -> R
     let steps = tracer.steps();
     let number = counted(instructions, "instruction", "instructions");
     say(&format!("{number} recorded in {directory}, in {steps} steps"));
+    if let Some((number, reason)) = tracer.untraced() {
+        let threads = counted(number, "thread", "threads");
+        say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
+    }
     if args.budget.is_some_and(|budget| steps >= budget) {
         say("the budget is used up: the program continues untraced");
     }
