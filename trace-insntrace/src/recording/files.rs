@@ -8,7 +8,7 @@
 //! | `insn.side.fxt` | the notes, as an archive |
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -43,7 +43,8 @@ pub struct Writer {
     clock: Clock,
     side: trace_format::Writer<BufWriter<File>>,
     list: File,
-    traces: BTreeMap<TraceId, File>,
+    /// The traces with a file, which is open only while packets are written.
+    traces: BTreeSet<TraceId>,
 }
 
 /// Why a recording could not be written or read.
@@ -94,7 +95,7 @@ impl Writer {
         let text = format!("{processor}mtc_freq: 0\n{RATE}{}\n", clock.ticks_per_second);
         fs::write(&cpuid, text).map_err(at(&cpuid))?;
         let (directory, list) = (directory.to_owned(), new(LIST)?);
-        Ok(Self { directory, clock, side, list, traces: BTreeMap::new() })
+        Ok(Self { directory, clock, side, list, traces: BTreeSet::new() })
     }
 
     /// Appends a note.
@@ -148,19 +149,18 @@ impl Writer {
         let _ = fs::remove_dir(&self.directory);
     }
 
-    fn trace(&mut self, trace: TraceId) -> Result<&mut File, Error> {
-        use std::collections::btree_map::Entry;
-        match self.traces.entry(trace) {
-            Entry::Occupied(entry) => Ok(entry.into_mut()),
-            Entry::Vacant(entry) => {
-                let name = file_name(trace);
-                let path = self.directory.join(&name);
-                let file = File::create_new(&path).map_err(at(&path))?;
-                let list = self.directory.join(LIST);
-                writeln!(self.list, "{} {name}", trace.0).map_err(at(&list))?;
-                Ok(entry.insert(file))
-            }
+    /// Opens the file of a trace to append to it.
+    fn trace(&mut self, trace: TraceId) -> Result<File, Error> {
+        let name = file_name(trace);
+        let path = self.directory.join(&name);
+        if self.traces.contains(&trace) {
+            return File::options().append(true).open(&path).map_err(at(&path));
         }
+        let file = File::create_new(&path).map_err(at(&path))?;
+        let list = self.directory.join(LIST);
+        writeln!(self.list, "{} {name}", trace.0).map_err(at(&list))?;
+        self.traces.insert(trace);
+        Ok(file)
     }
 }
 
