@@ -35,8 +35,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     send(READY)?;
     // The threads that send end with this process.
     let _end = end.recv();
-    let totals = provider.totals();
-    drop(provider);
+    let totals = provider.end();
     if let Some(error) = totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }

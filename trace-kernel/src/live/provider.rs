@@ -118,10 +118,13 @@ impl KernelProvider {
         self.provider.status().map_err(LiveError::Provider)
     }
 
-    /// Returns the totals so far.
+    /// Writes the last records. Returns the totals of the recording.
     #[must_use]
-    pub fn totals(&self) -> Totals {
-        lock(&self.totals).clone()
+    pub fn end(self) -> Totals {
+        let totals = Arc::clone(&self.totals);
+        drop(self);
+        let totals = lock(&totals).clone();
+        totals
     }
 }
 

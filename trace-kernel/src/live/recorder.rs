@@ -98,7 +98,7 @@ impl Recorder {
     pub(super) fn run(mut self, requests: &Receiver<Request>, mut writer: Writer) {
         let (mut is_recording, mut has_more) = (false, false);
         loop {
-            // Requests are served between two rounds also if the kernel writes faster than this reads.
+            // Requests are served between two rounds, also if the kernel writes faster.
             let wait = if has_more { Duration::ZERO } else { ROUND };
             let request = match is_recording {
                 true => requests.recv_timeout(wait),
