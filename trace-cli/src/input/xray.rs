@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result};
 use trace_xray::map::{Map, Program};
 
-use super::STANDARD;
-use crate::message::say;
+use crate::message::{describe, say};
 
 /// The value of `--instr-map`. It is not an argument of [`open`](super::open), because analyses
 /// open their inputs themselves, and several times.
@@ -18,24 +17,51 @@ pub(crate) fn use_instr_map(path: &Path) {
     let _ = INSTR_MAP.set(path.to_owned());
 }
 
-/// Returns the map for the log at `path`: that of the option, or the file `NAME.map` beside the
-/// log. Without one it is empty, and functions have numbers.
+/// Returns the map for the log at `path`: that of the option, or for a log `NAME.xray` the file
+/// `NAME.map` beside it. Without one it is empty, and functions have numbers.
 pub(crate) fn names(path: &Path, has_notes: bool) -> Result<Map> {
     let beside = path.with_extension("map");
-    let beside = (path != Path::new(STANDARD) && beside.is_file()).then_some(&*beside);
-    let Some(file) = INSTR_MAP.get().map(PathBuf::as_path).or(beside) else {
-        if has_notes {
-            say("functions have numbers only: name them with --instr-map BIN");
-        }
-        return Ok(Map::default());
+    let is_log = path.extension().is_some_and(|extension| extension == "xray");
+    let beside = (is_log && beside.is_file()).then_some(&*beside);
+    let Some(file) = INSTR_MAP.get() else {
+        return Ok(beside.and_then(|beside| implicit(beside, has_notes)).unwrap_or_else(|| {
+            if has_notes {
+                say("functions have numbers only: name them with --instr-map BIN");
+            }
+            Map::default()
+        }));
     };
-    let failed = || format!("cannot read {}", file.display());
-    let bytes = std::fs::read(file).with_context(failed)?;
-    let map = Map::parse(&bytes).with_context(failed)?;
-    if let Some(beside) = beside.filter(|beside| has_notes && *beside != file) {
+    let (map, bytes) = read(file)?;
+    if let Some(beside) = beside.filter(|beside| has_notes && beside != file) {
         check(beside, file, &bytes);
     }
     Ok(map)
+}
+
+/// Reads a map with its bytes.
+fn read(file: &Path) -> Result<(Map, Vec<u8>)> {
+    let failed = || format!("cannot read {}", file.display());
+    let bytes = std::fs::read(file).with_context(failed)?;
+    let map = Map::parse(&bytes).with_context(failed)?;
+    Ok((map, bytes))
+}
+
+/// Returns whether a file is a map.
+pub(crate) fn is_instr_map(file: &Path) -> bool {
+    file.is_file() && read(file).is_ok()
+}
+
+/// Returns the map beside a log. The file may be one of another kind, such as that of a linker.
+fn implicit(beside: &Path, has_notes: bool) -> Option<Map> {
+    match read(beside) {
+        Ok((map, _)) => Some(map),
+        Err(error) => {
+            if has_notes {
+                say(&describe(&*error));
+            }
+            None
+        }
+    }
 }
 
 /// Reports if the log's own map is of another program.

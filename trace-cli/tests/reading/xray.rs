@@ -160,3 +160,30 @@ fn an_archive_becomes_a_log() {
     let standard = place.run(&["convert", "app.fxt", "--to", "xray", "-o", "-"]);
     assert!(standard.code == 1 && standard.stderr.contains("choose a file"), "{standard:?}");
 }
+
+#[test]
+fn other_files_beside_a_log_are_no_maps() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("app.map", b"Memory Configuration\n\nName Origin Length\n");
+    let dump = place.run(&["dump", "app.xray"]);
+    assert!(dump.code == 0 && dump.stdout.contains("\"#2\""), "{dump:?}");
+    assert!(dump.stderr.contains("cannot read app.map: "), "{dump:?}");
+    let named = place.run(&["dump", "app.xray", "--instr-map", "app.map"]);
+    assert!(named.code == 1 && named.stderr.contains("cannot read app.map: "), "{named:?}");
+}
+
+#[test]
+fn a_map_replaces_maps_only() {
+    let place = Place::new();
+    place.put("in.fxt", &crate::harness::good());
+    let same = place.run(&["convert", "in.fxt", "--to", "xray", "-o", "same.map"]);
+    assert!(same.code == 1 && same.stderr.contains("has the same name"), "{same:?}");
+    let convert = ["convert", "in.fxt", "-o", "app.xray"];
+    place.put("app.map", b"Memory Configuration\n");
+    let other = place.run(&convert);
+    assert!(other.code == 1 && other.stderr.contains("cannot replace app.map"), "{other:?}");
+    assert_eq!(place.text("app.map"), "Memory Configuration\n");
+    place.put("app.map", &names());
+    assert_eq!(place.run(&convert).code, 0);
+}

@@ -20,6 +20,10 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
         bail!("cannot write an XRay log to standard output: it has a map{HINT}choose a file");
     }
     let map = args.output.with_extension("map");
+    if map == args.output {
+        bail!("cannot write {}: its map has the same name{HINT}choose NAME.xray", map.display());
+    }
+    check_replaceable(&map)?;
     let mut output = Output::create(&args.output)?;
     let mut names = Output::create(&map)?;
     let exported = match export(reader, BufWriter::new(&mut output)) {
@@ -41,4 +45,16 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
         ],
     );
     Ok(damage::warn(&args.input, &exported.damage))
+}
+
+/// Returns an error if there is a file that is not a map.
+fn check_replaceable(map: &Path) -> Result<()> {
+    let is_other = map.exists() && !input::is_instr_map(map);
+    if is_other {
+        bail!(
+            "cannot replace {}: it is not a map of functions{HINT}choose another name",
+            map.display()
+        );
+    }
+    Ok(())
 }
