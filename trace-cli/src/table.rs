@@ -83,8 +83,19 @@ pub(crate) fn human_nanos(nanos: u64) -> String {
 /// Writes a table or JSON to standard output. Untrusted text in JSON is escaped. A reader that
 /// closes the pipe early is no error: the exit code still reports the command's result.
 pub(crate) fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(visible_json(text).as_bytes()).and_then(|()| stdout.flush()) {
+    print_all([visible_json(text)])
+}
+
+/// Writes lines, like [`print`].
+pub(crate) fn print_lines(lines: impl Iterator<Item = String>) -> Result<()> {
+    print_all(lines.map(|line| visible_json(&line).into_owned() + "\n"))
+}
+
+fn print_all(texts: impl IntoIterator<Item = impl AsRef<str>>) -> Result<()> {
+    let mut stdout = io::BufWriter::new(io::stdout().lock());
+    let mut texts = texts.into_iter();
+    let written = texts.try_for_each(|text| stdout.write_all(text.as_ref().as_bytes()));
+    match written.and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }

@@ -114,7 +114,9 @@ fn stacks_of_calls() {
         ]
     );
     assert_eq!(lines(false)[1], "thread_8;main;wo<rk>; 2501000");
-    let text = stacks_text(&calls.stacks().aggregated(), &mut self::names());
+    let aggregated = calls.stacks().aggregated();
+    let stacks: Vec<_> = aggregated.iter().collect();
+    let text = stacks_text(&stacks, &mut self::names());
     assert!(text.starts_with("\nUnique Stacks: 2\nTop 10 Stacks by leaf sum:\n\nSum: 2000000\n"));
 }
 
@@ -122,4 +124,27 @@ fn stacks_of_calls() {
 fn incomplete_calls_are_counted() {
     let expected = Counts { unwound: 2, open: 1, no_entry: 1, ..Counts::default() };
     assert_eq!(calls().counts(), expected);
+}
+
+/// The frames of all stacks together would take 51 GB.
+#[test]
+fn deep_recursion() {
+    const DEPTH: u32 = 1 << 16;
+    let mut log = Made::new(Format::little(Version::V5), 1 << 20);
+    log.buffer(|log| {
+        log.start(7, 8);
+        for _ in 0..DEPTH {
+            log.function(Action::Entry, 1, 1);
+        }
+        for _ in 0..DEPTH {
+            log.function(Action::Exit, 1, 1);
+        }
+    });
+    let log = Ordered::new(Cursor::new(log.bytes)).unwrap();
+    let calls = Calls::read(log, |error| panic!("{error}")).unwrap();
+    let stacks = calls.stacks().by_thread();
+    assert_eq!(stacks[&8].len(), DEPTH as usize);
+    let text = stacks_text(&stacks[&8], &mut names());
+    assert!(text.starts_with("\nUnique Stacks: 1\n"));
+    assert_eq!(text.matches("\n#65535 ").count(), 2);
 }

@@ -42,8 +42,12 @@ fn account(args: &AccountArgs) -> Result<u8> {
 
 fn stack(args: &StackArgs) -> Result<u8> {
     let (calls, mut names, code) = read(&args.file)?;
+    let aggregated;
     let groups: Vec<_> = match args.aggregate_threads {
-        true => vec![(None, calls.stacks().aggregated())],
+        true => {
+            aggregated = calls.stacks().aggregated();
+            vec![(None, aggregated.iter().collect())]
+        }
         false => {
             let threads = calls.stacks().by_thread().into_iter();
             threads.map(|(thread, stacks)| (Some(thread), stacks)).collect()
@@ -52,12 +56,12 @@ fn stack(args: &StackArgs) -> Result<u8> {
     let mut text = String::new();
     if args.all_stacks {
         let is_count = args.aggregation_type == Aggregation::Count;
-        for (thread, stacks) in &groups {
-            for stack in stacks {
-                text += &stack.folded(*thread, &mut names, is_count);
-                text.push('\n');
-            }
-        }
+        let stacks =
+            groups.iter().flat_map(|(thread, stacks)| stacks.iter().map(|each| (*thread, each)));
+        table::print_lines(
+            stacks.map(|(thread, stack)| stack.folded(thread, &mut names, is_count)),
+        )?;
+        return Ok(code);
     } else if args.per_thread_stacks {
         for (thread, stacks) in &groups {
             text += &format!("Thread {}:\n", thread.unwrap_or(0));

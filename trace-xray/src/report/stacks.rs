@@ -39,23 +39,12 @@ struct Node {
     leaf: (u64, u64),
 }
 
-/// A call stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stack {
-    /// The functions, the outermost one first, each with its count and sum.
-    pub frames: Vec<(FunctionId, u64, u64)>,
-    /// The count and sum of the calls that call no function.
-    pub leaf: (u64, u64),
-}
-
-impl Stack {
-    fn count(&self) -> u64 {
-        self.frames.last().map_or(0, |(_, count, _)| *count)
-    }
-
-    fn sum(&self) -> u64 {
-        self.frames.last().map_or(0, |(_, _, sum)| *sum)
-    }
+/// A call stack. Its frames are collected on request: those of all stacks would take memory that is
+/// quadratic in the depth.
+#[derive(Debug, Clone, Copy)]
+pub struct Stack<'a> {
+    stacks: &'a Stacks,
+    node: &'a Node,
 }
 
 impl Stacks {
@@ -108,32 +97,31 @@ impl Stacks {
         self.nodes.iter().map(|node| node.function)
     }
 
+    /// Returns all stacks.
+    pub fn iter(&self) -> impl Iterator<Item = Stack<'_>> + '_ {
+        self.nodes.iter().map(|node| Stack { stacks: self, node })
+    }
+
     /// Returns the stacks of each thread.
     #[must_use]
-    pub fn by_thread(&self) -> BTreeMap<i32, Vec<Stack>> {
-        let mut threads: BTreeMap<i32, Vec<Stack>> = BTreeMap::new();
-        for node in &self.nodes {
-            let (mut frames, mut next) = (Vec::new(), Some(node));
-            let mut thread = 0;
-            while let Some(Node { place, function, count, sum, .. }) = next {
-                frames.push((*function, *count, *sum));
-                next = match *place {
-                    Place::Caller(caller) => self.nodes.get(caller),
-                    Place::Thread(number) => {
-                        thread = number;
-                        None
-                    }
-                };
-            }
-            frames.reverse();
-            threads.entry(thread).or_default().push(Stack { frames, leaf: node.leaf });
+    pub fn by_thread(&self) -> BTreeMap<i32, Vec<Stack<'_>>> {
+        let mut threads: BTreeMap<i32, Vec<Stack<'_>>> = BTreeMap::new();
+        let mut thread_of = Vec::with_capacity(self.nodes.len());
+        for stack in self.iter() {
+            // A caller precedes its callees.
+            let thread = match stack.node.place {
+                Place::Thread(thread) => thread,
+                Place::Caller(caller) => thread_of.get(caller).copied().unwrap_or(0),
+            };
+            thread_of.push(thread);
+            threads.entry(thread).or_default().push(stack);
         }
         threads
     }
 
     /// Returns the stacks with those of all threads added.
     #[must_use]
-    pub fn aggregated(&self) -> Vec<Stack> {
+    pub fn aggregated(&self) -> Self {
         let mut merged = Self::default();
         let mut places = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
@@ -150,38 +138,54 @@ impl Stacks {
                 merged.leaf = (count + node.leaf.0, sum.saturating_add(node.leaf.1));
             }
         }
-        merged.by_thread().remove(&0).unwrap_or_default()
+        merged
     }
 }
 
-impl Stack {
+impl Stack<'_> {
+    /// Returns the nodes of the functions, the outermost one first.
+    fn frames(&self) -> Vec<&Node> {
+        let caller = |node: &&Node| match node.place {
+            Place::Caller(caller) => self.stacks.nodes.get(caller),
+            Place::Thread(_) => None,
+        };
+        let mut frames: Vec<_> = std::iter::successors(Some(self.node), caller).collect();
+        frames.reverse();
+        frames
+    }
+
     /// Returns one line for the tools of flame graphs: the names, and the count of calls or the sum
     /// of their ticks.
     #[must_use]
     pub fn folded(&self, thread: Option<i32>, names: &mut Names, is_count: bool) -> String {
         let mut line = thread.map_or(String::new(), |thread| format!("thread_{thread};"));
-        for (function, ..) in &self.frames {
-            line += &names.get(*function);
+        for frame in self.frames() {
+            line += &names.get(frame.function);
             line.push(';');
         }
-        let value = if is_count { self.count() } else { self.sum() };
+        let value = if is_count { self.node.count } else { self.node.sum };
         line + &format!(" {value}")
     }
 }
 
 /// Returns the stacks with the largest sums and counts as text, in ticks.
 #[must_use]
-pub fn text(stacks: &[Stack], names: &mut Names) -> String {
-    let mut leaves: Vec<_> = stacks.iter().filter(|stack| stack.leaf.0 > 0).collect();
+pub fn text(stacks: &[Stack<'_>], names: &mut Names) -> String {
+    let mut leaves: Vec<_> = stacks.iter().filter(|stack| stack.node.leaf.0 > 0).collect();
     let mut text = format!("\nUnique Stacks: {}\n", leaves.len());
-    leaves.sort_by_key(|stack| Reverse(stack.leaf.1));
-    text += &top(&leaves, "sum", |stack| format!("Sum: {}", stack.leaf.1), names);
-    leaves.sort_by_key(|stack| Reverse(stack.leaf.0));
-    text += &top(&leaves, "count", |stack| format!("Count: {}", stack.leaf.0), names);
+    leaves.sort_by_key(|stack| Reverse(stack.node.leaf.1));
+    text += &top(&leaves, "sum", |stack| format!("Sum: {}", stack.node.leaf.1), names);
+    leaves.sort_by_key(|stack| Reverse(stack.node.leaf.0));
+    text += &top(&leaves, "count", |stack| format!("Count: {}", stack.node.leaf.0), names);
     text
 }
 
-fn top(stacks: &[&Stack], by: &str, head: impl Fn(&Stack) -> String, names: &mut Names) -> String {
+fn top(
+    stacks: &[&Stack<'_>],
+    by: &str,
+    head: impl Fn(&Stack<'_>) -> String,
+    names: &mut Names,
+) -> String {
     let mut text = format!("Top {TOP} Stacks by leaf {by}:\n\n");
     for stack in stacks.iter().take(TOP) {
         text += &format!(
@@ -192,7 +196,7 @@ fn top(stacks: &[&Stack], by: &str, head: impl Fn(&Stack) -> String, names: &mut
             "count",
             "sum"
         );
-        for (level, (function, count, sum)) in stack.frames.iter().enumerate() {
+        for (level, Node { function, count, sum, .. }) in stack.frames().into_iter().enumerate() {
             let (level, name) = (format!("#{level}"), names.get(*function));
             text += &format!("{level:<5} {name:<60} {count:>12} {sum:>16}\n");
         }

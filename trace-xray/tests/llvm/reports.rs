@@ -76,7 +76,7 @@ fn stacks(calls: &Calls, names: &mut Names, run: impl Fn(&[&str]) -> String) {
         assert_eq!(words(&ours), words(&run(&[&all[..], &[aggregation]].concat())));
     }
     let mut ours = String::new();
-    for stack in calls.stacks().aggregated() {
+    for stack in calls.stacks().aggregated().iter() {
         ours += &stack.folded(None, names, false);
         ours.push('\n');
     }
