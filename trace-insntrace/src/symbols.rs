@@ -1,7 +1,8 @@
 //! Functions of ELF files, by address.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{File, OpenOptions};
+use std::io::Read;
 use std::sync::Arc;
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
@@ -27,19 +28,37 @@ pub struct Function {
 /// Returns the build id of the file at `path`, if it has one.
 #[must_use]
 pub fn build_id(path: &str) -> Option<Vec<u8>> {
-    let cache = object::ReadCache::new(fs::File::open(path).ok()?);
+    let cache = object::ReadCache::new(open(path)?);
     let file = object::File::parse(&cache).ok()?;
     file.build_id().ok().flatten().map(<[u8]>::to_vec)
+}
+
+/// Opens a regular file. The path is untrusted: without the flag, a FIFO would block.
+fn open(path: &str) -> Option<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
+    let file = options.open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
+}
+
+fn read(path: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Returns the first and the last address of the function `name` in a mapping.
 #[must_use]
 pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
-    let table = Table::read(&fs::read(&mapping.path).ok()?)?;
+    let table = Table::read(&read(&mapping.path)?)?;
     let symbol = table.symbols.iter().find(|symbol| &*symbol.name == name)?;
     let bias = table.bias(mapping)?;
     let start = bias.wrapping_add(symbol.start);
-    mapping.contains(start).then(|| (start, start + symbol.size.max(1) - 1))
+    mapping.contains(start).then(|| (start, start.saturating_add(symbol.size.max(1) - 1)))
 }
 
 /// The functions of all address spaces of a recording. Files are read when they are required.
@@ -82,7 +101,7 @@ impl<'a> Symbols<'a> {
             table
         });
         let named = table.as_ref().and_then(|table| table.function(mapping, address));
-        let offset = address - mapping.address + mapping.offset;
+        let offset = (address - mapping.address).saturating_add(mapping.offset);
         named.unwrap_or_else(|| unnamed(&mapping.path, address, offset))
     }
 
@@ -106,7 +125,7 @@ fn read_table(notes: &[Note], space: SpaceId, mapping: &Mapping) -> Option<Table
     if mapping.path == VDSO {
         return Table::read(&code_of(notes, space, mapping));
     }
-    let bytes = fs::read(&mapping.path).ok()?;
+    let bytes = read(&mapping.path)?;
     let build_id = object::File::parse(&*bytes).ok()?.build_id().ok()?.map(<[u8]>::to_vec);
     (build_id == mapping.build_id).then(|| Table::read(&bytes)).flatten()
 }
@@ -201,5 +220,21 @@ impl Table {
             name: Arc::clone(&symbol.name),
             file: mapping.path.as_str().into(),
         })
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fifo_is_not_opened() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let path = path.to_str().unwrap();
+        assert!(build_id(path).is_none() && read(path).is_none());
+        assert!(read("/dev/zero").is_none());
     }
 }

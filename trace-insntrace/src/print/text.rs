@@ -112,7 +112,7 @@ impl<W: Write> Lines<'_, '_, W> {
             return writeln!(self.out, "{} {ip:016x} {kind}", ticks(decoder));
         }
         let text = disassemble(ip, decoder.flow().image());
-        let offset = ip - function.start;
+        let offset = ip.saturating_sub(function.start);
         writeln!(self.out, "{} {ip:016x} {}+0x{offset:x} {text}", ticks(decoder), function.name)
     }
 }
