@@ -24,6 +24,11 @@ pub(super) fn traced_by_us(tid: Tid) -> io::Result<bool> {
     Ok(number(tid, "TracerPid:")? == Some(gettid().as_raw_nonzero().get()))
 }
 
+/// Returns whether a thread has exited. The kernel does not trace it any more.
+pub(super) fn has_exited(tid: Tid) -> io::Result<bool> {
+    Ok(field(tid, "State:")?.is_none_or(|state| state.starts_with(['Z', 'X'])))
+}
+
 /// Returns whether the report of a step is pending, which would kill an untraced thread: a system
 /// call that was stepped has been interrupted.
 pub(super) fn has_pending_trap(tid: Tid) -> bool {

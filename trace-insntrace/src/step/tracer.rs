@@ -13,7 +13,7 @@ use super::code::Space;
 use super::ptrace::{self, Tid};
 use super::range::TracedRange;
 use super::spawn;
-use super::status::{is_gone, traced_by_us};
+use super::status::{has_exited, is_gone, traced_by_us};
 use super::thread::{Executed, Thread};
 use crate::pt::Writer;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
@@ -127,7 +127,7 @@ impl Tracer {
             }
             match ptrace::seize(tid, false).and_then(|()| ptrace::interrupt(tid)) {
                 Ok(()) => has_new |= self.expected.insert(tid),
-                Err(error) if is_gone(&error) || traced_by_us(tid)? => {}
+                Err(error) if is_gone(&error) || traced_by_us(tid)? || has_exited(tid)? => {}
                 Err(error) => return Err(error),
             }
         }

@@ -156,6 +156,19 @@ fn a_process_that_runs_is_traced_and_released() {
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
+#[test]
+fn a_process_whose_first_thread_has_exited_is_traced() {
+    let mut command = Command::new(program("leaderless.c"));
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    while !status(&child, "State:").starts_with('Z') {
+        std::thread::yield_now();
+    }
+    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    tracer.stop().unwrap();
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+}
+
 fn status(child: &Child, field: &str) -> String {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field));
