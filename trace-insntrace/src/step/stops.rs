@@ -141,7 +141,11 @@ impl Tracer {
     /// The thread `former` has executed a program, and is now the thread `tid`.
     fn exec(&mut self, tid: Tid, former: Tid) -> io::Result<()> {
         if tid != former {
-            self.ended(tid, ThreadEnd::Exited(0));
+            // The leader's thread ended, but not the process.
+            self.expected.remove(&tid);
+            if let Some(leader) = self.threads.remove(&tid) {
+                self.finish(leader, ThreadEnd::Exited(0));
+            }
         }
         let Some(mut thread) = self.threads.remove(&former) else {
             return self.adopt(tid, true);
