@@ -7,8 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 
 /// Record and print every executed instruction
 ///
-/// Traces have the format of Intel PT. Without such a processor, programs execute one
-/// instruction at a time, which slows them down by a factor of about 20,000.
+/// Traces have the format of Intel PT. Programs execute one instruction at a time, on any
+/// processor, which slows them down by a factor of about 20,000.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
