@@ -86,7 +86,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
     print_all([visible_json(text)])
 }
 
-/// Writes lines, like [`print`].
+/// Writes lines, like [`print()`].
 pub(crate) fn print_lines(lines: impl Iterator<Item = String>) -> Result<()> {
     print_all(lines.map(|line| visible_json(&line).into_owned() + "\n"))
 }
