@@ -204,16 +204,29 @@ fn remove_stale(instances: &Path) {
 
 /// Returns the start of a process in clock ticks since boot: field 22 of `/proc/PID/stat`. The name
 /// before it may have spaces and brackets.
+///
+/// # Errors
+///
+/// `NotFound` or `ESRCH` if the process has ended, also if its parent has not waited for it yet.
 fn start_time(pid: u32) -> io::Result<u64> {
     // The name may have other bytes than UTF-8.
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     let stat = String::from_utf8_lossy(&stat);
-    let start = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(19));
-    start.and_then(|start| start.parse().ok()).ok_or(io::ErrorKind::InvalidData.into())
+    let (_, fields) = stat.rsplit_once(')').ok_or(io::ErrorKind::InvalidData)?;
+    let mut fields = fields.split_whitespace();
+    if matches!(fields.next(), Some("Z" | "X")) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    let start = fields.nth(18).and_then(|start| start.parse().ok());
+    start.ok_or(io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{waitid, Pid, WaitId, WaitidOptions};
+
     use super::*;
 
     #[test]
@@ -236,5 +249,18 @@ mod tests {
         assert!(!own().start_differs(failed()), "it is unknown");
         let foreign = Owner { pid: u32::MAX, namespace: own().namespace + 1, ..own() };
         assert!(!foreign.has_ended(), "it is unknown");
+    }
+
+    #[test]
+    fn processes_that_nobody_has_waited_for_have_ended() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let owner = Owner::of(child.id()).unwrap();
+        assert!(!owner.has_ended());
+        drop(child.stdin.take());
+        let pid = WaitId::Pid(Pid::from_child(&child));
+        waitid(pid, WaitidOptions::EXITED | WaitidOptions::NOWAIT).unwrap();
+        assert!(owner.has_ended());
+        child.wait().unwrap();
+        assert!(owner.has_ended());
     }
 }
