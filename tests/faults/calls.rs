@@ -22,7 +22,7 @@ const fn call(number: i64, name: &'static str, errors: &'static [i32]) -> Call {
     Call { number, name, errors }
 }
 
-/// The calls that fail for want of resources, or because a signal arrives.
+/// The calls that fail because resources are exhausted or a signal arrives.
 pub(crate) const FAULTS: &[Call] = &[
     call(SYS_read, "read", &[EIO, EINTR]),
     call(SYS_pread64, "pread64", &[EIO, EINTR]),
@@ -103,7 +103,7 @@ pub(crate) const FAULTS: &[Call] = &[
     call(SYS_sched_setattr, "sched_setattr", &[EPERM]),
 ];
 
-/// The calls that do not fail for want of resources, with the reason for which they are left out.
+/// The calls without faults, with the reason.
 pub(crate) const EXEMPT: &[(i64, &str)] = &[
     (SYS_close, "a failed close is not repeated, and the descriptor is closed"),
     (SYS_futex, "the standard library ends the process"),
