@@ -110,15 +110,11 @@ fn metadata(output: &mut dyn Write, metadata: &Metadata<'_>) -> fmt::Result {
 fn write_event(output: &mut dyn Write, item: &Item<'_>, event: &Event<'_>) -> fmt::Result {
     let (thread, time) = (koids(item.thread(event.thread)), time(item.nanos(event.ticks)));
     let (category, name) = (item.text(event.category), item.text(event.name));
-    write!(output, "{} {thread} {time} {category:?} {name:?}", kind_name(event.kind))?;
+    write!(output, "{} {thread} {time} {category:?} {name:?}", event.kind.name())?;
+    if let Some(id) = event.kind.id() {
+        write!(output, " id {id} ({id:#x})")?;
+    }
     match event.kind {
-        EventKind::Counter { id }
-        | EventKind::AsyncBegin { id }
-        | EventKind::AsyncInstant { id }
-        | EventKind::AsyncEnd { id }
-        | EventKind::FlowBegin { id }
-        | EventKind::FlowStep { id }
-        | EventKind::FlowEnd { id } => write!(output, " id {id} ({id:#x})"),
         EventKind::DurationComplete { end } => {
             match item.nanos(end).checked_sub(item.nanos(event.ticks)) {
                 Some(nanos) => write!(output, " {nanos}ns"),
@@ -131,22 +127,6 @@ fn write_event(output: &mut dyn Write, item: &Item<'_>, event: &Event<'_>) -> fm
             InstantScope::Global => " global",
         }),
         _ => Ok(()),
-    }
-}
-
-fn kind_name(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::Instant { .. } => "instant",
-        EventKind::Counter { .. } => "counter",
-        EventKind::DurationBegin => "duration-begin",
-        EventKind::DurationEnd => "duration-end",
-        EventKind::DurationComplete { .. } => "duration-complete",
-        EventKind::AsyncBegin { .. } => "async-begin",
-        EventKind::AsyncInstant { .. } => "async-instant",
-        EventKind::AsyncEnd { .. } => "async-end",
-        EventKind::FlowBegin { .. } => "flow-begin",
-        EventKind::FlowStep { .. } => "flow-step",
-        EventKind::FlowEnd { .. } => "flow-end",
     }
 }
 

@@ -75,6 +75,39 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// Returns the name of the type, such as `duration-complete`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Instant { .. } => "instant",
+            Self::Counter { .. } => "counter",
+            Self::DurationBegin => "duration-begin",
+            Self::DurationEnd => "duration-end",
+            Self::DurationComplete { .. } => "duration-complete",
+            Self::AsyncBegin { .. } => "async-begin",
+            Self::AsyncInstant { .. } => "async-instant",
+            Self::AsyncEnd { .. } => "async-end",
+            Self::FlowBegin { .. } => "flow-begin",
+            Self::FlowStep { .. } => "flow-step",
+            Self::FlowEnd { .. } => "flow-end",
+        }
+    }
+
+    /// Returns the id of a counter, an async operation or a flow.
+    #[must_use]
+    pub const fn id(self) -> Option<u64> {
+        match self {
+            Self::Counter { id }
+            | Self::AsyncBegin { id }
+            | Self::AsyncInstant { id }
+            | Self::AsyncEnd { id }
+            | Self::FlowBegin { id }
+            | Self::FlowStep { id }
+            | Self::FlowEnd { id } => Some(id),
+            _ => None,
+        }
+    }
+
     /// Returns the type number, and the word after the arguments, if any.
     pub(crate) fn stored(self) -> (EventType, Option<u64>) {
         match self {

@@ -69,10 +69,8 @@ fn level_of(item: &Item<'_>, event: &Event<'_>) -> Option<Level> {
 /// child of it.
 fn has_id(item: &Item<'_>, event: &Event<'_>, id: u64) -> bool {
     let own = match event.kind {
-        EventKind::AsyncBegin { id } | EventKind::AsyncInstant { id } => Some(id),
-        EventKind::AsyncEnd { id } | EventKind::FlowBegin { id } => Some(id),
-        EventKind::FlowStep { id } | EventKind::FlowEnd { id } => Some(id),
-        _ => None,
+        EventKind::Counter { .. } => None,
+        kind => kind.id(),
     };
     let named = |name| arguments::named_unsigned(item, &event.arguments, name) == Some(id);
     own == Some(id) || named("task") || named("parent")

@@ -27,7 +27,7 @@ fn event_json(item: &Item<'_>, event: &Event<'_>, threads: &Threads) -> Json {
         (item.text(argument.name).into_owned(), arguments::to_json(item, argument.value))
     });
     let mut value = json!({
-        "type": kind(event.kind),
+        "type": type_name(event.kind),
         "time_ns": item.nanos(event.ticks),
         "process": koids.process,
         "thread": koids.thread,
@@ -41,39 +41,18 @@ fn event_json(item: &Item<'_>, event: &Event<'_>, threads: &Threads) -> Json {
     if let EventKind::DurationComplete { end } = event.kind {
         value["duration_ns"] = item.nanos(end).saturating_sub(item.nanos(event.ticks)).into();
     }
-    if let Some(id) = id(event.kind) {
+    if let Some(id) = event.kind.id() {
         // JavaScript would round numbers beyond 2^53.
         value["id"] = format!("{id:#x}").into();
     }
     value
 }
 
-fn kind(kind: EventKind) -> &'static str {
+fn type_name(kind: EventKind) -> &'static str {
     match kind {
-        EventKind::Instant { .. } => "instant",
-        EventKind::Counter { .. } => "counter",
-        EventKind::DurationBegin => "duration-begin",
-        EventKind::DurationEnd => "duration-end",
+        // It has `duration_ns`, so it needs no end.
         EventKind::DurationComplete { .. } => "duration",
-        EventKind::AsyncBegin { .. } => "async-begin",
-        EventKind::AsyncInstant { .. } => "async-instant",
-        EventKind::AsyncEnd { .. } => "async-end",
-        EventKind::FlowBegin { .. } => "flow-begin",
-        EventKind::FlowStep { .. } => "flow-step",
-        EventKind::FlowEnd { .. } => "flow-end",
-    }
-}
-
-fn id(kind: EventKind) -> Option<u64> {
-    match kind {
-        EventKind::Counter { id }
-        | EventKind::AsyncBegin { id }
-        | EventKind::AsyncInstant { id }
-        | EventKind::AsyncEnd { id }
-        | EventKind::FlowBegin { id }
-        | EventKind::FlowStep { id }
-        | EventKind::FlowEnd { id } => Some(id),
-        _ => None,
+        kind => kind.name(),
     }
 }
 
