@@ -5,7 +5,8 @@
 //! file. A format implements [`Importer`] and opens it with [`imported`]. The example `importer.rs`
 //! imports a made-up format.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 
 use trace_format::decode;
 use trace_format::layout::MAGIC_WORD;
@@ -76,6 +77,32 @@ pub fn into_io(error: WriteError) -> io::Error {
     match error {
         WriteError::Io(error) => error,
         error => io::Error::other(error),
+    }
+}
+
+/// Copies an input to a temporary file, for formats that are not read in one pass. Returns the file
+/// at its start.
+///
+/// # Errors
+///
+/// Reading failed, or writing the temporary file. Only errors of the latter name a temporary file.
+pub fn temporary_copy(mut input: impl Read) -> io::Result<File> {
+    let mut file = TemporaryFile(tempfile::tempfile().map_err(temporary_file_error)?);
+    io::copy(&mut input, &mut file)?;
+    file.0.rewind().map_err(temporary_file_error)?;
+    Ok(file.0)
+}
+
+/// A temporary file, whose errors differ from those of the input.
+struct TemporaryFile(File);
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(temporary_file_error)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(temporary_file_error)
     }
 }
 
@@ -162,6 +189,24 @@ mod tests {
                 Err(error) => return (reader.stats().records, Some(error)),
             }
         }
+    }
+
+    #[test]
+    fn a_temporary_copy_is_read_from_its_start() {
+        let mut text = String::new();
+        temporary_copy(&b"a log"[..]).unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a log");
+    }
+
+    #[test]
+    fn an_error_of_the_input_does_not_name_a_temporary_file() {
+        let error = temporary_copy(Imported {
+            importer: Events(0, true),
+            archive: Writer::new(Vec::new()).unwrap(),
+            at: 0,
+            end: None,
+        });
+        assert_eq!(error.unwrap_err().to_string(), "malformed");
     }
 
     #[test]

@@ -3,10 +3,9 @@
 //! The pages of a CPU are one after another in a file, so all of it has to be there before the
 //! events of all CPUs can be put in the order of time. It waits in a temporary file.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 
-use trace_analyze::input::{imported, into_io, temporary_file_error, Importer, InputFormat};
+use trace_analyze::input::{imported, into_io, temporary_copy, Importer, InputFormat};
 use trace_format::{Log, Thread, ThreadKoids, Writer};
 
 use super::{TraceDat, TraceDatError, MAGIC};
@@ -25,27 +24,11 @@ impl InputFormat for TraceCmd {
         start.starts_with(MAGIC)
     }
 
-    fn open<'a>(&self, mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-        let mut copy = Copy(tempfile::tempfile().map_err(temporary_file_error)?);
-        io::copy(&mut input, &mut copy)?;
-        let Copy(mut copy) = copy;
-        copy.rewind().map_err(temporary_file_error)?;
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        let copy = temporary_copy(input)?;
         let file = TraceDat::open(io::BufReader::new(copy)).map_err(invalid)?;
         let (translator, is_started, message) = (Translator::default(), false, None);
         imported(TraceDatImporter { file, translator, is_started, message })
-    }
-}
-
-/// A temporary file, whose errors differ from those of the input.
-struct Copy(File);
-
-impl Write for Copy {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(temporary_file_error)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(temporary_file_error)
     }
 }
 

@@ -4,10 +4,9 @@
 //! waits in a temporary file.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Seek};
 
-use trace_analyze::input::{imported, into_io, temporary_file_error, Importer, InputFormat};
+use trace_analyze::input::{imported, into_io, temporary_copy, Importer, InputFormat};
 use trace_format::Writer;
 
 use super::Translator;
@@ -30,27 +29,10 @@ impl InputFormat for Fdr {
         decode::header(start).is_ok()
     }
 
-    fn open<'a>(&self, mut input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-        let mut copy = Copy(tempfile::tempfile().map_err(temporary_file_error)?);
-        io::copy(&mut input, &mut copy)?;
-        let Copy(mut copy) = copy;
-        copy.rewind().map_err(temporary_file_error)?;
-        let log = Ordered::new(copy).map_err(invalid)?;
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        let log = Ordered::new(temporary_copy(input)?).map_err(invalid)?;
         let translator = Translator::new(self.map.clone());
         imported(FdrImporter { log, translator, providers: HashMap::new() })
-    }
-}
-
-/// A temporary file, whose errors differ from those of the input.
-struct Copy(File);
-
-impl Write for Copy {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes).map_err(temporary_file_error)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(temporary_file_error)
     }
 }
 
