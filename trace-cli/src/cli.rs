@@ -89,7 +89,7 @@ impl Command {
     pub(crate) fn instr_map(&self) -> Option<&Path> {
         let inputs = match self {
             Self::View(args) => &args.inputs,
-            Self::Info(args) => &args.inputs,
+            Self::Info(args) => &args.report.inputs,
             Self::Stats(args) => &args.inputs,
             Self::Top(args) => &args.inputs,
             Self::CriticalPath(args) => &args.inputs,
@@ -99,7 +99,7 @@ impl Command {
             Self::Convert(args) => &args.inputs,
             Self::Slice(args) => &args.inputs,
             Self::Merge(args) => &args.inputs,
-            Self::Check(args) => &args.inputs,
+            Self::Check(args) => &args.report.inputs,
             Self::Dump(args) => &args.inputs,
             Self::Xray(args) => return args.command.instr_map(),
             _ => return None,

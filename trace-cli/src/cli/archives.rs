@@ -80,6 +80,21 @@ pub(crate) struct DumpArgs {
     pub(crate) inputs: Inputs,
 }
 
+/// The archive of a report, and its form.
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+}
+
 /// List the categories, names, arguments and threads of an archive
 ///
 /// These are the values of the options -c, -n, -t and `--by arg:` of the other commands.
@@ -88,16 +103,8 @@ pub(crate) struct DumpArgs {
 Example:
   trace info trace.fxt")]
 pub(crate) struct InfoArgs {
-    /// Archive to read; `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
-    /// Print the lists as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    pub(crate) report: ReportArgs,
 }
 
 /// Verify an archive and report missing data
@@ -111,16 +118,8 @@ Exit status:
 Example:
   trace check trace.fxt")]
 pub(crate) struct CheckArgs {
-    /// Archive to read; `-` for standard input
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-
-    /// Print the report as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    pub(crate) report: ReportArgs,
 }
 
 /// Extract a part of an archive

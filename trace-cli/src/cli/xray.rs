@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use trace_xray::report::{Field, Label};
 
@@ -33,14 +34,25 @@ pub(crate) enum XrayCommand {
 impl XrayCommand {
     /// Returns the program or map that names the functions.
     pub(super) fn instr_map(&self) -> Option<&Path> {
-        let inputs = match self {
-            Self::Account(args) => &args.inputs,
-            Self::Stack(args) => &args.inputs,
-            Self::Graph(args) => &args.inputs,
+        let log = match self {
+            Self::Account(args) => &args.log,
+            Self::Stack(args) => &args.log,
+            Self::Graph(args) => &args.log,
             Self::Map(_) => return None,
         };
-        inputs.instr_map.as_deref()
+        log.inputs.instr_map.as_deref()
     }
+}
+
+/// The log of a report.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// Log to read; `-` for standard input
+    #[arg(value_name = "LOG")]
+    pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
 }
 
 /// Print counts and times of each function, in seconds
@@ -48,20 +60,16 @@ impl XrayCommand {
 /// A call without an exit ends with its caller, as with -d of llvm-xray.
 #[derive(Debug, Args)]
 pub(crate) struct AccountArgs {
-    /// Log to read; `-` for standard input
-    #[arg(value_name = "LOG")]
-    pub(crate) file: PathBuf,
-
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    pub(crate) log: LogArgs,
 
     /// Format of the output
     #[arg(long, value_enum, default_value_t = TableFormat::Text, value_name = "FORMAT")]
     pub(crate) format: TableFormat,
 
     /// Column to sort by
-    #[arg(long, value_enum, default_value_t = Column::Funcid, value_name = "COLUMN")]
-    pub(crate) sort: Column,
+    #[arg(long, default_value = Field::Id.name(), value_name = "COLUMN", value_parser = named(Field::ALL, Field::name))]
+    pub(crate) sort: Field,
 
     /// Order of the rows [default: asc for funcid and func, otherwise dsc]
     #[arg(long, value_enum, value_name = "ORDER")]
@@ -75,12 +83,8 @@ pub(crate) struct AccountArgs {
 /// Print the call stacks with the largest times and counts, in ticks
 #[derive(Debug, Args)]
 pub(crate) struct StackArgs {
-    /// Log to read; `-` for standard input
-    #[arg(value_name = "LOG")]
-    pub(crate) file: PathBuf,
-
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    pub(crate) log: LogArgs,
 
     /// Print all stacks, one a line, for the tools of flame graphs
     #[arg(long)]
@@ -102,20 +106,16 @@ pub(crate) struct StackArgs {
 /// Print the graph of callers and callees in the language of Graphviz
 #[derive(Debug, Args)]
 pub(crate) struct GraphArgs {
-    /// Log to read; `-` for standard input
-    #[arg(value_name = "LOG")]
-    pub(crate) file: PathBuf,
-
     #[command(flatten)]
-    pub(crate) inputs: Inputs,
+    pub(crate) log: LogArgs,
 
     /// Label of edges
-    #[arg(long, value_enum, default_value_t = Value::None, value_name = "VALUE")]
-    pub(crate) edge_label: Value,
+    #[arg(long, default_value = Label::None.name(), value_name = "VALUE", value_parser = named(Label::ALL, Label::name))]
+    pub(crate) edge_label: Label,
 
     /// Label of functions
-    #[arg(long, value_enum, default_value_t = Value::None, value_name = "VALUE")]
-    pub(crate) vertex_label: Value,
+    #[arg(long, default_value = Label::None.name(), value_name = "VALUE", value_parser = named(Label::ALL, Label::name))]
+    pub(crate) vertex_label: Label,
 }
 
 /// Print an instrumentation map as YAML, as llvm-xray extract does
@@ -144,62 +144,14 @@ pub(crate) enum Aggregation {
     Count,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Column {
-    Funcid,
-    Count,
-    Min,
-    Med,
-    #[value(name = "90p")]
-    P90,
-    #[value(name = "99p")]
-    P99,
-    Max,
-    Sum,
-    Func,
-}
-
-impl Column {
-    pub(crate) fn field(self) -> Field {
-        match self {
-            Self::Funcid => Field::Id,
-            Self::Count => Field::Count,
-            Self::Min => Field::Min,
-            Self::Med => Field::Median,
-            Self::P90 => Field::P90,
-            Self::P99 => Field::P99,
-            Self::Max => Field::Max,
-            Self::Sum => Field::Sum,
-            Self::Func => Field::Name,
-        }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Value {
-    None,
-    Count,
-    Min,
-    Med,
-    #[value(name = "90p")]
-    P90,
-    #[value(name = "99p")]
-    P99,
-    Max,
-    Sum,
-}
-
-impl Value {
-    pub(crate) fn label(self) -> Label {
-        match self {
-            Self::None => Label::None,
-            Self::Count => Label::Count,
-            Self::Min => Label::Min,
-            Self::Med => Label::Median,
-            Self::P90 => Label::P90,
-            Self::P99 => Label::P99,
-            Self::Max => Label::Max,
-            Self::Sum => Label::Sum,
-        }
-    }
+/// Returns the parser of a value of an enumeration that `trace-xray` names.
+fn named<T: Copy + Send + Sync>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|value| name(*value)));
+    names.try_map(move |text| {
+        let value = all.iter().copied().find(|value| name(*value) == text);
+        value.ok_or_else(|| format!("'{text}' is unknown"))
+    })
 }

@@ -10,18 +10,18 @@ use crate::message::{counted, describe};
 use crate::{exit, input, say, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
-    let report = match check::check(input::open(&args.file)?) {
+    let report = match check::check(input::open(&args.report.file)?) {
         Ok(report) => report,
-        Err(error) => return Err(input::explain(&args.file, error)),
+        Err(error) => return Err(input::explain(&args.report.file, error)),
     };
-    table::print(&if args.json { json(&report)? } else { text(&report) })?;
+    table::print(&if args.report.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
         Verdict::Complete => exit::OK,
         Verdict::Lossy => exit::INCOMPLETE,
         Verdict::Malformed => exit::FAILURE,
     };
     if let Some(error) = report.no_archive {
-        say(&describe(input::explain(&args.file, error).as_ref()));
+        say(&describe(input::explain(&args.report.file, error).as_ref()));
     }
     Ok(code)
 }

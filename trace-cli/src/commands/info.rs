@@ -9,14 +9,14 @@ use crate::table::{self, human_nanos, Table};
 use crate::{damage, input};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
-    let contents = explained(&args.file, contents::read(input::open(&args.file)?))?;
-    table::print(&match args.json {
+    let contents = explained(&args.report.file, contents::read(input::open(&args.report.file)?))?;
+    table::print(&match args.report.json {
         true => serde_json::to_string_pretty(&contents.to_json())? + "\n",
         false => text(&contents),
     })?;
     let left_out = [("events and arguments not listed, too many names", contents.left_out)];
-    damage::warn_counts(&args.file, &left_out);
-    Ok(damage::warn(&args.file, &contents.damage))
+    damage::warn_counts(&args.report.file, &left_out);
+    Ok(damage::warn(&args.report.file, &contents.damage))
 }
 
 fn text(contents: &Contents) -> String {

@@ -25,9 +25,9 @@ pub(crate) fn run(args: &XrayArgs) -> Result<u8> {
 }
 
 fn account(args: &AccountArgs) -> Result<u8> {
-    let (calls, mut names, code) = read(&args.file)?;
+    let (calls, mut names, code) = read(&args.log.file)?;
     let mut account = Account::new(&calls, &mut names);
-    let field = args.sort.field();
+    let field = args.sort;
     let is_ascending = match args.sortorder {
         Some(order) => order == Order::Asc,
         None => matches!(field, Field::Id | Field::Name),
@@ -41,7 +41,7 @@ fn account(args: &AccountArgs) -> Result<u8> {
 }
 
 fn stack(args: &StackArgs) -> Result<u8> {
-    let (calls, mut names, code) = read(&args.file)?;
+    let (calls, mut names, code) = read(&args.log.file)?;
     let aggregated;
     let groups: Vec<_> = match args.aggregate_threads {
         true => {
@@ -76,8 +76,8 @@ fn stack(args: &StackArgs) -> Result<u8> {
 }
 
 fn graph(args: &GraphArgs) -> Result<u8> {
-    let (calls, mut names, code) = read(&args.file)?;
-    let graph = Graph::new(&calls, args.edge_label.label(), args.vertex_label.label());
+    let (calls, mut names, code) = read(&args.log.file)?;
+    let graph = Graph::new(&calls, args.edge_label, args.vertex_label);
     table::print(&graph.dot(&mut names))?;
     Ok(code)
 }

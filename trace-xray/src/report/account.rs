@@ -29,6 +29,37 @@ pub enum Field {
     Name,
 }
 
+impl Field {
+    /// All columns, in the order of llvm-xray.
+    pub const ALL: &'static [Self] = &[
+        Self::Id,
+        Self::Count,
+        Self::Min,
+        Self::Median,
+        Self::P90,
+        Self::P99,
+        Self::Max,
+        Self::Sum,
+        Self::Name,
+    ];
+
+    /// Returns the name that llvm-xray has for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Id => "funcid",
+            Self::Count => "count",
+            Self::Min => "min",
+            Self::Median => "med",
+            Self::P90 => "90p",
+            Self::P99 => "99p",
+            Self::Max => "max",
+            Self::Sum => "sum",
+            Self::Name => "func",
+        }
+    }
+}
+
 /// The times of a function, in ticks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {

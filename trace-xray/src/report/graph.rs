@@ -29,6 +29,35 @@ pub enum Label {
     Sum,
 }
 
+impl Label {
+    /// All labels, in the order of llvm-xray.
+    pub const ALL: &'static [Self] = &[
+        Self::None,
+        Self::Count,
+        Self::Min,
+        Self::Median,
+        Self::P90,
+        Self::P99,
+        Self::Max,
+        Self::Sum,
+    ];
+
+    /// Returns the name that llvm-xray has for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Count => "count",
+            Self::Min => "min",
+            Self::Median => "med",
+            Self::P90 => "90p",
+            Self::P99 => "99p",
+            Self::Max => "max",
+            Self::Sum => "sum",
+        }
+    }
+}
+
 /// The graph of callers and callees.
 #[derive(Debug, Clone, Copy)]
 pub struct Graph<'a> {
