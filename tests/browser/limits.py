@@ -18,16 +18,40 @@ def a_distant_event_is_shown(work, browser):
     is_clean(page, "distant")
 
 
-def the_work_of_a_frame_is_bounded(work, browser):
-    page = work.open(browser, "crowded")
+def count_calls(page):
+    """Counts the calls that draw. Returns a function that returns their number for a frame."""
     page.run("""(() => {
       window.calls = 0;
-      for (const name of ["fillRect", "fill", "stroke", "fillText"]) {
+      for (const name of ["fillRect", "fill", "stroke", "fillText", "drawImage"]) {
         const draw = CanvasRenderingContext2D.prototype[name];
         CanvasRenderingContext2D.prototype[name] = function(...values) { window.calls++; return draw.apply(this, values); };
       }
     })()""")
-    calls = lambda: page.run("(window.calls = 0, timeline.page.draw(), window.calls)")
+    return lambda: page.run("(window.calls = 0, timeline.page.draw(), window.calls)")
+
+
+def narrow_boxes_are_drawn_at_once(work, browser):
+    page = work.open(browser, "dense")
+    calls = count_calls(page)
+    assert calls() < 500, calls()
+    # The boxes have the colours of their names, one next to the other.
+    x, y, width, height = map(round, page.run("Object.values(timeline.box(timeline.find('odd')[500].item))"))
+    row = page.run(f"[...document.getElementById('canvas').getContext('2d').getImageData({x}, {y + height // 2}, 40, 1).data].join()").split(",")
+    colours = {tuple(row[place:place + 3]) for place in range(0, len(row), 4)}
+    # Of those that share a pixel, one is drawn.
+    theirs = page.run("['even', 'odd'].map((name) => { const {row, lane, place} = timeline.find(name)[0].item; return timeline.page.colours.boxPixel(row.lanes[lane].columns.label[place], 0); })")
+    theirs = {tuple(str(pixel >> shift & 255) for shift in (0, 8, 16)) for pixel in theirs}
+    assert colours and colours <= theirs and len(theirs) == 2, (colours, theirs)
+    # Those that a search does not find are pale.
+    search_for(page, "wide")
+    pale = page.run(f"[...document.getElementById('canvas').getContext('2d').getImageData({x}, {y + height // 2}, 1, 1).data].join()").split(",")
+    assert tuple(pale[:3]) not in theirs and pale[:3] != ["255"] * 3, pale
+    is_clean(page, "dense")
+
+
+def the_work_of_a_frame_is_bounded(work, browser):
+    page = work.open(browser, "crowded")
+    calls = count_calls(page)
     # A few for each pixel of a row and of the overview.
     assert calls() < 20000, calls()
     page.run("timeline.page.select(timeline.find('send')[0].item)")
@@ -49,4 +73,4 @@ def matches_are_limited(work, browser):
     is_clean(page, "crowded")
 
 
-TESTS = [a_distant_event_is_shown, the_work_of_a_frame_is_bounded, matches_are_limited]
+TESTS = [a_distant_event_is_shown, narrow_boxes_are_drawn_at_once, the_work_of_a_frame_is_bounded, matches_are_limited]

@@ -12,6 +12,7 @@ from fxt_bytes import DURATION_COMPLETE, archive, event, record, words  # noqa: 
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=2>\"'&\u202e\u0007"
 SHOWN = HOSTILE.replace("\u202e", "\\u{202e}").replace("\u0007", "\\u{7}")
 ARROWS = 900
+BOXES = 2_000
 INSTANTS, LOSSES, FLOWS = 110_000, 20_000, 3_000
 
 
@@ -163,6 +164,14 @@ def distant():
         yield {"ph": "X", "pid": 1, "tid": 2, "cat": "c", "name": name, "ts": at, "dur": length}
 
 
+def dense():
+    """Eight threads with a duration of each of two names for each pixel, and one of a quarter of the time."""
+    for thread in range(8):
+        for number in range(BOXES):
+            yield {"ph": "X", "pid": 1, "tid": 2 + thread, "ts": number, "dur": 1, "cat": "c", "name": ["even", "odd"][number % 2]}
+    yield {"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": BOXES / 4, "cat": "c", "name": "wide"}
+
+
 def crowded():
     """Instants of the whole trace, losses, and arrows of one duration."""
     thread = {"pid": 1, "tid": 2}
@@ -187,7 +196,7 @@ def prepare(work):
     event = {"ph": "X", "pid": 1, "tid": 2, "ts": 10, "dur": 5, "cat": HOSTILE, "name": HOSTILE, "args": {HOSTILE: HOSTILE}}
     name = {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": HOSTILE}}
     for document, events in [("hostile", [name, event]), ("arrows", list(sends())), ("chain", list(chain())), ("operations", list(operations())),
-                             ("distant", list(distant())), ("crowded", list(crowded()))]:
+                             ("distant", list(distant())), ("dense", list(dense())), ("crowded", list(crowded()))]:
         work.path(f"{document}.json").write_text(json.dumps(events))
         work.run("convert", work.path(f"{document}.json"), "-o", work.path(f"{document}.fxt"))
         work.page(document)

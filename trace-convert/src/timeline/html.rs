@@ -23,6 +23,7 @@ const SCRIPT: &str = concat!(
     include_str!("page/hit.js"),
     include_str!("page/links.js"),
     include_str!("page/colours.js"),
+    include_str!("page/strip.js"),
     include_str!("page/paint.js"),
     include_str!("page/arrows.js"),
     include_str!("page/graph.js"),

@@ -14,7 +14,9 @@ class Colours {
   setTheme(name) {
     this.theme = THEMES[name];
     this.isDark = name === 'dark';
-    this.boxes = [new Map(), new Map()];
+    // By label, for each shade.
+    this.boxes = [[], []];
+    this.pixels = [[], []];
   }
 
   // Returns the name of a label, or its category if it has no name.
@@ -26,14 +28,23 @@ class Colours {
   // Returns the colour of a label's boxes. Parents and children have different shades, because the
   // depths of one are odd and of the other even.
   box(label, isOdd) {
-    const known = this.boxes[isOdd].get(label);
-    if (known) return known;
-    const colour = `hsl(${hue(this.name(label))} ${this.theme.boxes[isOdd]})`;
-    this.boxes[isOdd].set(label, colour);
-    return colour;
+    return this.boxes[isOdd][label] ??= `hsl(${hue(this.name(label))} ${this.theme.boxes[isOdd]})`;
+  }
+
+  // Returns this colour as a pixel of an image.
+  boxPixel(label, isOdd) {
+    return this.pixels[isOdd][label] ??= pixelOf(this.box(label, isOdd));
   }
 
   series(number) { return `hsl(${(210 + number * 67) % 360} 60% ${this.isDark ? 60 : 45}%)`; }
+}
+
+// Returns a colour as a pixel of an image.
+function pixelOf(colour) {
+  const context = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+  context.fillStyle = colour;
+  context.fillRect(0, 0, 1, 1);
+  return new Uint32Array(context.getImageData(0, 0, 1, 1).data.buffer)[0];
 }
 
 function hue(text) {

@@ -2,6 +2,9 @@
 
 const FONT = '11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace';
 
+// A wider box has a caption.
+const CAPTION_WIDTH = 24;
+
 class Painter {
   constructor(canvas, scene, colours) {
     this.canvas = canvas;
@@ -10,10 +13,13 @@ class Painter {
     this.colours = colours;
     // The argument that labels durations, or an empty text for their names.
     this.labelBy = '';
+    this.strips = {bright: new Strip(), dim: new Strip()};
   }
 
   resize() {
-    this.scene.resize(...fitCanvas(this.canvas));
+    const [width, height] = fitCanvas(this.canvas);
+    this.scene.resize(width, height);
+    for (const strip of Object.values(this.strips)) strip.resize(width + 6);
   }
 
   // Draws everything. `hits` are the places that a search has found, or null without a search.
@@ -21,6 +27,7 @@ class Painter {
     const {context, scene, colours: {theme}} = this;
     this.hits = hits;
     this.captions = [];
+    this.torn = [];
     prepare(this.canvas, scene, context);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, scene.width, scene.height);
@@ -28,6 +35,7 @@ class Painter {
     this.clipped(scene.gutter, RULER_HEIGHT, () => {
       drawGrid(this);
       for (const row of scene.rows) if (scene.isSeen(row)) this.row(row);
+      for (const edge of this.torn) this.tornEdge(...edge);
       this.globals();
       drawArrows(this, arrows);
       this.names();
@@ -67,40 +75,37 @@ class Painter {
   }
 
   // Draws the slices of a lane. A slice narrower than a pixel is drawn together with all that end
-  // in the same pixel, and narrow boxes of one colour that touch are one box.
+  // in the same pixel.
   lane(row, lane, number) {
-    const {context, scene, colours: {theme}} = this;
+    const {context, scene, colours: {theme}, strips} = this;
     const y = scene.laneY(row, number), height = row.laneHeight - 1;
     if (y > scene.height || y + height < RULER_HEIGHT) return;
     const columns = lane.columns, {begin, end, label, open, odd} = columns, size = begin.length;
     const isOdd = row.kind === KIND.thread ? number % 2 : 0;
     const scale = scene.scale(), left = scene.gutter - scene.from * scale, last = scene.width + 5;
-    let pending = null, from = 0, to = 0;
-    const flush = () => {
-      if (!pending) return;
-      context.fillStyle = pending;
-      context.fillRect(from, y, to - from, height);
-    };
     for (let place = lowerBound(end, scene.from); place < size && begin[place] <= scene.to;) {
       const x = Math.max(begin[place] * scale + left, scene.gutter - 5);
       const right = Math.min(end[place] * scale + left, last), width = Math.max(right - x, 1);
       const next = width > 1 ? place + 1 : gallop(end, Math.max(scene.time(x + 1), nextNumber(end[place])), place + 1);
       const hit = this.hit(columns, place, next), shown = hit ?? place;
-      const colour = this.colours.box(label[shown], odd ? odd[shown] : isOdd);
-      const alpha = hit === null ? theme.dim : 1;
-      if (colour === pending && alpha === context.globalAlpha && width < 3 && x <= to + 0.5) {
-        to = Math.max(to, x + width);
+      const shade = odd ? odd[shown] : isOdd;
+      // Whole pixels are drawn faster.
+      const from = Math.round(x), to = Math.max(Math.round(x + width) - (width > 3 ? 1 : 0), from + 1);
+      if (width <= CAPTION_WIDTH) {
+        (hit === null ? strips.dim : strips.bright).fill(from, to, this.colours.boxPixel(label[shown], shade));
       } else {
-        flush();
-        context.globalAlpha = alpha;
-        [pending, from, to] = [colour, x, x + width - (width > 3 ? 1 : 0)];
+        context.globalAlpha = hit === null ? theme.dim : 1;
+        context.fillStyle = this.colours.box(label[shown], shade);
+        context.fillRect(from, y, to - from, height);
+        if (height > 10) this.captions.push({columns, place, alpha: context.globalAlpha, x: Math.max(x, scene.gutter) + 3, y: y + height / 2 + 0.5, right});
       }
-      if (open[place]) this.tornEdge(right, y, height);
-      if (width > 24 && height > 10) this.captions.push({columns, place, alpha, x: Math.max(x, scene.gutter) + 3, y: y + height / 2 + 0.5, right});
+      if (open[place]) this.torn.push([right, y, height]);
       place = next;
     }
-    flush();
+    context.globalAlpha = theme.dim;
+    strips.dim.draw(context, y, height);
     context.globalAlpha = 1;
+    strips.bright.draw(context, y, height);
   }
 
   // Returns the first of a run of slices or points that is not dimmed, or null.
