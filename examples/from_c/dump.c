@@ -60,6 +60,14 @@ static void print_value(const struct trace_argument *argument) {
     }
 }
 
+/* Returns whether an argument is the id of an async operation. */
+static int is_operation_id(struct trace_text name) {
+    static const char *const names[] = {"parent", "task", "follows_from"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (name.size == strlen(names[i]) && memcmp(name.data, names[i], name.size) == 0) return 1;
+    return 0;
+}
+
 static void print_arguments(const struct trace_record *record) {
     for (size_t i = 0; i < record->argument_count; i++) {
         const struct trace_argument *argument = &record->arguments[i];
@@ -67,6 +75,7 @@ static void print_arguments(const struct trace_record *record) {
         print_text(argument->name);
         putchar(':');
         print_value(argument);
+        if (argument->type == TRACE_ARGUMENT_UINT64 && is_operation_id(argument->name)) printf(" (0x%" PRIx64 ")", argument->uint64);
     }
     if (record->argument_count > 0) putchar('}');
 }

@@ -1,7 +1,11 @@
 //! Arguments with a conventional name or type.
 
-use serde_json::Value as Json;
+mod condition;
+
+use serde_json::{json, Map, Value as Json};
 use trace_format::{Argument, Arguments, Item, KernelObject, Value};
+
+pub use condition::{Condition, Met, MAX_CONDITIONS};
 
 use crate::{exact, MAX_SAFE_INTEGER};
 
@@ -53,6 +57,26 @@ pub fn to_json(item: &Item<'_>, value: Value<'_>) -> Json {
         Value::Bool(value) => value.into(),
         Value::Blob(bytes) => format!("{} bytes", bytes.len()).into(),
     }
+}
+
+/// Returns arguments as a JSON object. Arguments of one name are an array.
+#[must_use]
+pub fn to_object(arguments: &[(String, Json)]) -> Map<String, Json> {
+    let mut object = Map::new();
+    for (name, value) in arguments {
+        match object.get_mut(name) {
+            None => drop(object.insert(name.clone(), value.clone())),
+            Some(Json::Array(values)) => values.push(value.clone()),
+            Some(first) => *first = json!([first, value]),
+        }
+    }
+    object
+}
+
+/// Returns whether arguments of this name are ids of operations, which are printed like other ids.
+#[must_use]
+pub fn is_operation_id(name: &str) -> bool {
+    matches!(name, "parent" | "task" | "follows_from")
 }
 
 /// Returns the process of a thread's kernel object, if an argument has it.

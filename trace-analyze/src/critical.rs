@@ -31,12 +31,17 @@
 //! The path goes from the flow's begin over its steps to its end. At each of these points, the
 //! innermost duration around the point runs. After its end, the flow waits for the next point.
 //!
+//! # Members
+//!
+//! [`members`] returns the operations of a path with their arguments.
+//!
 //! An archive is read up to six times, and once more for each generation of children without the
 //! argument `parent`, up to 64. Memory grows with the number of names, of operations, and of steps
 //! of flows up to a million.
 
 mod choose;
 mod flow;
+mod member;
 mod operation;
 mod scheduled;
 
@@ -45,6 +50,7 @@ use std::io::Read;
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use choose::{slowest, Choice, Chosen, Found};
+pub use member::{members, Member};
 use scheduled::Scheduled;
 
 /// A part of a path.
@@ -60,6 +66,8 @@ pub struct Segment {
     pub category: String,
     /// The name of the duration or operation.
     pub name: String,
+    /// The id of the operation, or of the flow on its own path. `None` for a duration or a message.
+    pub id: Option<u64>,
     /// The thread that ran, or `None` for a wait.
     pub thread: Option<ThreadKoids>,
     /// Whether a thread waited for a processor, if the archive has scheduling records.
@@ -73,11 +81,12 @@ impl Segment {
         (from, to): (u64, u64),
         depth: usize,
         (category, name): (&str, &str),
+        id: Option<u64>,
         thread: Option<ThreadKoids>,
     ) {
         if from < to {
             let (category, name) = (category.to_owned(), name.to_owned());
-            segments.push(Self { from, to, depth, category, name, thread, is_ready: false });
+            segments.push(Self { from, to, depth, category, name, id, thread, is_ready: false });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The values of options.
 
 mod category;
+mod condition;
 mod duration;
 mod format;
 mod id;
@@ -16,6 +17,7 @@ mod table;
 mod trigger;
 
 pub(crate) use category::parse_category;
+pub(crate) use condition::parse_condition;
 pub(crate) use duration::parse_duration;
 pub(crate) use format::Format;
 pub(crate) use id::parse_id;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod arguments;
 mod cli;
 mod commands;
 mod compression;

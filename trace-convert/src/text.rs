@@ -16,6 +16,7 @@ mod tests;
 use std::fmt::{self, Display, Write};
 
 use data_encoding::HEXLOWER;
+use trace_analyze::arguments::is_operation_id;
 use trace_analyze::objects::Objects;
 use trace_format::layout::{argument, ThreadState};
 use trace_format::{Item, Record, ThreadKoids, UnknownArgument, Value};
@@ -118,8 +119,12 @@ fn arguments<'a>(item: &'a Item<'_>) -> impl Display + 'a {
         let arguments = item.record.arguments();
         let mut before = " {";
         for argument in &arguments {
-            let (name, value) = (item.text(argument.name), value(item, argument.value));
-            write!(f, "{before}{name:?}: {value}")?;
+            let (name, text) = (item.text(argument.name), value(item, argument.value));
+            write!(f, "{before}{name:?}: {text}")?;
+            match argument.value {
+                Value::Uint64(id) if is_operation_id(&name) => write!(f, " ({id:#x})")?,
+                _ => {}
+            }
             before = ", ";
         }
         for argument in arguments.unknown() {

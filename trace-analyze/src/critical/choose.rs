@@ -4,6 +4,7 @@ use std::io::Read;
 
 use trace_format::{EventKind, ReadError, Reader, Record, ThreadKoids};
 
+use crate::arguments::{Condition, Met};
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::Damage;
@@ -24,6 +25,8 @@ pub struct Choice<'a> {
     pub thread: Option<&'a dyn Fn(ThreadKoids) -> bool>,
     /// The selected id.
     pub id: Option<u64>,
+    /// Conditions on the arguments of the begin and the end.
+    pub arguments: &'a [Condition],
 }
 
 impl std::fmt::Debug for Choice<'_> {
@@ -73,8 +76,11 @@ pub struct Found {
     pub damage: Damage,
 }
 
-/// Length, begin with id and thread, and end in nanoseconds.
-type Longest = (u64, Edge<(u64, ThreadKoids)>, u64);
+/// The id, the thread, and the conditions that its arguments meet.
+type Own = (u64, ThreadKoids, Met);
+
+/// Length, begin, and end in nanoseconds.
+type Longest = (u64, Edge<Own>, u64);
 
 /// Returns the longest of the selected operations or flows.
 ///
@@ -86,10 +92,11 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
     let mut pairing = Pairing::new(MAX_WAITING);
     let mut longest: Option<Longest> = None;
     let mut unpaired = Unpaired::default();
-    let mut look = |outcome: Outcome<(u64, ThreadKoids)>| match outcome {
+    let mut look = |outcome: Outcome<Own>| match outcome {
         Outcome::Pair { begin, end } => {
             let length = end.nanos - begin.nanos;
-            let is_selected = choice.thread.is_none_or(|thread| thread(begin.value.1));
+            let is_selected = choice.thread.is_none_or(|thread| thread(begin.value.1))
+                && begin.value.2.or(end.value.2).is_all(choice.arguments);
             if is_selected && longest.is_none_or(|(longest, ..)| length > longest) {
                 longest = Some((length, begin, end.nanos));
             }
@@ -104,7 +111,8 @@ pub fn slowest<R: Read>(reader: Reader<R>, choice: &Choice<'_>) -> Result<Found,
             (EventKind::FlowBegin { id } | EventKind::FlowEnd { id }, true) => id,
             _ => return,
         };
-        let value = (id, item.thread(event.thread));
+        let met = Met::new(choice.arguments, item, event);
+        let value = (id, item.thread(event.thread), met);
         let edge = Edge::of(&mut catalog, item, event, value);
         if let Some(edge) = edge.filter(|edge| choice.admits(&catalog, edge.label, id)) {
             pairing.push(&catalog, edge).for_each(&mut look);

@@ -67,11 +67,11 @@ pub(super) fn path<R: Read>(
             let to = span.rate.to_nanos(span.end).min(next.nanos);
             let (category, name) =
                 (spans.catalog().category(span.label), spans.catalog().name(span.label));
-            Segment::push(&mut segments, (from, to), 0, (category, name), Some(point.koids));
+            Segment::push(&mut segments, (from, to), 0, (category, name), None, Some(point.koids));
             from = to.max(from);
         }
         let label = (&*chosen.category, &*chosen.name);
-        Segment::push(&mut segments, (from, next.nanos), 0, label, None);
+        Segment::push(&mut segments, (from, next.nanos), 0, label, Some(chosen.id), None);
     }
     Ok(segments)
 }

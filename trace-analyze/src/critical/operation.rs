@@ -25,6 +25,7 @@ use links::{Links, Message};
 /// An operation that began during the chosen one.
 #[derive(Debug)]
 struct Operation {
+    id: u64,
     label: LabelId,
     begin: u64,
     end: Option<u64>,
@@ -107,9 +108,9 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
 }
 
 impl Operation {
-    fn new(label: LabelId, begin: u64) -> Self {
+    fn new(id: u64, label: LabelId, begin: u64) -> Self {
         let (polls, children, polls_of_children) = Default::default();
-        Self { label, begin, end: None, polls, children, polls_of_children }
+        Self { id, label, begin, end: None, polls, children, polls_of_children }
     }
 
     /// Adds a poll that does not end before the others. Where polls overlap, the later one runs.
@@ -253,7 +254,7 @@ impl Operations {
         let next = self.list.len();
         let place = *self.places.entry(begin.value).or_insert(next);
         if place == next {
-            self.list.push(Operation::new(begin.label, begin.nanos));
+            self.list.push(Operation::new(begin.value, begin.label, begin.nanos));
         }
         let Some(operation) = self.list.get_mut(place) else { return };
         if begin.nanos < operation.begin {

@@ -1,10 +1,10 @@
 //! Durations and operations that are compared by length.
 
-use serde_json::{json, Map, Value as Json};
+use serde_json::{json, Value as Json};
 use trace_format::{Event, EventKind, Item, ThreadKoids};
 
 use crate::catalog::{Catalog, LabelId};
-use crate::exact;
+use crate::{arguments, exact};
 
 /// A duration or an async operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,14 +33,6 @@ impl Instance {
     /// Returns the instance as a JSON object. Arguments of one name are an array.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let mut arguments = Map::new();
-        for (name, value) in &self.arguments {
-            match arguments.get_mut(name) {
-                None => drop(arguments.insert(name.clone(), value.clone())),
-                Some(Json::Array(values)) => values.push(value.clone()),
-                Some(first) => *first = json!([first, value]),
-            }
-        }
         json!({
             "kind": if self.operation.is_some() { "async" } else { "duration" },
             "category": self.category,
@@ -52,7 +44,7 @@ impl Instance {
             "thread_name": self.thread_name,
             "begin_ns": self.begin_nanos,
             "length_ns": self.nanos,
-            "arguments": arguments,
+            "arguments": arguments::to_object(&self.arguments),
         })
     }
 }

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use trace_analyze::arguments::Condition;
 
 use super::{ClientArgs, Inputs, Selection};
 use crate::args::{
-    parse_duration, parse_id, parse_share, parse_stats_by, GroupBy, SortBy, StatsBy,
+    parse_condition, parse_duration, parse_id, parse_share, parse_stats_by, GroupBy, SortBy,
+    StatsBy,
 };
 
 /// Show counts, totals and percentiles for each duration
@@ -216,12 +218,13 @@ pub(crate) struct TopArgs {
 ///
 /// The path lists what ran for the operation, on which thread, and what the
 /// operation waited for. Where an operation waits, the path follows its child
-/// that ended last.
+/// that ended last. The arguments of the operations are below the path.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace critical-path trace.fxt
   trace critical-path trace.fxt -n request
+  trace critical-path trace.fxt --arg path=/cart    # of the requests with this path
   trace critical-path trace.fxt --flow -c queue")]
 pub(crate) struct CriticalPathArgs {
     /// Archive to read; `-` for standard input
@@ -234,6 +237,10 @@ pub(crate) struct CriticalPathArgs {
     /// Select the operation or flow with this id, such as 42 or 0x2a
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
+
+    /// Select operations or flows by an argument of their begin or end; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition)]
+    pub(crate) arg: Vec<Condition>,
 
     /// Show the slowest flow instead of the slowest async operation
     #[arg(long)]

@@ -4,7 +4,8 @@ mod no_match;
 
 use anyhow::Result;
 use serde_json::json;
-use trace_analyze::critical::{self, Choice, Chosen, Found, Segment};
+use trace_analyze::arguments::to_object;
+use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Segment};
 use trace_analyze::exact;
 use trace_convert::visible;
 use trace_format::ThreadKoids;
@@ -13,7 +14,7 @@ use crate::cli::CriticalPathArgs;
 use crate::damage::{explained, Failed};
 use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, input};
+use crate::{arguments, damage, input};
 
 pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let input = Spill::new(&args.file)?;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         name: Some(&name),
         thread: Some(&thread),
         id: args.id,
+        arguments: &args.arg,
     };
     let found = critical::slowest(input.open()?, &choice);
     let Found { slowest, unpaired, damage } = explained(&args.file, found)?;
@@ -41,21 +43,21 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     };
     let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let segments = segments.or_else(|error| error.explained(&args.file))?;
+    let members = explained(&args.file, critical::members(&chosen, &segments, input.open()?))?;
     table::print(&match args.json {
-        true => json(&chosen, &segments)?,
-        false => text(&chosen, &segments),
+        true => json(&chosen, &segments, &members)?,
+        false => text(&chosen, &segments, &members),
     })?;
     Ok(code)
 }
 
-fn text(chosen: &Chosen, segments: &[Segment]) -> String {
-    let (category, name) = (visible(&chosen.category), visible(&chosen.name));
+fn text(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> String {
+    let label_of_chosen = label(&chosen.category, &chosen.name, Some(chosen.id));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
     let length = chosen.end - chosen.begin;
     let ran: u64 = segments.iter().filter(|part| runs(part)).map(|part| part.to - part.from).sum();
     let mut text = format!(
-        "{category}:{name} id {:#x}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
-        chosen.id,
+        "{label_of_chosen}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
         chosen.process,
         human_nanos(length),
         human_nanos(ran),
@@ -65,27 +67,42 @@ fn text(chosen: &Chosen, segments: &[Segment]) -> String {
     for part in segments {
         let time = part.to - part.from;
         let indent = "  ".repeat(part.depth);
-        let (category, name) = (visible(&part.category), visible(&part.name));
+        let label = label(&part.category, &part.name, part.id);
         let what = match part.thread {
-            _ if part.is_ready => format!("{indent}{category}:{name} waits for a processor"),
-            Some(koids) => {
-                format!(
-                    "{indent}{category}:{name} runs on thread {}/{}",
-                    koids.process, koids.thread
-                )
-            }
-            None => format!("{indent}{category}:{name} waits"),
+            _ if part.is_ready => "waits for a processor".to_owned(),
+            Some(koids) => format!("runs on thread {}/{}", koids.process, koids.thread),
+            None => "waits".to_owned(),
         };
         let share = time as f64 * 100.0 / length.max(1) as f64;
         table.push(vec![
             human_nanos(part.from - chosen.begin),
             human_nanos(time),
             format!("{share:.1}%"),
-            what,
+            format!("{indent}{label} {what}"),
         ]);
     }
     text.push_str(&table.text());
+    text.push_str(&arguments_of(members));
     text
+}
+
+/// Returns the arguments of each operation that has any.
+fn arguments_of(members: &[Member]) -> String {
+    let mut table = Table::new(vec!["operation", "arguments"], 0);
+    for member in members.iter().filter(|member| !member.arguments.is_empty()) {
+        let indent = "  ".repeat(member.depth);
+        let label = label(&member.category, &member.name, Some(member.id));
+        table.push(vec![format!("{indent}{label}"), arguments::text(&member.arguments)]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", table.text())
+}
+
+fn label(category: &str, name: &str, id: Option<u64>) -> String {
+    let label = format!("{}:{}", visible(category), visible(name));
+    id.map_or(label.clone(), |id| format!("{label} id {id:#x}"))
 }
 
 /// Returns whether a thread ran.
@@ -93,7 +110,7 @@ fn runs(part: &Segment) -> bool {
     part.thread.is_some() && !part.is_ready
 }
 
-fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
+fn json(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> Result<String> {
     let part = |part: &Segment| {
         json!({
             "from_ns": part.from,
@@ -101,10 +118,20 @@ fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
             "depth": part.depth,
             "category": part.category,
             "name": part.name,
+            "id": part.id.map(exact),
             "runs": runs(part),
             "waits_for_processor": part.is_ready,
             "process": part.thread.map(|koids| exact(koids.process)),
             "thread": part.thread.map(|koids| exact(koids.thread)),
+        })
+    };
+    let operation = |member: &Member| {
+        json!({
+            "category": member.category,
+            "name": member.name,
+            "id": exact(member.id),
+            "depth": member.depth,
+            "arguments": to_object(&member.arguments),
         })
     };
     let value = json!({
@@ -115,6 +142,7 @@ fn json(chosen: &Chosen, segments: &[Segment]) -> Result<String> {
         "process": exact(chosen.process),
         "begin_ns": chosen.begin,
         "end_ns": chosen.end,
+        "operations": members.iter().map(operation).collect::<Vec<_>>(),
         "path": segments.iter().map(part).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")

@@ -1,6 +1,6 @@
 //! `trace critical-path`
 
-use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
+use trace_format::{Argument, Arguments, Event, EventKind, Thread, ThreadKoids, Value, Writer};
 
 use crate::harness::{events, good, Place, Run};
 
@@ -36,7 +36,7 @@ fn the_slowest_operation_and_flow() {
     let stdout =
         "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
                   AFTER     TIME   SHARE  WHAT\n\
-                  \x20 0ns  8.000µs  100.0%  cat:read waits\n";
+                  \x20 0ns  8.000µs  100.0%  cat:read id 0x2a waits\n";
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
     let run = place.run(&["critical-path", "in.fxt", "--flow"]);
     assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
@@ -104,4 +104,63 @@ fn other_kinds_are_hinted() {
     let said = "trace: good.fxt has no complete async operation\n\
                 hint: it has 1 duration (trace stats)\n";
     assert_eq!(place.run(&["critical-path", "good.fxt"]).stderr, said);
+}
+
+/// Two requests with an argument each; the slower one has a query.
+fn requests() -> Vec<u8> {
+    use EventKind::*;
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    let text =
+        |key: &'static str, value: &'static str| Argument::new(key, Value::String(value.into()));
+    let (shop, cart) = ([text("path", "/shop")], [text("path", "/cart")]);
+    let query = [text("sql", "select"), Argument::new("parent", Value::Uint64(42))];
+    for (ticks, name, kind, arguments) in [
+        (1000, "request", AsyncBegin { id: 42 }, &shop[..]),
+        (2000, "query", AsyncBegin { id: 43 }, &query[..]),
+        (8000, "query", AsyncEnd { id: 43 }, &[]),
+        (9000, "request", AsyncEnd { id: 42 }, &[]),
+        (9000, "request", AsyncBegin { id: 44 }, &cart[..]),
+        (9500, "request", AsyncEnd { id: 44 }, &[]),
+    ] {
+        let thread = Thread::Inline(ThreadKoids::new(1, 2));
+        let (category, name, arguments) = ("cat".into(), name.into(), arguments.into());
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn operations_have_their_ids_and_arguments() {
+    let place = Place::new();
+    place.put("in.fxt", &requests());
+    let run = place.run(&["critical-path", "in.fxt"]);
+    let stdout =
+        "cat:request id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
+        \x20 AFTER     TIME  SHARE  WHAT\n\
+        \x20   0ns  1.000µs  12.5%  cat:request id 0x2a waits\n\
+        1.000µs  6.000µs  75.0%    cat:query id 0x2b waits\n\
+        7.000µs  1.000µs  12.5%  cat:request id 0x2a waits\n\
+        \n\
+        OPERATION            ARGUMENTS\n\
+        cat:request id 0x2a  path=\"/shop\"\n\
+        \x20 cat:query id 0x2b  sql=\"select\" parent=0x2a\n";
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let run = place.run(&["critical-path", "in.fxt", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["path"][1]["id"], 43);
+    assert_eq!(json["operations"][1]["arguments"]["sql"], "select");
+}
+
+#[test]
+fn arguments_select_an_operation() {
+    let place = Place::new();
+    place.put("in.fxt", &requests());
+    let run = place.run(&["critical-path", "in.fxt", "--arg", "path=/cart"]);
+    assert!(run.stdout.starts_with("cat:request id 0x2c, "), "{run:?}");
+    let run = place.run(&["critical-path", "in.fxt", "--arg", "path=/basket"]);
+    let stderr = "trace: in.fxt has no complete selected async operation\n";
+    assert_eq!((run.code, &*run.stderr), (1, stderr));
+    let run = place.run(&["critical-path", "in.fxt", "--arg", "path"]);
+    assert!(run.code == 2 && run.stderr.contains("use KEY=VALUE"), "{run:?}");
 }

@@ -73,6 +73,19 @@ fn events() {
     assert_eq!(reversed, format!("duration-complete {start} ends before its start, at tick 3"));
 }
 
+/// An argument with the id of an operation is found by either notation, like the operation.
+#[test]
+fn ids_have_one_notation() {
+    let arguments = [
+        Argument::new("parent", Value::Uint64(42)),
+        Argument::new("count", Value::Uint64(42)),
+        Argument::new("task", Value::String("42".into())),
+    ];
+    let begin = last(event(EventKind::AsyncBegin { id: 43 }, &arguments));
+    let expected = r#"id 43 (0x2b) {"parent": 42 (0x2a), "count": 42, "task": "42"}"#;
+    assert!(begin.ends_with(expected), "{begin}");
+}
+
 #[test]
 fn labels_and_blobs() {
     let arguments = [Argument::new("process", Value::Koid(12))];

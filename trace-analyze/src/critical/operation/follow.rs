@@ -44,7 +44,13 @@ impl Operations {
             let poll = poll.filter(|poll| poll.end > from);
             if let Some(poll) = poll.filter(|poll| poll.end >= now) {
                 let begin = poll.begin.max(from);
-                self.push(operation.label, (begin, now), depth, Some(poll.thread), segments);
+                self.push(
+                    (operation.label, Some(operation.id)),
+                    (begin, now),
+                    depth,
+                    Some(poll.thread),
+                    segments,
+                );
                 (now, woken) = (begin, begin);
                 continue;
             }
@@ -57,7 +63,7 @@ impl Operations {
             }
             (now, woken) = (begin, begin);
         }
-        self.push(operation.label, (from, now), depth, None, segments);
+        self.push((operation.label, Some(operation.id)), (from, now), depth, None, segments);
     }
 
     /// Follows the child that an operation waited for before its poll `next`. Returns the child's
@@ -77,7 +83,7 @@ impl Operations {
             return self.receive(operation, time, next, depth, segments);
         };
         let end = child.end().min(to);
-        self.push(operation.label, (end, to), depth, None, segments);
+        self.push((operation.label, Some(operation.id)), (end, to), depth, None, segments);
         let begin = child.begin.clamp(from, end);
         // The child's last poll may be in the parent's next one.
         let woken = if end == to { woken } else { end };
@@ -105,13 +111,13 @@ impl Operations {
             meanwhile.max_by_key(|message| message.sent.nanos)
         });
         let Some(Message { sent, label, .. }) = message else {
-            self.push(operation.label, (from, to), depth, None, segments);
+            self.push((operation.label, Some(operation.id)), (from, to), depth, None, segments);
             return from;
         };
-        self.push(*label, (sent.nanos, to), depth + 1, None, segments);
+        self.push((*label, None), (sent.nanos, to), depth + 1, None, segments);
         let Some(around) = self.around.get(sent) else { return sent.nanos };
         let begin = around.begin.max(from);
-        self.push(around.label, (begin, sent.nanos), depth + 1, Some(sent.koids), segments);
+        self.push((around.label, None), (begin, sent.nanos), depth + 1, Some(sent.koids), segments);
         begin
     }
 
@@ -148,13 +154,13 @@ impl Operations {
 
     fn push(
         &self,
-        label: LabelId,
+        (label, id): (LabelId, Option<u64>),
         time: (u64, u64),
         depth: usize,
         thread: Option<ThreadKoids>,
         segments: &mut Vec<Segment>,
     ) {
         let label = (self.catalog.category(label), self.catalog.name(label));
-        Segment::push(segments, time, depth, label, thread);
+        Segment::push(segments, time, depth, label, id, thread);
     }
 }

@@ -27,9 +27,9 @@ pub(super) fn error(args: &CriticalPathArgs, input: &Spill<'_>) -> Result<anyhow
             format!("{} ({way})", counted(*number, kind, &format!("{kind}s")))
         })
         .collect();
-    let is_all = args.selection.is_all() && args.id.is_none();
+    let is_all = args.selection.is_all() && args.id.is_none() && args.arg.is_empty();
     let selected = if is_all { "" } else { "selected " };
-    let hint = match args.id.is_some() || alternatives.is_empty() {
+    let hint = match args.id.is_some() || !args.arg.is_empty() || alternatives.is_empty() {
         true => String::new(),
         false => format!("{HINT}it has {}", alternatives.join(", ")),
     };

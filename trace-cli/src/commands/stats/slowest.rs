@@ -8,7 +8,7 @@ use trace_convert::visible;
 use crate::cli::StatsArgs;
 use crate::damage::{self, Failed};
 use crate::table::{self, human_nanos, Table};
-use crate::{input, unmatched};
+use crate::{arguments, input, unmatched};
 
 /// Prints the `number` longest instances.
 pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
@@ -48,7 +48,7 @@ fn text(instances: &[Instance]) -> String {
             format!("{seconds}.{nanos:09}s"),
             label(instance),
             thread,
-            arguments(instance),
+            arguments::text(&instance.arguments),
         ]);
     }
     table.text()
@@ -59,33 +59,5 @@ fn label(instance: &Instance) -> String {
     match instance.operation {
         Some(id) => format!("{category}:{name} id {id:#x}"),
         None => format!("{category}:{name}"),
-    }
-}
-
-fn arguments(instance: &Instance) -> String {
-    let argument = |(name, value): &(String, Value)| match id(name, value) {
-        Some(id) => format!("{}={id:#x}", visible(name)),
-        None => format!("{}={value}", visible(name)),
-    };
-    instance.arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the id of an operation in an argument, which is printed like other ids.
-fn id(name: &str, value: &Value) -> Option<u64> {
-    let is_id = matches!(name, "parent" | "task" | "follows_from");
-    let number = || value.as_u64().or_else(|| value.as_str()?.parse().ok());
-    is_id.then(number).flatten()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_have_one_notation() {
-        assert_eq!(id("parent", &Value::from("5512034959929246740")), Some(0x4c7e_ae97_901e_0414));
-        assert_eq!(id("task", &Value::from(42)), Some(42));
-        assert_eq!(id("parent", &Value::from("nobody")), None);
-        assert_eq!(id("key", &Value::from(42)), None);
     }
 }

@@ -1,0 +1,33 @@
+//! Arguments of events as text.
+
+use serde_json::Value;
+use trace_analyze::arguments::is_operation_id;
+use trace_convert::visible;
+
+/// Returns arguments as `name=value`, with the ids of operations in hexadecimal.
+pub(crate) fn text(arguments: &[(String, Value)]) -> String {
+    let argument = |(name, value): &(String, Value)| match id(name, value) {
+        Some(id) => format!("{}={id:#x}", visible(name)),
+        None => format!("{}={value}", visible(name)),
+    };
+    arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the id of an operation in an argument.
+fn id(name: &str, value: &Value) -> Option<u64> {
+    let number = || value.as_u64().or_else(|| value.as_str()?.parse().ok());
+    is_operation_id(name).then(number).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_have_one_notation() {
+        assert_eq!(id("parent", &Value::from("5512034959929246740")), Some(0x4c7e_ae97_901e_0414));
+        assert_eq!(id("task", &Value::from(42)), Some(42));
+        assert_eq!(id("parent", &Value::from("nobody")), None);
+        assert_eq!(id("key", &Value::from(42)), None);
+    }
+}
