@@ -102,7 +102,8 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
-    /// Size of each program's buffer, in bytes or with K, M or G
+    /// Size of each program's buffer, in bytes or with K, M or G. Above 1G, early
+    /// events may be missing: init() waits one second at most until the buffer is prepared
     #[arg(short, long, value_name = "SIZE", default_value = "16M", value_parser = parse_size)]
     pub(crate) buffer_size: u64,
 

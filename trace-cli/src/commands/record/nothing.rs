@@ -22,6 +22,18 @@ const GUARD: &str = "keep the guard of init() until main ends, as in `let _trace
 const SCOPE: &str = "a scope that begins before init() is not recorded, such as that of \
     #[trace_fn] on the function that calls init()";
 
+/// The size in bytes from which a buffer can take longer to prepare than init() waits. Its memory
+/// is allocated before the program gets it, so that a write to it cannot fail.
+const LARGE_BUFFER: u64 = 512 << 20;
+
+const BUFFER: &str = "use a smaller buffer (-b): init() waits for one second until it is prepared";
+
+/// Returns the hint if a program ended before its buffer was prepared.
+pub(super) fn buffer_hint(provider: &ProviderSummary) -> Option<String> {
+    let is_late = !provider.answered_start && provider.buffer_size >= LARGE_BUFFER;
+    is_late.then(|| format!("{HINT}{BUFFER}"))
+}
+
 /// Returns the reason if nothing was recorded.
 pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
     // Reports the program that was traced for the longest time.
@@ -39,12 +51,14 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<St
     }
 }
 
-fn no_records(provider: &ProviderSummary, session: Duration) -> String {
+/// Returns the reason and hints for a program without records.
+pub(super) fn no_records(provider: &ProviderSummary, session: Duration) -> String {
     let traced = traced(provider);
     let rest = session.saturating_sub(provider.left_after);
     let (name, time) = (visible(&provider.name), human_nanos(traced.as_nanos() as u64));
     let reason = "nothing was recorded: no trace point was reached while";
-    format!("{reason} {name} was traced, for {time}{}", hints(traced, rest))
+    let hints = buffer_hint(provider).unwrap_or_else(|| hints(traced, rest));
+    format!("{reason} {name} was traced, for {time}{hints}")
 }
 
 fn traced(provider: &ProviderSummary) -> Duration {

@@ -159,6 +159,8 @@ fn misbehavior(provider: &ProviderSummary) -> Option<String> {
         End::CutOff(violation) => Some(format!(
             "{name} ({pid}) was cut off: {violation}; its earlier records are in the archive"
         )),
+        // The hint is at the message that nothing was recorded.
+        _ if provider.events == 0 && nothing::buffer_hint(provider).is_some() => None,
         _ if !provider.answered_start => Some(format!("{name} ({pid}) did not answer the start")),
         End::TimedOut => {
             Some(format!("{name} ({pid}) did not answer the stop: its buffer was read unfinished"))
@@ -247,6 +249,8 @@ fn provider_json(provider: &ProviderSummary) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use trace_manager::Violation;
 
     use super::*;
@@ -288,6 +292,23 @@ mod tests {
         );
         let flood = misbehavior(&provider(End::CutOff(Violation::Flood), false)).unwrap();
         assert!(flood.starts_with("app (7) was cut off: sent too many messages or packets"));
+    }
+
+    /// A program that ends before its large buffer is prepared did not drop its guard.
+    #[test]
+    fn a_late_buffer_is_the_reason_for_an_empty_recording() {
+        let advice = |buffer_size| {
+            let late =
+                ProviderSummary { events: 0, buffer_size, ..provider(End::Disconnected, false) };
+            let late = ProviderSummary { answered_start: false, ..late };
+            (nothing::no_records(&late, Duration::from_secs(2)), misbehavior(&late))
+        };
+        let hint = "use a smaller buffer (-b): init() waits for one second";
+        let (nothing, end) = advice(4 << 30);
+        assert!(nothing.contains(hint) && !nothing.contains("guard") && end.is_none());
+        let (nothing, end) = advice(16 << 20);
+        assert!(!nothing.contains(hint) && nothing.contains("guard"));
+        assert!(end.unwrap().ends_with("did not answer the start"));
     }
 
     #[test]
