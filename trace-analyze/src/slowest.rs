@@ -40,7 +40,7 @@ pub struct Slowest {
 }
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
-/// accepts. Calls `open` twice.
+/// accepts, and which last at the time `at` in nanoseconds, if there is one. Calls `open` twice.
 ///
 /// # Errors
 ///
@@ -48,9 +48,10 @@ pub struct Slowest {
 pub fn slowest<R: Read, E: From<ReadError>>(
     open: impl Fn() -> Result<Reader<R>, E>,
     number: usize,
+    at: Option<u64>,
     is_selected: impl Fn(&str, &str) -> bool,
 ) -> Result<Slowest, E> {
-    let mut search = Search::new(number, is_selected);
+    let mut search = Search::new(number, at, is_selected);
     let damage = Damage::of_all(open()?, |item| search.record(item))?;
     let (found, mut slowest) = search.finish();
     let mut reading = Reading::new(&found, &mut slowest.instances);
@@ -70,6 +71,7 @@ struct Search<F> {
 /// The longest instances so far, the shortest of them on top.
 struct Longest<F> {
     number: usize,
+    at: Option<u64>,
     heap: BinaryHeap<Reverse<Found>>,
     is_selected: F,
     unpaired: Unpaired,
@@ -77,6 +79,9 @@ struct Longest<F> {
 
 impl<F: Fn(&str, &str) -> bool> Longest<F> {
     fn add(&mut self, catalog: &Catalog, found: Found) {
+        if self.at.is_some_and(|at| !found.lasts_at(at)) {
+            return;
+        }
         let is_longer = self.heap.peek().is_none_or(|Reverse(least)| found > *least);
         if self.heap.len() >= self.number && !is_longer {
             return;
@@ -105,9 +110,9 @@ impl<F: Fn(&str, &str) -> bool> Longest<F> {
 }
 
 impl<F: Fn(&str, &str) -> bool> Search<F> {
-    fn new(number: usize, is_selected: F) -> Self {
-        let longest =
-            Longest { number, heap: BinaryHeap::new(), is_selected, unpaired: Unpaired::default() };
+    fn new(number: usize, at: Option<u64>, is_selected: F) -> Self {
+        let (heap, unpaired) = (BinaryHeap::new(), Unpaired::default());
+        let longest = Longest { number, at, heap, is_selected, unpaired };
         Self {
             spans: Spans::default(),
             operations: Pairing::new(MAX_WAITING),

@@ -6,11 +6,14 @@ use trace_convert::visible;
 
 /// Returns arguments as `name=value`, with the ids of operations in hexadecimal.
 pub(crate) fn text(arguments: &[(String, Value)]) -> String {
-    let argument = |(name, value): &(String, Value)| match id(name, value) {
-        Some(id) => format!("{}={id:#x}", visible(name)),
-        None => format!("{}={value}", visible(name)),
-    };
+    let argument =
+        |(name, value): &(String, Value)| format!("{}={}", visible(name), value_text(name, value));
     arguments.iter().map(argument).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the value of an argument as text.
+pub(crate) fn value_text(name: &str, value: &Value) -> String {
+    id(name, value).map_or_else(|| value.to_string(), |id| format!("{id:#x}"))
 }
 
 /// Returns the id of an operation in an argument.

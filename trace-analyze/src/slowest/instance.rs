@@ -90,6 +90,12 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Returns whether a time is between the begin and the end, or one of them.
+    pub(super) fn lasts_at(&self, time: u64) -> bool {
+        let (Key::Duration { nanos: begin, .. } | Key::Operation { nanos: begin, .. }) = self.key;
+        (begin..=self.end).contains(&time)
+    }
+
     /// Returns whether an event is at the begin or at the end, as its kind requires.
     pub(super) fn has_time_of(&self, item: &Item<'_>, event: &Event<'_>) -> bool {
         let (Key::Duration { nanos: begin, .. } | Key::Operation { nanos: begin, .. }) = self.key;

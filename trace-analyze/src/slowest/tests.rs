@@ -17,10 +17,14 @@ fn event<'a>(
 }
 
 fn found(records: &[Record<'_>], number: usize, only: &str) -> Vec<String> {
+    found_at(records, number, None, only)
+}
+
+fn found_at(records: &[Record<'_>], number: usize, at: Option<u64>, only: &str) -> Vec<String> {
     let archive = crate::testing::archive(records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let is_selected = |_: &str, name: &str| only.is_empty() || name == only;
-    let slowest = slowest(open, number, is_selected).unwrap();
+    let slowest = slowest(open, number, at, is_selected).unwrap();
     let line = |instance: &Instance| {
         let arguments: Vec<String> =
             instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -53,6 +57,10 @@ fn the_longest_instances_have_the_arguments_of_both_halves() {
     assert_eq!(found(&records, 2, ""), all[..2]);
     assert_eq!(found(&records, 2, "inner"), all[2..4]);
     assert!(found(&records, 0, "").is_empty());
+    assert_eq!(found_at(&records, 10, Some(15), ""), all[..4]);
+    assert_eq!(found_at(&records, 10, Some(41), ""), all[..2]);
+    assert_eq!(found_at(&records, 10, Some(85), ""), all[4..]);
+    assert!(found_at(&records, 10, Some(75), "").is_empty());
 }
 
 /// An end at the time of another instance's begin does not belong to that one.

@@ -11,6 +11,16 @@ pub(crate) enum Moment {
     Absolute(u64),
 }
 
+impl Moment {
+    /// Returns its time in nanoseconds of the clock, for the time of the first event.
+    pub(crate) fn nanos(self, start: u64) -> u64 {
+        match self {
+            Self::SinceStart(nanos) => start.saturating_add(nanos),
+            Self::Absolute(nanos) => nanos,
+        }
+    }
+}
+
 /// Reads a moment such as `1.5s`, or `@123.45s` for a time of the clock.
 pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     let (is_absolute, time) = match text.strip_prefix('@') {

@@ -8,8 +8,8 @@ use trace_analyze::arguments::Condition;
 
 use super::{ClientArgs, Inputs, Selection};
 use crate::args::{
-    parse_condition, parse_duration, parse_id, parse_share, parse_stats_by, GroupBy, SortBy,
-    StatsBy,
+    parse_condition, parse_duration, parse_id, parse_moment, parse_share, parse_stats_by, GroupBy,
+    Moment, SortBy, StatsBy,
 };
 
 /// Show counts, totals and percentiles for each duration
@@ -27,8 +27,10 @@ Examples:
   trace stats trace.fxt --sort p99 --limit 10
   trace stats trace.fxt --by thread -c 'net*,-net.dns'
   trace stats trace.fxt --by arg:url            # a row for each value of an argument
+  trace stats trace.fxt --rate --sort count     # how often each ran, also per second
   trace stats trace.fxt --by parent             # request → user → query
   trace stats trace.fxt --slowest 10 -n request # with their arguments
+  trace stats trace.fxt --at 1.5s -t worker     # what the thread did at that time
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
 pub(crate) struct StatsArgs {
@@ -52,9 +54,18 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "WHAT", value_parser = parse_stats_by)]
     pub(crate) by: Option<StatsBy>,
 
+    /// Add the counts per second between the first and the last selected event
+    #[arg(long, conflicts_with_all = ["slowest", "at", "counters", "json", "csv"])]
+    pub(crate) rate: bool,
+
     /// Show the N longest durations and async operations, with thread, time and arguments
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
     pub(crate) slowest: Option<usize>,
+
+    /// Show the durations and async operations at a time, such as 1.5s after the first event, or
+    /// `@` and a time that `trace dump` prints, the longest first
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
+    pub(crate) at: Option<Moment>,
 
     /// Show flows, from begin to end, instead of durations
     #[arg(long, conflicts_with = "instants")]

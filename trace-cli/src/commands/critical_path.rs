@@ -67,7 +67,9 @@ fn text(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> String {
     for part in segments {
         let time = part.to - part.from;
         let indent = "  ".repeat(part.depth);
-        let label = label(&part.category, &part.name, part.id);
+        // The head has the id of the chosen operation.
+        let id = part.id.filter(|id| *id != chosen.id);
+        let label = label(&part.category, &part.name, id);
         let what = match part.thread {
             _ if part.is_ready => "waits for a processor".to_owned(),
             Some(koids) => format!("runs on thread {}/{}", koids.process, koids.thread),

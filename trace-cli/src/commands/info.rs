@@ -6,7 +6,7 @@ use trace_analyze::contents::{self, Contents};
 use crate::cli::InfoArgs;
 use crate::damage::explained;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, input};
+use crate::{arguments as texts, damage, input};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
     let contents = explained(&args.report.file, contents::read(input::open(&args.report.file)?))?;
@@ -41,7 +41,11 @@ fn arguments(contents: &Contents) -> Table {
     let mut table = Table::new(vec!["count", "argument", "of", "example"], 1);
     for ((category, name, key), row) in &contents.arguments {
         let label = format!("{category}:{name}");
-        table.push(vec![row.count.to_string(), key.clone(), label, row.example.clone()]);
+        // A long example is cut, and no JSON.
+        let example = serde_json::from_str(&row.example);
+        let example =
+            example.map_or_else(|_| row.example.clone(), |value| texts::value_text(key, &value));
+        table.push(vec![row.count.to_string(), key.clone(), label, example]);
     }
     table
 }

@@ -24,10 +24,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let name = |name: &str| filter.names.matches(name);
     let processes = koids(&args.process, "process", &scan.0.processes)?;
     let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
-    let nanos = |moment| match moment {
-        Moment::Absolute(nanos) => nanos,
-        Moment::SinceStart(nanos) => scan.start().saturating_add(nanos),
-    };
+    let nanos = |moment: Moment| moment.nanos(scan.start());
     let selection = Selection {
         from: args.from.map_or(0, nanos),
         to: args.to.map(nanos),

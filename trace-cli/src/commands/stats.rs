@@ -3,8 +3,11 @@
 mod rows;
 mod slowest;
 
+use std::path::Path;
+
 use anyhow::Result;
 use serde_json::Value;
+use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::{self, By, Grouping, Report};
@@ -18,17 +21,17 @@ use crate::table::{self, Table};
 use crate::{damage, exit, input, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
-    if let Some(number) = args.slowest {
-        return slowest::run(args, number);
+    if args.slowest.is_some() || args.at.is_some() {
+        return slowest::run(args);
     }
-    let (mut report, code) = read(args)?;
+    let (mut report, seconds, code) = read(args)?;
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
     } else if args.csv {
         rows::csv(args, &report)
     } else {
-        rows::text(args, &report)
+        rows::text(args, &report, seconds)
     };
     table::print(&text)?;
     unmatched::warn(&args.selection.filter().categories, &report.categories);
@@ -36,16 +39,27 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
 
-/// Reads the selected threads. Returns the exit code for what is unreadable otherwise.
-fn read(args: &StatsArgs) -> Result<(Report, u8)> {
+/// Reads the selected threads. Returns the time of `--rate` in seconds, and the exit code for what
+/// is unreadable otherwise.
+fn read(args: &StatsArgs) -> Result<(Report, Option<f64>, u8)> {
     let path = &args.file;
     let is_read_twice = input::is_file(path)
+        || args.rate
         || args.by == Some(StatsBy::Parent)
         || !args.selection.thread.is_empty();
     let file = is_read_twice.then(|| input::of_threads(path, &args.selection)).transpose()?;
     let (file, code) = file.map_or((None, exit::OK), |(file, code)| (Some(file), code));
     let report = collect(args, file.as_ref())?;
-    Ok((report, code))
+    let timed = file.as_ref().filter(|_| args.rate);
+    let seconds = timed.map(|file| seconds(path, file)).transpose()?.flatten();
+    Ok((report, seconds, code))
+}
+
+/// Returns the time from the first event to the last one, unless it is 0.
+fn seconds(path: &Path, file: &Spill<'_>) -> Result<Option<f64>> {
+    let Extent { start, end, .. } = explained(path, extent::read(file.open()?))?;
+    let nanos = end.zip(start).map(|(end, start)| end.saturating_sub(start));
+    Ok(nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64 / 1e9))
 }
 
 /// Reads the statistics. `file` is the input if it can be read twice.

@@ -36,7 +36,7 @@ fn the_slowest_operation_and_flow() {
     let stdout =
         "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
                   AFTER     TIME   SHARE  WHAT\n\
-                  \x20 0ns  8.000µs  100.0%  cat:read id 0x2a waits\n";
+                  \x20 0ns  8.000µs  100.0%  cat:read waits\n";
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
     let run = place.run(&["critical-path", "in.fxt", "--flow"]);
     assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
@@ -138,9 +138,9 @@ fn operations_have_their_ids_and_arguments() {
     let stdout =
         "cat:request id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
         \x20 AFTER     TIME  SHARE  WHAT\n\
-        \x20   0ns  1.000µs  12.5%  cat:request id 0x2a waits\n\
+        \x20   0ns  1.000µs  12.5%  cat:request waits\n\
         1.000µs  6.000µs  75.0%    cat:query id 0x2b waits\n\
-        7.000µs  1.000µs  12.5%  cat:request id 0x2a waits\n\
+        7.000µs  1.000µs  12.5%  cat:request waits\n\
         \n\
         OPERATION            ARGUMENTS\n\
         cat:request id 0x2a  path=\"/shop\"\n\

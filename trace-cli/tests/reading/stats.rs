@@ -119,6 +119,43 @@ fn the_slowest_have_arguments_thread_and_time() {
     assert_eq!(run.stdout, "no such events\n");
 }
 
+/// The durations and operations at a time are those that last at it, the outermost first.
+#[test]
+fn a_time_shows_what_lasts_then() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt"], line].concat());
+    let lines = |line: &[&str]| stats(line).stdout.lines().skip(1).count();
+    let run = stats(&["--at", "@25us"]);
+    assert!(run.code == 0 && run.stdout.contains("net:request id 0x2a"), "{run:?}");
+    assert!(run.stdout.contains("net:outer"), "{run:?}");
+    assert_eq!((lines(&["--at", "@25us"]), lines(&["--at", "@25us", "--slowest", "1"])), (2, 1));
+    assert_eq!(stats(&["--at", "@10s"]).stdout, "no such events\n");
+    // The first event of the archive counts, not that of the selected threads.
+    assert_eq!(stats(&["--at", "20us"]).stdout, stats(&["--at", "@25us"]).stdout);
+    assert_eq!(stats(&["--at", "20us", "-t", "34"]).stdout, stats(&["--at", "@25us"]).stdout);
+    let piped = place.run_with(&["stats", "-", "--at", "20us"], &everything());
+    assert!(piped.code == 1 && piped.stderr.contains("such as --at @1.5s"), "{piped:?}");
+    let piped = place.run_with(&["stats", "-", "--at", "@25us"], &everything());
+    assert_eq!(piped.stdout, stats(&["--at", "@25us"]).stdout);
+}
+
+/// The rate is the count in the time from the first event to the last one.
+#[test]
+fn rates_are_counts_per_second() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt", "--rate"], line].concat());
+    let run = stats(&[]);
+    let head = run.stdout.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>();
+    assert_eq!(head[..4], ["COUNT", "PER", "S", "TOTAL"], "{run:?}");
+    // One in 85 µs.
+    assert!(run.stdout.lines().any(|line| line.trim().starts_with("1  11765  40.00")), "{run:?}");
+    assert!(stats(&["--instants"]).stdout.contains("1  11765  net:moment"));
+    let piped = place.run_with(&["stats", "-", "--rate"], &everything());
+    assert_eq!(piped.stdout, run.stdout);
+}
+
 #[test]
 fn the_slowest_are_warned_about_as_in_the_table() {
     let place = Place::new();

@@ -9,18 +9,19 @@ use crate::cli::StatsArgs;
 use crate::rows::{group_label, label};
 use crate::table::{human_nanos, Table};
 
-/// Returns the tables as text.
-pub(super) fn text(args: &StatsArgs, report: &Report) -> String {
+/// Returns the tables as text, with rates if the trace has a length in seconds.
+pub(super) fn text(args: &StatsArgs, report: &Report, seconds: Option<f64>) -> String {
+    let lengths = |rows| lengths(args, rows, seconds);
     let mut text = String::new();
     if args.counters {
         section(&mut text, "counters", &counters(args, &report.counters, true));
     } else if args.flows {
-        section(&mut text, "flows, from begin to end", &lengths(args, &report.flows));
+        section(&mut text, "flows, from begin to end", &lengths(&report.flows));
     } else if args.instants {
-        section(&mut text, "instants", &instants(args, &report.instants, true));
+        section(&mut text, "instants", &instants(args, &report.instants, seconds));
     } else {
-        section(&mut text, "durations", &lengths(args, &report.durations));
-        section(&mut text, "async operations", &lengths(args, &report.operations));
+        section(&mut text, "durations", &lengths(&report.durations));
+        section(&mut text, "async operations", &lengths(&report.operations));
     }
     if text.is_empty() {
         text.push_str("no such events\n");
@@ -34,7 +35,7 @@ pub(super) fn csv(args: &StatsArgs, report: &Report) -> String {
         return counters(args, &report.counters, false).csv();
     }
     if args.instants {
-        return instants(args, &report.instants, false).csv();
+        return instants_csv(args, &report.instants).csv();
     }
     let mut heads = vec!["kind", "category", "name"];
     heads.extend(group_heads(args));
@@ -90,10 +91,12 @@ fn group_cells(args: &StatsArgs, group: Option<&Group>) -> Vec<String> {
 }
 
 /// Returns the table of lengths as text.
-fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
+fn lengths(args: &StatsArgs, rows: &[Row], seconds: Option<f64>) -> Table {
     let with_self = rows.iter().any(|row| row.self_nanos > 0);
     let with_cpu = rows.iter().any(|row| row.on_cpu_nanos.is_some());
-    let mut heads = vec!["count", "total"];
+    let mut heads = vec!["count"];
+    heads.extend(seconds.map(|_| "per s"));
+    heads.push("total");
     heads.extend(with_self.then_some("self"));
     heads.extend(with_cpu.then_some("on-cpu"));
     heads.extend(["mean", "p50", "p90", "p99", "p99.9", "max"]);
@@ -103,7 +106,9 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
     let mut table = Table::new(heads, numbers);
     for row in rows {
         let lengths = &row.lengths;
-        let mut cells = vec![lengths.count().to_string(), human_nanos(lengths.sum())];
+        let mut cells = vec![lengths.count().to_string()];
+        cells.extend(seconds.map(|seconds| per_second(row, seconds)));
+        cells.push(human_nanos(lengths.sum()));
         cells.extend(with_self.then(|| human_nanos(row.self_nanos)));
         cells.extend(with_cpu.then(|| row.on_cpu_nanos.map_or("-".to_owned(), human_nanos)));
         cells.push(human_nanos(lengths.mean()));
@@ -116,35 +121,47 @@ fn lengths(args: &StatsArgs, rows: &[Row]) -> Table {
     table
 }
 
-/// Returns a table of counts.
-fn instants(args: &StatsArgs, rows: &[Row], is_text: bool) -> Table {
-    let mut heads = Vec::new();
-    match is_text {
-        true => {
-            heads.extend(["count", "name"]);
-            heads.extend(args.by.as_ref().map(|_| "by"));
-        }
-        false => {
-            heads.extend(["category", "name"]);
-            heads.extend(group_heads(args));
-            heads.push("count");
-        }
-    }
-    let mut table = Table::new(heads, usize::from(is_text));
+/// Returns the table of counts as text.
+fn instants(args: &StatsArgs, rows: &[Row], seconds: Option<f64>) -> Table {
+    let mut heads = vec!["count"];
+    heads.extend(seconds.map(|_| "per s"));
+    let numbers = heads.len();
+    heads.push("name");
+    heads.extend(args.by.as_ref().map(|_| "by"));
+    let mut table = Table::new(heads, numbers);
     for row in rows {
-        let count = row.lengths.count().to_string();
-        let mut cells = Vec::new();
-        if is_text {
-            cells.extend([count, label(row)]);
-            cells.extend(row.group.as_ref().map(group_label));
-        } else {
-            cells.extend([row.category.clone(), row.name.clone()]);
-            cells.extend(group_cells(args, row.group.as_ref()));
-            cells.push(count);
-        }
+        let mut cells = vec![row.lengths.count().to_string()];
+        cells.extend(seconds.map(|seconds| per_second(row, seconds)));
+        cells.push(label(row));
+        cells.extend(row.group.as_ref().map(group_label));
         table.push(cells);
     }
     table
+}
+
+/// Returns the table of counts for CSV.
+fn instants_csv(args: &StatsArgs, rows: &[Row]) -> Table {
+    let mut heads = vec!["category", "name"];
+    heads.extend(group_heads(args));
+    heads.push("count");
+    let mut table = Table::new(heads, 0);
+    for row in rows {
+        let mut cells = vec![row.category.clone(), row.name.clone()];
+        cells.extend(group_cells(args, row.group.as_ref()));
+        cells.push(row.lengths.count().to_string());
+        table.push(cells);
+    }
+    table
+}
+
+/// Returns the number of a row in a second, with three digits if it is small.
+fn per_second(row: &Row, seconds: f64) -> String {
+    let rate = row.lengths.count() as f64 / seconds;
+    match rate {
+        100.0.. => format!("{rate:.0}"),
+        10.0.. => format!("{rate:.1}"),
+        _ => format!("{rate:.2}"),
+    }
 }
 
 fn counters(args: &StatsArgs, rows: &[CounterRow], is_text: bool) -> Table {
