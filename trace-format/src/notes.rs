@@ -66,11 +66,14 @@ pub enum Omission {
     Connections = 8,
     /// Bytes of a damaged archive that a recovery skipped.
     Bytes = 9,
+    /// Dropped records that were not reported before the archive was cut into parts. A later part
+    /// reports them.
+    ReportedLater = 10,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -81,6 +84,7 @@ impl Omission {
         Self::Interruptions,
         Self::Connections,
         Self::Bytes,
+        Self::ReportedLater,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -100,6 +104,7 @@ impl Omission {
             Self::Interruptions => INTERRUPTED,
             Self::Connections => "connections refused",
             Self::Bytes => "bytes skipped in a damaged archive",
+            Self::ReportedLater => "records dropped, reported in a later part",
         }
     }
 
@@ -117,6 +122,7 @@ impl Omission {
             Self::Interruptions => "interruptions",
             Self::Connections => "refused connections",
             Self::Bytes => "skipped bytes",
+            Self::ReportedLater => "records dropped, which a later part reports",
         }
     }
 
@@ -204,6 +210,7 @@ mod tests {
             "interruptions",
             "refused connections",
             "skipped bytes",
+            "records dropped, which a later part reports",
         ];
         assert_eq!(names, expected);
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use trace_format::encode::append;
-use trace_format::notes::Omission;
-use trace_format::record::{Event, EventKind, Record, Thread};
+use trace_format::layout::InstantScope;
+use trace_format::notes::{self, Omission};
+use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
 use trace_format::ThreadKoids;
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, Rejection};
@@ -93,10 +94,43 @@ pub(crate) fn event(ticks: u64) -> Record<'static> {
 
 /// Writes one event into a rolling buffer, as the provider does.
 pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32, ticks: u64) {
+    write_records(buffer, layout, wrapped_count, &[event(ticks)]);
+}
+
+/// Writes the report of the losses of thread 4712 into a rolling buffer and the loss table, as the
+/// provider does.
+pub(crate) fn write_loss_report(buffer: &SharedBuffer, layout: &Layout, wrap: u32, number: u64) {
+    let strings = [notes::CATEGORY, notes::RECORDS_DROPPED, "reason", "number", "from", "to"];
+    let strings = strings.into_iter().chain(["buffer full"]).zip(1..);
+    let strings = strings.map(|(text, index)| Record::String { index, value: text.as_bytes() });
+    let numbers = [number, 10, 20].map(Value::Uint64);
+    let values = [Value::String(Text::Indexed(7))].into_iter().chain(numbers);
+    let argument = |(value, index)| Argument { name: Text::Indexed(index), value };
+    let arguments: Vec<_> = values.zip(3..).map(argument).collect();
+    let report = Event {
+        ticks: 20,
+        thread: Thread::Inline(ThreadKoids::new(4711, 4712)),
+        category: Text::Indexed(1),
+        name: Text::Indexed(2),
+        kind: EventKind::Instant { scope: Some(InstantScope::Thread) },
+        arguments: (&*arguments).into(),
+    };
+    let records: Vec<_> = strings.chain([Record::Event(report)]).collect();
+    write_records(buffer, layout, wrap, &records);
+    let entry = [1 << 32 | 4712, number, 10, 20, number, 20];
+    buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+}
+
+fn write_records(
+    buffer: &SharedBuffer,
+    layout: &Layout,
+    wrapped_count: u32,
+    records: &[Record<'_>],
+) {
     let koids = ThreadKoids::new(4711, 4712);
     let mut words = Vec::new();
     append(&mut words, &Record::Thread { index: 1, koids }).unwrap();
-    append(&mut words, &event(ticks)).unwrap();
+    records.iter().for_each(|record| append(&mut words, record).unwrap());
     words.push(0);
     let rolling = layout.rolling_offset(wrapped_count);
     let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);

@@ -126,6 +126,7 @@ fn nothing_is_added_behind_a_provider_that_lost_nothing() {
         told: 0,
         refused: 0,
         unreported: Vec::new(),
+        reported_later: None,
         overwritten: 0,
         from: 1,
         to: 2,
@@ -151,6 +152,7 @@ fn losses_refusals_and_overwritten_buffers_are_reported_at_the_end() {
             lost(LossReason::BufferFull, Some(7), 30),
             lost(LossReason::NoSlot, None, 4),
         ],
+        reported_later: None,
         overwritten: 2,
         from: 1,
         to: 99,
@@ -190,6 +192,7 @@ fn all_events_together_report_as_many_losses_as_there_are() {
         told: 3,
         refused: 0,
         unreported: vec![unreported, unreported],
+        reported_later: None,
         overwritten: 0,
         from: 1,
         to: 2,
@@ -200,4 +203,30 @@ fn all_events_together_report_as_many_losses_as_there_are() {
     let (_, instants) = read(&words);
     let numbers: Vec<_> = instants.iter().map(|instant| argument(instant, "number")).collect();
     assert_eq!(numbers, [7]);
+}
+
+#[test]
+fn losses_that_a_later_part_reports_are_counted_only() {
+    let reason = LossReason::NotSaved;
+    let unreported = Unreported { reason, thread: None, number: 5, from: 1, to: 2 };
+    let written = |reported_later| {
+        let closing = Closing {
+            dropped: 5,
+            told: 0,
+            refused: 0,
+            unreported: vec![unreported],
+            reported_later: Some(reported_later),
+            overwritten: 0,
+            from: 1,
+            to: 2,
+        };
+        let mut words = Vec::new();
+        archive::magic(&mut words);
+        closing.write(&mut words, &identity(ClockSource::CpuCounter));
+        let (_, instants) = read(&words);
+        let number = |instant: &Instant| (instant.1.clone(), argument(instant, "number"));
+        instants.iter().map(number).collect::<Vec<_>>()
+    };
+    assert_eq!(written(0), []);
+    assert_eq!(written(5), [(Omission::ReportedLater.event().to_owned(), 5)]);
 }

@@ -180,30 +180,28 @@ impl ArchiveSink {
         self.has_records = false;
     }
 
-    /// Repeats a provider's opening and durable records at the beginning of a part. `dropped` is
-    /// the number of records that earlier parts report as lost.
+    /// Repeats a provider's opening and durable records at the beginning of a part. `reported`
+    /// is the number of lost records that earlier parts report.
     pub(crate) fn reopen(
         &mut self,
         identity: &Identity,
         rate: u64,
         now: &ClockSample,
         durable: Vec<u64>,
-        dropped: u64,
+        reported: u64,
     ) {
-        if let Some(ledger) = self.ledger(identity.id) {
-            ledger.set_reported_before(dropped);
-        }
-        self.write_opening(identity, rate, now);
+        self.write_opening(identity, rate, now, reported);
         *self.bytes.entry(identity.id).or_default() += durable.len() as u64 * 8;
         self.write(durable, BlockInfo::default());
     }
 
-    fn write_opening(&mut self, identity: &Identity, rate: u64, now: &ClockSample) {
+    /// Writes the opening of a provider. Earlier parts report `reported` of its lost records.
+    fn write_opening(&mut self, identity: &Identity, rate: u64, now: &ClockSample, reported: u64) {
         let mut words = self.spares.take();
         let place = archive::opening(&mut words, identity, rate, now);
         let rate = (identity.clock == ClockSource::CpuCounter).then_some(place);
         let before_end = rate.map_or(0, |place| (words.len() - place) as u64 * 8);
-        let update = self.ledger(identity.id).map(|ledger| ledger.opening(before_end));
+        let update = self.ledger(identity.id).map(|ledger| ledger.opening(before_end, reported));
         self.last_section = Some(identity.id);
         *self.bytes.entry(identity.id).or_default() += words.len() as u64 * 8;
         self.write(words, BlockInfo { rate, update, cut: None });
@@ -254,7 +252,7 @@ impl Sink for ArchiveSink {
         if let (Some(ledger), Some(guard)) = (ledger, &mut self.guard) {
             guard.ledgers.insert(identity.id, ledger);
         }
-        self.write_opening(identity, opening.ticks_per_second(), opening.now());
+        self.write_opening(identity, opening.ticks_per_second(), opening.now(), 0);
     }
 
     fn take(&mut self, records: &Records) {

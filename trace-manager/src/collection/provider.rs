@@ -179,8 +179,8 @@ impl ProviderData {
         self.sessions.insert(session, window);
     }
 
-    /// Ends a part of a session's archive. Returns the results of the part, and the number of
-    /// records dropped in the session.
+    /// Ends a part of a session's archive. Returns the results of the part, and the number of lost
+    /// records that this and earlier parts report.
     pub(crate) fn cut(
         &mut self,
         session: SessionNumber,

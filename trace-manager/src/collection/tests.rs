@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::category_filter::CategoryFilter;
-use crate::fixture::{identity, layout, provider, write_event, write_losses};
+use crate::fixture::{identity, layout, provider, write_event, write_loss_report, write_losses};
 use crate::machine::End;
 use crate::waker::Waker;
 use trace_protocol::buffer::header::BufferingMode;
@@ -147,21 +147,64 @@ fn an_extract_has_the_uncollected_records_and_changes_nothing() {
     assert_eq!(take_final(&mut collection).sessions[0].1.summary.events, 1);
 }
 
-/// The provider's own later report of a loss is not added to the one at the cut.
+/// Returns the numbers of lost records that the events of these records report.
+fn losses(words: &[u64]) -> Vec<u64> {
+    let bytes = trace_protocol::words::as_bytes(words);
+    let mut reader = trace_format::Reader::new(bytes);
+    let mut numbers = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let trace_format::Record::Event(event) = &item.record else { continue };
+        let is_loss = item.text(event.name) == trace_format::notes::RECORDS_DROPPED;
+        numbers.extend(event.arguments.iter().find_map(|it| match it.value {
+            trace_format::Value::Uint64(number) if is_loss => Some(number),
+            _ => None,
+        }));
+    }
+    numbers
+}
+
+/// The provider reports a loss after the cut of the part in which it occurred.
 #[test]
-fn a_part_reports_the_losses_since_the_one_before() {
-    let (mut data, buffer) = provider(layout(BufferingMode::Streaming));
+fn a_loss_is_reported_in_one_part() {
     let layout = layout(BufferingMode::Streaming);
+    let (mut data, buffer) = provider(layout);
     let now = trace_protocol::archive::ClockSample::now();
+    let ends = |closing: &trace_protocol::archive::Closing| {
+        let mut words = Vec::new();
+        closing.write_now(&mut words, &identity(), &now);
+        words
+    };
     write_losses(&buffer, &layout, 5);
-    let (first, dropped) = data.cut(1, &now).unwrap();
-    assert_eq!((first.dropped, first.unreported.len(), dropped), (5, 1, 5));
-    let (second, dropped) = data.cut(1, &now).unwrap();
-    assert_eq!((second.dropped, second.unreported.len(), dropped), (0, 0, 5), "no new losses");
-    write_losses(&buffer, &layout, 7);
+    let (first, _) = data.cut(1, &now).unwrap();
+    write_loss_report(&buffer, &layout, 0, 5);
+    data.copy(request(0), Vec::new());
+    let second = data.sanitize_one(1, &Spares::default()).unwrap();
     let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
-    assert_eq!(last.closed.closing.unwrap().dropped, 2);
-    assert_eq!(last.summary.dropped, 7, "the summary has all");
+    let last = last.closed.closing.unwrap();
+    let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];
+    assert_eq!(parts.map(|words| losses(&words)), [vec![], vec![5], vec![]]);
+    assert_eq!((first.reported_later, last.dropped, last.told), (Some(5), 5, 5));
+}
+
+/// Each part has the number of its losses. The last part reports those that the provider did not.
+#[test]
+fn the_last_part_reports_the_losses_that_the_provider_did_not() {
+    let layout = layout(BufferingMode::Streaming);
+    let (mut data, buffer) = provider(layout);
+    let now = trace_protocol::archive::ClockSample::now();
+    let mut numbers = Vec::new();
+    for losses in [5, 5, 7] {
+        write_losses(&buffer, &layout, losses);
+        let (closing, reported) = data.cut(1, &now).unwrap();
+        numbers.push((closing.dropped, closing.reported_later, reported));
+    }
+    assert_eq!(numbers, [(5, Some(5), 0), (0, Some(0), 0), (2, Some(2), 0)]);
+    let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
+    let closing = last.closed.closing.unwrap();
+    let mut words = Vec::new();
+    closing.write_now(&mut words, &identity(), &now);
+    assert_eq!((closing.reported_later, losses(&words)), (None, vec![7]));
+    assert_eq!(last.summary.dropped, 7);
     assert!(data.cut(2, &now).is_none(), "another session");
 }
 

@@ -26,6 +26,8 @@ struct Cut {
     /// The provider's clock, in ticks.
     at: u64,
     dropped: u64,
+    /// Lost records that the provider had reported.
+    told: u64,
     refused: u64,
 }
 
@@ -79,21 +81,30 @@ impl Window {
     pub(super) fn closing_of_part(&self, collector: &Collector, to: u64) -> Closing {
         let mut closing = self.closing(collector, to);
         if let Some(cut) = &self.cut {
-            closing.leave_out(cut.dropped);
+            closing.leave_out(cut.told);
             closing.refused = closing.refused.saturating_sub(cut.refused);
-            closing.unreported.retain(|lost| lost.to >= cut.at);
-            closing.from = cut.at;
+            if cut.told == cut.dropped {
+                closing.from = cut.at;
+            }
         }
         closing
     }
 
-    /// Ends a part of the archive at `to`. Returns its results, and the number of records dropped
-    /// in the window.
+    /// Ends a part of the archive at `to`. Returns its results, and the number of lost records that
+    /// this and earlier parts report.
+    ///
+    /// A loss that the provider has not reported is in its own later report, or in the results of
+    /// the last part. This part has only its number, so that the parts report each loss once.
     pub(super) fn cut(&mut self, collector: &Collector, to: u64) -> (Closing, u64) {
-        let part = self.closing_of_part(collector, to);
-        let Closing { dropped, refused, .. } = self.closing(collector, to);
-        self.cut = Some(Cut { at: to, dropped, refused });
-        (part, dropped)
+        let all = self.closing(collector, to);
+        let mut part = self.closing_of_part(collector, to);
+        let before = self.cut.as_ref().map_or(0, |cut| cut.dropped);
+        let told = all.told.min(all.dropped);
+        let later = (all.dropped - told).min(all.dropped.saturating_sub(before));
+        part.dropped = part.told.min(part.dropped).saturating_add(later);
+        part.reported_later = Some(later);
+        self.cut = Some(Cut { at: to, dropped: all.dropped, told, refused: all.refused });
+        (part, told)
     }
 
     pub(super) fn omitted(&self, collector: &Collector) -> Omitted {

@@ -182,10 +182,11 @@ impl GuardHandle {
 
 impl ProviderLedger {
     /// Returns the update for the block that opens the provider. The word with the clock's rate is
-    /// `rate_before` bytes before the block's end; 0 if the rate is final.
-    pub(crate) fn opening(&self, rate_before: u64) -> LedgerUpdate {
+    /// `rate_before` bytes before the block's end; 0 if the rate is final. Earlier parts of the
+    /// archive report `reported_before` losses.
+    pub(crate) fn opening(&self, rate_before: u64, reported_before: u64) -> LedgerUpdate {
         self.ledger.set(provider::RATE_BEFORE, rate_before);
-        LedgerUpdate::Opening(self.ledger.clone())
+        LedgerUpdate::Opening { ledger: self.ledger.clone(), reported_before }
     }
 
     /// Returns the update for a block with the records of a copy. Without slots, the copy is in the
@@ -212,11 +213,6 @@ impl ProviderLedger {
             self.ledger.set(provider::UNSHARED, before + 1);
         }
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
-    }
-
-    /// Notes the losses that earlier parts of the archive report.
-    pub(crate) fn set_reported_before(&self, losses: u64) {
-        self.ledger.set(provider::REPORTED_BEFORE, losses);
     }
 
     /// Notes the losses that the provider's own records report, after a copy was read.

@@ -44,7 +44,7 @@ pub(super) mod provider {
     pub(in crate::guard) const UNSHARED: usize = 5;
     /// Copies of these that are archived.
     pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
-    /// The losses that earlier parts of the archive report.
+    /// The losses that parts before the one with its opening report.
     pub(in crate::guard) const REPORTED_BEFORE: usize = 7;
 
     /// The offset is not known yet.
@@ -55,7 +55,11 @@ pub(super) mod provider {
 #[derive(Debug)]
 pub(crate) enum LedgerUpdate {
     /// The block opens a provider.
-    Opening(Ledger),
+    Opening {
+        ledger: Ledger,
+        /// The losses that earlier parts of the archive report.
+        reported_before: u64,
+    },
     /// The block has the records of copies.
     Save(Vec<SaveSlot>),
     /// The block has the records of a copy in the manager's own memory.
@@ -76,7 +80,11 @@ impl LedgerUpdate {
     /// Notes the offset at which the block will end.
     pub(super) fn before_write(&self, end: u64) {
         match self {
-            Self::Opening(ledger) => ledger.set(provider::OPENING, end),
+            Self::Opening { ledger, reported_before } => {
+                // The part before this one is complete: its results are in the archive.
+                ledger.set(provider::REPORTED_BEFORE, *reported_before);
+                ledger.set(provider::OPENING, end);
+            }
             Self::Save(slots) => slots.iter().for_each(|slot| slot.set_end(end)),
             Self::Unshared(_) => {}
             Self::Closing { ledger, slots, .. } => {

@@ -110,13 +110,18 @@ impl Manager {
     }
 
     fn open(&mut self) {
+        self.open_part(0, true);
+    }
+
+    /// Opens the provider in a part after others that report `reported` losses.
+    fn open_part(&mut self, reported: u64, complete: bool) {
         let mut words = Vec::new();
         archive::magic(&mut words);
         self.write(&words, None, true);
         let mut words = Vec::new();
         let rate = archive::opening(&mut words, &identity(), 1, &ClockSample::now());
-        let update = self.ledger.opening((words.len() - rate) as u64 * 8);
-        self.write(&words, Some(&update), true);
+        let update = self.ledger.opening((words.len() - rate) as u64 * 8, reported);
+        self.write(&words, Some(&update), complete);
     }
 
     /// Archives a copy.

@@ -1,8 +1,9 @@
 //! Cutting the archive of a session into parts.
 //!
 //! A part repeats what its records need: each provider's opening and durable records. It ends with
-//! the losses since the one before, and a clock anchor for each provider. Records that a provider
-//! has not handed over at the cut are in a later part.
+//! the number of losses that a later part reports, and a clock anchor for each provider. Records
+//! that a provider has not handed over at the cut are in a later part, and so are its reports of
+//! losses: all parts together report each loss once.
 
 use std::time::Duration;
 
@@ -83,19 +84,19 @@ impl Recording {
     pub(crate) fn cut(&mut self, collection: &mut Collection) {
         let now = ClockSample::now();
         let rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
-        let mut dropped = Vec::new();
+        let mut reported = Vec::new();
         for provider in collection.of_session_mut(self.number) {
-            let Some((closing, lost)) = provider.cut(self.number, &now) else { continue };
+            let Some((closing, losses)) = provider.cut(self.number, &now) else { continue };
             let mut words = Records::begin(&self.spares, provider.id());
             closing.write_now(&mut words, provider.identity(), &now);
             self.outputs.take(&self.block(provider.id(), words));
-            dropped.push(lost);
+            reported.push(losses);
         }
         self.outputs.archive.cut(rate);
-        for (provider, dropped) in collection.of_session(self.number).zip(dropped) {
+        for (provider, reported) in collection.of_session(self.number).zip(reported) {
             let (identity, durable) = (provider.identity(), provider.durable_records());
             let rate = ticks_per_second(identity, rate);
-            self.outputs.archive.reopen(identity, rate, &now, durable, dropped);
+            self.outputs.archive.reopen(identity, rate, &now, durable, reported);
         }
         let elapsed = self.elapsed();
         self.rotator.iter_mut().for_each(|rotator| rotator.begin(elapsed));

@@ -18,6 +18,9 @@ pub struct Closing {
     pub refused: u64,
     /// Losses that no event reports.
     pub unreported: Vec<Unreported>,
+    /// If a later part of the archive reports the losses that no event reports: the number of
+    /// those that no earlier part mentions.
+    pub reported_later: Option<u64>,
     /// Rolling buffers that were overwritten by younger ones.
     pub overwritten: u32,
     /// When it began, in its ticks.
@@ -40,30 +43,28 @@ impl Closing {
             told: reported_before.saturating_add(collector.stats().told_losses),
             refused: collector.stats().rejections(),
             unreported: collector.unreported(),
+            reported_later: None,
             overwritten: collector.stats().overwritten,
             from,
             to,
         }
     }
 
-    /// Leaves out the first `reported` losses, which earlier parts of the archive report.
+    /// Leaves out `reported` losses, which the provider's events in earlier parts of the archive
+    /// report.
     pub fn leave_out(&mut self, reported: u64) {
         self.dropped = self.dropped.saturating_sub(reported);
-        // The provider's later events first repeat losses that an earlier part reports.
         self.told = self.told.saturating_sub(reported);
     }
 
     /// Appends it: losses that no event reports, and that there were any; refused and overwritten
     /// records. All events together report as many losses as there are.
     pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {
-        let mut rest = self.dropped.saturating_sub(self.told);
-        for lost in &self.unreported {
-            let number = lost.number.min(rest);
-            rest -= number;
-            Self::write_loss(words, provider, lost.reason.as_str(), Loss { number, ..lost.into() });
+        match self.reported_later {
+            None => self.write_losses(words, provider),
+            Some(0) => {}
+            Some(number) => omission(words, provider, self.to, Omission::ReportedLater, number),
         }
-        let unknown = Loss { number: rest, thread: None, from: self.from, to: self.to };
-        Self::write_loss(words, provider, Self::REASON, unknown);
         if self.dropped != 0 {
             buffer_full(words, provider.id);
         }
@@ -74,6 +75,18 @@ impl Closing {
             let arguments = [Argument::new("buffers", Value::Uint32(self.overwritten))];
             instant(words, provider, self.to, Self::OVERWRITTEN, InstantScope::Process, &arguments);
         }
+    }
+
+    /// Appends the losses that no event reports.
+    fn write_losses(&self, words: &mut Vec<u64>, provider: &Identity) {
+        let mut rest = self.dropped.saturating_sub(self.told);
+        for lost in &self.unreported {
+            let number = lost.number.min(rest);
+            rest -= number;
+            Self::write_loss(words, provider, lost.reason.as_str(), Loss { number, ..lost.into() });
+        }
+        let unknown = Loss { number: rest, thread: None, from: self.from, to: self.to };
+        Self::write_loss(words, provider, Self::REASON, unknown);
     }
 
     fn write_loss(words: &mut Vec<u64>, provider: &Identity, reason: &str, lost: Loss) {

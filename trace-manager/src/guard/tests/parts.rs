@@ -90,29 +90,35 @@ fn a_part_with_an_opening_is_completed() {
 fn an_incomplete_opening_is_replaced() {
     let mut manager = manager();
     manager.cut().complete().unwrap();
-    let mut words = Vec::new();
-    archive::magic(&mut words);
-    manager.write(&words, None, true);
-    let mut words = Vec::new();
-    let rate = archive::opening(&mut words, &identity(), 1, &ClockSample::now());
-    let update = manager.ledger.opening((words.len() - rate) as u64 * 8);
-    manager.write(&words, Some(&update), false);
+    manager.open_part(0, false);
     let (_, second, others) = manager.die_with_parts();
     assert_eq!((second, others), (vec![101], vec!["clock anchor".into(), "clock anchor".into()]));
 }
 
+/// The provider has reported its losses in the first part.
 #[test]
 fn losses_of_the_part_before_are_not_reported_again() {
     for (before, losses) in [(3, 0), (2, 1)] {
         let mut manager = manager();
         manager.lose(3);
         manager.cut().complete().unwrap();
-        manager.ledger.set_reported_before(before);
-        manager.open();
+        manager.open_part(before, true);
         let (_, _, others) = manager.die_with_parts();
         let reports = others.iter().filter(|name| *name == "records dropped").count();
         assert_eq!(reports, losses, "{others:?}");
     }
+}
+
+/// The next part was queued, and the end of this one was not written.
+#[test]
+fn losses_of_a_part_without_its_end_are_reported() {
+    let manager = manager();
+    manager.lose(3);
+    let _opening = manager.ledger.opening(8, 3);
+    let (outcome, first, _directory) = manager.die();
+    assert!(matches!(&outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
+    let (_, others, _) = read(&first);
+    assert_eq!(others, ["clock anchor", "records dropped", "clock anchor"]);
 }
 
 /// It would complete the wrong file.
