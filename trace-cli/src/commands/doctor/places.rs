@@ -21,11 +21,12 @@ pub(super) fn findings(socket: Option<&Path>) -> impl Iterator<Item = Finding> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let here = Path::new(".");
     let free = statvfs(here).map(|status| status.f_bavail.saturating_mul(status.f_frsize));
+    let free = free.map_err(io::Error::from);
     [
         socket_folder(runtime.as_deref()),
         daemon(socket),
         output(here),
-        space(free.ok()),
+        space(free),
         available(&memory),
     ]
     .into_iter()
@@ -103,13 +104,17 @@ fn output(directory: &Path) -> Finding {
     }
 }
 
-fn space(free: Option<u64>) -> Finding {
-    let mib = free.unwrap_or(0) >> 20;
-    match free.is_some_and(|free| free < LITTLE) {
-        false => Finding::ok("free space", format!("{mib} MiB in this directory")),
-        true => Finding::limited(
-            "free space",
-            format!("{mib} MiB in this directory"),
+fn space(free: io::Result<u64>) -> Finding {
+    let subject = "free space";
+    let detail = match &free {
+        Ok(free) => format!("{} MiB in this directory", free >> 20),
+        Err(error) => format!("of this directory cannot be determined: {error}"),
+    };
+    match free.is_ok_and(|free| free >= LITTLE) {
+        true => Finding::ok(subject, detail),
+        false => Finding::limited(
+            subject,
+            detail,
             "long recordings end early",
             "use --rotate and --keep, or another directory",
         ),
@@ -167,8 +172,11 @@ mod tests {
 
     #[test]
     fn little_space_and_memory_are_reported() {
-        assert_eq!(space(Some(1 << 31)).status, Status::Ok);
-        assert_eq!(space(Some(1 << 20)).status, Status::Limited);
+        assert_eq!(space(Ok(1 << 31)).status, Status::Ok);
+        assert_eq!(space(Ok(1 << 20)).status, Status::Limited);
+        let unknown = space(Err(io::ErrorKind::PermissionDenied.into()));
+        assert_eq!(unknown.status, Status::Limited);
+        assert!(unknown.detail.ends_with("permission denied"), "{}", unknown.detail);
         let memory = |kib: u64| available(&format!("MemFree: 1 kB\nMemAvailable: {kib} kB\n"));
         assert_eq!(memory(4 << 20).status, Status::Ok);
         let little = memory(1 << 10);
