@@ -39,7 +39,7 @@ use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
-use kernel::{Kernel, KernelResult};
+use kernel::{KernelEvents, KernelResult};
 use progress::Meter;
 use report::Report;
 use socket::Place;
@@ -129,7 +129,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new(args) };
     let Ending { mut status, then } = recorder.run(&mut child);
     // While the session runs, the helper's last records do not depend on the size of its buffer.
-    let kernel = kernel.map(|helper| helper.map_or_else(KernelResult::default, Kernel::end));
+    let kernel = kernel.map(KernelEvents::end);
     let summary = end(args, &session)?;
     child.end(then == CommandAction::End);
     summary::print(&Report { kernel, ..Report::from(args) }, &summary)?;
@@ -152,12 +152,12 @@ fn start(
     manager: &Manager,
     socket: &Path,
     started: &Sender<process::Child>,
-) -> (Option<Option<Kernel>>, Result<Child, StartError>) {
+) -> (Option<KernelEvents>, Result<Child, StartError>) {
     if !kernel::is_selected(args) {
         return (None, Child::start(&args.command, socket, started));
     }
     let start = || {
-        let kernel = Kernel::start(manager, args);
+        let kernel = KernelEvents::start(manager, args);
         (Some(kernel), Child::start(&args.command, socket, started))
     };
     thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, start) {

@@ -79,10 +79,34 @@ pub(super) fn is_selected(args: &RecordArgs) -> bool {
     helper_categories(args).iter().any(|pattern| !pattern.starts_with('-'))
 }
 
+/// The selected events of the kernel.
+pub(super) enum KernelEvents {
+    /// The helper records them.
+    Recorded(Kernel),
+    /// The helper could not record, and has reported the reason.
+    Failed,
+}
+
+impl KernelEvents {
+    /// Starts the helper and waits until it records. The calling thread starts the command.
+    /// Recording continues without the helper if it cannot record.
+    pub(super) fn start(manager: &Manager, args: &RecordArgs) -> Self {
+        Kernel::start(manager, args).map_or(Self::Failed, Self::Recorded)
+    }
+
+    /// Ends the helper.
+    pub(super) fn end(self) -> KernelResult {
+        match self {
+            Self::Recorded(kernel) => kernel.end(),
+            Self::Failed => KernelResult::default(),
+        }
+    }
+}
+
 impl Kernel {
     /// Starts the helper and waits until it records. The calling thread starts the command. If the
     /// helper cannot record, it has reported the reason, and recording continues without it.
-    pub(super) fn start(manager: &Manager, args: &RecordArgs) -> Option<Self> {
+    fn start(manager: &Manager, args: &RecordArgs) -> Option<Self> {
         let started = Self::spawn(manager, args).and_then(Self::wait_until_ready);
         started.unwrap_or_else(|error| {
             crate::say(&format!("cannot trace the kernel: {}", describe(&error)));
@@ -123,7 +147,7 @@ impl Kernel {
     }
 
     /// Ends the helper. Reports if it has ended before.
-    pub(super) fn end(mut self) -> KernelResult {
+    fn end(mut self) -> KernelResult {
         drop(self.process.stdin.take());
         let reason = match self.wait_for_output(END_TIMEOUT) {
             true => "ended",
