@@ -81,6 +81,29 @@ fn an_archive_is_followed_until_it_is_complete() {
     assert_eq!(words(&path), words(&directory.path().join("live.fxt")));
 }
 
+/// The file has its name, so that only its records show that it is complete.
+#[test]
+fn a_complete_archive_is_followed_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("out.fxt");
+    let run = Run::of(&mut record(&[], &path, &["work", "5"]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let run = Run::of(trace(&["follow"]).arg(&path));
+    assert!(run.code() == 0 && !run.stdout().is_empty(), "{run:?}");
+}
+
+#[test]
+fn a_file_does_not_hide_a_session_of_its_name() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    std::fs::write(daemon.path("web"), [0; 64]).unwrap();
+    let run = daemon.run(&["follow", "web"]);
+    assert!(run.code() == 3 && run.stderr().contains("not a trace"), "the file: {run:?}");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    let run = daemon.run(&["top", "--live", "web", "--count", "1", "--json"]);
+    assert_eq!(run.code(), 0, "the session: {run:?}");
+}
+
 #[test]
 fn a_file_that_is_no_archive_is_an_error() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 //! Archives that are still written: a session's stream, or a file that grows.
 
+mod completeness;
 mod file;
 mod threads;
 
@@ -13,6 +14,7 @@ use trace_format::{notes, ReadError, Value};
 use trace_format::{Decoder, Item, Record};
 
 use crate::commands::connect;
+use completeness::Completeness;
 pub(crate) use file::GrowingFile;
 pub(crate) use threads::Threads;
 
@@ -23,6 +25,7 @@ const BLOCK: usize = 256 << 10;
 pub(crate) struct Source {
     input: Input,
     block: Vec<u8>,
+    completeness: Completeness,
 }
 
 enum Input {
@@ -41,21 +44,29 @@ pub(crate) enum State {
 
 impl Source {
     /// Opens the file `input`, or a stream of the session of this name. The stream has events of
-    /// these categories.
+    /// these categories. A file does not hide a session of its name.
     pub(crate) fn open(input: &str, categories: &[String], socket: Option<&Path>) -> Result<Self> {
         let path = Path::new(input);
-        let input = match is_file(path) {
-            true => {
-                let failed = || format!("cannot open {}", path.display());
-                Input::File(GrowingFile::open(path).with_context(failed)?)
-            }
-            false => {
-                let (ours, theirs) = UnixStream::pair().context("cannot create a socket")?;
-                connect(socket)?.follow(input, categories, &theirs)?;
-                Input::Stream(ours)
-            }
+        let input = match is_path(path) {
+            true => open_file(path)?,
+            false => match follow(input, categories, socket) {
+                Err(_) if path.is_file() => open_file(path)?,
+                stream => stream?,
+            },
         };
-        Ok(Self { input, block: vec![0; BLOCK] })
+        Ok(Self { input, block: vec![0; BLOCK], completeness: Completeness::default() })
+    }
+
+    /// Calls `visit` with each record that was received. Returns the last error.
+    pub(crate) fn drain(
+        &mut self,
+        decoder: &mut Decoder,
+        mut visit: impl FnMut(&Item<'_>) -> Result<()>,
+    ) -> Result<Option<ReadError>> {
+        drain(decoder, |item| {
+            self.completeness.note(item);
+            visit(item)
+        })
     }
 
     /// Feeds the next bytes to the decoder. Waits for them for at most `timeout`.
@@ -67,6 +78,7 @@ impl Source {
             }
             Input::File(file) => match file.read(&mut self.block, timeout)? {
                 None => Ok(0),
+                Some(0) if self.completeness.is_complete() => Ok(0),
                 Some(0) => return Ok(State::Open),
                 Some(read) => Ok(read),
             },
@@ -86,11 +98,21 @@ impl Source {
     }
 }
 
-/// Returns whether an argument is a file, and not the name of a session. A folder of that name does
-/// not hide a session.
-fn is_file(path: &Path) -> bool {
+fn open_file(path: &Path) -> Result<Input> {
+    let failed = || format!("cannot open {}", path.display());
+    Ok(Input::File(GrowingFile::open(path).with_context(failed)?))
+}
+
+fn follow(session: &str, categories: &[String], socket: Option<&Path>) -> Result<Input> {
+    let (ours, theirs) = UnixStream::pair().context("cannot create a socket")?;
+    connect(socket)?.follow(session, categories, &theirs)?;
+    Ok(Input::Stream(ours))
+}
+
+/// Returns whether an argument can only be a path, and not the name of a session.
+fn is_path(path: &Path) -> bool {
     let has_file_name = path.extension().is_some_and(|extension| extension == "fxt");
-    has_file_name || path.components().count() > 1 || path.is_file()
+    has_file_name || path.components().count() > 1
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -129,10 +151,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_does_not_hide_a_session() {
-        // Tests run in the folder of the crate.
-        assert!(Path::new("src").is_dir() && !is_file(Path::new("src")));
-        assert!(is_file(Path::new("Cargo.toml")));
-        assert!(["out.fxt", "./web", "/tmp/web"].map(Path::new).into_iter().all(is_file));
+    fn a_file_does_not_hide_a_session() {
+        assert!(!["src", "Cargo.toml", "web", ""].map(Path::new).into_iter().any(is_path));
+        assert!(["out.fxt", "./web", "/tmp/web"].map(Path::new).into_iter().all(is_path));
     }
 }

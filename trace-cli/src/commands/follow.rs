@@ -29,7 +29,7 @@ pub(crate) fn run(args: &FollowArgs) -> Result<u8> {
     loop {
         let state = source.read(&mut decoder, TIMEOUT).context("cannot read the records")?;
         let error =
-            live::drain(&mut decoder, |item| printer.print(item, &mut output).context(failed))?;
+            source.drain(&mut decoder, |item| printer.print(item, &mut output).context(failed))?;
         output.flush().context(failed)?;
         if let Some(error) = &error {
             say(&describe(error));

@@ -11,7 +11,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A file that grows. An archive that is still recorded is `.NAME.partial`; it ends when it gets
-/// its name.
+/// its name. The end of another file is unknown.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
     file: File,

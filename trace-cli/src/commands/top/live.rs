@@ -28,7 +28,7 @@ use trace_format::Decoder;
 
 use crate::cli::TopArgs;
 use crate::exit;
-use crate::live::{self, Source, State, Threads};
+use crate::live::{Source, State, Threads};
 use crate::message::describe;
 use state::{Action, App};
 use window::Window;
@@ -79,7 +79,7 @@ impl Feed {
         let state = self.source.read(&mut self.decoder, timeout);
         let state = state.context("cannot read the records")?;
         let (now, window) = (self.started.elapsed(), &mut self.window);
-        let error = live::drain(&mut self.decoder, |item| {
+        let error = self.source.drain(&mut self.decoder, |item| {
             window.add(item, now);
             Ok(())
         })?;
