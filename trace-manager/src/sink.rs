@@ -11,7 +11,7 @@ use crate::error::ArchiveError;
 use crate::guard::JoinedProvider;
 use crate::records::Records;
 
-pub(crate) use follower::Follower;
+pub(crate) use follower::{Follower, StreamLease};
 
 /// The rate of `CLOCK_BOOTTIME`.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

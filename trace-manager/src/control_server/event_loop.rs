@@ -327,7 +327,7 @@ impl ControlLoop {
         let output = output.map_err(|error| failed(GeneralError::Output)(&error))?;
         let OpenOutput::Stream(descriptor) = output else { return Err(no_session()) };
         let session = self.sessions.get(&id).ok_or_else(no_session)?;
-        let followed = session.handle.follow(descriptor, job.categories);
+        let followed = session.handle.follow_leased(descriptor, job.categories, Some(job.lease));
         followed.map_err(|error| {
             let code = match error {
                 ManagerError::FollowMode => GeneralError::Unsupported,

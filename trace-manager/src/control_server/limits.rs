@@ -25,6 +25,8 @@ pub struct ControlLimits {
     pub snapshots: u32,
     /// Snapshots on request of a user at a time; default 4.
     pub running_snapshots: usize,
+    /// Live streams of a user at a time; default 32.
+    pub streams: usize,
     /// Bytes of a file in the scratch folder for another user than the daemon's: an archive whose
     /// transfer is deferred, or a snapshot; default 1 GiB.
     pub scratch: u64,
@@ -49,6 +51,7 @@ impl Default for ControlLimits {
             requests: 1000,
             snapshots: 60,
             running_snapshots: 4,
+            streams: 32,
             scratch: 1 << 30,
             unwritten: 64 << 20,
             patience: Duration::from_secs(60),

@@ -22,7 +22,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use trace_protocol::control::{
@@ -36,6 +36,7 @@ use super::alerts::AlertQueue;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
 use crate::machine::Time;
+use crate::sink::StreamLease;
 
 /// The number of a connection. Numbers are never reused.
 pub(super) type ClientId = u64;
@@ -145,6 +146,8 @@ pub(super) struct FollowJob {
     pub(super) descriptor: OwnedFd,
     /// The controller.
     pub(super) peer: PeerCredentials,
+    /// Counts against the limit of the user until it is dropped.
+    pub(super) lease: Arc<StreamLease>,
 }
 
 /// A query that the machine cannot reply to.
@@ -172,6 +175,8 @@ pub(super) struct ControlMachine {
     snapshots: Rates,
     /// The number of snapshots of each user that are not written yet.
     running_snapshots: BTreeMap<u32, usize>,
+    /// The live streams of each user, until they end.
+    streams: BTreeMap<u32, Vec<Weak<StreamLease>>>,
     /// Running queries of categories, by user, and the requests that share each result.
     category_queries: BTreeMap<Option<u32>, Vec<Ticket>>,
     is_ending: bool,
@@ -194,6 +199,7 @@ impl ControlMachine {
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
             running_snapshots: BTreeMap::new(),
+            streams: BTreeMap::new(),
             category_queries: BTreeMap::new(),
             is_ending: false,
             gave_up: false,

@@ -17,7 +17,7 @@ use crate::notice::Notice;
 use crate::query::ProviderStatistics;
 use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
-use crate::sink::{Finish, Follower};
+use crate::sink::{Finish, Follower, StreamLease};
 use crate::summary::{Progress, SessionSummary};
 
 /// A session. It stops when it is dropped.
@@ -83,7 +83,17 @@ impl SessionHandle {
     /// [`ManagerError::FollowMode`]; [`ManagerError::TooManyFollowers`];
     /// [`ManagerError::SessionEnded`]; [`ManagerError::EventLoop`] if no thread can be started.
     pub fn follow(&self, output: OwnedFd, categories: Vec<String>) -> Result<(), ManagerError> {
-        let follower = open_nonblocking(output).and_then(Follower::start);
+        self.follow_leased(output, categories, None)
+    }
+
+    /// As [`follow`](Self::follow). Drops `lease` when the stream ends.
+    pub(crate) fn follow_leased(
+        &self,
+        output: OwnedFd,
+        categories: Vec<String>,
+        lease: Option<Arc<StreamLease>>,
+    ) -> Result<(), ManagerError> {
+        let follower = open_nonblocking(output).and_then(|it| Follower::start(it, lease));
         let follower = Box::new(follower.map_err(ManagerError::EventLoop)?);
         let session = self.number;
         query(&self.mailbox, |reply| Command::Follow { session, follower, categories, reply })?

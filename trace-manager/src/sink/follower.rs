@@ -52,6 +52,10 @@ pub(crate) struct Follower {
     is_closed: bool,
 }
 
+/// A live stream that counts against the limit of a user.
+#[derive(Debug)]
+pub(crate) struct StreamLease;
+
 #[derive(Debug)]
 struct Queue {
     state: Mutex<State>,
@@ -70,12 +74,16 @@ struct State {
 }
 
 impl Follower {
-    /// Starts a stream to `output`, which must not block.
-    pub(crate) fn start(output: OwnedFd) -> io::Result<Self> {
-        Self::with_limit(output, LIMIT)
+    /// Starts a stream to `output`, which must not block. Drops `lease` when the stream ends.
+    pub(crate) fn start(output: OwnedFd, lease: Option<Arc<StreamLease>>) -> io::Result<Self> {
+        Self::with_limit(output, LIMIT, lease)
     }
 
-    fn with_limit(output: OwnedFd, limit: usize) -> io::Result<Self> {
+    fn with_limit(
+        output: OwnedFd,
+        limit: usize,
+        lease: Option<Arc<StreamLease>>,
+    ) -> io::Result<Self> {
         let queue = Arc::new(Queue {
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -87,6 +95,7 @@ impl Follower {
         builder.spawn(move || {
             // Fails if the reader is gone or does not read.
             let _ended = writing.write(&output);
+            drop(lease);
             writing.has_ended.store(true, Ordering::Release);
         })?;
         let mut follower = Self {
@@ -345,7 +354,7 @@ mod tests {
 
     fn follower(limit: usize) -> (Follower, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut follower = Follower::with_limit(ours.into(), limit).unwrap();
+        let mut follower = Follower::with_limit(ours.into(), limit, None).unwrap();
         follower.open(&identity(), 1, &ClockSample::now());
         (follower, theirs)
     }
@@ -426,10 +435,14 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_its_reader() {
-        let (follower, stream) = follower(LIMIT);
+        let (ours, stream) = UnixStream::pair().unwrap();
+        let lease = Arc::new(StreamLease);
+        let leased = Arc::downgrade(&lease);
+        let follower = Follower::start(ours.into(), Some(lease)).unwrap();
+        assert_eq!(leased.strong_count(), 1);
         drop(stream);
         let deadline = Instant::now() + Duration::from_secs(20);
-        while !follower.has_ended() {
+        while !follower.has_ended() || leased.strong_count() != 0 {
             assert!(Instant::now() < deadline, "the thread does not end");
             thread::sleep(Duration::from_millis(1));
         }

@@ -14,6 +14,7 @@ use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
 use crate::machine::Time;
+use crate::sink::StreamLease;
 
 /// A refused request.
 type Refused = (ErrorCode, String);
@@ -366,9 +367,26 @@ impl ControlMachine {
             return Err(general(GeneralError::NoSession, "the session does not record"));
         }
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
-        let job = FollowJob { categories, descriptor, peer };
+        let lease = self.lease_stream(peer.uid)?;
+        let job = FollowJob { categories, descriptor, peer, lease };
         self.outputs.push(Output::Follow(id, ticket, job));
         Ok(())
+    }
+
+    /// Counts a live stream of a user until it ends.
+    fn lease_stream(&mut self, uid: u32) -> Result<Arc<StreamLease>, Refused> {
+        self.streams.retain(|_, streams| {
+            streams.retain(|stream| stream.strong_count() != 0);
+            !streams.is_empty()
+        });
+        let streams = self.streams.entry(uid).or_default();
+        if streams.len() >= self.limits.streams {
+            let reason = format!("user {uid} has {} live streams, the limit", streams.len());
+            return Err(general(GeneralError::Quota, reason));
+        }
+        let lease = Arc::new(StreamLease);
+        streams.push(Arc::downgrade(&lease));
+        Ok(lease)
     }
 
     fn watch(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {

@@ -17,6 +17,8 @@ pub(super) struct Scene {
     machine: ControlMachine,
     pub(super) now: Time,
     last_id: u32,
+    /// Live streams that have not ended.
+    pub(super) streams: Vec<FollowJob>,
     /// Actions that are not messages, as text without numbers of descriptors.
     pub(super) actions: Vec<String>,
     received: BTreeMap<ClientId, Vec<ToController>>,
@@ -38,6 +40,7 @@ impl Scene {
             machine: ControlMachine::new(groups.into(), limits),
             now: Time::ZERO,
             last_id: 0,
+            streams: Vec::new(),
             actions: Vec::new(),
             received: BTreeMap::new(),
         };
@@ -66,6 +69,7 @@ impl Scene {
                 Output::Snapshot(id, _, _) => self.actions.push(format!("snapshot {id}")),
                 Output::Follow(id, _, job) => {
                     self.actions.push(format!("follow {id} {:?}", job.categories));
+                    self.streams.push(job);
                 }
                 Output::Query(_, Query::Sessions(sessions)) => {
                     let names = sessions.iter().map(|(_, info)| info.name.as_str());

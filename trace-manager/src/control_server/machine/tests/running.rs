@@ -128,6 +128,27 @@ fn a_session_ends_at_its_time() {
 }
 
 #[test]
+fn the_live_streams_of_a_user_are_limited() {
+    let limits = ControlLimits { streams: 2, ..ControlLimits::default() };
+    let mut scene = Scene::with(limits);
+    scene.started(CLIENT, 1, named("a"));
+    scene.started(CLIENT, 2, named("b"));
+    scene.connect(ROOT, 0);
+    let follow = |name: &str| {
+        Request::Follow(FollowRequest { session: name.to_owned(), categories: Vec::new() })
+    };
+    for name in ["a", "b"] {
+        assert_eq!(scene.call(CLIENT, follow(name)), None, "the stream starts");
+    }
+    let reason = general(scene.call(CLIENT, follow("a")), GeneralError::Quota);
+    assert_eq!(reason, "user 1000 has 2 live streams, the limit");
+    assert_eq!(scene.call(ROOT, follow("a")), None, "another user has its own limit");
+    scene.streams.remove(0);
+    assert_eq!(scene.call(CLIENT, follow("a")), None, "a stream has ended");
+    assert_eq!(scene.streams.len(), 3);
+}
+
+#[test]
 fn an_empty_name_is_the_only_session() {
     let mut scene = Scene::new();
     let reason =
