@@ -41,14 +41,20 @@ pub struct SessionConfig {
 /// The first number follows those of parts that exist already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rotation {
-    /// The size in bytes at which a part ends. A part may be larger by the buffers that are saved
-    /// at once.
+    /// The size in bytes at which a part ends, at least [`MIN_SIZE`](Self::MIN_SIZE). A part may be
+    /// larger by the buffers that are saved at once. It is at least four times as large as the
+    /// names that it repeats.
     pub size: Option<u64>,
     /// The time after which a part ends that has records.
     pub interval: Option<Duration>,
     /// The number of parts that are kept, at least 1, beside the one that is written; default all.
     /// Parts of earlier sessions stay.
     pub keep: Option<u32>,
+}
+
+impl Rotation {
+    /// The smallest size of a part, in bytes.
+    pub const MIN_SIZE: u64 = 64 << 10;
 }
 
 impl Default for SessionConfig {
@@ -85,6 +91,10 @@ impl SessionConfig {
         }
         if self.rotation.is_some() && self.mode != BufferingMode::Streaming {
             return Err(ManagerError::RotationMode);
+        }
+        let least = Rotation::MIN_SIZE;
+        if let Some(size) = self.rotation.and_then(|it| it.size).filter(|size| *size < least) {
+            return Err(ManagerError::RotationSize { size, least });
         }
         Ok(())
     }
@@ -206,6 +216,19 @@ mod tests {
         for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
             assert!(matches!(check(mode), Err(ManagerError::RotationMode)));
         }
+    }
+
+    #[test]
+    fn parts_have_a_smallest_size() {
+        let check = |size| {
+            let rotation = Some(Rotation { size: Some(size), ..Rotation::default() });
+            let mode = BufferingMode::Streaming;
+            SessionConfig { mode, rotation, ..SessionConfig::default() }.check()
+        };
+        assert!(check(Rotation::MIN_SIZE).is_ok());
+        let error = check(Rotation::MIN_SIZE - 1).unwrap_err().to_string();
+        assert!(error.starts_with("parts of 65535 bytes are too small"), "{error}");
+        assert!(error.ends_with("hint: use at least 64K"), "{error}");
     }
 
     #[test]

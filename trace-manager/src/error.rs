@@ -38,6 +38,13 @@ pub enum ManagerError {
     RotationOfStream,
     /// The configuration cuts the archive into parts, but the records are collected at the end.
     RotationMode,
+    /// The size of a part is too small.
+    RotationSize {
+        /// The size in bytes.
+        size: u64,
+        /// The smallest size.
+        least: u64,
+    },
     /// The session is not in streaming mode, so its records are collected at the end.
     FollowMode,
     /// The session has too many live streams.
@@ -98,6 +105,12 @@ impl fmt::Display for ManagerError {
             Self::RotationMode => write!(
                 f,
                 "rotation requires streaming mode\nhint: other modes collect the records at the end"
+            ),
+            Self::RotationSize { size, least } => write!(
+                f,
+                "parts of {size} bytes are too small, because each part repeats names\nhint: use \
+                 at least {}K",
+                least >> 10
             ),
             Self::FollowMode => write!(
                 f,

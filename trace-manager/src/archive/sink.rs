@@ -166,7 +166,12 @@ impl ArchiveSink {
 
     /// Returns the size of the present part in bytes, or `None` if it has no records of a provider.
     pub(crate) fn part_bytes(&self) -> Option<u64> {
-        self.has_records.then(|| self.writer.part_bytes())
+        self.has_records.then(|| self.present_bytes())
+    }
+
+    /// Returns the size of the present part in bytes.
+    pub(crate) fn present_bytes(&self) -> u64 {
+        self.writer.part_bytes()
     }
 
     /// Ends the present part, and begins the next one. `rate` is that of the CPU's counter, in

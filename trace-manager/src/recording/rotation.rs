@@ -19,6 +19,10 @@ use crate::records::Records;
 /// The time for which providers hand over their records before a cut by time.
 const FLUSH_TIME: Duration = Duration::from_millis(100);
 
+/// The share of a part that its repeated names may be: a fourth. Else each part would be full at
+/// once.
+const MAX_REPEATED: u64 = 4;
+
 /// The next step towards a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RotationStep {
@@ -34,18 +38,21 @@ pub(super) struct Rotator {
     limits: Rotation,
     /// The start of the present part.
     begun: Duration,
+    /// The size of the records that the present part repeats, in bytes.
+    repeated: u64,
     flushed: Option<Duration>,
 }
 
 impl Rotator {
     pub(super) fn new(limits: Rotation) -> Self {
-        Self { limits, begun: Duration::ZERO, flushed: None }
+        Self { limits, begun: Duration::ZERO, repeated: 0, flushed: None }
     }
 
     /// Returns the step that is due. `bytes` is the size of the present part, or `None` if it has
     /// no records.
     fn step(&mut self, bytes: Option<u64>, now: Duration) -> Option<RotationStep> {
-        if bytes.is_some_and(|bytes| self.limits.size.is_some_and(|size| bytes >= size)) {
+        let size = self.limits.size.map(|size| size.max(self.repeated * MAX_REPEATED));
+        if bytes.is_some_and(|bytes| size.is_some_and(|size| bytes >= size)) {
             return Some(RotationStep::Cut);
         }
         let interval = self.limits.interval?;
@@ -58,15 +65,15 @@ impl Rotator {
             Some(at) if now.saturating_sub(at) < FLUSH_TIME => None,
             Some(_) if bytes.is_some() => Some(RotationStep::Cut),
             Some(_) => {
-                self.begin(now);
+                self.begin(now, self.repeated);
                 None
             }
         }
     }
 
-    /// Begins a part, or prolongs one without records.
-    fn begin(&mut self, now: Duration) {
-        (self.begun, self.flushed) = (now, None);
+    /// Begins a part that repeats this many bytes, or prolongs one without records.
+    fn begin(&mut self, now: Duration, repeated: u64) {
+        (self.begun, self.repeated, self.flushed) = (now, repeated, None);
     }
 }
 
@@ -98,8 +105,8 @@ impl Recording {
             let rate = ticks_per_second(identity, rate);
             self.outputs.archive.reopen(identity, rate, &now, durable, reported);
         }
-        let elapsed = self.elapsed();
-        self.rotator.iter_mut().for_each(|rotator| rotator.begin(elapsed));
+        let (elapsed, repeated) = (self.elapsed(), self.outputs.archive.present_bytes());
+        self.rotator.iter_mut().for_each(|rotator| rotator.begin(elapsed, repeated));
     }
 }
 
@@ -129,6 +136,17 @@ mod tests {
         assert_eq!(rotator.step(Some(100), SECOND), Some(RotationStep::Cut));
     }
 
+    /// Else it would be full as soon as it has the names.
+    #[test]
+    fn a_part_is_larger_than_the_names_that_it_repeats() {
+        let mut rotator = rotator(Some(100), None);
+        rotator.begin(SECOND, 50);
+        assert_eq!(rotator.step(Some(199), 2 * SECOND), None);
+        assert_eq!(rotator.step(Some(200), 2 * SECOND), Some(RotationStep::Cut));
+        rotator.begin(SECOND, 25);
+        assert_eq!(rotator.step(Some(100), 2 * SECOND), Some(RotationStep::Cut));
+    }
+
     #[test]
     fn providers_are_flushed_before_a_cut_by_time() {
         let mut rotator = rotator(None, Some(SECOND));
@@ -137,7 +155,7 @@ mod tests {
         assert_eq!(rotator.step(Some(1), SECOND + FLUSH_TIME / 2), None);
         assert_eq!(rotator.step(Some(1), SECOND + FLUSH_TIME), Some(RotationStep::Cut));
         assert_eq!(rotator.step(Some(1), 2 * SECOND), Some(RotationStep::Cut), "it was not cut");
-        rotator.begin(2 * SECOND);
+        rotator.begin(2 * SECOND, 0);
         assert_eq!(rotator.step(Some(1), 3 * SECOND - FLUSH_TIME), None);
     }
 
