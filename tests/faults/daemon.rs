@@ -7,10 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use trace_manager::controller::{Controller, ControllerError, Output, Summary, TraceConfig};
+use trace_manager::controller::{
+    Controller, ControllerError, EndKind, Output, ProviderResult, Summary, TraceConfig,
+};
 use trace_protocol::mode::BufferingMode;
 
-use super::harness::{subject, trace, wait_until, Archive, PATIENCE};
+use super::harness::{subject, trace, wait_until, Archive, Provider, PATIENCE};
 use super::injector::{Fault, Injector};
 use super::{describe, faults, USUAL};
 
@@ -104,11 +106,15 @@ impl Stage {
         self.daemon.inject(None);
         match result {
             Err(_) => panic!("{}: the daemon does not reply\n{}", describe(fault), self.stderr()),
-            Ok(Ok(Summary { failure: None, .. })) => {
+            Ok(Ok(summary @ Summary { failure: None, .. })) => {
                 // Panics if it is malformed.
                 let archive = Archive::read(&path);
                 let is_complete = archive.providers.iter().any(|it| it.count("word") > 0);
-                (!is_complete && fault.effect.is_harmless()).then(|| "no events".to_owned())
+                if !is_complete && (fault.effect.is_harmless() || !is_reported(&summary)) {
+                    return Some(format!("no events: {summary:?}"));
+                }
+                let missing: u64 = archive.providers.iter().map(missing).sum();
+                (missing != 0).then(|| format!("{missing} events are missing: {summary:?}"))
             }
             Ok(Ok(Summary { failure: Some(failure), .. })) => {
                 let is_fine = !fault.effect.is_harmless() && !failure.reason.is_empty();
@@ -142,6 +148,21 @@ impl Drop for Stage {
         let _ = self.program.kill();
         let _ = self.program.wait();
     }
+}
+
+/// Returns whether the results report that a program was not recorded.
+fn is_reported(summary: &Summary) -> bool {
+    let is_fine = |it: &ProviderResult| {
+        it.end == EndKind::Terminated && it.answered_start && it.answered_stop
+    };
+    summary.refusals != 0 || !summary.providers.iter().any(is_fine)
+}
+
+/// Returns the number of events that are neither in the archive nor reported as lost.
+fn missing(provider: &Provider) -> u64 {
+    let numbers = provider.numbers("word");
+    let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return 0 };
+    (last - first + 1).saturating_sub(numbers.len() as u64 + provider.lost.values().sum::<u64>())
 }
 
 fn record(mut controller: Controller, directory: &File) -> Result<Summary, ControllerError> {

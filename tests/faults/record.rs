@@ -53,6 +53,19 @@ impl Run {
         Some(archive.providers.iter().map(|provider| provider.events.len()).sum())
     }
 
+    /// Returns whether a message reports that events are missing. The summary of a complete
+    /// recording does not, but its number of lost records does.
+    fn is_reported(&self) -> bool {
+        let is_summary = |line: &&str| {
+            line.contains(" in out.fxt")
+                || line.contains("open it with")
+                || line.ends_with(" 0 lost")
+        };
+        let stderr = self.stderr();
+        let messages = stderr.lines().filter(|line| line.starts_with("trace: "));
+        messages.filter(|line| !is_summary(line)).count() != 0
+    }
+
     /// Returns what is wrong after a fault.
     fn problem(&self, fault: Fault) -> Option<String> {
         let stderr = self.stderr();
@@ -69,7 +82,9 @@ impl Run {
             _ if fault.effect.is_harmless() => {
                 Some(format!("exit status {code}, {:?} events", self.events()))
             }
-            _ if !stderr.contains("trace: ") => Some(format!("exit status {code}, no message")),
+            _ if !self.is_reported() => {
+                Some(format!("exit status {code}, {:?} events, no message", self.events()))
+            }
             (0, false, _) => Some("the program did not run to its end".to_owned()),
             // Recording failed, or the command could not be started.
             (125 | 126, _, _) | (0, true, _) => None,

@@ -61,6 +61,8 @@ struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     limit: usize,
+    /// The time without progress after which the stream ends, once it is closed.
+    patience: Duration,
     /// Set when the reader is gone, or does not read the end of the stream.
     has_ended: AtomicBool,
 }
@@ -76,20 +78,15 @@ struct State {
 impl Follower {
     /// Starts a stream to `output`, which must not block. Drops `lease` when the stream ends.
     pub(crate) fn start(output: OwnedFd, lease: Option<Arc<StreamLease>>) -> io::Result<Self> {
-        Self::with_limit(output, LIMIT, lease)
+        Self::with_queue(output, Queue::new(LIMIT, PATIENCE), lease)
     }
 
-    fn with_limit(
+    fn with_queue(
         output: OwnedFd,
-        limit: usize,
+        queue: Queue,
         lease: Option<Arc<StreamLease>>,
     ) -> io::Result<Self> {
-        let queue = Arc::new(Queue {
-            state: Mutex::default(),
-            changed: Condvar::new(),
-            limit,
-            has_ended: AtomicBool::new(false),
-        });
+        let queue = Arc::new(queue);
         let (output, writing) = (File::from(output), Arc::clone(&queue));
         let builder = thread::Builder::new().name("trace-follow".to_owned());
         builder.spawn(move || {
@@ -228,6 +225,16 @@ impl Drop for Follower {
 }
 
 impl Queue {
+    fn new(limit: usize, patience: Duration) -> Self {
+        Self {
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            limit,
+            patience,
+            has_ended: AtomicBool::new(false),
+        }
+    }
+
     fn has_space(&self, bytes: usize) -> bool {
         let waiting = self.lock().bytes;
         // A single block of any size is accepted.
@@ -275,7 +282,7 @@ impl Queue {
                     progress = Instant::now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let is_over = self.lock().is_closed && progress.elapsed() >= PATIENCE;
+                    let is_over = self.lock().is_closed && progress.elapsed() >= self.patience;
                     if !stream::wait_writable(output, CHECK_INTERVAL)? && is_over {
                         return Err(stream::unread());
                     }
@@ -354,7 +361,8 @@ mod tests {
 
     fn follower(limit: usize) -> (Follower, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let mut follower = Follower::with_limit(ours.into(), limit, None).unwrap();
+        let queue = Queue::new(limit, PATIENCE);
+        let mut follower = Follower::with_queue(ours.into(), queue, None).unwrap();
         follower.open(&identity(), 1, &ClockSample::now());
         (follower, theirs)
     }
@@ -431,6 +439,32 @@ mod tests {
         follower.count(1, &[header(RecordType::Event), 60]);
         follower.count(1, &[untimed, 5]);
         assert_eq!(window(&follower), (5, 50, 70));
+    }
+
+    /// The session has ended, and the reader stops in the middle.
+    #[test]
+    fn a_stream_ends_if_its_rest_is_not_read() {
+        let (ours, mut stream) = UnixStream::pair().unwrap();
+        let queue = Queue::new(LIMIT, Duration::ZERO);
+        let mut follower = Follower::with_queue(ours.into(), queue, None).unwrap();
+        follower.open(&identity(), 1, &ClockSample::now());
+        let mut sent = 0;
+        // The socket takes less.
+        while follower.queue.lock().bytes < 1 << 20 {
+            let block = block(1000, None);
+            sent += block.words().len() * 8;
+            follower.take(&block);
+        }
+        let queue = Arc::clone(&follower.queue);
+        drop(follower);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !queue.has_ended.load(Ordering::Acquire) {
+            assert!(Instant::now() < deadline, "the thread does not end");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        assert!(!bytes.is_empty() && bytes.len() < sent, "{} of {sent}", bytes.len());
     }
 
     #[test]
