@@ -38,6 +38,12 @@ pub enum Notice {
         /// The provider's process.
         pid: u32,
     },
+    /// The guard would not complete the archive if the manager were killed. The session continues
+    /// without it.
+    GuardFailed {
+        /// The reason.
+        reason: String,
+    },
     /// An alert stops the session.
     Stopping {
         /// The alert's name.

@@ -142,6 +142,8 @@ pub(crate) struct EndedRecording {
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finish,
     pub(crate) sinks: Vec<Finish>,
+    /// Why the guard would not have completed the archive.
+    pub(crate) guard_failure: Option<String>,
 }
 
 impl Recording {
@@ -391,6 +393,7 @@ impl Recording {
             categories: self.config.categories,
             archive,
             sinks,
+            guard_failure: None,
         }
     }
 

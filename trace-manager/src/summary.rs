@@ -30,6 +30,8 @@ pub struct Progress {
     pub lost: u64,
     /// The error of the archive, if it has one. The session continues without it.
     pub archive_failure: Option<String>,
+    /// Why the guard would not complete the archive, if it was given up.
+    pub guard_failure: Option<String>,
 }
 
 impl Progress {
@@ -43,6 +45,7 @@ impl Progress {
         bytes: 0,
         lost: 0,
         archive_failure: None,
+        guard_failure: None,
     };
 }
 
@@ -79,6 +82,8 @@ pub struct SessionSummary {
     pub backup: Option<PathBuf>,
     /// The results of the other sinks, in their order.
     pub sinks: Vec<Result<u64, ArchiveError>>,
+    /// Why the guard would not have completed the archive, if it was given up.
+    pub guard_failure: Option<String>,
 }
 
 impl SessionSummary {
@@ -237,6 +242,7 @@ mod tests {
             parts_removed: 0,
             backup: None,
             sinks: Vec::new(),
+            guard_failure: None,
         }
     }
 

@@ -94,3 +94,37 @@ fn without_a_daemon_commands_name_the_remedy() {
     }
     assert!(std::fs::read_dir(&directory).unwrap().next().is_none(), "no output is created");
 }
+
+/// Returns the guards of a daemon.
+fn guards(daemon: &Daemon) -> Vec<Pid> {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", daemon.child.id())).unwrap();
+    let children = threads
+        .filter_map(|thread| std::fs::read_to_string(thread.unwrap().path().join("children")).ok());
+    let children: Vec<_> = children.collect();
+    let pids = children.iter().flat_map(|pids| pids.split_whitespace());
+    let is_guard = |pid: &&str| {
+        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|it| it.starts_with(b"trace-guard"))
+    };
+    pids.filter(is_guard).filter_map(|pid| Pid::from_raw(pid.parse().unwrap())).collect()
+}
+
+#[test]
+fn a_killed_guard_is_reported() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-o", "out.fxt"]);
+    assert_eq!(daemon.json(&["status"])[0]["guard_error"], Value::Null);
+    wait_until("the guard runs", || guards(&daemon).len() == 1);
+    kill_process(guards(&daemon)[0], Signal::Kill).unwrap();
+    wait_until("its end is reported", || {
+        daemon.json(&["status"])[0]["guard_error"] == "it has ended"
+    });
+    let table = daemon.run(&["status"]);
+    assert!(table.stdout().contains("out.fxt (no guard: it has ended)"), "{table:?}");
+    let summary = daemon.json(&["stop"]);
+    assert_eq!(
+        (&summary["guard_error"], &summary["error"]),
+        (&"it has ended".into(), &Value::Null)
+    );
+    assert!(Archive::read(&daemon.path("out.fxt")).only().count("word") > 0);
+}

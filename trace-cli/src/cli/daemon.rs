@@ -182,7 +182,8 @@ Examples:
   trace follow web -n request --format json | jq .duration_ns
   trace record -o app.fxt -- ./app & trace follow app.fxt")]
 pub(crate) struct FollowArgs {
-    /// Session, or archive: a name with a slash, or one that ends in .fxt or exists
+    /// Session, or archive: a name with a slash, one that ends in .fxt, or a file if there is no
+    /// such session
     /// [default: the only session]
     #[arg(value_name = "NAME|FILE", default_value = "", hide_default_value = true)]
     pub(crate) input: String,

@@ -40,7 +40,7 @@ pub(crate) fn show_sessions(sessions: &[SessionInfo], as_json: bool) -> Result<(
             session.name.clone(),
             mode(session),
             session.uid.to_string(),
-            session.failure.clone().unwrap_or_else(|| session.output.clone()),
+            output(session),
         ]);
     }
     match table.is_empty() {
@@ -48,6 +48,15 @@ pub(crate) fn show_sessions(sessions: &[SessionInfo], as_json: bool) -> Result<(
         false => print(&table.text())?,
     }
     Ok(())
+}
+
+/// Returns the output, or its error. A session without a guard is marked.
+fn output(session: &SessionInfo) -> String {
+    let output = session.failure.as_ref().unwrap_or(&session.output);
+    match &session.guard_failure {
+        None => output.clone(),
+        Some(reason) => format!("{output} (no guard: {reason})"),
+    }
 }
 
 fn mode(session: &SessionInfo) -> String {
@@ -71,6 +80,7 @@ fn session_json(session: &SessionInfo) -> Value {
         "bytes": session.bytes,
         "lost": session.lost,
         "error": session.failure,
+        "guard_error": session.guard_failure,
     })
 }
 

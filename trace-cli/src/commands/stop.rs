@@ -26,6 +26,9 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     };
     let results = SessionSummary::from(results);
     summary::print(&report, &results)?;
+    if let Some(reason) = &results.guard_failure {
+        crate::say(&format!("the session had no guard: {}", visible(reason)));
+    }
     if let Some(path) = results.backup.as_ref().filter(|_| !args.quiet) {
         crate::say(&format!("the earlier archive is now {}", path.display()));
     }

@@ -135,6 +135,7 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         stopped_by: of.stopped_by,
         bytes,
         failure,
+        guard_failure: of.guard_failure,
         parts: newest_parts(&of.parts),
         parts_removed: of.parts_removed,
         backup: of.backup.map(|path| path.to_string_lossy().into_owned()),

@@ -53,6 +53,8 @@ struct Running {
     handle: Arc<SessionHandle>,
     /// Its output, for people.
     output: String,
+    /// Why it has no guard, if it should have one.
+    guard_failure: Option<&'static str>,
     /// Its events when they were counted the last time, and that time.
     counted: Option<(Instant, u64)>,
 }
@@ -248,9 +250,10 @@ impl ControlLoop {
         for _ in 0..MESSAGES_PER_TURN {
             let Ok(message) = self.messages.try_recv() else { return };
             match message {
-                Message::Opened(id, handle, output) => {
+                Message::Opened(id, handle, output, guard_failure) => {
                     log::info!("session {} writes {output}", handle.number());
-                    self.sessions.insert(id, Running { handle, output, counted: None });
+                    let running = Running { handle, output, guard_failure, counted: None };
+                    self.sessions.insert(id, running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
                 Message::Session(id, event) => {

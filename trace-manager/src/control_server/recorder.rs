@@ -44,18 +44,27 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 
 fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let alerts = Arc::clone(&request.alerts);
-    let (handle, output, transfer) = match open(&shared, request) {
+    let Opened { handle, output, transfer, guard_failure } = match open(&shared, request) {
         Ok(opened) => opened,
         Err(error) => {
             return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
     let handle = Arc::new(handle);
-    shared.send(Message::Opened(id, Arc::clone(&handle), output.clone()));
+    let opened = Message::Opened(id, Arc::clone(&handle), output.clone(), guard_failure);
+    shared.send(opened);
     let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
         let name = match notice {
             Notice::Alert { name, .. } => name,
+            Notice::GuardFailed { reason } => {
+                log::warn!(
+                    "session {}: the guard will not complete the archive if the daemon is killed: \
+                     {reason}",
+                    handle.number()
+                );
+                continue;
+            }
             Notice::Restart { name, pid } => {
                 log::warn!(
                     "session {}: the recording of {name} ({pid}) was interrupted by another \
@@ -77,7 +86,10 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     if dropped != 0 {
         log::warn!("session {}: {dropped} alerts were not forwarded", handle.number());
     }
-    let summary = Box::new(end(&handle, output, transfer));
+    let mut summary = Box::new(end(&handle, output, transfer));
+    if let Some(reason) = guard_failure {
+        summary.guard_failure = Some(reason.to_owned());
+    }
     drop(handle);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
 }
@@ -95,7 +107,15 @@ fn next_notice(handle: &SessionHandle) -> Option<Notice> {
     }
 }
 
-type Opened = (SessionHandle, String, Option<Transfer>);
+/// A session that has started.
+struct Opened {
+    handle: SessionHandle,
+    /// Its output, for people.
+    output: String,
+    transfer: Option<Transfer>,
+    /// Why it has no guard, if it should have one.
+    guard_failure: Option<&'static str>,
+}
 
 fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let OpenRequest { config, descriptor, peer, .. } = request;
@@ -111,11 +131,14 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let description = output.description();
     let (target, transfer) = target(shared, output, &config, peer).map_err(failed)?;
     let session = start(shared, &config, target, (peer.uid != 0).then_some(peer.uid));
-    session.map(|session| (session, description, transfer)).map_err(|error| {
+    let opened =
+        |(handle, guard_failure)| Opened { handle, output: description, transfer, guard_failure };
+    session.map(opened).map_err(|error| {
         let code = match error {
             ManagerError::ZeroBufferSize
             | ManagerError::BufferTooLarge { .. }
-            | ManagerError::RotationMode => GeneralError::BadRequest,
+            | ManagerError::RotationMode
+            | ManagerError::RotationSize { .. } => GeneralError::BadRequest,
             ManagerError::CreateArchive { .. } => GeneralError::Output,
             _ => GeneralError::Failed,
         };
@@ -156,17 +179,18 @@ fn target(
     Ok((target, None))
 }
 
+/// Starts a session. Returns why it has no guard, if it should have one.
 fn start(
     shared: &Shared,
     config: &TraceConfig,
     target: ArchiveTarget,
     user: Option<u32>,
-) -> Result<SessionHandle, ManagerError> {
+) -> Result<(SessionHandle, Option<&'static str>), ManagerError> {
     let config = convert::session_config(config, user);
-    match shared.start_guard.as_ref().and_then(|start| start()) {
-        Some(guard) => shared.manager.start_guarded(config, target, guard),
-        None => shared.manager.start(config, target),
-    }
+    let guard = shared.start_guard.as_ref().map(|start| start());
+    let failure = matches!(guard, Some(None)).then_some("it cannot be started");
+    let session = shared.manager.start_with_sinks(config, target, guard.flatten(), Vec::new());
+    Ok((session?, failure))
 }
 
 /// Waits for the results, and transfers them.

@@ -15,8 +15,9 @@ use crate::waker::Waker;
 /// A message to the control thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A session has started, and writes to this output.
-    Opened(SessionId, Arc<SessionHandle>, String),
+    /// A session has started, and writes to this output. The last item is why it has no guard, if
+    /// it should have one.
+    Opened(SessionId, Arc<SessionHandle>, String, Option<&'static str>),
     Session(SessionId, SessionEvent),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),

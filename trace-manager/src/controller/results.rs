@@ -40,6 +40,7 @@ impl From<Summary> for SessionSummary {
             parts_removed: of.parts_removed,
             backup: of.backup.map(PathBuf::from),
             sinks: Vec::new(),
+            guard_failure: of.guard_failure,
         }
     }
 }
@@ -122,6 +123,7 @@ mod tests {
             parts_removed: 6,
             backup: Some("a.fxt.old".into()),
             sinks: Vec::new(),
+            guard_failure: Some("it has ended".to_owned()),
         };
         let ends = [End::Terminated, End::TimedOut, End::Disconnected];
         let providers: Vec<_> = ends.into_iter().map(provider_summary).collect();

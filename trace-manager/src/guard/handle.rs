@@ -4,10 +4,11 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::archive::{Identity, Ledger};
 use trace_protocol::buffer::consumer::{IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::Layout;
@@ -23,6 +24,12 @@ use crate::buffers::SharedBuffer;
 
 /// The longest time to wait until the guard takes the next part of an archive.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The failure of a guard whose end of the socket is closed.
+const ENDED: &str = "it has ended";
+
+/// The failure of a guard that did not take the next part of the archive.
+const LATE: &str = "it did not take the next part of the archive in time";
 
 /// A session's guard, as the manager uses it. Clones share it.
 #[derive(Debug, Clone)]
@@ -64,6 +71,8 @@ pub(super) struct Link {
     socket: Socket,
     /// Closed providers that are not sent yet, because the socket was full.
     unsent: Mutex<Vec<u32>>,
+    /// Why the guard would not complete the archive.
+    failure: OnceLock<&'static str>,
 }
 
 impl GuardHandle {
@@ -73,7 +82,8 @@ impl GuardHandle {
         output: &ArchiveOutput,
         categories: &[String],
     ) -> Option<Self> {
-        let link = Link { socket: guard.socket, unsent: Mutex::default() };
+        let link =
+            Link { socket: guard.socket, unsent: Mutex::default(), failure: OnceLock::new() };
         let (ledger, memory) = new_ledger().ok()?;
         let message = Message::Session(output.naming().and_then(ArchiveNames::of));
         let mut handles = vec![memory.as_fd()];
@@ -124,9 +134,31 @@ impl GuardHandle {
                     thread::sleep(Duration::from_millis(1));
                 }
                 // The guard would complete the wrong file.
-                Err(_) => return self.abandoned(),
+                Err(_) => {
+                    // Only the first failure is kept.
+                    let _ = self.link.failure.set(if self.has_ended() { ENDED } else { LATE });
+                    return self.abandoned();
+                }
             }
         }
+    }
+
+    /// Returns why the guard would not complete the archive, if it was given up or has ended.
+    pub(crate) fn failure(&self) -> Option<&'static str> {
+        if !self.completes_archive {
+            return None;
+        }
+        if self.link.failure.get().is_none() && self.has_ended() {
+            let _ = self.link.failure.set(ENDED);
+        }
+        self.link.failure.get().copied()
+    }
+
+    /// Returns whether the guard's end of the socket is closed.
+    fn has_ended(&self) -> bool {
+        // No event is requested: poll always reports the end of the peer.
+        let mut fds = [PollFd::new(&self.link.socket, PollFlags::empty())];
+        matches!(poll(&mut fds, 0), Ok(1))
     }
 
     fn try_begin_part(&self, part: &NewFile, start: u64) -> io::Result<()> {
@@ -287,7 +319,7 @@ mod tests {
         let (socket, theirs) = Socket::packet_pair().unwrap();
         socket.set_nonblocking(true);
         theirs.set_nonblocking(true);
-        let link = Link { socket, unsent: Mutex::default() };
+        let link = Link { socket, unsent: Mutex::default(), failure: OnceLock::new() };
         let unsent = || link.unsent.lock().unwrap().len();
         let mut last = 0;
         while unsent() == 0 {

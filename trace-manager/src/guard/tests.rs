@@ -299,11 +299,13 @@ fn lost_copies_are_counted() {
 fn the_session_continues_without_its_guard() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     let (_, unused) = Guard::pair().unwrap();
+    assert_eq!(manager.handle.failure(), None);
     drop(std::mem::replace(&mut manager.guard, unused));
     manager.open();
     manager.record(0, 100);
     let slot = manager.copy(0);
     manager.write_copy(&slot, true);
+    assert_eq!(manager.handle.failure(), Some("it has ended"));
     let large = layout_with(BufferingMode::Streaming, 8 * PAGE_SIZE);
     assert!(manager.pool.allocate(&large, 1).is_none(), "a new slot needs the guard");
     assert!(manager.pool.allocate(&layout(BufferingMode::Streaming), 1).is_some());

@@ -197,6 +197,7 @@ impl SessionHandle {
             stopped_by: ended.stopped_by,
             snapshots: snapshots.summaries,
             snapshots_removed: snapshots.removed,
+            guard_failure: ended.guard_failure,
         })
     }
 }

@@ -8,8 +8,9 @@ use crossbeam_channel::Sender;
 use super::command::SharedProgress;
 use crate::collection::Collection;
 use crate::error::ManagerError;
+use crate::guard::GuardHandle;
 use crate::machine::{SessionState, Triggers};
-use crate::notice::NoticeSender;
+use crate::notice::{Notice, NoticeSender};
 use crate::query::SessionInfo;
 use crate::recording::{EndedRecording, Recording};
 use crate::snapshot::{Requester, SnapshotNames};
@@ -33,6 +34,9 @@ pub(super) struct Active {
     pub(super) done: Sender<EndedRecording>,
     pub(super) state: SessionState,
     pub(super) published_at: Instant,
+    pub(super) guard: Option<GuardHandle>,
+    /// Why the guard would not complete the archive.
+    pub(super) guard_failure: Option<String>,
 }
 
 impl Active {
@@ -44,7 +48,31 @@ impl Active {
         done: Sender<EndedRecording>,
     ) -> Self {
         let state = SessionState::Initialized;
-        Self { number, recording, alerts, shared, done, state, published_at: Instant::now() }
+        Self {
+            number,
+            recording,
+            alerts,
+            shared,
+            done,
+            state,
+            published_at: Instant::now(),
+            guard: None,
+            guard_failure: None,
+        }
+    }
+
+    /// Notes and reports the first failure of the guard.
+    pub(super) fn check_guard(&mut self) {
+        if let Some(reason) = self.guard.as_ref().and_then(GuardHandle::failure) {
+            self.fail_guard(reason);
+        }
+    }
+
+    /// Reports that the guard is given up.
+    pub(super) fn fail_guard(&mut self, reason: &str) {
+        self.guard = None;
+        self.guard_failure = Some(reason.to_owned());
+        self.alerts.notices.send(Notice::GuardFailed { reason: reason.to_owned() });
     }
 
     pub(super) fn progress(&self, collection: &Collection) -> Progress {
@@ -59,6 +87,7 @@ impl Active {
             bytes: status.bytes(),
             lost: self.recording.lost(collection),
             archive_failure: status.failure().or_else(|| status.cut_failure()),
+            guard_failure: self.guard_failure.clone(),
         }
     }
 

@@ -16,6 +16,7 @@ use super::state::EventLoop;
 use crate::collection::Departure;
 use crate::machine::{End, Output, ProviderId, SessionState, TraceeAction, TraceeEvent, Violation};
 use crate::notice::Notice;
+use crate::recording::EndedRecording;
 use crate::summary::Refusal;
 
 impl EventLoop {
@@ -158,8 +159,10 @@ impl EventLoop {
         let ended: Vec<_> = ended.map(|(number, _)| *number).collect();
         for mut active in ended.into_iter().filter_map(|number| self.active.remove(&number)) {
             active.end_alerts();
+            active.check_guard();
             let progress = active.progress(collection);
-            let ended = active.recording.end();
+            let guard_failure = active.guard_failure.take();
+            let ended = EndedRecording { guard_failure, ..active.recording.end() };
             // If the caller does not wait for it, the archive is written all the same.
             let _ = active.done.send(ended);
             active.shared.set(progress);
@@ -172,6 +175,7 @@ impl EventLoop {
         let Some(collection) = &self.collection else { return };
         for active in self.active.values_mut() {
             if active.published_at.elapsed() >= interval {
+                active.check_guard();
                 active.shared.set(active.progress(collection));
                 active.published_at = Instant::now();
             }

@@ -35,6 +35,7 @@ impl EventLoop {
         let (shared, done, waker) = (request.shared, request.done, self.inbox.waker.clone());
         let limits = config.snapshots;
         let snapshots = Snapshots::spawn(waker, notices.clone(), limits);
+        let is_guarded = guard.is_some();
         let handle =
             guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.all_categories()));
         let layout = config.layout(0).ok();
@@ -68,7 +69,12 @@ impl EventLoop {
         let clocks = &mut self.clocks;
         let recording = Recording::begin(number, config, outputs, snapshots, spares, clocks);
         let alerts = Alerts { triggers, notices, names: SnapshotNames::new(path) };
-        self.active.insert(number, Active::new(number, recording, alerts, shared, done));
+        let mut active = Active::new(number, recording, alerts, shared, done);
+        active.guard = handle;
+        if is_guarded && active.guard.is_none() {
+            active.fail_guard("it did not take the session");
+        }
+        self.active.insert(number, active);
         self.dispatch(Input::Open(number, provider_config));
         self.dispatch(Input::Start(number, Default::default()));
         self.publish_progress(Duration::ZERO);

@@ -109,6 +109,8 @@ record! {
         pub lost: u64,
         /// The error of the archive, if it has one.
         pub failure: Option<String>,
+        /// Why the guard would not complete the archive, if it was given up.
+        pub guard_failure: Option<String>,
     }
 }
 

@@ -24,6 +24,8 @@ record! {
         pub bytes: u64,
         /// The error of the archive, if it is incomplete.
         pub failure: Option<ArchiveFailure>,
+        /// Why the guard would not have completed the archive, if it was given up.
+        pub guard_failure: Option<String>,
         /// The paths of the newest 100 parts of the archive that exist, if it is cut.
         pub parts: Vec<String>,
         /// The number of parts that were removed because of the limit.

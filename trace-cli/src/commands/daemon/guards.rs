@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use trace_manager::Guard;
 
 use crate::commands::record::guard::{self, Process};
+use crate::message::describe;
 
 /// The guard processes. Each ends with its session.
 #[derive(Debug, Default)]
@@ -15,7 +16,14 @@ pub(super) struct Guards(Mutex<Vec<Process>>);
 impl Guards {
     /// Starts a guard, and collects those that have ended. Returns `None` if it cannot be started.
     pub(super) fn start(&self) -> Option<Guard> {
-        let (guard, process) = guard::start(None);
+        let started = guard::try_start(None).map_err(|error| {
+            log::warn!(
+                "cannot start a guard: {}: the archive of a session is incomplete if the daemon is \
+                 killed",
+                describe(&error)
+            );
+        });
+        let (guard, process) = started.ok().unzip();
         let mut processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         processes.retain_mut(Process::is_running);
         processes.extend(process);

@@ -39,6 +39,12 @@ pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction
             crate::say(&format!("{}no snapshot: {error}", prefix(alerts)));
             None
         }
+        Notice::GuardFailed { reason } => {
+            crate::say(&format!(
+                "the guard will not complete the archive if this command is killed: {reason}"
+            ));
+            None
+        }
         Notice::Stopping { alert } => Some(stopping(args, alert)),
         _ => None,
     }

@@ -32,7 +32,8 @@ pub(crate) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) 
     }
 }
 
-fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
+/// Starts a guard, which removes `private` if this process is killed.
+pub(crate) fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
     let (guard, theirs) = Guard::pair()?;
     let child = Command::new("/proc/self/exe")
         .arg0("trace-guard")

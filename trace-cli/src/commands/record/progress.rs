@@ -81,6 +81,7 @@ mod tests {
                 bytes: 8,
                 lost,
                 archive_failure: None,
+                guard_failure: None,
             })
         };
         assert_eq!(of(1, 1, 1, 0), "1 program, 1 event, 8 B");

@@ -183,6 +183,7 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "parts": summary.parts.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "parts_removed": summary.parts_removed,
         "error": summary.archive.as_ref().err().map(ToString::to_string),
+        "guard_error": summary.guard_failure,
         "seconds": summary.duration.as_secs_f64(),
         "events": summary.events(),
         "lost": summary.lost(),

@@ -86,7 +86,7 @@ impl ControlLoop {
     }
 
     fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {
-        if let Some(Running { handle, output, counted }) = self.sessions.get(&id) {
+        if let Some(Running { handle, output, guard_failure, counted }) = self.sessions.get(&id) {
             let progress = handle.progress();
             info.output.clone_from(output);
             info.elapsed = progress.elapsed;
@@ -97,6 +97,7 @@ impl ControlLoop {
             info.bytes = progress.bytes;
             info.lost = progress.lost;
             info.failure = progress.archive_failure;
+            info.guard_failure = guard_failure.map(str::to_owned).or(progress.guard_failure);
         }
         info
     }

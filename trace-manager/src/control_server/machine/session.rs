@@ -149,6 +149,7 @@ impl ControlledSession {
             info.events = summary.providers.iter().map(|provider| provider.events).sum();
             info.lost = summary.providers.iter().map(|provider| provider.dropped).sum();
             info.bytes = summary.bytes;
+            info.guard_failure.clone_from(&summary.guard_failure);
             info.failure = summary.failure.as_ref().map(|failure| failure.reason.clone());
         }
         info
