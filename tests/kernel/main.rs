@@ -1,6 +1,7 @@
 //! The kernel's events beside those of an application. The tests require root and tracefs, and are
 //! skipped without them.
 
+mod cpus;
 #[allow(dead_code, unused_imports, reason = "the harness is for all tests of whole processes")]
 #[path = "../harness/mod.rs"]
 mod harness;

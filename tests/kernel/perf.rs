@@ -85,12 +85,37 @@ fn add(steps: &mut Steps, line: &str) -> Option<u64> {
     thread.parse().ok()
 }
 
-/// Replaces the wakers that `perf` does not name.
-pub(crate) fn hide_ended_wakers(ours: &mut [Step], theirs: &[Step]) {
-    for (our, their) in ours.iter_mut().zip(theirs) {
-        if let (Step::Woken { by, .. }, Step::Woken { by: ENDED, .. }) = (our, their) {
-            *by = ENDED;
+/// Returns the times of the same steps in a list of ours and one of `perf`, or the place of the
+/// first step of ours that differs. If an idle thread is hidden, `perf` may lack the wake-ups of
+/// interrupts that stop it.
+pub(crate) fn pairs(
+    ours: &[(u64, Step)],
+    theirs: &[(u64, Step)],
+    is_idle_hidden: bool,
+) -> Result<Vec<(u64, u64)>, usize> {
+    let (mut pairs, mut rest) = (Vec::new(), theirs);
+    for (place, (our_time, our)) in ours.iter().enumerate() {
+        match rest {
+            [(their_time, their), later @ ..] if is_same(*our, *their) => {
+                pairs.push((*our_time, *their_time));
+                rest = later;
+            }
+            _ if is_idle_hidden && matches!(our, Step::Woken { by: 0, .. }) => {}
+            _ => return Err(place),
         }
+    }
+    if rest.is_empty() {
+        Ok(pairs)
+    } else {
+        Err(ours.len())
+    }
+}
+
+/// `perf` does not name wakers that are about to end.
+fn is_same(our: Step, their: Step) -> bool {
+    match (our, their) {
+        (Step::Woken { cpu, .. }, Step::Woken { cpu: their_cpu, by: ENDED }) => cpu == their_cpu,
+        _ => our == their,
     }
 }
 
@@ -101,5 +126,24 @@ fn state(letters: &str) -> ThreadState {
         "Z" => ThreadState::DYING,
         "X" | "x" => ThreadState::DEAD,
         _ => ThreadState::BLOCKED,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wake_ups_that_only_one_has() {
+        let woken = |by| Step::Woken { cpu: 1, by };
+        let (first, second) = ((10, woken(0)), (20, woken(7)));
+        let arrives = (30, Step::In { cpu: 1, from: 0 });
+        let ours = [first, second, arrives];
+        let theirs = [(21, woken(7)), (31, arrives.1)];
+        assert_eq!(pairs(&ours, &theirs, true), Ok(vec![(20, 21), (30, 31)]));
+        assert_eq!(pairs(&ours, &theirs, false), Err(0));
+        assert_eq!(pairs(&theirs, &ours, true), Err(0));
+        assert_eq!(pairs(&ours[..2], &theirs, true), Err(2));
+        assert_eq!(pairs(&ours[1..], &[(20, woken(ENDED)), arrives], false).unwrap().len(), 2);
     }
 }

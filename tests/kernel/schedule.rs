@@ -56,20 +56,6 @@ pub(crate) fn add_switch(
     steps.entry(to).or_default().push((time, Step::In { cpu, from }));
 }
 
-/// Returns the CPU on which a thread runs at a time.
-///
-/// Some kernels write no switches from threads of other namespaces, neither here nor in their own
-/// text. A thread that leaves a CPU twice ran there before the second time.
-pub(crate) fn cpu_at(steps: &[(u64, Step)], time: u64) -> Option<u16> {
-    let switches = steps.iter().filter(|(_, step)| !matches!(step, Step::Woken { .. }));
-    let (earlier, later): (Vec<_>, Vec<_>) = switches.partition(|(ticks, _)| *ticks <= time);
-    match (earlier.last(), later.first()) {
-        (Some((_, Step::In { cpu, .. })), _) => Some(*cpu),
-        (Some(_), Some((_, Step::Out { cpu, .. }))) => Some(*cpu),
-        _ => None,
-    }
-}
-
 /// Returns how often a thread that runs at the start and at the end gave its CPU away, by waiting
 /// and otherwise, and how often it got one.
 pub(crate) fn counts(steps: impl Iterator<Item = Step>) -> [u64; 3] {
@@ -83,7 +69,7 @@ pub(crate) fn counts(steps: impl Iterator<Item = Step>) -> [u64; 3] {
             Step::Out { state, .. } => {
                 let is_voluntary = state != ThreadState::RUNNING;
                 *(if is_voluntary { &mut voluntary } else { &mut involuntary }) += 1;
-                // The switch to it is missing; see `cpu_at`.
+                // The switch to it is missing; see `cpus`.
                 arrivals += u64::from(!runs);
                 runs = false;
             }
