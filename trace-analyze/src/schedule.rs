@@ -1,15 +1,21 @@
-//! The time that threads spent on a processor, from scheduling records.
+//! The time that threads spent on a processor, and their other states, from scheduling records.
+//!
+//! [`Schedule`] has the turns of threads on processors. [`threads::read`] has the totals of their
+//! states.
+
+mod json;
+mod replay;
+mod steps;
+pub mod threads;
 
 use std::collections::HashMap;
 use std::io::Read;
 
 use trace_format::{Item, ReadError, Reader};
 
-use crate::scheduling::{Switch, Turns};
 use crate::Damage;
-
-/// The most turns that are kept.
-const MAX_TURNS: usize = 8 << 20;
+use replay::{replay, Activity};
+use steps::Steps;
 
 /// The times at which threads were on a processor.
 ///
@@ -18,9 +24,7 @@ const MAX_TURNS: usize = 8 << 20;
 #[derive(Debug, Default)]
 pub struct Schedule {
     threads: HashMap<u64, Vec<OnCpu>>,
-    running: Turns<()>,
-    start: Option<u64>,
-    turns: usize,
+    steps: Steps,
 }
 
 /// A turn of a thread on a processor.
@@ -45,10 +49,10 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// Returns whether there are too many turns. [`Schedule::on_cpu`] then returns `None`.
+    /// Returns whether there are too many records. [`Schedule::on_cpu`] then returns `None`.
     #[must_use]
     pub fn is_too_long(&self) -> bool {
-        self.turns > MAX_TURNS
+        self.steps.is_too_long()
     }
 
     /// Returns the nanoseconds between two times that a thread was on a processor, or `None` if it
@@ -60,22 +64,7 @@ impl Schedule {
     }
 
     pub(crate) fn record(&mut self, item: &Item<'_>) {
-        let Some(switch) = Switch::of(item) else { return };
-        let start = *self.start.get_or_insert(switch.nanos);
-        // A turn without an end lacks a switch.
-        if let Some((turn, (to, _))) =
-            self.running.push(&switch, ()).and_then(|turn| Some((turn, turn.to?)))
-        {
-            self.turn(turn.task.thread, turn.from.unwrap_or(start.min(to)), to);
-        }
-    }
-
-    fn turn(&mut self, thread: u64, from: u64, to: u64) {
-        self.turns += 1;
-        if self.is_too_long() {
-            return;
-        }
-        self.threads.entry(thread).or_default().push(OnCpu { from, to: to.max(from), before: 0 });
+        self.steps.push(item);
     }
 
     /// Returns the turns of a thread between two times, in order, or `None` if it has no turns.
@@ -98,26 +87,22 @@ impl Schedule {
         turns.get(last).filter(|turn| turn.to > time).map(|turn| turn.from)
     }
 
-    /// Sorts the turns and adds them up.
+    /// Makes the turns of the records, and adds them up.
     pub(crate) fn finish(&mut self) {
-        for turn in self.running.finish() {
-            self.turn(turn.task.thread, turn.from.unwrap_or(0), u64::MAX);
-        }
         if self.is_too_long() {
-            self.threads.clear();
+            return;
         }
-        for turns in self.threads.values_mut() {
-            // A turn from the start is a guess. It must not overlap others, because a thread runs
-            // on one processor at a time.
-            turns.sort_by_key(|turn| (turn.to, turn.from));
-            let (mut last, mut sum) = (0, 0u64);
-            for turn in turns {
-                turn.from = turn.from.max(last);
-                last = turn.to;
-                turn.before = sum;
-                sum = sum.saturating_add(turn.to - turn.from);
+        let koids = self.steps.threads().to_vec();
+        let threads = &mut self.threads;
+        replay(&mut self.steps, Some(u64::MAX), |interval| {
+            let koid = koids.get(interval.thread as usize);
+            if let (Activity::Running, Some(koid)) = (interval.activity, koid) {
+                let turns = threads.entry(*koid).or_default();
+                let before = turns.last().map_or(0, |turn| turn.before + (turn.to - turn.from));
+                turns.push(OnCpu { from: interval.from, to: interval.to, before });
             }
-        }
+        });
+        self.steps.clear();
     }
 }
 
@@ -169,13 +154,13 @@ mod tests {
             switch(500, 0, 7, 9),
             // The switch to 7 is missing.
             switch(1000, 1, 7, 3),
-            // Two processors claim the thread at one time.
+            // Two processors claim the thread at one time: the switch from the first is missing.
             switch(1100, 2, 9, 7),
             switch(1150, 3, 9, 7),
         ];
         let schedule = Schedule::read(Reader::new(&*archive(&records))).unwrap();
         assert_eq!(schedule.on_cpu(7, 0, 500), Some(500));
         assert_eq!(schedule.on_cpu(7, 0, 1000), Some(1000));
-        assert_eq!(schedule.on_cpu(7, 1000, 1200), Some(100));
+        assert_eq!(schedule.on_cpu(7, 1000, 1200), Some(50));
     }
 }

@@ -1,0 +1,64 @@
+//! The states of threads as JSON.
+
+use serde_json::{json, Map, Value};
+
+use super::threads::{Preemption, Scheduling, ThreadTimes};
+use crate::exact;
+use crate::stats::{Distribution, Group, PERCENTILES};
+
+impl Scheduling {
+    /// Returns the report as a JSON object, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
+            "preemptions": self.preemptions.iter().map(preemption).collect::<Vec<_>>(),
+            "wakeup_latency": latency(&self.latency),
+            "missing_switches": self.missing(),
+            "partial_threads": self.partial_threads,
+            "complete": self.damage.is_none() && !self.is_too_long && self.missing() == 0,
+        })
+    }
+}
+
+fn thread(times: &ThreadTimes) -> Value {
+    let mut object = group(&times.group);
+    let numbers = [
+        ("run_ns", times.running),
+        ("runnable_ns", times.runnable),
+        ("blocked_ns", times.blocked),
+        ("turns", times.turns),
+        ("preempted", times.preempted),
+        ("missing_switches", times.missing),
+    ];
+    object.extend(numbers.map(|(name, value)| (name.to_owned(), value.into())));
+    object.insert("wakeup_latency".to_owned(), latency(&times.latency));
+    object.into()
+}
+
+fn preemption(pair: &Preemption) -> Value {
+    json!({
+        "thread": group(&pair.thread),
+        "by": pair.by.as_ref().map(group),
+        "count": pair.count,
+        "waited_ns": pair.nanos,
+    })
+}
+
+fn group(group: &Group) -> Map<String, Value> {
+    let numbers = [("process", group.koids.process), ("thread", group.koids.thread)];
+    let names = [("process_name", &group.process_name), ("thread_name", &group.thread_name)];
+    let numbers = numbers.map(|(key, koid)| (key.to_owned(), exact(koid)));
+    let names = names.map(|(key, name)| (key.to_owned(), name.as_str().into()));
+    numbers.into_iter().chain(names).collect()
+}
+
+fn latency(lengths: &Distribution) -> Value {
+    let mut object = Map::new();
+    object.insert("count".to_owned(), lengths.count().into());
+    for (name, quantile) in PERCENTILES {
+        object.insert(format!("{name}_ns"), lengths.quantile(quantile).into());
+    }
+    object.insert("max_ns".to_owned(), lengths.max().into());
+    object.into()
+}

@@ -1,0 +1,239 @@
+//! The states of threads as totals: running, runnable and blocked times, latencies, preemptions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io::Read;
+
+use trace_format::layout::{cut_str, ObjectType};
+use trace_format::{Item, KernelObject, ReadError, Reader, Record, ThreadKoids, Value};
+
+use super::replay::{replay, Activity, Interval, Reason};
+use super::steps::Steps;
+use crate::arguments::{self, process_of};
+use crate::catalog::Catalog;
+use crate::stats::{Distribution, Group};
+use crate::Damage;
+
+/// The most names of threads.
+const MAX_NAMES: usize = 1 << 20;
+
+/// The most bytes of a name. A small record can refer to a long name.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The argument of a thread's name if the archive has only a part of its scheduling records.
+const PARTIAL: &str = "partial";
+
+/// The states of all threads of an archive.
+///
+/// Times are in nanoseconds. Those before the first scheduling record of a thread are missing.
+#[derive(Debug, Default)]
+pub struct Scheduling {
+    /// The threads, by their running time, the longest first. Threads of which the archive has only
+    /// a part of the records are omitted.
+    pub threads: Vec<ThreadTimes>,
+    /// The pairs of threads of which one got the CPU of the other, which could continue, by the
+    /// waiting time, the longest first.
+    pub preemptions: Vec<Preemption>,
+    /// The wake-up latencies of these threads.
+    pub latency: Distribution,
+    /// The number of threads that are omitted.
+    pub partial_threads: u64,
+    /// Whether the archive has more records than the limit of this analysis, so that the times of
+    /// the last ones are missing.
+    pub is_too_long: bool,
+    /// Missing and unreadable data.
+    pub damage: Damage,
+}
+
+/// The states of a thread.
+#[derive(Debug, Clone, Default)]
+pub struct ThreadTimes {
+    /// The thread and its process, with their names. The process is 0 if it is unknown.
+    pub group: Group,
+    /// The time on a CPU.
+    pub running: u64,
+    /// The time between wake-up or preemption and the next turn on a CPU.
+    pub runnable: u64,
+    /// The time between leaving a CPU and the wake-up.
+    pub blocked: u64,
+    /// How often it got a CPU.
+    pub turns: u64,
+    /// How often it lost its CPU while it could continue.
+    pub preempted: u64,
+    /// The times from wake-up to the turn on a CPU.
+    pub latency: Distribution,
+    /// The number of switches that are missing, so that times are missing or estimated.
+    pub missing: u64,
+}
+
+/// A thread that lost its CPU to another one while it could continue.
+#[derive(Debug, Clone, Default)]
+pub struct Preemption {
+    /// The thread that had to wait.
+    pub thread: Group,
+    /// The thread that ran instead, or `None` if the CPU became idle.
+    pub by: Option<Group>,
+    /// How often it happened.
+    pub count: u64,
+    /// The waiting time until the next turn.
+    pub nanos: u64,
+}
+
+impl Scheduling {
+    /// Returns the number of missing switches of the reported threads.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        self.threads.iter().map(|times| times.missing).sum()
+    }
+}
+
+/// Reads the states of all threads of an archive.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed.
+pub fn read<R: Read>(reader: Reader<R>) -> Result<Scheduling, ReadError> {
+    let (mut steps, mut names) = (Steps::default(), Names::default());
+    let damage = Damage::of_all(reader, |item| {
+        steps.push(item);
+        names.note(item);
+    })?;
+    Ok(Scheduling { damage, ..report(&mut steps, &names) })
+}
+
+fn report(steps: &mut Steps, names: &Names) -> Scheduling {
+    let mut threads: Vec<_> = steps.threads().iter().map(|_| ThreadTimes::default()).collect();
+    let mut pairs = BTreeMap::new();
+    let missing = replay(steps, None, |interval| {
+        if let Some(times) = threads.get_mut(interval.thread as usize) {
+            times.add(&interval, &mut pairs);
+        }
+    });
+    let group = |number: u32| {
+        let thread = steps.threads().get(number as usize).copied();
+        names.group(thread.unwrap_or(0), |provider| steps.has_cpus_of(provider))
+    };
+    let is_partial = |number: u32| {
+        steps.threads().get(number as usize).is_some_and(|thread| names.is_partial(*thread))
+    };
+    for ((number, times), missing) in (0..).zip(&mut threads).zip(missing) {
+        (times.group, times.missing) = (group(number), missing);
+    }
+    let count = threads.len();
+    let numbered = (0..).zip(threads);
+    let mut threads: Vec<_> =
+        numbered.filter(|(number, _)| !is_partial(*number)).map(|(_, times)| times).collect();
+    threads.sort_by_key(|times| (std::cmp::Reverse(times.running), times.group.koids.thread));
+    let partial_threads = (count - threads.len()) as u64;
+    let pairs = pairs.into_iter().filter(|((thread, _), _)| !is_partial(*thread));
+    let mut preemptions: Vec<_> = pairs
+        .map(|((thread, by), (count, nanos))| Preemption {
+            thread: group(thread),
+            by: by.map(group),
+            count,
+            nanos,
+        })
+        .collect();
+    preemptions.sort_by_key(|pair| std::cmp::Reverse((pair.nanos, pair.count)));
+    let mut latency = Distribution::default();
+    threads.iter().for_each(|times| latency.extend(&times.latency));
+    let is_too_long = steps.is_too_long();
+    Scheduling {
+        threads,
+        preemptions,
+        latency,
+        partial_threads,
+        is_too_long,
+        ..Scheduling::default()
+    }
+}
+
+/// Counts and waiting times of preemptions, by the thread and the one that ran instead.
+type Pairs = BTreeMap<(u32, Option<u32>), (u64, u64)>;
+
+impl ThreadTimes {
+    fn add(&mut self, interval: &Interval, pairs: &mut Pairs) {
+        let nanos = interval.to - interval.from;
+        match interval.activity {
+            Activity::Running => {
+                self.running += nanos;
+                self.turns += 1;
+            }
+            Activity::Blocked => self.blocked += nanos,
+            Activity::Runnable { reason, is_complete } => {
+                self.runnable += nanos;
+                match reason {
+                    // The latency of an estimated end is unknown.
+                    Reason::Woken if is_complete => self.latency.add(nanos),
+                    Reason::Woken => {}
+                    Reason::Preempted(by) => {
+                        self.preempted += 1;
+                        let (count, sum) = pairs.entry((interval.thread, by)).or_default();
+                        *count += 1;
+                        *sum += nanos;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The names and processes of threads.
+#[derive(Default)]
+struct Names {
+    catalog: Catalog,
+    /// By thread and provider.
+    threads: BTreeMap<(u64, Option<u32>), Box<str>>,
+    processes: HashMap<u64, u64>,
+    partial: HashSet<u64>,
+    complete: HashSet<u64>,
+}
+
+impl Names {
+    fn note(&mut self, item: &Item<'_>) {
+        self.catalog.note(item);
+        match &item.record {
+            Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+                self.note_thread(item, object);
+            }
+            _ => {}
+        }
+    }
+
+    fn note_thread(&mut self, item: &Item<'_>, object: &KernelObject<'_>) {
+        if self.threads.len() >= MAX_NAMES {
+            return;
+        }
+        let name = item.text(object.name);
+        let name = cut_str(&name, MAX_NAME_BYTES).into();
+        self.threads.insert((object.koid, item.provider.id()), name);
+        if let Some(process) = process_of(item, object) {
+            self.processes.insert(object.koid, process);
+        }
+        let mut partial = arguments::named(item, &object.arguments, PARTIAL);
+        let is_partial = partial.any(|value| value == Value::Bool(true));
+        let threads = if is_partial { &mut self.partial } else { &mut self.complete };
+        threads.insert(object.koid);
+    }
+
+    /// Returns whether all names of a thread are marked.
+    fn is_partial(&self, thread: u64) -> bool {
+        self.partial.contains(&thread) && !self.complete.contains(&thread)
+    }
+
+    /// Returns a thread with its names. A program's own name of a thread is preferred to the one
+    /// that the provider of scheduling records has.
+    fn group(&self, thread: u64, is_scheduler: impl Fn(Option<u32>) -> bool) -> Group {
+        let process = self.processes.get(&thread).copied().unwrap_or(0);
+        let named = self.threads.range((thread, None)..=(thread, Some(u32::MAX)));
+        let name = named.min_by_key(|((_, provider), _)| is_scheduler(*provider));
+        Group {
+            koids: ThreadKoids::new(process, thread),
+            process_name: self.catalog.process_name(process).to_owned(),
+            thread_name: name.map_or_else(String::new, |(_, name)| name.to_string()),
+            value: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
