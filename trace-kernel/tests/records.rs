@@ -280,3 +280,34 @@ fn missing_events() {
     ];
     assert_eq!(lines[2..], expected);
 }
+
+/// Threads of the scope create others, which are in it. Names of other threads are marked.
+#[test]
+fn threads_outside_of_the_scope() {
+    let lines = translated(|translator, writer| {
+        translator.limit([7]);
+        let mut entry = |ticks, thread, event| {
+            let entry = Entry { ticks, cpu: 0, thread, event };
+            translator.entry(writer, &entry).unwrap();
+        };
+        let create = |child| Event::NewTask { child, name: "child", is_in_process: false };
+        let task = |name, thread| Task { name, thread, priority: 120 };
+        entry(1, 7, create(8));
+        entry(2, 8, create(9));
+        entry(3, 20, create(21));
+        let (outgoing, incoming) = (task("child", 9), task("other", 30));
+        entry(4, 9, Event::Switch { outgoing, state: ThreadState::BLOCKED, incoming });
+        entry(5, 9, Event::Exit { task: task("child", 9) });
+        // The id is used again outside of the scope.
+        entry(6, 20, create(9));
+    });
+    let names: Vec<_> = lines.iter().filter(|line| line.starts_with('#')).collect();
+    let expected = [
+        "#8 is child process=#8",
+        "#9 is child process=#9",
+        "#15 is child process=#15 partial=Bool(true)",
+        "#1e is other partial=Bool(true)",
+        "#9 is child process=#9 partial=Bool(true)",
+    ];
+    assert_eq!(names, expected);
+}

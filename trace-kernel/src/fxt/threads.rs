@@ -1,6 +1,6 @@
 //! Names and processes of threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trace_format::layout::{cut_str, ObjectType, MAX_STRING_BYTES};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
@@ -10,22 +10,53 @@ use super::sink::RecordSink;
 /// The most threads whose name and process are remembered.
 const MAX_THREADS: usize = 1 << 16;
 
+/// The argument of the name of a thread that is outside of the scope.
+const PARTIAL: &str = "partial";
+
 /// The process and the name of each thread.
 #[derive(Debug, Default)]
-pub struct Threads(HashMap<u64, (Option<u64>, Box<str>)>);
+pub struct Threads {
+    named: HashMap<u64, (Option<u64>, Box<str>)>,
+    /// The threads whose events are all recorded, or `None` for all threads.
+    scope: Option<HashSet<u64>>,
+}
 
 impl Threads {
     /// Returns the koids of a thread; its process is 0 if it is unknown.
     #[must_use]
     pub fn koids(&self, thread: u64) -> ThreadKoids {
-        let process = self.0.get(&thread).and_then(|(process, _)| *process);
+        let process = self.named.get(&thread).and_then(|(process, _)| *process);
         ThreadKoids::new(process.unwrap_or(0), thread)
+    }
+
+    /// Limits the scope to these threads and those that they create. Names of other threads are
+    /// marked, because only their switches from and to threads of the scope are recorded.
+    pub(super) fn limit(&mut self, threads: impl IntoIterator<Item = u64>) {
+        self.scope = Some(threads.into_iter().collect());
+    }
+
+    /// Adds a new thread to the scope if its creator is in it.
+    pub(super) fn adopt(&mut self, child: u64, creator: u64) {
+        if let Some(scope) = &mut self.scope {
+            if scope.contains(&creator) {
+                scope.insert(child);
+            } else {
+                scope.remove(&child);
+            }
+        }
+    }
+
+    /// Removes a thread that ends from the scope: its id may be used again.
+    pub(super) fn leave(&mut self, thread: u64) {
+        if let Some(scope) = &mut self.scope {
+            scope.remove(&thread);
+        }
     }
 
     /// Sets the process of a thread whose name is not known yet.
     pub(super) fn set_process(&mut self, thread: u64, process: u64) {
-        if self.0.len() < MAX_THREADS {
-            self.0.entry(thread).or_default().0 = Some(process);
+        if self.named.len() < MAX_THREADS {
+            self.named.entry(thread).or_default().0 = Some(process);
         }
     }
 
@@ -42,10 +73,10 @@ impl Threads {
         process: Option<u64>,
         name: &str,
     ) -> Result<Option<u64>, WriteError> {
-        if self.0.len() >= MAX_THREADS && !self.0.contains_key(&thread) {
+        if self.named.len() >= MAX_THREADS && !self.named.contains_key(&thread) {
             return Ok(process);
         }
-        let known = self.0.entry(thread).or_default();
+        let known = self.named.entry(thread).or_default();
         let process = process.or(known.0);
         let name = match name {
             "" | "<...>" => &*known.1,
@@ -55,8 +86,11 @@ impl Threads {
             return Ok(process);
         }
         if thread != 0 && !name.is_empty() {
-            let argument = process.map(|koid| Argument::new("process", Value::Koid(koid)));
-            let (object_type, arguments) = (ObjectType::THREAD, argument.as_slice().into());
+            let process = process.map(|koid| Argument::new("process", Value::Koid(koid)));
+            let is_partial = self.scope.as_ref().is_some_and(|scope| !scope.contains(&thread));
+            let partial = is_partial.then(|| Argument::new(PARTIAL, Value::Bool(true)));
+            let arguments: Vec<_> = process.into_iter().chain(partial).collect();
+            let (object_type, arguments) = (ObjectType::THREAD, arguments[..].into());
             let name = name.into();
             archive.record(&KernelObject { object_type, koid: thread, name, arguments }.into())?;
         }
@@ -66,6 +100,6 @@ impl Threads {
 
     /// Forgets a thread that has ended: its id may be used again.
     pub fn remove(&mut self, thread: u64) {
-        self.0.remove(&thread);
+        self.named.remove(&thread);
     }
 }

@@ -50,6 +50,12 @@ impl Translator {
         self.threads.set_process(thread, process);
     }
 
+    /// Limits the scope to these threads and those that they create. Names of other threads get the
+    /// argument `partial`, because some of their switches are missing.
+    pub fn limit(&mut self, threads: impl IntoIterator<Item = u64>) {
+        self.threads.limit(threads);
+    }
+
     /// Writes an instant with the fields of an event, in this category.
     ///
     /// # Errors
@@ -96,6 +102,7 @@ impl Translator {
                 self.durations.end(writer, ticks, (koids, Kind::Syscall), number, Some(result))
             }
             Event::Exit { task } => {
+                self.threads.leave(task.thread);
                 self.durations.exit(writer, ticks, task.thread)?;
                 self.instant(writer, entry, koids)
             }
@@ -174,6 +181,7 @@ impl Translator {
                 // The id may be that of a thread that has ended, if `task_newtask` is not there.
                 if !self.created.remove(&child) {
                     self.threads.remove(child);
+                    self.threads.adopt(child, entry.thread);
                 }
                 self.threads.note(writer, child, None, name).map(drop)
             }
@@ -182,6 +190,7 @@ impl Translator {
                 let parent = self.threads.koids(entry.thread).process;
                 let process = if is_in_process { parent } else { child };
                 self.threads.remove(child);
+                self.threads.adopt(child, entry.thread);
                 self.remember(child);
                 let process = Some(process).filter(|process| *process != 0);
                 self.threads.note(writer, child, process, name).map(drop)

@@ -68,7 +68,13 @@ impl KernelProvider {
         let events = selection.enable(&instance)?;
         let totals = Arc::default();
         let tables = Tables::new(&patterns);
-        let recorder = Recorder::new(instance, events, clock, tables, Arc::clone(&totals))?;
+        let recorder = Recorder::new(
+            (instance, &options.threads),
+            events,
+            clock,
+            tables,
+            Arc::clone(&totals),
+        )?;
         Self::connect(recorder, totals, source, &patterns)
     }
 

@@ -54,6 +54,8 @@ pub(super) struct Recorder {
     uses: HashMap<u16, Uses>,
     batch: Batch,
     translator: Translator,
+    /// The threads of the scope at its start; none for the machine.
+    scope: Vec<u64>,
     tables: Tables,
     totals: Arc<Mutex<Totals>>,
     /// Closed after its files.
@@ -63,7 +65,7 @@ pub(super) struct Recorder {
 impl Recorder {
     /// Opens the pages of all CPUs of an instance.
     pub(super) fn new(
-        instance: Instance,
+        (instance, scope): (Instance, &[u64]),
         (decoder, uses): (Decoder, HashMap<u16, Uses>),
         clock: TraceClock,
         tables: Tables,
@@ -88,6 +90,7 @@ impl Recorder {
             uses,
             batch,
             translator,
+            scope: scope.to_vec(),
             tables,
             totals,
             instance,
@@ -124,6 +127,9 @@ impl Recorder {
     fn start(&mut self, writer: &Writer) {
         self.tables.clear();
         self.translator = Translator::default();
+        if !self.scope.is_empty() {
+            self.translator.limit(self.scope.iter().copied());
+        }
         for (thread, process) in processes::threads() {
             self.translator.process(thread, process);
         }
@@ -289,7 +295,7 @@ mod tests {
         let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
         let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
         let tables = Tables::new(&[]);
-        let recorder = Recorder::new(instance, events, clock, tables, Arc::default());
+        let recorder = Recorder::new((instance, &[]), events, clock, tables, Arc::default());
         let mut recorder = recorder.unwrap();
         // No manager is at this path.
         let provider = Provider::builder("kernel").socket(directory.path().join("none"));
