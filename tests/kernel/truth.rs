@@ -202,6 +202,49 @@ fn until_end(steps: &[(u64, Step)]) -> Vec<(u64, Step)> {
     steps.iter().take_while(|(_, step)| !ends(step)).copied().collect()
 }
 
+/// A child computes beside its parent and then sleeps. Prints the child's `schedstat` and its id.
+const SLEEPING_CHILD: &str = r#"
+(i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec sleep 1000) </dev/null >/dev/null 2>&1 &
+until [ "$(cat /proc/$!/comm)" = sleep ] && grep -q '^State:.S' /proc/$!/status; do :; done
+cat /proc/$!/schedstat
+echo $!"#;
+
+/// The times of a thread are those of its `schedstat`, within 5 %, 1 ms and 50 µs for each turn.
+#[test]
+fn times_of_threads_are_those_that_the_kernel_counts() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    for _ in 0..20 {
+        let mut recorder = trace(&["record", "--sched", "--kernel-scope", "machine", "-o"]);
+        let run = Run::of(recorder.arg(&output).args(["--", "sh", "-c", SLEEPING_CHILD]));
+        assert_eq!(run.code(), 0, "{run:?}");
+        let counted: Vec<u64> =
+            run.stdout().split_whitespace().map(|number| number.parse().unwrap()).collect();
+        let [running, runnable, _, child] = counted[..] else { panic!("{run:?}") };
+        let pid = rustix::process::Pid::from_raw(child as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::Kill).unwrap();
+        let stats = Run::of(trace(&["stats", "--sched", "--json"]).arg(&output));
+        let stats: serde_json::Value = serde_json::from_str(&stats.stdout()).unwrap();
+        let threads = stats["threads"].as_array().unwrap();
+        let times = threads.iter().find(|times| times["thread"] == child).expect("the child");
+        let number = |name: &str| times[name].as_u64().unwrap();
+        // Times after a hidden thread are estimates; see `cpus`.
+        if number("missing_switches") > 0 {
+            continue;
+        }
+        for (name, counted) in [("run_ns", running), ("runnable_ns", runnable)] {
+            let bound = counted / 20 + 1_000_000 + 50_000 * number("turns");
+            let difference = number(name).abs_diff(counted);
+            assert!(difference <= bound, "{name}: {counted} counted, {times}");
+        }
+        return;
+    }
+    eprintln!("skipped: each run has a switch from a hidden thread");
+}
+
 /// The line from ticks to `CLOCK_MONOTONIC`, by the first and the last clock anchor.
 struct Clock {
     anchors: [(u64, u64); 2],

@@ -32,6 +32,7 @@ Examples:
   trace stats trace.fxt --slowest 10 -n request # with their arguments
   trace stats trace.fxt --at 1.5s -t worker     # what the thread did at that time
   trace stats trace.fxt --flows                 # from begin to end
+  trace stats trace.fxt --sched                 # what the scheduler did to each thread
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
 pub(crate) struct StatsArgs {
     /// Archive to read; `-` for standard input
@@ -78,6 +79,11 @@ pub(crate) struct StatsArgs {
     /// Show counts of instants instead of durations
     #[arg(long)]
     pub(crate) instants: bool,
+
+    /// Show the states of threads instead of durations: time on a CPU, time waiting for one,
+    /// blocked time, wake-up latencies, and which threads ran instead (record with `--sched`)
+    #[arg(long, conflicts_with_all = ["categories", "name", "sort", "by", "slowest", "flows", "counters", "instants", "csv"])]
+    pub(crate) sched: bool,
 
     /// Print all kinds as JSON, times in nanoseconds
     #[arg(long, conflicts_with = "csv")]

@@ -1,6 +1,7 @@
 //! `trace stats`
 
 mod rows;
+mod sched;
 mod slowest;
 
 use std::path::Path;
@@ -23,6 +24,9 @@ use crate::{damage, exit, input, say, unmatched};
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if args.slowest.is_some() || args.at.is_some() {
         return slowest::run(args);
+    }
+    if args.sched {
+        return sched::run(args);
     }
     let (mut report, seconds, code) = read(args)?;
     arrange(args, &mut report);

@@ -67,3 +67,69 @@ fn no_place_for_the_temporary_file() {
     assert_eq!(run.code, 1, "{run:?}");
     assert!(run.stderr.contains("a temporary file in /missing"), "{run:?}");
 }
+
+/// Thread 7 waits for a CPU while 8 runs, then blocks, and is woken up by an interrupt.
+const SCHEDULE: &str = "\
+           a-7     [000] d..2.   10.000000: sched_switch: prev_comm=b prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7 next_prio=120
+           a-7     [000] d..2.   10.001000: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=R ==> next_comm=b next_pid=8 next_prio=120
+           b-8     [000] d..2.   10.004000: sched_switch: prev_comm=b prev_pid=8 prev_prio=120 prev_state=S ==> next_comm=a next_pid=7 next_prio=120
+           a-7     [000] d..2.   10.005000: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+      <idle>-0     [000] d.h3.   10.006000: sched_waking: comm=a pid=7 prio=120 target_cpu=000
+      <idle>-0     [000] d..2.   10.006500: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=a next_pid=7 next_prio=120
+           a-7     [000] d..2.   10.008500: sched_switch: prev_comm=a prev_pid=7 prev_prio=120 prev_state=X ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
+
+#[test]
+fn states_of_threads() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    let run = place.run(&["stats", "--sched", "sched.txt"]);
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+    let expected = "\
+threads
+    RUN  RUNNABLE  BLOCKED  TURNS  PREEMPTED  THREAD
+4.000ms   3.500ms  1.000ms      3          1  a (7)
+3.000ms       0ns  5.500ms      2          0  b (8)
+
+wake-up latencies
+WAKE-UPS      P50      P90      P99    P99.9      MAX  THREAD
+       1  500.0µs  500.0µs  500.0µs  500.0µs  500.0µs  a (7)
+       1  500.0µs  500.0µs  500.0µs  500.0µs  500.0µs  all threads
+
+preemptions
+COUNT   WAITED  THREAD  BY
+    1  3.000ms  a (7)   b (8)
+";
+    assert_eq!(run.stdout, expected);
+    let one = place.run(&["stats", "--sched", "-t", "b", "--json", "sched.txt"]);
+    let one: serde_json::Value = serde_json::from_str(&one.stdout).unwrap();
+    assert_eq!(one["threads"].as_array().unwrap().len(), 1);
+    assert_eq!(one["threads"][0]["blocked_ns"], 5_500_000);
+    assert_eq!(one["wakeup_latency"]["count"], 0);
+}
+
+#[test]
+fn states_of_threads_are_the_same_in_all_formats() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    for input in ["sched.txt".to_owned(), file("v6.dat")] {
+        let converted = place.run(&["convert", &input, "-o", "out.fxt"]);
+        assert_eq!(converted.code, 0, "{converted:?}");
+        let states = |input: &str| place.run(&["stats", "--sched", "--json", input]).stdout;
+        assert_eq!(states("out.fxt"), states(&input));
+        assert!(states(&input).contains("\"run_ns\""));
+        std::fs::remove_file(place.path("out.fxt")).unwrap();
+    }
+}
+
+#[test]
+fn states_of_threads_require_scheduling_records() {
+    let place = Place::new();
+    place.put("good.fxt", &crate::harness::good());
+    let run = place.run(&["stats", "--sched", "good.fxt"]);
+    assert_eq!((run.code, &*run.stdout), (0, "no such threads\n"), "{run:?}");
+    assert!(run.stderr.contains("the archive has no scheduling records"), "{run:?}");
+    let wrong = place.run(&["stats", "--sched", "good.fxt", "-t", "none"]);
+    assert_eq!(wrong.code, 1, "{wrong:?}");
+    assert!(wrong.stderr.contains("the archive has no thread named 'none'"), "{wrong:?}");
+}

@@ -1,0 +1,112 @@
+//! `trace stats --sched`
+
+use anyhow::Result;
+use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
+use trace_analyze::stats::{Distribution, Group, PERCENTILES};
+
+use super::section;
+use crate::cli::StatsArgs;
+use crate::damage::explained;
+use crate::rows::group_label;
+use crate::table::{self, human_nanos, Table};
+use crate::{damage, input, say};
+
+/// Prints the states of threads.
+pub(super) fn run(args: &StatsArgs) -> Result<u8> {
+    let mut report = explained(&args.file, threads::read(input::open(&args.file)?))?;
+    let has_records = !report.threads.is_empty();
+    select(args, &mut report)?;
+    let output = match args.json {
+        true => serde_json::to_string_pretty(&report.to_json())? + "\n",
+        false => text(&report),
+    };
+    table::print(&output)?;
+    if !has_records {
+        say("the archive has no scheduling records\nhint: record with --sched, as root");
+    }
+    warn(args, &report);
+    Ok(damage::warn(&args.file, &report.damage))
+}
+
+/// Drops unselected threads, and limits the rows.
+fn select(args: &StatsArgs, report: &mut Scheduling) -> Result<()> {
+    let name = |group: &Group| (group.koids.thread, group.thread_name.clone());
+    let named: Vec<_> = report.threads.iter().map(|times| name(&times.group)).collect();
+    if let Some(selected) = input::koids(&args.selection.thread, "thread", &named)? {
+        let is_selected = |group: &Group| selected.contains(&group.koids.thread);
+        report.threads.retain(|times| is_selected(&times.group));
+        report.preemptions.retain(|pair| is_selected(&pair.thread));
+        report.latency = Distribution::default();
+        report.threads.iter().for_each(|times| report.latency.extend(&times.latency));
+    }
+    let limit = args.limit.unwrap_or(usize::MAX);
+    report.threads.truncate(limit);
+    report.preemptions.truncate(limit);
+    Ok(())
+}
+
+fn text(report: &Scheduling) -> String {
+    let mut text = String::new();
+    section(&mut text, "threads", &states(&report.threads));
+    section(&mut text, "wake-up latencies", &latencies(report));
+    section(&mut text, "preemptions", &preemptions(&report.preemptions));
+    if text.is_empty() {
+        text.push_str("no such threads\n");
+    }
+    text
+}
+
+fn states(threads: &[ThreadTimes]) -> Table {
+    let heads = vec!["run", "runnable", "blocked", "turns", "preempted", "thread"];
+    let mut table = Table::new(heads, 5);
+    for times in threads {
+        let mut cells = [times.running, times.runnable, times.blocked].map(human_nanos).to_vec();
+        cells.extend([times.turns, times.preempted].map(|number| number.to_string()));
+        cells.push(label(&times.group));
+        table.push(cells);
+    }
+    table
+}
+
+/// Returns a table of the threads that were woken up, and of all of them together.
+fn latencies(report: &Scheduling) -> Table {
+    let mut table = Table::new(vec!["wake-ups", "p50", "p90", "p99", "p99.9", "max", "thread"], 6);
+    let threads = report.threads.iter().map(|times| (&times.latency, label(&times.group)));
+    for (lengths, label) in threads.chain([(&report.latency, "all threads".to_owned())]) {
+        if lengths.count() == 0 {
+            continue;
+        }
+        let mut cells = vec![lengths.count().to_string()];
+        cells.extend(PERCENTILES.map(|(_, quantile)| human_nanos(lengths.quantile(quantile))));
+        cells.extend([human_nanos(lengths.max()), label]);
+        table.push(cells);
+    }
+    table
+}
+
+fn preemptions(pairs: &[Preemption]) -> Table {
+    let mut table = Table::new(vec!["count", "waited", "thread", "by"], 2);
+    for pair in pairs {
+        let by = pair.by.as_ref().map_or_else(|| "idle".to_owned(), label);
+        let waited = human_nanos(pair.nanos);
+        table.push(vec![pair.count.to_string(), waited, label(&pair.thread), by]);
+    }
+    table
+}
+
+/// Returns the names and ids of a thread and its process, or of the thread if that is unknown.
+fn label(group: &Group) -> String {
+    match group.koids.process {
+        0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
+        0 => format!("{} ({})", group.thread_name, group.koids.thread),
+        _ => group_label(group),
+    }
+}
+
+fn warn(args: &StatsArgs, report: &Scheduling) {
+    let missing = "switches are missing, times around them are estimated or missing";
+    damage::warn_counts(&args.file, &[(missing, report.missing())]);
+    if report.is_too_long {
+        say("too many scheduling records, the last ones are not counted");
+    }
+}
