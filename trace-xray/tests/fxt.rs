@@ -373,6 +373,44 @@ fn archives_become_logs_in_the_order_of_time() {
     );
 }
 
+/// On a coarse clock, a duration and one inside it can begin at the same time.
+#[test]
+fn durations_with_equal_times_keep_their_arguments() {
+    let (begin, end) = (EventKind::DurationBegin, EventKind::DurationEnd);
+    let complete = |end| EventKind::DurationComplete { end };
+    let number = |value| Some(trace_format::Argument::new("size", Value::Int32(value)));
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    for (ticks, kind, argument) in [
+        (1000, begin, number(1)),
+        (1000, begin, number(2)),
+        (1000, begin, None),
+        (1000, begin, number(3)),
+        (1010, end, None),
+        (1020, end, None),
+        (1030, end, None),
+        (1040, end, None),
+        (2000, complete(2020), number(4)),
+        (2000, complete(2030), number(5)),
+        (2000, complete(2010), None),
+    ] {
+        let thread = Thread::Inline(ThreadKoids::new(70, 71));
+        let arguments = argument.as_slice().into();
+        let (category, name) = ("net".into(), "read".into());
+        archive.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let archive = archive.into_inner();
+    let mut bytes = Vec::new();
+    trace_xray::fxt::export(Reader::new(&archive[..]), &mut bytes).unwrap();
+    let lines = lines(&bytes);
+    let begins = lines.iter().filter_map(|line| line.split_once("DurationBegin"));
+    let arguments: Vec<_> = begins.map(|(_, arguments)| arguments).collect();
+    let argument = |number| format!(" arg0=Uint64({number})");
+    let expected = [argument(1), argument(2), String::new(), argument(3)];
+    assert_eq!(arguments[..4], expected, "{lines:?}");
+    assert_eq!(arguments[4..], [argument(5), argument(4), String::new()], "{lines:?}");
+}
+
 #[test]
 fn a_log_becomes_the_same_log() {
     let mut bytes = Vec::new();

@@ -63,8 +63,9 @@ pub fn export<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Exporte
     Ok(Exported { damage, ..exporter.finish(output)? })
 }
 
-/// The arguments of a duration, by its thread, begin and label.
-type Arguments = HashMap<(ThreadKoids, u64, LabelId), Vec<u64>>;
+/// The arguments of open durations, by thread, begin and label. Durations of one key are in the order
+/// of the archive, each with its end if that is known.
+type Arguments = HashMap<(ThreadKoids, u64, LabelId), Vec<(Option<u64>, Vec<u64>)>>;
 
 struct Exporter {
     spans: Spans,
@@ -116,32 +117,68 @@ impl Exporter {
 
     /// Adds an event, or the arguments of a duration, which the spans have.
     fn event(&mut self, item: &Item<'_>, event: &Event<'_>) -> Result<(), ExportError> {
-        let is_begin = match event.kind {
-            EventKind::DurationBegin | EventKind::DurationComplete { .. } => true,
-            EventKind::DurationEnd => false,
+        let (is_begin, end) = match event.kind {
+            EventKind::DurationBegin => (true, None),
+            EventKind::DurationComplete { end } => (true, Some(end)),
+            EventKind::DurationEnd => (false, None),
             _ => return self.custom(item, Record::Event(*event)),
         };
         self.set_time(item, event.ticks);
-        if event.arguments.iter().next().is_none() {
-            return Ok(());
-        }
         let values: Option<Vec<u64>> =
             event.arguments.iter().map(|argument| integer(&argument)).collect();
-        if let (true, Some(values)) = (is_begin, values) {
-            let label = self.spans.catalog_mut().label(item, event.category, event.name);
-            self.arguments.insert((item.thread(event.thread), event.ticks, label), values);
-            return Ok(());
+        match values {
+            Some(values) if is_begin => {
+                self.keep_arguments(item, event, end, values);
+                return Ok(());
+            }
+            Some(values) if values.is_empty() => return Ok(()),
+            _ => {}
         }
         let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
         self.custom(item, Record::Event(Event { kind, ..*event }))
     }
 
+    /// Keeps the arguments of a duration until its end. A duration without arguments is kept only if
+    /// there are others with the same thread, begin and label.
+    fn keep_arguments(
+        &mut self,
+        item: &Item<'_>,
+        event: &Event<'_>,
+        end: Option<u64>,
+        values: Vec<u64>,
+    ) {
+        if values.is_empty() && self.arguments.is_empty() {
+            return;
+        }
+        let label = self.spans.catalog_mut().label(item, event.category, event.name);
+        let key = (item.thread(event.thread), event.ticks, label);
+        match self.arguments.get_mut(&key) {
+            Some(others) => others.push((end, values)),
+            None if values.is_empty() => {}
+            None => drop(self.arguments.insert(key, vec![(end, values)])),
+        }
+    }
+
+    /// Returns the arguments of a duration. Of several with the same thread, begin and label, the
+    /// last one to begin ends first.
+    fn take_arguments(&mut self, span: &Span) -> Vec<u64> {
+        let key = (span.koids, span.begin, span.label);
+        let Some(others) = self.arguments.get_mut(&key) else { return Vec::new() };
+        let ends = |known| others.iter().rposition(|(end, _)| *end == known);
+        let place = ends(Some(span.end)).or_else(|| ends(None));
+        let values = place.map(|place| others.remove(place).1).unwrap_or_default();
+        if others.is_empty() {
+            self.arguments.remove(&key);
+        }
+        values
+    }
+
     fn span(&mut self, span: &Span) -> Result<(), ExportError> {
         let function = self.function(span.label)?;
         let [begin, end] = [span.begin, span.end].map(|ticks| self.ticks(span.rate, ticks));
-        let arguments = self.arguments.remove(&(span.koids, span.begin, span.label));
+        let arguments = self.take_arguments(span);
         self.result.calls += 1;
-        let call = CallTime { begin, end, function, arguments: arguments.unwrap_or_default() };
+        let call = CallTime { begin, end, function, arguments };
         self.thread(span.koids).calls.push(call);
         Ok(())
     }
