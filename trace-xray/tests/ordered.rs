@@ -139,6 +139,19 @@ fn damage_outside_of_thread_buffers_is_reported() {
     }
 }
 
+/// Memory does not grow with the number of errors.
+#[test]
+fn many_errors_of_the_first_pass_are_counted() {
+    let mut log = Made::new(Format::little(Version::V5), 512);
+    for _ in 0..1500 {
+        log.buffer(|log| log.put(Record::NewBuffer { thread: 8 }));
+    }
+    let (_, errors) = read(&log.bytes);
+    assert_eq!(errors.len(), 1001);
+    assert!(errors[999].starts_with("NoStart"), "{}", errors[999]);
+    assert!(errors[1000].starts_with("More") && errors[1000].ends_with("number: 500 }"));
+}
+
 #[test]
 fn logs_without_thread_buffers() {
     let log = common::header(Format::little(Version::V5), 512);

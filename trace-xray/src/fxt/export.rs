@@ -63,8 +63,8 @@ pub fn export<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Exporte
     Ok(Exported { damage, ..exporter.finish(output)? })
 }
 
-/// The arguments of open durations, by thread, begin and label. Durations of one key are in the order
-/// of the archive, each with its end if that is known.
+/// The arguments of open durations, by thread, begin and label. Durations of one key are in the
+/// order of the archive, each with its end if that is known.
 type Arguments = HashMap<(ThreadKoids, u64, LabelId), Vec<(Option<u64>, Vec<u64>)>>;
 
 struct Exporter {
@@ -138,8 +138,8 @@ impl Exporter {
         self.custom(item, Record::Event(Event { kind, ..*event }))
     }
 
-    /// Keeps the arguments of a duration until its end. A duration without arguments is kept only if
-    /// there are others with the same thread, begin and label.
+    /// Keeps the arguments of a duration until its end. A duration without arguments is kept only
+    /// if there are others with the same thread, begin and label.
     fn keep_arguments(
         &mut self,
         item: &Item<'_>,

@@ -105,7 +105,7 @@ impl Translator {
             Some(source) => format!("{error}: {source}"),
             None => error.to_string(),
         };
-        self.dropped(writer, &reason, 1)
+        self.dropped(writer, &reason, error.number())
     }
 
     /// Writes what is left at the end of the log. Calls that are open stay without an end.

@@ -89,6 +89,14 @@ pub enum ReadError {
         /// The bytes that are there.
         found: u64,
     },
+    /// Errors that [`Ordered`](super::Ordered) does not return one by one, because there are too
+    /// many.
+    More {
+        /// The last one.
+        offset: u64,
+        /// Their number.
+        number: u64,
+    },
 }
 
 impl ReadError {
@@ -112,7 +120,17 @@ impl ReadError {
             | Self::NoEndOfBuffer { offset }
             | Self::PayloadTooLarge { offset, .. }
             | Self::NotABuffer { offset }
-            | Self::Truncated { offset, .. } => *offset,
+            | Self::Truncated { offset, .. }
+            | Self::More { offset, .. } => *offset,
+        }
+    }
+
+    /// Returns the number of errors that it reports.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::More { number, .. } => *number,
+            _ => 1,
         }
     }
 }
@@ -153,6 +171,9 @@ impl fmt::Display for ReadError {
             Self::NotABuffer { offset } => write!(f, "no thread buffer starts at byte {offset}"),
             Self::Truncated { offset, expected, found } => {
                 write!(f, "the log is cut off at byte {offset}: {found} of {expected} bytes")
+            }
+            Self::More { offset, number } => {
+                write!(f, "{number} more errors, the last one at byte {offset}")
             }
         }
     }

@@ -6,6 +6,9 @@ use super::decoder::Poll;
 use super::{Decoder, Item, ReadError, Reader};
 use crate::record::{Header, Record};
 
+/// The most errors of the first pass that are kept. Further ones are counted.
+const MAX_ERRORS: usize = 1000;
+
 /// Reads a log whose thread buffers are not in the order of time.
 ///
 /// LLVM's runtime reuses thread buffers, and writes them in the order of their memory. This reader
@@ -13,7 +16,7 @@ use crate::record::{Header, Record};
 /// The log is read twice; memory grows with the number of thread buffers, 32 bytes each.
 ///
 /// Records of a thread buffer without a time are skipped. Damage outside of the thread buffers that
-/// have a time is reported first.
+/// have a time is reported first: up to 1000 errors, and the number of further ones.
 ///
 /// # Examples
 ///
@@ -176,8 +179,15 @@ impl Scan {
     /// Keeps an error after the start of the thread buffer at `buffer`, unless the second pass will
     /// return it.
     fn keep(&mut self, error: ReadError, buffer: u64) {
-        if matches!(error, ReadError::NotABuffer { .. }) || !self.is_last(buffer) {
+        if !matches!(error, ReadError::NotABuffer { .. }) && self.is_last(buffer) {
+            return;
+        }
+        if let Some(ReadError::More { offset, number }) = self.errors.last_mut() {
+            (*offset, *number) = (error.offset(), *number + 1);
+        } else if self.errors.len() < MAX_ERRORS {
             self.errors.push(error);
+        } else {
+            self.errors.push(ReadError::More { offset: error.offset(), number: 1 });
         }
     }
 }

@@ -65,7 +65,7 @@ impl Calls {
                 Ok(None) => break,
                 Err(error @ ReadError::Io { .. }) => return Err(error),
                 Err(error) => {
-                    calls.counts.errors += 1;
+                    calls.counts.errors += error.number();
                     damage(&error);
                 }
             }
