@@ -13,6 +13,9 @@ use crate::{arguments, exact, Damage};
 /// The most rows of each kind. Events beyond them are counted.
 const MAX_ROWS: usize = 10_000;
 
+/// The most bytes of names and examples.
+const MAX_BYTES: usize = 16 << 20;
+
 /// The most characters of an example.
 const MAX_EXAMPLE: usize = 40;
 
@@ -27,8 +30,10 @@ pub struct Contents {
     pub arguments: BTreeMap<(String, String, String), Arguments>,
     /// The number of events of each thread.
     pub threads: BTreeMap<ThreadKoids, Thread>,
-    /// Events and arguments without a row, because there are too many rows.
+    /// Events and arguments without a row, because there are too many rows or bytes of names.
     pub left_out: u64,
+    /// Bytes of names and examples.
+    bytes: usize,
     /// Missing and unreadable data.
     pub damage: Damage,
 }
@@ -85,19 +90,25 @@ impl Contents {
         let (category, name) = (text(event.category), text(event.name));
         for argument in &event.arguments {
             let key = (category.clone(), name.clone(), text(argument.name));
-            if let Some(row) = row(&mut self.arguments, key, &mut self.left_out) {
-                if row.count == 0 {
-                    row.example = example(&arguments::to_json(item, argument.value));
+            let bytes = key.0.len() + key.1.len() + key.2.len() + MAX_EXAMPLE;
+            match row(&mut self.arguments, key, bytes, &mut self.bytes) {
+                Some(row) => {
+                    if row.count == 0 {
+                        row.example = example(&arguments::to_json(item, argument.value));
+                    }
+                    row.count += 1;
                 }
-                row.count += 1;
+                None => self.left_out += 1,
             }
         }
-        if let Some(count) = row(&mut self.names, (category, name), &mut self.left_out) {
-            *count += 1;
+        let bytes = category.len() + name.len();
+        match row(&mut self.names, (category, name), bytes, &mut self.bytes) {
+            Some(count) => *count += 1,
+            None => self.left_out += 1,
         }
-        if let Some(thread) = row(&mut self.threads, item.thread(event.thread), &mut self.left_out)
-        {
-            thread.events += 1;
+        match row(&mut self.threads, item.thread(event.thread), 0, &mut self.bytes) {
+            Some(thread) => thread.events += 1,
+            None => self.left_out += 1,
         }
     }
 
@@ -130,15 +141,19 @@ impl Contents {
     }
 }
 
-/// Returns the row with a key, or `None` if there are too many rows.
+/// Returns the row with a key. Returns `None` if there are too many rows, or if the `bytes` of a
+/// new row exceed the limit; `used` counts them.
 fn row<'r, K: Ord, V: Default>(
     rows: &'r mut BTreeMap<K, V>,
     key: K,
-    left_out: &mut u64,
+    bytes: usize,
+    used: &mut usize,
 ) -> Option<&'r mut V> {
-    if rows.len() >= MAX_ROWS && !rows.contains_key(&key) {
-        *left_out += 1;
-        return None;
+    if !rows.contains_key(&key) {
+        if rows.len() >= MAX_ROWS || *used + bytes > MAX_BYTES {
+            return None;
+        }
+        *used += bytes;
     }
     Some(rows.entry(key).or_default())
 }
@@ -153,7 +168,7 @@ fn example(value: &Json) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trace_format::{Argument, EventKind, Value};
+    use trace_format::{Argument, Event, EventKind, Value};
 
     use super::*;
     use crate::testing::{archive, event, THREAD};
@@ -184,11 +199,26 @@ mod tests {
 
     #[test]
     fn rows_are_limited() {
-        let (mut rows, mut left_out) = (BTreeMap::<usize, u64>::new(), 0);
-        for key in 0..MAX_ROWS + 5 {
-            row(&mut rows, key, &mut left_out);
-        }
-        assert_eq!((rows.len(), left_out), (MAX_ROWS, 5));
-        assert!(row(&mut rows, 7, &mut left_out).is_some());
+        let (mut rows, mut used) = (BTreeMap::<usize, u64>::new(), 0);
+        let added = (0..MAX_ROWS + 5).filter(|key| row(&mut rows, *key, 1, &mut used).is_some());
+        assert_eq!((added.count(), used), (MAX_ROWS, MAX_ROWS));
+        assert!(row(&mut rows, 7, 1, &mut used).is_some());
+    }
+
+    #[test]
+    fn the_bytes_of_names_are_limited() {
+        let names: Vec<String> =
+            (0..MAX_BYTES / 10_000 + 5).map(|number| format!("{number:0>10000}")).collect();
+        let kind = EventKind::Instant { scope: None };
+        let named = |name| match event(kind, &[]) {
+            Record::Event(event) => Record::Event(Event { name, ..event }),
+            other => other,
+        };
+        let records: Vec<_> = names.iter().map(|name| named((&**name).into())).collect();
+        let contents = read(Reader::new(&*archive(&records))).unwrap();
+        let bytes: usize =
+            contents.names.keys().map(|(category, name)| category.len() + name.len()).sum();
+        assert!(bytes <= MAX_BYTES && bytes > MAX_BYTES - 20_000, "{bytes}");
+        assert_eq!(contents.names.len() as u64 + contents.left_out, names.len() as u64);
     }
 }
