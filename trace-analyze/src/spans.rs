@@ -157,9 +157,24 @@ pub struct Spans {
 struct Done {
     spans: Vec<Span>,
     oddities: Oddities,
+    /// Begins without an end, if the caller selected them.
+    unended: Option<Vec<Span>>,
 }
 
 impl Spans {
+    /// Starts for a caller that also requires begins without an end:
+    /// [`take_unended`](Self::take_unended) returns them.
+    #[must_use]
+    pub fn with_unended() -> Self {
+        let done = Done { unended: Some(Vec::new()), ..Done::default() };
+        Self { done, ..Self::default() }
+    }
+
+    /// Returns new begins without an end, as durations without a length. They are counted, too.
+    pub fn take_unended(&mut self) -> Vec<Span> {
+        self.done.unended.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Returns the names and threads so far.
     #[must_use]
     pub fn catalog(&self) -> &Catalog {

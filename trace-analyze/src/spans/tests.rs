@@ -339,3 +339,28 @@ fn polls_have_their_role_from_arguments_or_a_mark() {
     ];
     assert_eq!(roles, expected);
 }
+
+#[test]
+fn begins_without_an_end_are_returned_if_selected() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for (ticks, kind) in
+        [(5, EventKind::DurationBegin), (7, EventKind::DurationComplete { end: 9 })]
+    {
+        let thread = Thread::Inline(ThreadKoids::new(1, 2));
+        let (category, name, arguments) = ("c".into(), "n".into(), (&[][..]).into());
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let archive = writer.into_inner();
+    for mut spans in [Spans::with_unended(), Spans::default()] {
+        let is_selected = spans.done.unended.is_some();
+        let mut reader = Reader::new(&archive[..]);
+        while let Some(item) = reader.next().unwrap() {
+            assert_eq!(spans.record(&item).count(), 0);
+        }
+        assert_eq!(spans.finish().count(), 1);
+        let begins: Vec<_> = spans.take_unended().iter().map(|span| span.begin).collect();
+        assert_eq!(begins, if is_selected { vec![5] } else { vec![] });
+        assert!(spans.take_unended().is_empty());
+        assert_eq!(spans.oddities().begins_without_end, 1);
+    }
+}

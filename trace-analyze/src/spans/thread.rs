@@ -159,6 +159,9 @@ impl ThreadSpans {
         let Some(open) = self.open.pop() else { return };
         if open.is_begin {
             done.oddities.begins_without_end += 1;
+            if let Some(unended) = &mut done.unended {
+                unended.push(self.span(Open { end: open.begin, inner: 0, ..open }));
+            }
             // Its inner durations belong to the one around it.
             if let Some(around) = self.around(self.open.len(), open.begin) {
                 around.inner = around.inner.saturating_add(open.inner);
