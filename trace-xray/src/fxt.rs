@@ -21,10 +21,12 @@ mod export;
 mod input;
 mod merge;
 mod payload;
+mod records;
+mod sorter;
 mod translator;
 
 pub use error::ExportError;
-pub use export::{export, Exported};
+pub use export::{export, Archive, Exported, Options, Process};
 pub use input::Fdr;
 pub use payload::record as record_of_payload;
 pub use translator::Translator;

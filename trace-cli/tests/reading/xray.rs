@@ -146,7 +146,7 @@ fn an_archive_becomes_a_log() {
     let back = place.run(&["convert", "app.fxt", "-o", "back.xray"]);
     assert_eq!(back.code, 0, "{back:?}");
     assert!(back.stderr.contains("8 calls and "), "{back:?}");
-    assert!(back.stderr.contains("lack a begin or an end, skipped: 2"), "{back:?}");
+    assert!(back.stderr.contains("without an end, written as entries: 2"), "{back:?}");
     // The ids differ.
     let account = |log| {
         let text = place.run(&["xray", "account", log, "--sort", "func"]).stdout;

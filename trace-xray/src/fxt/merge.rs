@@ -1,102 +1,119 @@
-//! The calls and events of a thread in the order of time.
+//! The calls and events of a thread as records of a log.
 
-use std::cmp::Reverse;
 use std::io::Write;
 
-use trace_format::ThreadKoids;
-
 use super::error::ExportError;
+use super::sorter::{Row, ThreadRows, OPEN};
 use crate::layout::Action;
 use crate::record::FunctionId;
 use crate::write::{Buffer, Log, Stamp};
 
-/// A call of a function.
-#[derive(Debug)]
-pub(super) struct CallTime {
-    pub(super) begin: u64,
-    pub(super) end: u64,
-    pub(super) function: FunctionId,
-    pub(super) arguments: Vec<u64>,
+/// Records of a thread that differ from the archive.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Counts {
+    /// Calls in the log.
+    pub(super) calls: u64,
+    /// Calls among them without an end.
+    pub(super) open: u64,
+    /// Calls among them that end with their caller, because they end after it.
+    pub(super) cut: u64,
+    /// Calls that are left out because they are shorter than the threshold.
+    pub(super) short: u64,
+    pub(super) events: u64,
 }
 
-/// A custom event, whose payload is in the temporary file.
-#[derive(Debug)]
-pub(super) struct EventTime {
-    pub(super) ticks: u64,
-    pub(super) offset: u64,
-    pub(super) size: usize,
+/// A call that has begun.
+struct OpenCall {
+    row: Row,
+    /// The function's id in the log.
+    function: FunctionId,
+    end: u64,
+    is_written: bool,
 }
 
-/// The records of a thread, in any order.
-#[derive(Debug)]
-pub(super) struct ThreadRecords {
-    process: i32,
-    thread: i32,
-    pub(super) calls: Vec<CallTime>,
-    pub(super) events: Vec<EventTime>,
+/// Writes the records of threads to a log.
+pub(super) struct Merge<'a, W> {
+    pub(super) log: &'a mut Log<W>,
+    /// Calls that are shorter are left out, in ticks.
+    pub(super) threshold: u64,
+    /// Reads the bytes of a row.
+    pub(super) read: &'a dyn Fn(Row) -> Result<Vec<u8>, ExportError>,
+    /// Returns the id of a function in the log.
+    pub(super) function: &'a mut dyn FnMut(FunctionId) -> FunctionId,
+    pub(super) counts: Counts,
 }
 
-impl ThreadRecords {
-    /// Starts the records of a thread. A koid that is no id of Linux gets a negative number.
-    pub(super) fn new(koids: ThreadKoids, number: usize) -> Self {
-        let artificial = -1 - i32::try_from(number).unwrap_or(i32::MAX - 1);
-        let id = |koid| i32::try_from(koid).unwrap_or(artificial);
-        let (process, thread) = (id(koids.process), id(koids.thread));
-        Self { process, thread, calls: Vec::new(), events: Vec::new() }
-    }
-
-    /// Returns the first time. `llvm-xray account` requires that threads start in order.
-    pub(super) fn start(&self) -> u64 {
-        let calls = self.calls.iter().map(|call| call.begin);
-        calls.chain(self.events.iter().map(|event| event.ticks)).min().unwrap_or(0)
-    }
-}
-
-/// Writes the records of a thread; returns the number of calls that end with their caller, because
-/// they end after it.
-pub(super) fn write_thread<W: Write>(
-    log: &mut Log<W>,
-    mut records: ThreadRecords,
-    read: impl Fn(u64, usize) -> Result<Vec<u8>, ExportError>,
-) -> Result<u64, ExportError> {
-    records.calls.sort_by_key(|call| (call.begin, Reverse(call.end)));
-    records.events.sort_by_key(|event| event.ticks);
-    let mut buffer = log.thread(records.process, records.thread);
-    let mut calls = records.calls.into_iter().peekable();
-    let mut events = records.events.into_iter().peekable();
-    let mut open: Vec<(FunctionId, u64)> = Vec::new();
-    let mut cut = 0;
-    loop {
-        let begin = calls.peek().map(|call| call.begin);
-        let event = events.peek().map(|event| event.ticks);
-        let next = begin.into_iter().chain(event).min();
-        let ended = open.last().filter(|(_, end)| next.is_none_or(|next| *end <= next)).copied();
-        if let Some((function, end)) = ended {
-            open.pop();
-            log.function(&mut buffer, at(end), Action::Exit, function)?;
-        } else if let Some(call) =
-            calls.next_if(|call| event.is_none_or(|event| call.begin <= event))
-        {
-            let limit = open.last().map_or(u64::MAX, |(_, end)| *end);
-            cut += u64::from(call.end > limit);
-            open.push((call.function, call.end.min(limit)));
-            enter(log, &mut buffer, &call)?;
-        } else if let Some(EventTime { ticks, offset, size }) = events.next() {
-            log.custom_event(&mut buffer, at(ticks), &read(offset, size)?)?;
-        } else {
-            break;
+impl<W: Write> Merge<'_, W> {
+    /// Writes the records of a thread into its buffer, and that to the log.
+    pub(super) fn thread(
+        &mut self,
+        mut buffer: Buffer,
+        mut rows: ThreadRows<'_>,
+    ) -> Result<(), ExportError> {
+        let mut open: Vec<OpenCall> = Vec::new();
+        loop {
+            let next = rows.peek().map(|row| row.begin);
+            let has_ended =
+                |last: &OpenCall| last.end != OPEN && next.is_none_or(|next| last.end <= next);
+            if open.last().is_some_and(has_ended) {
+                open.pop().map_or(Ok(()), |call| self.exit(&mut buffer, &call))?;
+            } else if let Some(row) = rows.next().map_err(ExportError::Temporary)? {
+                self.row(&mut buffer, &mut open, row)?;
+            } else {
+                break;
+            }
         }
+        self.counts.open += open.len() as u64;
+        Ok(self.log.write(&mut buffer)?)
     }
-    log.write(&mut buffer)?;
-    Ok(cut)
-}
 
-fn enter<W: Write>(
-    log: &mut Log<W>,
-    buffer: &mut Buffer,
-    CallTime { begin, function, arguments, .. }: &CallTime,
-) -> Result<(), ExportError> {
-    Ok(log.entry_with_arguments(buffer, at(*begin), *function, arguments)?)
+    fn row(
+        &mut self,
+        buffer: &mut Buffer,
+        open: &mut Vec<OpenCall>,
+        row: Row,
+    ) -> Result<(), ExportError> {
+        let Some(function) = row.function else {
+            self.enter_all(buffer, open)?;
+            self.counts.events += 1;
+            let payload = (self.read)(row)?;
+            return Ok(self.log.custom_event(buffer, at(row.begin), &payload)?);
+        };
+        let limit = open.last().map_or(OPEN, |around| around.end);
+        let end = row.end.min(limit);
+        self.counts.cut += u64::from(row.end > limit && row.end != OPEN);
+        self.counts.open += u64::from(row.end == OPEN && limit != OPEN);
+        let function = (self.function)(function);
+        open.push(OpenCall { row, function, end, is_written: false });
+        if end - row.begin >= self.threshold {
+            self.enter_all(buffer, open)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the entries of open calls. Those of short calls wait for an event, as in LLVM's
+    /// runtime, which removes a call only if nothing was recorded in it.
+    fn enter_all(&mut self, buffer: &mut Buffer, open: &mut [OpenCall]) -> Result<(), ExportError> {
+        let written = open.iter().rposition(|call| call.is_written).map_or(0, |last| last + 1);
+        for call in open.iter_mut().skip(written) {
+            let bytes = (self.read)(call.row)?;
+            let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
+            let arguments: Vec<u64> = words.map(u64::from_le_bytes).collect();
+            let stamp = at(call.row.begin);
+            self.log.entry_with_arguments(buffer, stamp, call.function, &arguments)?;
+            self.counts.calls += 1;
+            call.is_written = true;
+        }
+        Ok(())
+    }
+
+    fn exit(&mut self, buffer: &mut Buffer, call: &OpenCall) -> Result<(), ExportError> {
+        if !call.is_written {
+            self.counts.short += 1;
+            return Ok(());
+        }
+        Ok(self.log.function(buffer, at(call.end), Action::Exit, call.function)?)
+    }
 }
 
 /// An archive has no CPU of an event.

@@ -39,7 +39,8 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     damage::warn_counts(
         &args.input,
         &[
-            ("durations that lack a begin or an end, skipped", exported.unpaired),
+            ("durations without an end, written as entries", exported.open),
+            ("durations without a begin, skipped", exported.unpaired),
             ("durations that end after the one around them, cut", exported.cut),
             ("records too long for a custom event, skipped", exported.too_long),
         ],

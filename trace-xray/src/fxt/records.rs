@@ -1,0 +1,356 @@
+//! The calls and events of an archive, collected in one pass.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use trace_analyze::arguments::named_unsigned;
+use trace_analyze::catalog::LabelId;
+use trace_analyze::input::temporary_file_error;
+use trace_analyze::is_clock_anchor;
+use trace_analyze::spans::{Span, Spans};
+use trace_format::layout::{InstantScope, ObjectType};
+use trace_format::{
+    Argument, Event, EventKind, Item, KernelObject, Record, ThreadKoids, TickRate, Value,
+};
+
+use super::error::ExportError;
+use super::export::{next_function, Process, BUFFER_BYTES};
+use super::payload;
+use super::sorter::{Row, Sorted, Sorter, OPEN};
+use crate::record::FunctionId;
+use crate::write::Anchor;
+
+/// A thread with records.
+#[derive(Debug, Clone)]
+pub(super) struct Thread {
+    koids: ThreadKoids,
+    /// The provider of its first record.
+    provider: Option<u32>,
+    /// The process in whose log it is.
+    pub(super) log: u64,
+    /// Its first time.
+    pub(super) start: u64,
+}
+
+impl Thread {
+    pub(super) fn has_records(&self) -> bool {
+        self.start != u64::MAX
+    }
+
+    /// Returns its process and thread ids. A koid that is no id of Linux gets a negative number.
+    pub(super) fn ids(&self, number: u32) -> [i32; 2] {
+        let artificial = -1 - i32::try_from(number).unwrap_or(i32::MAX - 1);
+        let id = |koid| i32::try_from(koid).unwrap_or(artificial);
+        let process =
+            if self.koids == ThreadKoids::UNKNOWN { self.log } else { self.koids.process };
+        [process, self.koids.thread].map(id)
+    }
+}
+
+/// The records of an archive.
+pub(super) struct Collected {
+    pub(super) processes: Vec<Process>,
+    pub(super) threads: Vec<Thread>,
+    pub(super) names: Vec<String>,
+    pub(super) rows: Sorted,
+    pub(super) payloads: File,
+    pub(super) rate: TickRate,
+    pub(super) anchor: Anchor,
+    pub(super) too_long: u64,
+    pub(super) unpaired: u64,
+}
+
+/// The arguments of open durations, by thread, begin and label. Durations of one key are in the
+/// order of the archive, each with its end if that is known.
+type Arguments = HashMap<(ThreadKoids, u64, LabelId), Vec<(Option<u64>, Vec<u64>)>>;
+
+/// Collects the records of an archive.
+pub(super) struct Records {
+    spans: Spans,
+    /// The functions by label, and their names by number - 1.
+    functions: HashMap<LabelId, FunctionId>,
+    names: Vec<String>,
+    arguments: Arguments,
+    /// The numbers of threads. Records without a thread have a number for each provider.
+    numbers: HashMap<(ThreadKoids, Option<u32>), u32>,
+    threads: Vec<Thread>,
+    /// The processes of providers, and their names.
+    processes: BTreeMap<Option<u32>, Process>,
+    rows: Sorter,
+    payloads: BufWriter<File>,
+    payload_bytes: u64,
+    /// The clock of the log: that of the first event.
+    rate: Option<TickRate>,
+    anchor: Option<Anchor>,
+    last: u64,
+    too_long: u64,
+}
+
+impl Records {
+    pub(super) fn new(max_rows: usize) -> Result<Self, ExportError> {
+        let payloads = tempfile::tempfile().map_err(temporary_file_error);
+        Ok(Self {
+            spans: Spans::with_unended(),
+            functions: HashMap::new(),
+            names: Vec::new(),
+            arguments: HashMap::new(),
+            numbers: HashMap::new(),
+            threads: Vec::new(),
+            processes: BTreeMap::new(),
+            rows: Sorter::new(max_rows),
+            payloads: BufWriter::new(payloads.map_err(ExportError::Temporary)?),
+            payload_bytes: 0,
+            rate: None,
+            anchor: None,
+            last: 0,
+            too_long: 0,
+        })
+    }
+
+    pub(super) fn item(&mut self, item: &Item<'_>) -> Result<(), ExportError> {
+        match &item.record {
+            // Readers refuse it, and the log has a clock of its own.
+            Record::Event(event) if is_clock_anchor(item, event) => self.clock(item, event),
+            Record::Event(event) => self.event(item, event)?,
+            Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. } => {}
+            record => {
+                if let Record::KernelObject(object) = record {
+                    self.process(item, object);
+                }
+                self.custom(item, *record)?;
+            }
+        }
+        let spans: Vec<_> = self.spans.record(item).collect();
+        spans.iter().try_for_each(|span| self.span(span, span.end))?;
+        self.unended()
+    }
+
+    /// Keeps the first process of a provider: its own. A program may name it again.
+    fn process(&mut self, item: &Item<'_>, object: &KernelObject<'_>) {
+        if object.object_type == ObjectType::PROCESS {
+            let process =
+                || Process { pid: object.koid, name: item.text(object.name).into_owned() };
+            self.processes.entry(item.provider.id()).or_insert_with(process);
+        }
+    }
+
+    fn clock(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        let Some(time) = named_unsigned(item, &event.arguments, "monotonic_ns") else { return };
+        self.set_time(item, event.ticks);
+        let time = Duration::from_nanos(time);
+        self.anchor.get_or_insert(Anchor { tsc: self.last, time });
+    }
+
+    /// Adds an event, or the arguments of a duration, which the spans have.
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) -> Result<(), ExportError> {
+        let (is_begin, end) = match event.kind {
+            EventKind::DurationBegin => (true, None),
+            EventKind::DurationComplete { end } => (true, Some(end)),
+            EventKind::DurationEnd => (false, None),
+            _ => return self.custom(item, Record::Event(*event)),
+        };
+        self.set_time(item, event.ticks);
+        // It relates the thread to its provider.
+        self.thread(item.thread(event.thread), item.provider.id());
+        let values: Option<Vec<u64>> =
+            event.arguments.iter().map(|argument| integer(&argument)).collect();
+        match values {
+            Some(values) if is_begin => {
+                self.keep_arguments(item, event, end, values);
+                return Ok(());
+            }
+            Some(values) if values.is_empty() => return Ok(()),
+            _ => {}
+        }
+        let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+        self.custom(item, Record::Event(Event { kind, ..*event }))
+    }
+
+    /// Keeps the arguments of a duration until its end. A duration without arguments is kept only
+    /// if there are others with the same thread, begin and label.
+    fn keep_arguments(
+        &mut self,
+        item: &Item<'_>,
+        event: &Event<'_>,
+        end: Option<u64>,
+        values: Vec<u64>,
+    ) {
+        if values.is_empty() && self.arguments.is_empty() {
+            return;
+        }
+        let label = self.spans.catalog_mut().label(item, event.category, event.name);
+        let key = (item.thread(event.thread), event.ticks, label);
+        match self.arguments.get_mut(&key) {
+            Some(others) => others.push((end, values)),
+            None if values.is_empty() => {}
+            None => drop(self.arguments.insert(key, vec![(end, values)])),
+        }
+    }
+
+    /// Returns the arguments of a duration. Of several with the same thread, begin and label, the
+    /// last one to begin ends first.
+    fn take_arguments(&mut self, span: &Span) -> Vec<u64> {
+        let key = (span.koids, span.begin, span.label);
+        let Some(others) = self.arguments.get_mut(&key) else { return Vec::new() };
+        let ends = |known| others.iter().rposition(|(end, _)| *end == known);
+        let place = ends(Some(span.end)).or_else(|| ends(None));
+        let values = place.map(|place| others.remove(place).1).unwrap_or_default();
+        if others.is_empty() {
+            self.arguments.remove(&key);
+        }
+        values
+    }
+
+    /// Adds the calls without an end.
+    fn unended(&mut self) -> Result<(), ExportError> {
+        self.spans.take_unended().iter().try_for_each(|span| self.span(span, OPEN))
+    }
+
+    /// Adds a call that ends at `end`.
+    fn span(&mut self, span: &Span, end: u64) -> Result<(), ExportError> {
+        let function = Some(self.function(span.label)?);
+        let begin = self.ticks(span.rate, span.begin);
+        let end = if end == OPEN { OPEN } else { self.ticks(span.rate, end) };
+        let arguments = self.take_arguments(span);
+        let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let (offset, bytes) = self.payload(&bytes)?;
+        let thread = self.thread(span.koids, None);
+        self.add(thread, Row { begin, end, function, offset, bytes })
+    }
+
+    fn function(&mut self, label: LabelId) -> Result<FunctionId, ExportError> {
+        if let Some(id) = self.functions.get(&label) {
+            return Ok(*id);
+        }
+        self.names.push(self.spans.catalog().name(label).to_owned());
+        let id = next_function(self.names.len())?;
+        self.functions.insert(label, id);
+        Ok(id)
+    }
+
+    /// Adds a custom event with the words of a record.
+    fn custom(&mut self, item: &Item<'_>, mut record: Record<'_>) -> Result<(), ExportError> {
+        let koids = match record {
+            Record::Event(event) => item.thread(event.thread),
+            Record::Log(log) => item.thread(log.thread),
+            _ => ThreadKoids::UNKNOWN,
+        };
+        if let Some(ticks) = record.times().next().copied() {
+            self.set_time(item, ticks);
+        }
+        record.times().for_each(|ticks| *ticks = self.ticks(item.provider.tick_rate(), *ticks));
+        let begin = record.times().next().map_or(self.last, |ticks| *ticks);
+        let Some(payload) = payload::bytes(item, record).filter(|payload| fits(payload)) else {
+            self.too_long += 1;
+            return Ok(());
+        };
+        let (offset, bytes) = self.payload(&payload)?;
+        let thread = self.thread(koids, item.provider.id());
+        self.add(thread, Row { begin, end: begin, function: None, offset, bytes })
+    }
+
+    /// Returns the place of bytes in the file of payloads.
+    fn payload(&mut self, payload: &[u8]) -> Result<(u64, u32), ExportError> {
+        self.payloads.write_all(payload).map_err(ExportError::Temporary)?;
+        let offset = self.payload_bytes;
+        self.payload_bytes += payload.len() as u64;
+        Ok((offset, payload.len() as u32))
+    }
+
+    /// Returns the number of a thread.
+    fn thread(&mut self, koids: ThreadKoids, provider: Option<u32>) -> u32 {
+        let of_provider = provider.filter(|_| koids == ThreadKoids::UNKNOWN);
+        let next = self.threads.len() as u32;
+        let number = *self.numbers.entry((koids, of_provider)).or_insert(next);
+        if number == next {
+            self.threads.push(Thread { koids, provider, log: koids.process, start: u64::MAX });
+        }
+        number
+    }
+
+    fn add(&mut self, number: u32, row: Row) -> Result<(), ExportError> {
+        if let Some(thread) = self.threads.get_mut(number as usize) {
+            thread.start = thread.start.min(row.begin);
+        }
+        self.rows.push(number, row).map_err(ExportError::Temporary)
+    }
+
+    fn set_time(&mut self, item: &Item<'_>, ticks: u64) {
+        let rate = item.provider.tick_rate();
+        self.rate.get_or_insert(rate);
+        self.last = self.ticks(rate, ticks);
+    }
+
+    /// Returns a time in ticks of the log's clock.
+    fn ticks(&self, rate: TickRate, ticks: u64) -> u64 {
+        match self.rate {
+            Some(own) if own != rate => {
+                let ticks = u128::from(ticks) * u128::from(own.ticks_per_second());
+                let ticks = ticks / u128::from(rate.ticks_per_second());
+                u64::try_from(ticks).unwrap_or(u64::MAX)
+            }
+            _ => ticks,
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Result<Collected, ExportError> {
+        let spans: Vec<_> = self.spans.finish().collect();
+        spans.iter().try_for_each(|span| self.span(span, span.end))?;
+        self.unended()?;
+        self.assign_threads();
+        let payloads = self.payloads.into_inner().map_err(io::IntoInnerError::into_error);
+        let mut processes: Vec<_> = self.processes.into_values().collect();
+        // Archives of other programs may not describe their processes.
+        processes.extend(self.threads.iter().map(|thread| {
+            let name = self.spans.catalog().process_name(thread.log).to_owned();
+            Process { pid: thread.log, name }
+        }));
+        // Several providers can be in one process.
+        processes.sort_by_key(|process| process.pid);
+        processes.dedup_by_key(|process| process.pid);
+        Ok(Collected {
+            processes,
+            threads: self.threads,
+            names: self.names,
+            rows: self.rows.finish().map_err(ExportError::Temporary)?,
+            payloads: payloads.map_err(ExportError::Temporary)?,
+            rate: self.rate.unwrap_or_default(),
+            anchor: self.anchor.unwrap_or(Anchor { tsc: 0, time: Duration::ZERO }),
+            too_long: self.too_long,
+            unpaired: self.spans.oddities().ends_without_begin,
+        })
+    }
+
+    /// Assigns each thread to a recorded process: its own one, or else that of its provider.
+    fn assign_threads(&mut self) {
+        let of_thread = |thread: &Thread| {
+            let is_own = |process: &&Process| process.pid == thread.koids.process;
+            let own = self.processes.values().find(is_own);
+            own.or_else(|| self.processes.get(&thread.provider)).map(|process| process.pid)
+        };
+        let logs: Vec<_> = self.threads.iter().map(of_thread).collect();
+        for (thread, log) in self.threads.iter_mut().zip(logs) {
+            thread.log = log.unwrap_or(thread.log);
+        }
+    }
+}
+
+/// Returns whether a payload fits into an empty thread buffer.
+fn fits(payload: &[u8]) -> bool {
+    payload.len() as u64 <= BUFFER_BYTES - crate::write::MIN_BUFFER_BYTES
+}
+
+fn integer(argument: &Argument<'_>) -> Option<u64> {
+    match argument.value {
+        Value::Int32(value) => Some(i64::from(value) as u64),
+        Value::Uint32(value) => Some(value.into()),
+        Value::Int64(value) => Some(value as u64),
+        Value::Uint64(value) | Value::Pointer(value) => Some(value),
+        _ => None,
+    }
+}
