@@ -25,7 +25,9 @@ pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
-pub(crate) use recording::{GuardArgs, KernelHelperArgs, RecordArgs, RecoverArgs, SessionArgs};
+pub(crate) use recording::{
+    GuardArgs, KernelHelperArgs, RecordArgs, RecordFormat, RecoverArgs, SessionArgs,
+};
 pub(crate) use selection::{Filter, Inputs, Selection};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 pub(crate) use xray::{

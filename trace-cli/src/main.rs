@@ -12,6 +12,7 @@ mod descriptors;
 mod exit;
 mod input;
 mod live;
+mod logs;
 mod message;
 mod output;
 mod progress;

@@ -178,6 +178,29 @@ fn short_calls_are_left_out_unless_something_was_recorded_in_them() {
     assert_eq!(calls(&archive, 70, &Options::default()).len(), 7);
 }
 
+/// The manager describes a process before the first time. `llvm-xray account` refuses times before
+/// that of the first record.
+#[test]
+fn records_without_a_time_have_the_first_one() {
+    let mut made = Made::new();
+    made.provider(1, 70, "app");
+    made.event((70, 71), 4000, "a", until(5000));
+    made.provider(2, 80, "other");
+    let mut bytes = Vec::new();
+    made.archive().write(None, &Options::default(), &mut bytes).unwrap();
+    let mut log = Ordered::new(std::io::Cursor::new(bytes)).unwrap();
+    let mut times = Vec::new();
+    while let Some(item) = log.next().unwrap() {
+        use trace_xray::Record::{CustomEvent, Function, NewCpuId};
+        if matches!(item.record, NewCpuId { .. } | Function(_) | CustomEvent(_)) {
+            times.push(item.tsc());
+        }
+    }
+    times.dedup();
+    // Two threads without an id, and the one with the call.
+    assert_eq!(times, [4000, 5000, 4000]);
+}
+
 #[test]
 fn the_wall_clock_is_that_of_the_clock_anchor() {
     let mut made = Made::new();
@@ -188,10 +211,11 @@ fn the_wall_clock_is_that_of_the_clock_anchor() {
     made.archive().write(None, &Options::default(), &mut bytes).unwrap();
     let mut log = Ordered::new(std::io::Cursor::new(bytes)).unwrap();
     let mut times = Vec::new();
+    // Each thread starts with a filler at the time of the first record, here that of the anchor.
     while let Some(item) = log.next().unwrap() {
         if let trace_xray::Record::WallClock(time) = item.record {
             times.push((item.buffer.thread, time.seconds, time.micros));
         }
     }
-    assert!(times.contains(&(71, 5, 5)), "{times:?}");
+    assert!(times.contains(&(71, 5, 2)), "{times:?}");
 }

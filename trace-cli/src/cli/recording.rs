@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::args::{
     output_name, parse_category, parse_duration, parse_kernel_scope, parse_part_limit,
@@ -28,10 +28,21 @@ Examples:
   trace record --sched -- ./server                              # needs root
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
-  trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")")]
+  trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
+  trace record --format xray -o logs -- ./server                # for llvm-xray")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    /// Format of the output. `xray` writes DIR/NAME-PID.xray and DIR/NAME-PID.map for
+    /// each process, where -o names the directory DIR; for `llvm-xray` and `trace`
+    #[arg(long, value_enum, default_value_t = RecordFormat::Fxt)]
+    pub(crate) format: RecordFormat,
+
+    /// With --format xray, leave out functions that are shorter than TIME, such as 5us,
+    /// unless an event was recorded in them [default: none]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) min_duration: Option<Duration>,
 
     /// Record the scheduling of threads, with their names: -c kernel:sched,kernel:tasks
     /// beside the selected categories. Requires root
@@ -79,6 +90,15 @@ pub(crate) struct RecordArgs {
     /// Program to run, and its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A format of recordings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordFormat {
+    /// An archive in Fuchsia trace format
+    Fxt,
+    /// Logs of XRay's flight data recorder
+    Xray,
 }
 
 /// The options of a session, of `trace record` and `trace start`.
@@ -164,14 +184,18 @@ impl SessionArgs {
     }
 }
 
-/// Recover the archive of a killed program that traced itself
+/// Recover the archive of a killed program that traced itself, or XRay logs
+///
+/// The logs of a directory have to be recovered if both `trace record --format xray`
+/// and its guard, the process trace-guard, were killed.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
+Examples:
   TRACE_OUTPUT=app.fxt ./app    # killed
-  trace recover app.fxt")]
+  trace recover app.fxt
+  trace recover logs            # of trace record --format xray -o logs")]
 pub(crate) struct RecoverArgs {
-    /// File that TRACE_OUTPUT named
+    /// File that TRACE_OUTPUT named, or directory of XRay logs
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 }
@@ -198,4 +222,12 @@ pub(crate) struct GuardArgs {
     /// Directory of the session's socket, to be removed
     #[arg(value_name = "DIR")]
     pub(crate) private: Option<PathBuf>,
+
+    /// Archive to be converted to XRay logs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) logs_of: Option<PathBuf>,
+
+    /// Threshold of the logs in nanoseconds
+    #[arg(long, value_name = "NANOS", default_value_t = 0)]
+    pub(crate) min_nanos: u64,
 }

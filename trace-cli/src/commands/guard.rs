@@ -2,17 +2,24 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::process::parent_id;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use trace_manager::{run_guard, GuardOutcome};
+use trace_xray::fxt::Options;
 
 use super::record::SOCKET_NAME;
 use crate::cli::GuardArgs;
-use crate::message::{plural, HINT};
-use crate::{descriptors, exit};
+use crate::message::{describe, plural, HINT};
+use crate::{descriptors, exit, logs};
+
+/// How often the guard checks whether the recorder has written its logs.
+const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     // These signals end the recording; the guard ends after it.
@@ -25,13 +32,49 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     let socket =
         io::stdin().as_fd().try_clone_to_owned().context("standard input is not a socket")?;
     descriptors::raise_limit();
-    let code = report(run_guard(socket));
+    let code = match &args.logs_of {
+        Some(archive) => report_logs(archive, args.min_nanos, run_guard(socket)),
+        None => report(run_guard(socket)),
+    };
     if let Some(private) = &args.private {
         // The socket does not exist if the recording ended by itself.
         let _gone = std::fs::remove_file(private.join(SOCKET_NAME));
         let _gone = std::fs::remove_dir(private);
     }
     Ok(code)
+}
+
+/// Converts the archive at `archive` to logs, if the recorder is killed before it has done that.
+fn report_logs(archive: &Path, min_nanos: u64, outcome: GuardOutcome) -> u8 {
+    if let GuardOutcome::Failed { .. } | GuardOutcome::Stream = outcome {
+        return report(outcome);
+    }
+    // The recorder removes or renames the archive.
+    while Some(parent_id()) == logs::recorder_of(archive) && archive.exists() {
+        std::thread::sleep(CHECK_INTERVAL);
+    }
+    let options = Options { min_duration: Duration::from_nanos(min_nanos) };
+    match logs::convert_hidden(archive, &options, logs::PATIENCE) {
+        Ok(None) => exit::OK,
+        Ok(Some(_)) => {
+            let directory = archive.parent().unwrap_or(archive).display();
+            crate::say(&format!("the recorder was killed: the logs in {directory} are complete"));
+            report_missing(outcome);
+            exit::OK
+        }
+        Err(error) => {
+            crate::say(&describe(error.as_ref()));
+            exit::FAILURE
+        }
+    }
+}
+
+/// Reports the buffers that are missing in the logs.
+fn report_missing(outcome: GuardOutcome) {
+    if let GuardOutcome::Completed { missing: missing @ 1.., .. } = outcome {
+        let are = plural(missing, "buffer is", "buffers are");
+        crate::say(&format!("{missing} {are} missing in them, because the disk was too slow"));
+    }
 }
 
 fn report(outcome: GuardOutcome) -> u8 {

@@ -6,6 +6,7 @@ mod compiled_out;
 mod compress;
 pub(crate) mod guard;
 pub(crate) mod kernel;
+mod logs;
 mod nothing;
 mod progress;
 pub(crate) mod report;
@@ -31,15 +32,17 @@ use trace_manager::{
 use trace_protocol::file::Placeholders;
 
 use crate::args::Format;
-use crate::cli::{RecordArgs, SessionArgs};
+use crate::cli::{RecordArgs, RecordFormat, SessionArgs};
 use crate::compression::Compression;
 use crate::input::STANDARD;
+use crate::logs::Logs;
 use crate::message::{describe, HINT};
 use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
 use kernel::{KernelEvents, KernelResult};
+use logs::LogOutput;
 use progress::Meter;
 use report::Report;
 use socket::Place;
@@ -85,19 +88,23 @@ fn with_output_name(args: &RecordArgs) -> Result<RecordArgs> {
 }
 
 fn record(args: &RecordArgs) -> Result<u8> {
-    Format::Fxt.refuse_other(&args.session.output)?;
-    refuse_compressed_parts(&args.session)?;
+    let logs = LogOutput::create(args)?;
+    if logs.is_none() {
+        Format::Fxt.refuse_other(&args.session.output)?;
+        refuse_compressed_parts(&args.session)?;
+    }
+    let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;
     let started = child::wait_on_thread(sender)?;
     // The process is dropped last: the guard ends after the session.
-    let (guard, _process) = guard::start(place.private_directory());
+    let (guard, _process) = guard::start(place.private_directory(), logs.as_ref());
     let manager = Manager::bind(place.path())?;
     let session = match guard {
-        Some(guard) => manager.start_guarded(config(args), target(&args.session.output)?, guard)?,
-        None => manager.start(config(args), target(&args.session.output)?)?,
+        Some(guard) => manager.start_guarded(config(args), target(archive)?, guard)?,
+        None => manager.start(config(args), target(archive)?)?,
     };
     session.wait_state(SessionState::Started, Duration::from_secs(1));
     if let Err(error) = descriptors::require_for_program() {
@@ -130,9 +137,12 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let Ending { mut status, then } = recorder.run(&mut child);
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
-    let summary = end(args, &session)?;
+    let mut summary = end(args, &session)?;
     child.end(then == CommandAction::End);
-    summary::print(&Report { kernel, ..Report::from(args) }, &summary)?;
+    let written = logs.map(|logs| write_logs(args, &logs, &mut summary)).transpose();
+    let logs = written.as_ref().ok().and_then(Option::as_ref);
+    summary::print(&Report { kernel, logs, ..Report::from(args) }, &summary)?;
+    written?;
     if let Some(path) = &summary.backup {
         note(args, &format!("the earlier archive is now {}", path.display()));
     }
@@ -141,6 +151,17 @@ fn record(args: &RecordArgs) -> Result<u8> {
         status = wait_for(&mut child, &events);
     }
     Ok(code(args, &summary, kernel, status))
+}
+
+/// Writes the logs, whose size replaces that of the archive.
+fn write_logs(args: &RecordArgs, logs: &LogOutput, summary: &mut SessionSummary) -> Result<Logs> {
+    if summary.archive.is_err() {
+        return Ok(Logs::default());
+    }
+    let logs = logs.write()?;
+    logs.warn(&args.session.output);
+    summary.archive = Ok(logs.bytes);
+    Ok(logs)
 }
 
 /// Starts recording of the kernel's events, if they are selected, and then the command.
@@ -318,7 +339,7 @@ impl Recorder<'_> {
                         return Ending { status, then: CommandAction::Leave };
                     }
                 }
-                Ok(Event::Signal(SNAPSHOT)) => self.session.request_snapshot(),
+                Ok(Event::Signal(SNAPSHOT)) => self.request_snapshot(),
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
                         return Ending { status, then: CommandAction::End };
@@ -343,6 +364,13 @@ impl Recorder<'_> {
             if self.args.wait && !child.is_running() && self.is_idle() {
                 return Ending { status, then: CommandAction::Leave };
             }
+        }
+    }
+
+    fn request_snapshot(&self) {
+        match self.args.format {
+            RecordFormat::Fxt => self.session.request_snapshot(),
+            RecordFormat::Xray => crate::say("no snapshot: the format xray has none"),
         }
     }
 
@@ -372,7 +400,7 @@ impl Recorder<'_> {
     fn wait_for_first(&self) -> bool {
         while !self.session.wait_provider(TICK) {
             match self.events.try_recv() {
-                Ok(Event::Signal(SNAPSHOT)) => self.session.request_snapshot(),
+                Ok(Event::Signal(SNAPSHOT)) => self.request_snapshot(),
                 Ok(_) => return false,
                 Err(_) => {}
             }

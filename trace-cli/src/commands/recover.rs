@@ -1,13 +1,18 @@
 //! `trace recover`
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use trace_manager::recover;
 
 use crate::cli::RecoverArgs;
-use crate::exit;
 use crate::message::{counted, HINT};
+use crate::{exit, logs};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
+    if args.file.is_dir() {
+        return recover_logs(&args.file);
+    }
     let recovered = recover(&args.file).with_context(|| {
         format!(
             "cannot recover {}{HINT}name the file that TRACE_OUTPUT named for a program that was killed",
@@ -37,4 +42,15 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         crate::say("the records of the buffer are lost, because it was memory");
     }
     Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })
+}
+
+fn recover_logs(directory: &Path) -> Result<u8> {
+    let mut code = exit::OK;
+    for logs in logs::recover(directory)? {
+        for path in &logs.paths {
+            crate::say(&format!("{} is recovered", path.display()));
+        }
+        code = code.max(logs.warn(directory));
+    }
+    Ok(code)
 }

@@ -22,6 +22,7 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
         command: &[],
         json: args.json,
         quiet: args.quiet,
+        logs: None,
         kernel: None,
     };
     let results = SessionSummary::from(results);

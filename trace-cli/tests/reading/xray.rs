@@ -145,7 +145,7 @@ fn an_archive_becomes_a_log() {
     assert_eq!(place.run(&["convert", "app.xray", "-o", "app.fxt"]).code, 0);
     let back = place.run(&["convert", "app.fxt", "-o", "back.xray"]);
     assert_eq!(back.code, 0, "{back:?}");
-    assert!(back.stderr.contains("8 calls and "), "{back:?}");
+    assert!(back.stderr.contains("10 calls and "), "{back:?}");
     assert!(back.stderr.contains("without an end, written as entries: 2"), "{back:?}");
     // The ids differ.
     let account = |log| {

@@ -159,10 +159,13 @@ impl Archive {
                 function: &mut |function| functions.id(function),
                 counts: Counts::default(),
             };
-            for (number, thread) in self.threads_of(pid) {
+            let threads = self.threads_of(pid);
+            let start = threads.first().filter(|_| threads.len() > 1);
+            let start = start.map(|(_, first)| first.start);
+            for (number, thread) in threads {
                 let [process, thread] = thread.ids(number);
                 let rows = self.rows.thread(number).map_err(ExportError::Temporary)?;
-                merge.thread(merge.log.thread(process, thread), rows)?;
+                merge.thread(merge.log.thread(process, thread), rows, start)?;
             }
             merge.counts
         };
@@ -174,10 +177,10 @@ impl Archive {
         Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, damage })
     }
 
-    /// Returns the threads of a log by number. `llvm-xray account` requires that they start in
-    /// order.
+    /// Returns the threads of a log by number, in the order of their starts.
     fn threads_of(&self, pid: Option<u64>) -> Vec<(u32, &Thread)> {
-        let is_in_log = |thread: &Thread| pid.is_none_or(|pid| thread.log == pid);
+        let is_in_log =
+            |thread: &Thread| thread.has_records() && pid.is_none_or(|pid| thread.log == pid);
         let mut threads: Vec<_> =
             (0..).zip(&self.threads).filter(|(_, thread)| is_in_log(thread)).collect();
         threads.sort_by_key(|(_, thread)| thread.start);

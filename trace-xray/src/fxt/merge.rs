@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::error::ExportError;
 use super::sorter::{Row, ThreadRows, OPEN};
-use crate::layout::Action;
+use crate::layout::{Action, FILLER};
 use crate::record::FunctionId;
 use crate::write::{Buffer, Log, Stamp};
 
@@ -45,11 +45,19 @@ pub(super) struct Merge<'a, W> {
 
 impl<W: Write> Merge<'_, W> {
     /// Writes the records of a thread into its buffer, and that to the log.
+    ///
+    /// `start` is the start of a log with several threads. `llvm-xray account` and `graph` refuse
+    /// times before that of their first record, and read threads in an order of their own. So each
+    /// thread has a filler at the start.
     pub(super) fn thread(
         &mut self,
         mut buffer: Buffer,
         mut rows: ThreadRows<'_>,
+        start: Option<u64>,
     ) -> Result<(), ExportError> {
+        if let Some(start) = start.filter(|_| rows.peek().is_some()) {
+            self.log.custom_event(&mut buffer, at(start), &FILLER)?;
+        }
         let mut open: Vec<OpenCall> = Vec::new();
         loop {
             let next = rows.peek().map(|row| row.begin);

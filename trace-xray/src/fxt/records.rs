@@ -84,7 +84,10 @@ pub(super) struct Records {
     /// The clock of the log: that of the first event.
     rate: Option<TickRate>,
     anchor: Option<Anchor>,
-    last: u64,
+    /// The last time, or `None` before the first one.
+    last: Option<u64>,
+    /// The threads of records without a time before the first one.
+    untimed: Vec<(u32, Row)>,
     too_long: u64,
 }
 
@@ -104,7 +107,8 @@ impl Records {
             payload_bytes: 0,
             rate: None,
             anchor: None,
-            last: 0,
+            last: None,
+            untimed: Vec::new(),
             too_long: 0,
         })
     }
@@ -127,6 +131,9 @@ impl Records {
         }
         let spans: Vec<_> = self.spans.record(item).collect();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
+        if self.last.is_some() && !self.untimed.is_empty() {
+            self.add_untimed()?;
+        }
         self.unended()
     }
 
@@ -143,7 +150,8 @@ impl Records {
         let Some(time) = named_unsigned(item, &event.arguments, "monotonic_ns") else { return };
         self.set_time(item, event.ticks);
         let time = Duration::from_nanos(time);
-        self.anchor.get_or_insert(Anchor { tsc: self.last, time });
+        let tsc = self.last.unwrap_or_default();
+        self.anchor.get_or_insert(Anchor { tsc, time });
     }
 
     /// Adds an event, or the arguments of a duration, which the spans have.
@@ -244,14 +252,28 @@ impl Records {
             self.set_time(item, ticks);
         }
         record.times().for_each(|ticks| *ticks = self.ticks(item.provider.tick_rate(), *ticks));
-        let begin = record.times().next().map_or(self.last, |ticks| *ticks);
+        let begin = record.times().next().map(|ticks| *ticks).or(self.last);
         let Some(payload) = payload::bytes(item, record).filter(|payload| fits(payload)) else {
             self.too_long += 1;
             return Ok(());
         };
         let (offset, bytes) = self.payload(&payload)?;
         let thread = self.thread(koids, item.provider.id());
-        self.add(thread, Row { begin, end: begin, function: None, offset, bytes })
+        let row = Row { begin: 0, end: 0, function: None, offset, bytes };
+        match begin {
+            Some(begin) => self.add(thread, Row { begin, end: begin, ..row }),
+            None => {
+                self.untimed.push((thread, row));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the records before the first time, at this time.
+    fn add_untimed(&mut self) -> Result<(), ExportError> {
+        let begin = self.last.unwrap_or_default();
+        let mut untimed = std::mem::take(&mut self.untimed).into_iter();
+        untimed.try_for_each(|(thread, row)| self.add(thread, Row { begin, end: begin, ..row }))
     }
 
     /// Returns the place of bytes in the file of payloads.
@@ -283,7 +305,7 @@ impl Records {
     fn set_time(&mut self, item: &Item<'_>, ticks: u64) {
         let rate = item.provider.tick_rate();
         self.rate.get_or_insert(rate);
-        self.last = self.ticks(rate, ticks);
+        self.last = Some(self.ticks(rate, ticks));
     }
 
     /// Returns a time in ticks of the log's clock.
@@ -302,6 +324,7 @@ impl Records {
         let spans: Vec<_> = self.spans.finish().collect();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         self.unended()?;
+        self.add_untimed()?;
         self.assign_threads();
         let payloads = self.payloads.into_inner().map_err(io::IntoInnerError::into_error);
         let mut processes: Vec<_> = self.processes.into_values().collect();

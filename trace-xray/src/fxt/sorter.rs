@@ -1,7 +1,7 @@
 //! Rows of threads in the order of time, in bounded memory.
 //!
-//! Rows are sorted in memory. If there are many, sorted runs of them go to a temporary file, and are
-//! merged for each thread.
+//! Rows are sorted in memory. If there are many, sorted runs of them go to a temporary file, and
+//! are merged for each thread.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;

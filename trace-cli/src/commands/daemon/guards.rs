@@ -16,7 +16,7 @@ pub(super) struct Guards(Mutex<Vec<Process>>);
 impl Guards {
     /// Starts a guard, and collects those that have ended. Returns `None` if it cannot be started.
     pub(super) fn start(&self) -> Option<Guard> {
-        let started = guard::try_start(None).map_err(|error| {
+        let started = guard::try_start(None, None).map_err(|error| {
             log::warn!(
                 "cannot start a guard: {}: the archive of a session is incomplete if the daemon is \
                  killed",

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use trace_manager::Guard;
 
+use super::logs::LogOutput;
 use crate::message::describe;
 
 /// How long the guard may take to end after the session.
@@ -17,10 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Process(Child);
 
-/// Starts a guard, which removes `private` if this process is killed. If the guard cannot start,
-/// recording continues without it.
-pub(crate) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) {
-    match try_start(private) {
+/// Starts a guard, which removes `private` and writes `logs` if this process is killed. If the
+/// guard cannot start, recording continues without it.
+pub(crate) fn start(
+    private: Option<&Path>,
+    logs: Option<&LogOutput>,
+) -> (Option<Guard>, Option<Process>) {
+    match try_start(private, logs) {
         Ok((guard, process)) => (Some(guard), Some(process)),
         Err(error) => {
             crate::say(&format!(
@@ -32,13 +36,19 @@ pub(crate) fn start(private: Option<&Path>) -> (Option<Guard>, Option<Process>) 
     }
 }
 
-/// Starts a guard, which removes `private` if this process is killed.
-pub(crate) fn try_start(private: Option<&Path>) -> io::Result<(Guard, Process)> {
+/// Starts a guard, which removes `private` if this process is killed, and which writes `logs` then.
+pub(crate) fn try_start(
+    private: Option<&Path>,
+    logs: Option<&LogOutput>,
+) -> io::Result<(Guard, Process)> {
     let (guard, theirs) = Guard::pair()?;
-    let child = Command::new("/proc/self/exe")
-        .arg0("trace-guard")
-        .arg("guard")
-        .args(private)
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("trace-guard").arg("guard").args(private);
+    if let Some(logs) = logs {
+        let nanos = u64::try_from(logs.options.min_duration.as_nanos()).unwrap_or(u64::MAX);
+        command.arg("--logs-of").arg(&logs.archive).arg(format!("--min-nanos={nanos}"));
+    }
+    let child = command
         .stdin(theirs)
         .stdout(Stdio::null())
         // Signals to this command's process group, such as Ctrl-C, must not reach the guard.

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::kernel::KernelResult;
 use crate::args::Trigger;
 use crate::cli::RecordArgs;
+use crate::logs::Logs;
 
 /// The options of a summary.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Report<'a> {
     pub(crate) command: &'a [OsString],
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// The logs that were written instead of an archive.
+    pub(crate) logs: Option<&'a Logs>,
     /// The result of recording the kernel's events, if they were selected.
     pub(crate) kernel: Option<KernelResult>,
 }
@@ -29,6 +32,7 @@ impl<'a> From<&'a RecordArgs> for Report<'a> {
             command: &args.command,
             json: args.json,
             quiet: args.quiet,
+            logs: None,
             kernel: None,
         }
     }

@@ -13,8 +13,12 @@ use super::report::Report;
 use super::{kernel, nothing, triggers};
 use crate::commands::daemon_client::print_json;
 use crate::input::STANDARD;
+use crate::logs::Logs;
 use crate::message::{describe, plural, HINT};
 use crate::unmatched;
+
+/// The most logs that are named.
+const MAX_LOGS: usize = 4;
 
 /// Prints the summary: to standard output as JSON if asked for, else to standard error.
 pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()> {
@@ -59,13 +63,39 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
         let noun = plural(summary.parts_removed, "part", "parts");
         let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.parts_removed));
     }
+    if let Some(logs) = report.logs.filter(|logs| !logs.paths.is_empty()) {
+        let _ = writeln!(text, "  {}", logs_line(logs));
+    }
     if summary.archive.is_ok() && summary.events() > 0 && report.output.as_os_str() != STANDARD {
-        let path = summary.parts.last().map_or(report.output, PathBuf::as_path).to_string_lossy();
+        let log = report.logs.and_then(|logs| logs.paths.first());
+        let path = log.or(summary.parts.last()).map_or(report.output, PathBuf::as_path);
+        let path = path.to_string_lossy();
         let path = visible(&path);
         let _ =
             writeln!(text, "open it with trace view {path}, or print it with trace dump {path}");
     }
     text
+}
+
+/// Returns the counts and the paths of logs.
+fn logs_line(logs: &Logs) -> String {
+    let (calls, events) = (HumanCount(logs.calls()), HumanCount(logs.events()));
+    let mut line = format!(
+        "{calls} {} and {events} {}",
+        plural(logs.calls(), "call", "calls"),
+        plural(logs.events(), "custom event", "custom events")
+    );
+    if logs.short() > 0 {
+        let _ = write!(line, ", {} shorter", HumanCount(logs.short()));
+    }
+    let paths: Vec<_> = logs.paths.iter().map(|path| path.to_string_lossy()).collect();
+    let (named, more) = paths.split_at(paths.len().min(MAX_LOGS));
+    let named: Vec<_> = named.iter().map(|path| visible(path)).collect();
+    let _ = write!(line, ": {}", named.join(", "));
+    if !more.is_empty() {
+        let _ = write!(line, " and {} more", more.len());
+    }
+    line
 }
 
 /// Returns the archive's path, or those of its first and last part.
@@ -145,7 +175,8 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
 /// Returns the warning that an earlier archive stays, because the recording has no records.
 fn unchanged(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
     let output = report.output.to_string_lossy();
-    matches!(summary.archive, Ok(0)).then(|| format!("{} is unchanged", visible(&output)))
+    let is_unchanged = matches!(summary.archive, Ok(0)) && report.logs.is_none();
+    is_unchanged.then(|| format!("{} is unchanged", visible(&output)))
 }
 
 /// Returns a warning about a provider that violated the protocol.
@@ -182,6 +213,8 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "written": summary.archive.as_ref().is_ok_and(|bytes| *bytes > 0),
         "parts": summary.parts.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "parts_removed": summary.parts_removed,
+        "logs": report.logs.iter().flat_map(|logs| &logs.paths).map(|path| path.to_string_lossy())
+            .collect::<Vec<_>>(),
         "error": summary.archive.as_ref().err().map(ToString::to_string),
         "guard_error": summary.guard_failure,
         "seconds": summary.duration.as_secs_f64(),

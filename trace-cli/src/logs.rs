@@ -1,0 +1,246 @@
+//! XRay logs of recorded processes: the output of `trace record --format xray`.
+//!
+//! The session is recorded into a hidden archive in the directory of the logs,
+//! `.recording-PID.fxt`. When that is complete, it is converted to a log and a map for each
+//! process, and removed. If the recorder is killed, its guard completes the archive and converts
+//! it; if the guard is killed too, `trace recover` does it.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{anyhow, bail, Context, Result};
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
+use trace_analyze::Damage;
+use trace_format::layout::cut_str;
+use trace_format::Reader;
+use trace_protocol::file::{Directory, NewFile, Place};
+use trace_xray::fxt::{Archive, Exported, Options, Process};
+
+use crate::damage;
+use crate::message::HINT;
+
+/// The start of the names of hidden archives, before the recorder's process id.
+const HIDDEN: &str = ".recording-";
+
+/// The time in which the guard closes the archive that the recorder converts, and the reverse.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The most bytes of a process's name in the name of its log.
+const MAX_NAME_BYTES: usize = 128;
+
+/// Written logs.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    /// The paths of the logs. The map of `NAME.xray` is `NAME.map`.
+    pub(crate) paths: Vec<PathBuf>,
+    /// The bytes of the logs and maps.
+    pub(crate) bytes: u64,
+    /// The sums over all logs.
+    total: Exported,
+    damage: Damage,
+}
+
+/// Returns the path of the hidden archive of the recorder `pid`.
+pub(crate) fn hidden_archive(directory: &Path, pid: u32) -> PathBuf {
+    directory.join(format!("{HIDDEN}{pid}.fxt"))
+}
+
+/// Returns the process id of the recorder of a hidden archive.
+pub(crate) fn recorder_of(archive: &Path) -> Option<u32> {
+    let name = archive.file_name()?.to_str()?;
+    name.strip_prefix(HIDDEN)?.strip_suffix(".fxt")?.parse().ok()
+}
+
+/// Converts a hidden archive, and removes it. Returns `None` if another process has done that.
+/// Waits at most `patience` for another process that has the archive open.
+pub(crate) fn convert_hidden(
+    archive: &Path,
+    options: &Options,
+    patience: Duration,
+) -> Result<Option<Logs>> {
+    let failed = || format!("cannot convert {}", archive.display());
+    let file = match File::open(archive) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        file => file.with_context(failed)?,
+    };
+    if !lock(&file, patience) {
+        bail!("cannot convert {}: another process writes it", archive.display());
+    }
+    if !archive.exists() {
+        return Ok(None);
+    }
+    let directory = archive.parent().unwrap_or(Path::new("."));
+    let records = Archive::read(Reader::new(BufReader::new(&file))).with_context(failed)?;
+    let logs = write(records, directory, options)?;
+    // The lock is released after this, so no other process converts the archive again.
+    fs::remove_file(archive).with_context(|| {
+        format!("the logs are complete, but cannot remove {}", archive.display())
+    })?;
+    Ok(Some(logs))
+}
+
+/// Locks a file. Returns false if another process has the lock for longer than `patience`.
+fn lock(file: &File, patience: Duration) -> bool {
+    let deadline = Instant::now() + patience;
+    while flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Writes a log and a map for each process of an archive.
+pub(crate) fn write(archive: Archive, directory: &Path, options: &Options) -> Result<Logs> {
+    let failed = || format!("cannot write logs to {}", directory.display());
+    let place = Directory::open(directory).with_context(failed)?;
+    let (mut logs, mut names) = (Logs::default(), HashSet::new());
+    for process in archive.processes() {
+        let mut name = file_name(process);
+        while !names.insert(name.clone()) {
+            name.push('_');
+        }
+        let (log, map) = (new_file(&place, &name, "xray")?, new_file(&place, &name, "map")?);
+        let path = directory.join(format!("{name}.xray"));
+        let failed = || format!("cannot write {}", path.display());
+        let exported = archive.write(Some(process.pid), options, log.file().as_ref());
+        let exported = exported.with_context(failed)?;
+        map.file().as_ref().write_all(&exported.map).with_context(failed)?;
+        logs.bytes += log.file().metadata().map_or(0, |log| log.len()) + exported.map.len() as u64;
+        // A log that has its name has a map.
+        map.complete_with_backup().with_context(failed)?;
+        log.complete_with_backup().with_context(failed)?;
+        logs.add(&exported);
+        logs.paths.push(path);
+    }
+    logs.damage = archive.damage;
+    Ok(logs)
+}
+
+fn new_file(directory: &Directory, name: &str, extension: &str) -> Result<NewFile> {
+    let name = format!("{name}.{extension}");
+    let place = Place::beneath(directory.clone(), name.clone().into());
+    place
+        .and_then(NewFile::unnamed)
+        .with_context(|| format!("cannot write {}", directory.path().join(&name).display()))
+}
+
+/// Returns the name of a process's log without its extension. A program chooses its own name, so
+/// characters other than letters, digits and some signs are replaced.
+fn file_name(process: &Process) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._-+@".contains(letter);
+    let name = process.name.chars().map(|letter| if is_plain(letter) { letter } else { '_' });
+    let name: String = name.collect();
+    let name = match cut_str(&name, MAX_NAME_BYTES).trim_start_matches('.') {
+        "" => "process",
+        name => name,
+    };
+    format!("{name}-{}", process.pid)
+}
+
+impl Logs {
+    fn add(&mut self, exported: &Exported) {
+        let Exported { calls, events, open, cut, short, too_long, unpaired, .. } = exported;
+        let total = &mut self.total;
+        total.calls += calls;
+        total.events += events;
+        total.open += open;
+        total.cut += cut;
+        total.short += short;
+        // These are numbers of the archive.
+        (total.too_long, total.unpaired) = (*too_long, *unpaired);
+    }
+
+    /// Returns the number of calls.
+    pub(crate) fn calls(&self) -> u64 {
+        self.total.calls
+    }
+
+    /// Returns the number of custom events.
+    pub(crate) fn events(&self) -> u64 {
+        self.total.events
+    }
+
+    /// Returns the number of calls that are shorter than the threshold.
+    pub(crate) fn short(&self) -> u64 {
+        self.total.short
+    }
+
+    /// Returns the records that differ from the recorded ones, and their numbers.
+    pub(crate) fn differences(&self) -> [(&'static str, u64); 4] {
+        [
+            ("durations without an end, written as entries", self.total.open),
+            ("durations without a begin, skipped", self.total.unpaired),
+            ("durations that end after the one around them, cut", self.total.cut),
+            ("records too long for a custom event, skipped", self.total.too_long),
+        ]
+    }
+
+    /// Reports damage of the archive at `path`, and the differences. Returns the exit code.
+    pub(crate) fn warn(&self, path: &Path) -> u8 {
+        damage::warn_counts(path, &self.differences());
+        damage::warn(path, &self.damage)
+    }
+}
+
+/// Converts the archives that killed recorders left in a directory.
+pub(crate) fn recover(directory: &Path) -> Result<Vec<Logs>> {
+    let failed = || format!("cannot read {}", directory.display());
+    let mut recovered = Vec::new();
+    for entry in fs::read_dir(directory).with_context(failed)? {
+        let path = entry.with_context(failed)?.path();
+        let is_left = path.file_name().and_then(|name| name.to_str()).is_some_and(is_left_behind);
+        if is_left {
+            recovered.extend(convert_hidden(&path, &Options::default(), Duration::ZERO)?);
+        }
+    }
+    if recovered.is_empty() {
+        return Err(anyhow!(
+            "no recording to recover in {}{HINT}name the directory that trace record -o named, or \
+             the file that TRACE_OUTPUT named",
+            directory.display()
+        ));
+    }
+    Ok(recovered)
+}
+
+/// Returns whether a file is a hidden archive: complete, replaced by a later one, or partial.
+fn is_left_behind(name: &str) -> bool {
+    let of = |name: &str| name.starts_with(HIDDEN);
+    let partial = name.strip_prefix('.').filter(|_| name.ends_with(".partial"));
+    partial.is_some_and(of) || (of(name) && (name.ends_with(".fxt") || name.ends_with(".fxt.old")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> String {
+        file_name(&Process { pid: 7, name: name.to_owned() })
+    }
+
+    #[test]
+    fn names_of_logs_are_safe() {
+        assert_eq!(named("server"), "server-7");
+        assert_eq!(named("../a/b c\n\u{1b}[0m"), "_a_b_c___0m-7");
+        assert_eq!(named(".."), "process-7");
+        assert_eq!(named("größe.bin"), "größe.bin-7");
+        assert_eq!(named(&"x".repeat(1000)).len(), MAX_NAME_BYTES + 2);
+    }
+
+    #[test]
+    fn hidden_archives_are_found() {
+        let archive = hidden_archive(Path::new("d"), 12);
+        assert_eq!(recorder_of(&archive), Some(12));
+        assert!(is_left_behind(".recording-12.fxt"));
+        assert!(is_left_behind("..recording-12.fxt.partial"));
+        assert!(is_left_behind("..recording-12.fxt.0123456789abcdef.partial"));
+        assert!(!is_left_behind("recording-12.fxt") && !is_left_behind(".a.fxt.partial"));
+        assert_eq!(recorder_of(Path::new("d/other.fxt")), None);
+    }
+}
