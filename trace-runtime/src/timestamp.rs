@@ -1,8 +1,7 @@
 //! Times of the trace's clock, also converted from other clocks.
 
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 use std::time::{Duration, Instant, SystemTime};
-
-use once_cell::race::OnceBox;
 
 use trace_protocol::clock;
 
@@ -36,10 +35,48 @@ struct Pair {
     nanos: u64,
 }
 
-/// The moment that rates are measured from: the first `init`, or the first conversion.
+/// A pair that is stored once.
 ///
-/// Never blocks, as a signal handler may convert too. Only the first conversion allocates.
-static FIRST: OnceBox<Pair> = OnceBox::new();
+/// Never blocks, because a signal handler may convert, too. Never allocates, because the service
+/// thread may not.
+struct FirstPair {
+    /// Rules: from `EMPTY` by one thread, which then writes the other fields, to `STORING` and to
+    /// `STORED`.
+    state: AtomicU8,
+    ticks: AtomicU64,
+    nanos: AtomicU64,
+}
+
+const EMPTY: u8 = 0;
+const STORING: u8 = 1;
+const STORED: u8 = 2;
+
+impl FirstPair {
+    const fn new() -> Self {
+        let (ticks, nanos) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { state: AtomicU8::new(EMPTY), ticks, nanos }
+    }
+
+    /// Returns the stored pair, or stores a new one. While another thread stores one, returns the
+    /// new one.
+    fn get_or_store(&self, new: impl FnOnce() -> Pair) -> Pair {
+        // Acquire: the fields were written before.
+        if self.state.load(Ordering::Acquire) == STORED {
+            let [ticks, nanos] = [&self.ticks, &self.nanos].map(|it| it.load(Ordering::Relaxed));
+            return Pair { ticks, nanos };
+        }
+        let (new, relaxed) = (new(), Ordering::Relaxed);
+        if self.state.compare_exchange(EMPTY, STORING, relaxed, relaxed).is_ok() {
+            self.ticks.store(new.ticks, relaxed);
+            self.nanos.store(new.nanos, relaxed);
+            self.state.store(STORED, Ordering::Release);
+        }
+        new
+    }
+}
+
+/// The moment that rates are measured from: the first `init`, or the first conversion.
+static FIRST: FirstPair = FirstPair::new();
 
 /// How often two clocks are read together; the quickest try counts.
 const TRIES: usize = 5;
@@ -107,10 +144,10 @@ pub(crate) fn prepare() {
     first();
 }
 
-fn first() -> &'static Pair {
-    FIRST.get_or_init(|| {
+fn first() -> Pair {
+    FIRST.get_or_store(|| {
         let (ticks, nanos) = paired(clock::kernel_nanoseconds);
-        Box::new(Pair { ticks, nanos })
+        Pair { ticks, nanos }
     })
 }
 

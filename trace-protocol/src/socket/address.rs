@@ -1,7 +1,7 @@
 //! The path of the manager's socket, and its address for the kernel.
 
 use std::env;
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem;
@@ -84,19 +84,19 @@ impl Address {
         Self::direct(&short, Some(directory)).ok_or_else(too_long)
     }
 
-    /// Copies `path` to `sun_path`. Returns `None` if it does not fit with its zero byte.
+    /// Copies `path` to `sun_path`. Returns `None` if it does not fit with its zero byte. Allocates
+    /// no memory, for the sake of a provider's service thread.
     fn direct(path: &Path, through: Option<File>) -> Option<Self> {
-        let path = CString::new(path.as_os_str().as_bytes()).ok()?;
+        let path = path.as_os_str().as_bytes();
         let mut raw = libc::sockaddr_un {
             sun_family: libc::AF_UNIX as libc::sa_family_t,
             sun_path: [0; 108],
         };
-        let bytes = path.as_bytes_with_nul();
-        let space = raw.sun_path.get_mut(..bytes.len())?;
-        for (place, byte) in space.iter_mut().zip(bytes) {
+        let space = raw.sun_path.get_mut(..=path.len()).filter(|_| !path.contains(&0))?;
+        for (place, byte) in space.iter_mut().zip(path) {
             *place = *byte as libc::c_char;
         }
-        let length = mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len();
+        let length = mem::offset_of!(libc::sockaddr_un, sun_path) + space.len();
         Some(Self { raw, length: length as libc::socklen_t, _through: through })
     }
 }

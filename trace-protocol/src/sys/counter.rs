@@ -46,13 +46,15 @@ pub fn is_invariant() -> bool {
 }
 
 /// Whether the kernel has fallen back to a clock that it uses only where the counter is unstable.
+/// Allocates no memory, for the sake of a provider's service thread.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 fn kernel_distrusts_counter() -> bool {
-    let source =
-        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    source.is_ok_and(|source| {
-        ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"].contains(&source.trim())
-    })
+    use std::io::Read;
+    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let mut source = [0; 32];
+    let length = std::fs::File::open(SOURCE).and_then(|mut file| file.read(&mut source));
+    let source = source.get(..length.unwrap_or(0)).unwrap_or_default().trim_ascii();
+    [&b"hpet"[..], b"acpi_pm", b"jiffies", b"refined-jiffies", b"pit"].contains(&source)
 }
 
 /// Whether the kernel ends the calling thread for reading the counter.
