@@ -20,7 +20,9 @@ pub(crate) use futex::{wait_for_change, wake_one};
 pub(crate) use inotify::{drain, inotify, watch_directory};
 pub(crate) use memory::{map_generation, map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};
-pub(crate) use threads::{own_thread_name, spawn, without_signals};
+pub(crate) use threads::{
+    own_thread_name, prepare_small_stack, run_beside, spawn, without_signals,
+};
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

@@ -90,6 +90,7 @@ fn main() {
         "instruments" => instruments::run(number(0)),
         "name-and-be-killed" => instruments::be_killed(),
         "locked" => locked::run(&argument(0), number(1), number(2)),
+        "stacks" => locked::print_stacks(number(0)),
         "observe-slowly" => instruments::observe_slowly(argument(0).into()),
         "observe-and-fork" => forking::observe_and_fork(&argument(0)),
         "orphan" => forking::orphan(&argument(0)),

@@ -8,8 +8,6 @@ use std::cell::Cell;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use trace_protocol::buffer::producer::Wake;
@@ -84,26 +82,29 @@ impl WakeUps {
     }
 }
 
-/// A thread that wakes the service thread when a file descriptor becomes readable. It ends when
-/// this is dropped.
+/// A thread that wakes the service thread when a file descriptor becomes readable. It allocates no
+/// memory.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    epoll: Arc<Epoll>,
-    thread: Option<JoinHandle<()>>,
+    epoll: Epoll,
+    word: &'static WakeWord,
 }
 
 impl Listener {
-    /// Starts the thread, which shares the calling thread's descriptors.
-    pub(crate) fn start(word: &'static WakeWord) -> io::Result<Self> {
-        let epoll = Arc::new(Epoll::new()?);
-        let waiting = Arc::clone(&epoll);
-        let thread = sys::spawn("trace-listener", move || {
-            slices::ask_for_short();
-            while waiting.wait() == Event::Ready {
-                word.wake();
-            }
-        })?;
-        Ok(Self { epoll, thread: Some(thread) })
+    /// Calls `run` with a listener, which shares the calling thread's descriptors.
+    pub(crate) fn with<R>(word: &'static WakeWord, run: impl FnOnce(&Self) -> R) -> io::Result<R> {
+        let listener = Self { epoll: Epoll::new()?, word };
+        sys::run_beside(c"trace-listener", &listener, Self::listen, || {
+            let _end = End(&listener.epoll);
+            run(&listener)
+        })
+    }
+
+    fn listen(&self) {
+        slices::ask_for_short();
+        while self.epoll.wait() == Event::Ready {
+            self.word.wake();
+        }
     }
 
     /// Adds a descriptor, until it is closed. The caller must read all data: only new data wake the
@@ -119,11 +120,11 @@ impl Listener {
     }
 }
 
-impl Drop for Listener {
+/// Ends the listener's thread when it is dropped.
+struct End<'a>(&'a Epoll);
+
+impl Drop for End<'_> {
     fn drop(&mut self) {
-        self.epoll.end();
-        if let Some(thread) = self.thread.take() {
-            let _ended = thread.join();
-        }
+        self.0.end();
     }
 }

@@ -190,5 +190,5 @@ impl<'a> Active<'a> {
 /// it. The thread blocks all signals, as the calling one does. Without it, trace points take the
 /// page faults.
 fn populate_rest(mapping: WriteMapping) {
-    let _beside = sys::spawn("trace-populate", move || mapping.populate_rest());
+    let _beside = sys::spawn(c"trace-populate", move || mapping.populate_rest());
 }

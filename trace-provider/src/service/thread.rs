@@ -2,6 +2,8 @@
 //!
 //! It has its own file descriptor table ([`sys::own_table`]), so it calls no function of the
 //! application.
+//!
+//! While there is no manager, it allocates and frees no memory: see `sys::threads`.
 
 use std::io;
 use std::sync::Arc;
@@ -36,7 +38,8 @@ pub(crate) fn spawn(
     shared: Arc<Shared>,
 ) -> io::Result<()> {
     // First, because an earlier service thread uses the engine until it has ended.
-    let patience = if config.output.is_some() { OBSERVER_PATIENCE } else { Duration::MAX };
+    let writes_archive = config.output.is_some();
+    let patience = if writes_archive { OBSERVER_PATIENCE } else { Duration::MAX };
     let announcer = engine.observers.begin(patience).ok_or_else(earlier_has_not_ended)?;
     slots::prepare(engine.recorder, config.membarrier)?;
     let wake_ups = WakeUps::new(&engine.wake);
@@ -45,7 +48,12 @@ pub(crate) fn spawn(
         let _ended = Ended(Arc::clone(&shared));
         run(engine, client, config, announcer, wake_ups, shared);
     };
-    sys::without_signals(|| sys::spawn("trace-service", run)).map(drop)
+    sys::without_signals(|| {
+        if !writes_archive {
+            sys::prepare_small_stack()?;
+        }
+        sys::spawn(c"trace-service", run)
+    })
 }
 
 fn earlier_has_not_ended() -> io::Error {
@@ -87,17 +95,22 @@ fn serve(service: &Service) {
     }
 }
 
-/// Serves one manager after another. Waits without polling while there is none.
+/// Serves managers until the provider ends.
 fn serve_managers(service: &Service) {
-    let listener = match Listener::start(&service.engine.wake) {
-        Ok(listener) => listener,
-        Err(error) => return service.report(NotTraced::start(error)),
-    };
+    let word = &service.engine.wake;
+    let served = Listener::with(word, |listener| serve_with(service, listener));
+    if let Err(error) = served {
+        service.report(NotTraced::start(error));
+    }
+}
+
+/// Serves one manager after another. Waits without polling while there is none.
+fn serve_with(service: &Service, listener: &Listener) {
     let (mut backoff, mut next) = (Backoff::default(), None);
     while !service.is_quitting() {
-        let found = next.take().or_else(|| wait::for_manager(service, &listener));
+        let found = next.take().or_else(|| wait::for_manager(service, listener));
         let Some(found) = found else { return };
-        let outcome = Link::new(service, &listener, found).serve();
+        let outcome = Link::new(service, listener, found).serve();
         service.settle();
         let wait = backoff.after(&outcome).filter(|_| !service.is_quitting());
         if let Outcome::Moved(socket) = outcome {
