@@ -96,10 +96,48 @@ impl Manager {
 /// Root's set-user-ID program, run by a user who chooses a file and a manager.
 #[test]
 fn a_privileged_program_ignores_the_environment() {
+    check_ignores_the_environment(|| Some(Stage::new(0o4755)));
+}
+
+#[test]
+fn a_set_group_id_program_ignores_the_environment() {
+    check_ignores_the_environment(|| Some(Stage::new(0o2755)));
+}
+
+#[test]
+fn a_program_with_file_capabilities_ignores_the_environment() {
+    check_ignores_the_environment(|| {
+        let stage = Stage::new(0o755);
+        match add_capability(&stage.program) {
+            Ok(()) => Some(stage),
+            Err(error) => {
+                eprintln!("skipped: no file capabilities on this file system: {error}");
+                None
+            }
+        }
+    });
+}
+
+/// Gives a program `CAP_NET_RAW`, permitted and effective: capabilities(7).
+fn add_capability(program: &Path) -> rustix::io::Result<()> {
+    const REVISION_2: u32 = 0x0200_0000;
+    const EFFECTIVE: u32 = 1;
+    const NET_RAW: u32 = 1 << 13;
+    // Permitted and inheritable, the lower 32 of each, and the upper ones.
+    let words = [REVISION_2 | EFFECTIVE, NET_RAW, 0, 0, 0];
+    let bytes: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(program, "security.capability", &bytes, flags)
+}
+
+/// Checks that the user who runs a privileged program chooses neither its output nor its manager.
+/// `stage` has the program, or prints a message.
+#[track_caller]
+fn check_ignores_the_environment(stage: impl FnOnce() -> Option<Stage>) {
     if !can_be_others() {
         return;
     }
-    let stage = Stage::new(0o4755);
+    let Some(stage) = stage() else { return };
     let precious = stage.path("precious");
     std::fs::write(&precious, "precious").unwrap();
     set_permissions(&precious, Permissions::from_mode(0o600)).unwrap();
