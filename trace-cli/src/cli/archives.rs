@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use trace_analyze::arguments::Condition;
 
 use super::{Inputs, Selection};
-use crate::args::{parse_id, parse_moment, Format, Level, Moment};
+use crate::args::{parse_condition, parse_id, parse_moment, Format, Level, Moment};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -57,6 +58,7 @@ pub(crate) struct ConvertArgs {
 #[command(after_long_help = "\
 Examples:
   trace dump trace.fxt | less
+  trace dump trace.fxt --arg path=/cart
   trace dump trace.fxt --level warn         # messages of tracing and log
   trace dump trace.fxt --id 0x4c7eae97901e0414")]
 pub(crate) struct DumpArgs {
@@ -75,6 +77,10 @@ pub(crate) struct DumpArgs {
     /// polls, and the begins of its children
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
+
+    /// Print only events with this value of an argument; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition)]
+    pub(crate) arg: Vec<Condition>,
 
     #[command(flatten)]
     pub(crate) inputs: Inputs,

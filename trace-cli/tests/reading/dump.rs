@@ -32,6 +32,20 @@ fn a_line_for_each_record() {
     assert_eq!(place.run_with(&["dump", "-"], &good()), expected);
 }
 
+/// A value is compared as text, and a number in either notation.
+#[test]
+fn arguments_select_events() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    let dump = |line: &[&str]| place.run(&[&["dump", "in.fxt"], line].concat());
+    let event = GOOD.lines().last().unwrap().to_owned() + "\n";
+    assert_eq!(dump(&["--arg", "bytes=64"]).stdout, event);
+    assert_eq!(dump(&["--arg", "bytes=0x40"]).stdout, event);
+    assert_eq!(dump(&["--arg", "bytes=6"]).stdout, "");
+    assert_eq!(dump(&["--arg", "bytes=64", "--arg", "path=/"]).stdout, "");
+    assert_eq!(dump(&["--arg", "bytes"]).code, 2);
+}
+
 #[test]
 fn damage_is_reported_at_its_position() {
     let place = Place::new();

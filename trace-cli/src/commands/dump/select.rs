@@ -1,6 +1,6 @@
 //! The records that `trace dump` prints.
 
-use trace_analyze::arguments;
+use trace_analyze::arguments::{self, Condition};
 use trace_format::{Event, EventKind, Item, Record, Thread, Value};
 
 use crate::args::Level;
@@ -13,6 +13,7 @@ pub(super) struct Select {
     threads: Option<Vec<u64>>,
     level: Option<Level>,
     id: Option<u64>,
+    arguments: Vec<Condition>,
 }
 
 impl Select {
@@ -20,26 +21,26 @@ impl Select {
         let selection = &args.selection;
         let has_filter = !(selection.categories.is_empty() && selection.name.is_empty());
         let filter = has_filter.then(|| selection.filter());
-        Self { filter, threads, level: args.level, id: args.id }
+        Self { filter, threads, level: args.level, id: args.id, arguments: args.arg.clone() }
     }
 
     pub(super) fn includes(&self, item: &Item<'_>) -> bool {
         match &item.record {
             Record::Event(event) => self.event(item, event),
             // A log record has no category, and its level is the first word of its message.
-            Record::Log(log)
-                if self.filter.is_none() && self.id.is_none() && self.thread(item, log.thread) =>
-            {
+            Record::Log(log) if self.takes_logs() && self.thread(item, log.thread) => {
                 let message = String::from_utf8_lossy(log.message);
                 let level = message.split(' ').next().and_then(Level::named);
                 self.level.is_none_or(|most| level.is_some_and(|level| level <= most))
             }
             Record::Log(_) => false,
-            _ => {
-                let has_thread = self.threads.is_some();
-                self.filter.is_none() && !has_thread && self.level.is_none() && self.id.is_none()
-            }
+            _ => self.takes_logs() && self.threads.is_none() && self.level.is_none(),
         }
+    }
+
+    /// Returns whether no condition requires an event.
+    fn takes_logs(&self) -> bool {
+        self.filter.is_none() && self.id.is_none() && self.arguments.is_empty()
     }
 
     fn thread(&self, item: &Item<'_>, thread: Thread) -> bool {
@@ -54,6 +55,7 @@ impl Select {
             && self.thread(item, event.thread)
             && self.level.is_none_or(|most| level_of(item, event).is_some_and(|it| it <= most))
             && self.id.is_none_or(|id| has_id(item, event, id))
+            && self.arguments.iter().all(|condition| condition.is_met(item, event))
     }
 }
 
