@@ -99,6 +99,7 @@ The browser is $BROWSER, or the choice of xdg-open.
 
 Examples:
   trace view trace.fxt
+  trace view trace.fxt -c 'net*' -t worker
   trace view --setup                    # no network needed from then on
   trace view --no-open trace.json.gz    # prints the address
   ssh -L 9001:127.0.0.1:9001 server trace view --no-open trace.fxt")]
@@ -106,6 +107,9 @@ pub(crate) struct ViewArgs {
     /// Archive, JSON or .pftrace to open; `-` for standard input
     #[arg(value_name = "FILE", required_unless_present = "setup")]
     pub(crate) file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) selection: Selection,
 
     /// Print the address, and open no browser
     #[arg(long)]

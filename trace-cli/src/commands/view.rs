@@ -44,7 +44,7 @@ fn view(args: &ViewArgs, file: &Path) -> Result<u8> {
     };
     // The port is opened first, because converting a long trace would be in vain without it.
     let server = Server::listen(&interface, args.port)?;
-    let (trace, code) = trace::prepare(file)?;
+    let (trace, code) = trace::prepare(file, &args.selection)?;
     let until = match interface {
         Interface::Own(_) => "the page is closed, or Ctrl-C",
         Interface::Hosted => {

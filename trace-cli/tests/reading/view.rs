@@ -10,7 +10,7 @@ use rustix::process::{kill_process, Pid, Signal, Uid};
 use rustix::thread::set_thread_uid;
 
 use crate::compressed::{gzip, zstd};
-use crate::harness::{cut, good, Place, Run};
+use crate::harness::{cut, everything, good, Place, Run};
 
 pub(crate) const PAGE: &str = "<html><head><title>UI</title></head></html>";
 
@@ -164,6 +164,26 @@ fn each_format_is_served() {
             assert!(answer.ends_with(&*String::from_utf8_lossy(served)), "{file}: {answer}");
         }
     }
+}
+
+#[test]
+fn selected_events_are_served() {
+    let place = place();
+    place.put("in.fxt", &everything());
+    let served = |arguments: &[&str]| {
+        let view = View::start(command(&place, &[&["--no-open", "in.fxt"], arguments].concat()));
+        assert_eq!(view.name, "in.fxt.pftrace");
+        view.get("in.fxt.pftrace")
+    };
+    let trace = served(&["-n", "outer"]);
+    assert!(trace.contains("outer") && !trace.contains("inner"), "{trace}");
+    assert!(served(&["-t", "34"]).contains("inner"));
+    let missing = run(&place, &["--no-open", "in.fxt", "-t", "nobody"]);
+    assert!(missing.code == 1 && missing.stderr.contains("no thread named 'nobody'"));
+    place.put("in.json", b" [{\"ph\": \"i\", \"ts\": 1, \"name\": \"x\"}, {\"ph\": \"i\", \"ts\": 1, \"name\": \"why\"}]");
+    let view = View::start(command(&place, &["--no-open", "in.json", "-n", "why"]));
+    let trace = view.get(&view.name);
+    assert!(view.name.ends_with(".pftrace") && trace.contains("why"), "{trace}");
 }
 
 #[test]

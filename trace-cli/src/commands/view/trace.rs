@@ -6,7 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use trace_convert::{perfetto, ConvertError};
+use trace_format::Reader;
 
+use crate::cli::Selection;
 use crate::commands::convert;
 use crate::input::{copy_to, temporary_file_error, Input, InputKind};
 use crate::{damage, exit, input};
@@ -30,8 +32,18 @@ pub(super) struct Trace {
 /// Returns the trace to serve for a file, and the exit code.
 ///
 /// An archive is converted to Perfetto's format, which can hold all of its data. Other formats that
-/// Perfetto reads are only decompressed.
-pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
+/// Perfetto reads are only decompressed, unless some events are selected.
+pub(super) fn prepare(path: &Path, selection: &Selection) -> Result<(Trace, u8)> {
+    if selection.is_all() {
+        return prepare_all(path);
+    }
+    let (reader, code) = input::open_selected(path, selection)?;
+    let content = tempfile::tempfile().with_context(temporary_file_error)?;
+    let code = code.max(convert(path, reader, &content)?);
+    Ok((Trace { content, name: name(path, ".pftrace") }, code))
+}
+
+fn prepare_all(path: &Path) -> Result<(Trace, u8)> {
     let Input { kind, bytes: mut input, shift, has_notes } = input::open_any(path)?;
     let mut start = Vec::new();
     let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
@@ -45,7 +57,7 @@ pub(super) fn prepare(path: &Path) -> Result<(Trace, u8)> {
         true => copy_to(path, input, &content, temporary_file_error)?,
         false => {
             let input = Input { kind, bytes: Box::new(input), shift, has_notes };
-            code = convert(path, input, &content)?;
+            code = convert(path, input.into_reader(path, false)?, &content)?;
         }
     }
     Ok((Trace { content, name: name(path, ending) }, code))
@@ -68,8 +80,8 @@ fn is_perfetto(start: &[u8]) -> bool {
     }
 }
 
-fn convert(path: &Path, input: Input, content: &File) -> Result<u8> {
-    let conversion = match perfetto::write(input.into_reader(path, false)?, content) {
+fn convert(path: &Path, reader: Reader<impl Read>, content: &File) -> Result<u8> {
+    let conversion = match perfetto::write(reader, content) {
         Err(ConvertError::Write(error)) => return Err(error).with_context(temporary_file_error),
         written => damage::explained(path, written)?,
     };
