@@ -18,8 +18,8 @@ use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
 pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, InfoArgs, MergeArgs, SliceArgs};
 pub(crate) use daemon::{
-    AbortArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items, ListArgs,
-    SnapshotArgs, StartArgs, StatusArgs, StopArgs,
+    AbortArgs, CategoriesArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items,
+    ListArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
@@ -71,6 +71,7 @@ pub(crate) enum Command {
     Stop(StopArgs),
     Abort(AbortArgs),
     Snapshot(SnapshotArgs),
+    Categories(CategoriesArgs),
     Status(StatusArgs),
     List(ListArgs),
     Follow(FollowArgs),

@@ -1,5 +1,6 @@
 //! One file for each sub-command. Each returns an exit code of [`crate::exit`].
 
+mod categories;
 mod check;
 mod completions;
 mod convert;
@@ -66,6 +67,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Stop(args) => stop::run(args),
         Command::Abort(args) => stop::abort(args),
         Command::Snapshot(args) => snapshot::run(args),
+        Command::Categories(args) => categories::run(args),
         Command::Status(args) => status::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Follow(args) => follow::run(args),

@@ -23,6 +23,9 @@ use self::counter::Counter;
 use crate::collection::Counts;
 use crate::records::{Records, Spares, SECTION};
 
+/// The number of earlier sets of categories that are kept.
+const MAX_BEFORE: usize = 4;
+
 /// The filter of one session or sink. Records of providers that were not added pass as they are.
 #[derive(Debug, Clone)]
 pub(crate) struct CategoryFilter {
@@ -37,9 +40,21 @@ struct Provider {
     categories: Arc<CategorySet>,
     /// A bit for each string index: set if the sink does not get that category.
     excluded: Box<[u64; 512]>,
+    /// The categories before the last change.
+    before: Option<Before>,
     /// Events before this time are left out; in the provider's ticks.
     from: u64,
     counter: Counter,
+}
+
+/// The categories of a provider before a change.
+#[derive(Debug, Clone)]
+struct Before {
+    /// The time of the change, in the provider's ticks.
+    until: u64,
+    /// Several if the changes were close together.
+    categories: Vec<Arc<CategorySet>>,
+    excluded: Box<[u64; 512]>,
 }
 
 impl CategoryFilter {
@@ -60,7 +75,8 @@ impl CategoryFilter {
 
     fn insert(&mut self, provider: u32, from: u64, categories: Arc<CategorySet>) {
         let (excluded, counter) = (Box::new([0; 512]), Counter::default());
-        self.providers.insert(provider, Provider { categories, excluded, from, counter });
+        self.providers
+            .insert(provider, Provider { categories, excluded, before: None, from, counter });
     }
 
     /// Starts to filter the records of a provider that has recorded `durable` records, of which all
@@ -76,6 +92,21 @@ impl CategoryFilter {
         if let Some(state) = self.providers.get_mut(&provider) {
             select(state, durable, 0, &self.spares);
             state.counter.restart(counts);
+        }
+    }
+
+    /// Changes the categories of a provider at the time `at`, in its ticks: earlier events are
+    /// selected by the earlier categories, whenever they are collected. `durable` are its durable
+    /// records so far.
+    pub(crate) fn change(
+        &mut self,
+        provider: u32,
+        at: u64,
+        categories: &[String],
+        durable: &[u64],
+    ) {
+        if let Some(state) = self.providers.get_mut(&provider) {
+            state.change(at, Arc::new(CategorySet::new(categories)), durable);
         }
     }
 
@@ -114,6 +145,73 @@ impl CategoryFilter {
     }
 }
 
+impl Provider {
+    fn change(&mut self, at: u64, categories: Arc<CategorySet>, durable: &[u64]) {
+        let categories = std::mem::replace(&mut self.categories, categories);
+        let mut excluded = std::mem::replace(&mut self.excluded, Box::new([0; 512]));
+        let mut categories = vec![categories];
+        if let Some(before) = self.before.take() {
+            excluded.iter_mut().zip(*before.excluded).for_each(|(word, before)| *word &= before);
+            categories.extend(before.categories);
+            categories.truncate(MAX_BEFORE);
+        }
+        let mut at_word = 0;
+        while let Some(&header) = durable.get(at_word) {
+            let size = record_words(header).unwrap_or(usize::MAX).min(durable.len() - at_word);
+            if record::Type::get(header) == RecordType::String.bits() {
+                let (index, text) = string_of(durable.get(at_word..at_word + size).unwrap_or(&[]));
+                let is_match = matches(&self.categories, text);
+                exclude(&mut self.excluded, index, !is_match);
+                let was_match = !is_set(&excluded, index);
+                self.counter.rename(index, text, is_match || was_match);
+            }
+            at_word += size;
+        }
+        self.before = Some(Before { until: at, categories, excluded });
+    }
+
+    /// Returns whether an event of this time and category is left out.
+    #[inline]
+    fn excludes(&self, ticks: u64, category: usize) -> bool {
+        match &self.before {
+            Some(before) if ticks < before.until => is_set(&before.excluded, category),
+            _ => is_set(&self.excluded, category),
+        }
+    }
+
+    /// Returns whether an event of this time and inline category is left out.
+    fn excludes_inline(&self, ticks: u64, category: &[u8]) -> bool {
+        match &self.before {
+            Some(before) if ticks < before.until => !before.matches(category),
+            _ => !matches(&self.categories, category),
+        }
+    }
+}
+
+impl Before {
+    fn matches(&self, category: &[u8]) -> bool {
+        self.categories.iter().any(|categories| matches(categories, category))
+    }
+}
+
+/// Returns whether the bit of a string index is set.
+#[inline]
+fn is_set(bits: &[u64; 512], index: usize) -> bool {
+    bits[index / 64 % 512] >> (index % 64) & 1 != 0
+}
+
+fn exclude(bits: &mut [u64; 512], index: usize, is_excluded: bool) {
+    let (word, bit) = (&mut bits[index / 64 % 512], 1 << (index % 64));
+    *word = if is_excluded { *word | bit } else { *word & !bit };
+}
+
+/// Returns the index and the text of a string record.
+fn string_of(record: &[u64]) -> (usize, &[u8]) {
+    let [header, text @ ..] = record else { return (0, &[]) };
+    let text = as_bytes(text).get(..string::Length::get(*header) as usize).unwrap_or_default();
+    (string::Index::get(*header) as usize, text)
+}
+
 /// Returns the words of the selected records, with the first `start` words; `None` if all are
 /// selected.
 fn select(
@@ -122,16 +220,14 @@ fn select(
     start: usize,
     spares: &Spares,
 ) -> Option<Vec<u64>> {
-    let categories = Arc::clone(&provider.categories);
-    let categories = &*categories;
     let mut kept: Option<Vec<u64>> = None;
     let (mut at, mut run) = (start, 0);
     while let Some(&header) = words.get(at) {
         let size = record_words(header).unwrap_or(usize::MAX).min(words.len() - at);
         let record = words.get(at..at + size).unwrap_or_default();
         if record::Type::get(header) == RecordType::String.bits() {
-            register_string(categories, provider, record);
-        } else if is_excluded(categories, provider, record) {
+            register_string(provider, record);
+        } else if is_excluded(provider, record) {
             let kept = kept.get_or_insert_with(|| spares.take());
             kept.extend_from_slice(words.get(run..at).unwrap_or_default());
             run = at + size;
@@ -146,7 +242,7 @@ fn select(
 
 /// Returns whether a record is an event that the sink does not get. Counts the record if it passes.
 #[inline]
-fn is_excluded(categories: &CategorySet, provider: &mut Provider, record: &[u64]) -> bool {
+fn is_excluded(provider: &mut Provider, record: &[u64]) -> bool {
     let Some(event) = event_of(record) else {
         let is_earlier = time_of(record).is_some_and(|ticks| ticks < provider.from);
         if !is_earlier {
@@ -160,14 +256,14 @@ fn is_excluded(categories: &CategorySet, provider: &mut Provider, record: &[u64]
     match event.category.inline_bytes() {
         None => {
             let index = usize::from(event.category.index().unwrap_or(0));
-            if provider.excluded[index / 64 % 512] >> (index % 64) & 1 != 0 {
+            if provider.excludes(event.ticks, index) {
                 return true;
             }
             provider.counter.add_event(event.kind, index);
         }
         Some(length) => {
             let text = as_bytes(event.rest).get(..length).unwrap_or_default();
-            if !matches(categories, text) {
+            if provider.excludes_inline(event.ticks, text) {
                 return true;
             }
             provider.counter.add_inline(event.kind, text);
@@ -225,14 +321,15 @@ fn time_of(record: &[u64]) -> Option<u64> {
     timed.contains(&record::Type::get(header)).then_some(ticks)
 }
 
-fn register_string(categories: &CategorySet, provider: &mut Provider, record: &[u64]) {
-    let [header, text @ ..] = record else { return };
-    let index = string::Index::get(*header) as usize;
-    let text = as_bytes(text).get(..string::Length::get(*header) as usize).unwrap_or_default();
-    let bit = 1 << (index % 64);
-    let is_match = matches(categories, text);
-    let word = &mut provider.excluded[index / 64 % 512];
-    *word = if is_match { *word & !bit } else { *word | bit };
+fn register_string(provider: &mut Provider, record: &[u64]) {
+    let (index, text) = string_of(record);
+    let mut is_match = matches(&provider.categories, text);
+    exclude(&mut provider.excluded, index, !is_match);
+    if let Some(before) = &mut provider.before {
+        let was_match = before.matches(text);
+        exclude(&mut before.excluded, index, !was_match);
+        is_match |= was_match;
+    }
     provider.counter.register(index, text, is_match);
 }
 

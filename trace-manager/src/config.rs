@@ -122,6 +122,13 @@ impl SessionConfig {
         }
     }
 
+    /// Replaces the categories by patterns as [`select`](Self::select) does, and removes those of
+    /// single providers.
+    pub(crate) fn select_again(&mut self, patterns: &[String]) {
+        self.providers.iter_mut().for_each(|spec| spec.categories.clear());
+        self.select(patterns);
+    }
+
     /// Returns the differences for the providers of this name.
     pub fn spec(&mut self, name: &str) -> &mut ProviderSpec {
         let found = self.providers.iter().position(|spec| spec.name == name);

@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::control::{
-    Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StartRequest, StopRequest,
-    ToController, ToDaemon, CONTROL_SOCKET, EVENT,
+    CategoryChange, Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StartRequest,
+    StopRequest, ToController, ToDaemon, CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
@@ -321,6 +321,25 @@ impl Controller {
         let follow = FollowRequest { session: session.to_owned(), categories: categories.to_vec() };
         match self.call_with(Request::Follow(follow), Some(descriptor.as_fd()))? {
             Reply::Following => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Adds and removes category patterns of a session while it records. Programs continue. Returns
+    /// the patterns after the change.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn change_categories(
+        &mut self,
+        session: &str,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Vec<String>> {
+        let (session, add, remove) = (session.to_owned(), add.to_vec(), remove.to_vec());
+        match self.call(Request::ChangeCategories(CategoryChange { session, add, remove }))? {
+            Reply::CategoriesChanged(categories) => Ok(categories),
             reply => Err(unexpected(&reply)),
         }
     }

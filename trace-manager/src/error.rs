@@ -45,6 +45,8 @@ pub enum ManagerError {
         /// The smallest size.
         least: u64,
     },
+    /// The session has further sinks, whose categories cannot change.
+    CategoriesOfSinks,
     /// The session is not in streaming mode, so its records are collected at the end.
     FollowMode,
     /// The session has too many live streams.
@@ -112,6 +114,9 @@ impl fmt::Display for ManagerError {
                  at least {}K",
                 least >> 10
             ),
+            Self::CategoriesOfSinks => {
+                write!(f, "the categories of a session with further sinks cannot change")
+            }
             Self::FollowMode => write!(
                 f,
                 "only a session in streaming mode can be followed\nhint: take a snapshot"

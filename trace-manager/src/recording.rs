@@ -1,5 +1,6 @@
 //! The data of a session: its share of the collected records, and its sinks.
 
+mod categories;
 mod following;
 mod retention;
 mod rotation;

@@ -21,11 +21,13 @@
 //! | `alerts` | the effects of alerts |
 //! | `rotation` | cutting archives into parts |
 //! | `following` | live streams |
+//! | `categories` | changing the categories of a session |
 //! | `command`, `queries`, `categories_query` | the caller's commands and queries |
 
 mod active;
 mod admission;
 mod alerts;
+mod categories;
 mod categories_query;
 mod command;
 mod connection;

@@ -80,6 +80,13 @@ impl CategorySet {
         included && !self.excluded.iter().any(|p| p.matches(category))
     }
 
+    /// Returns whether the set may include a category of the pattern.
+    fn may_match(&self, pattern: &str) -> bool {
+        let is_same = |it: &Pattern| *it == Pattern::new(pattern);
+        let is_wide = pattern.ends_with('*') || pattern.contains('/');
+        !self.excluded.iter().any(is_same) && (is_wide || self.matches(pattern))
+    }
+
     /// Returns the patterns without the empty ones, in the original order.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
@@ -97,6 +104,38 @@ impl CategorySet {
             .map(String::as_str)
             .collect()
     }
+}
+
+/// Adds and removes inclusions. The result selects the categories of `add`, and none of `remove`.
+///
+/// ```
+/// use trace_protocol::categories::change;
+///
+/// let patterns = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+/// let changed = change(&patterns(&["gfx*", "io"]), &patterns(&["net"]), &patterns(&["gfx:vsync"]));
+/// assert_eq!(changed, ["gfx*", "io", "net", "-gfx:vsync"]);
+/// ```
+pub fn change(patterns: &[String], add: &[String], remove: &[String]) -> Vec<String> {
+    let mut patterns = patterns.to_vec();
+    for added in add {
+        let selects_none = patterns.iter().any(|it| it == NONE);
+        patterns.retain(|it| it != NONE && it.strip_prefix('-') != Some(added));
+        let is_restricted = selects_none || patterns.iter().any(|it| !it.starts_with('-'));
+        if is_restricted && !patterns.contains(added) {
+            patterns.push(added.clone());
+        }
+    }
+    for removed in remove {
+        let was_restricted = patterns.iter().any(|it| !it.starts_with('-'));
+        patterns.retain(|it| it != removed);
+        if was_restricted && !patterns.iter().any(|it| !it.starts_with('-')) {
+            // Without inclusions, all categories would be selected.
+            patterns = vec![NONE.to_owned()];
+        } else if !removed.starts_with('-') && CategorySet::new(&patterns).may_match(removed) {
+            patterns.push(format!("-{removed}"));
+        }
+    }
+    patterns
 }
 
 /// Returns patterns that match at least every category that one of the lists matches.
@@ -130,6 +169,29 @@ fn is_inclusion(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn categories_are_added_and_removed() {
+        let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+        for (patterns, add, remove, expected) in [
+            // All are selected already.
+            (&[][..], &["a"][..], &[][..], &[][..]),
+            (&["-a", "-b"], &["a"], &[], &["-b"]),
+            (&[], &[], &["a"], &["-a"]),
+            (&["a"], &["b", "a"], &[], &["a", "b"]),
+            (&["a", "b"], &[], &["a"], &["b"]),
+            (&["a"], &[], &["a"], &["-*"]),
+            (&["-*"], &["a"], &[], &["a"]),
+            (&["a*", "a1"], &[], &["a1"], &["a*", "-a1"]),
+            (&["a*", "-a1"], &["a1"], &[], &["a*", "a1"]),
+            (&["a"], &[], &["b"], &["a"]),
+            (&["a"], &[], &["b*"], &["a", "-b*"]),
+            (&["a", "web/b"], &[], &["web/b"], &["a", "-web/b"]),
+        ] {
+            let changed = change(&list(patterns), &list(add), &list(remove));
+            assert_eq!(changed, expected, "{patterns:?} + {add:?} - {remove:?}");
+        }
+    }
 
     #[test]
     fn a_union_matches_the_categories_of_each_list() {

@@ -41,7 +41,9 @@ pub use info::{
     GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo, SessionState,
 };
 pub use reply::{Event, Part, Parts, Reply, ToController, MAX_REPLY};
-pub use request::{FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest, ToDaemon};
+pub use request::{
+    CategoryChange, FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest, ToDaemon,
+};
 pub use summary::{ArchiveFailure, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
 
 /// The file name of the control socket, in the folder of the registration socket.

@@ -274,3 +274,28 @@ fn a_client_waits_for_alerts_and_states() {
     assert_eq!(states, expected);
     controller.stop(&name).unwrap();
 }
+
+#[test]
+fn the_categories_of_a_running_session_are_shown_and_changed() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.json(&["start", "--name", "web", "-c", "other", "-o", "out.fxt"]);
+    assert_eq!(daemon.json(&["categories"])["categories"], serde_json::json!(["other"]));
+    let changed = daemon.json(&["categories", "web", "--add", "chat*", "--remove", "other"]);
+    assert_eq!(changed["categories"], serde_json::json!(["chat*"]));
+    assert_eq!(daemon.json(&["status"])[0]["categories"], serde_json::json!(["chat*"]));
+    daemon.wait_for_events("web", 1);
+    let table = daemon.run(&["categories", "web"]);
+    assert_eq!(table.stdout(), "chat*\n", "{table:?}");
+    for (wrong, reason) in [
+        (&["categories", "none", "--add", "x"][..], "there is no session 'none'"),
+        (&["categories", "none"], "there is no session 'none'"),
+        (&["categories", "web", "--add", "#none"], "there is no category group '#none'"),
+        (&["categories", "web", "--add=-x"], "exclude a category by removing it"),
+    ] {
+        let run = daemon.run(wrong);
+        assert!(run.code() == 1 && run.stderr().contains(reason), "{run:?}");
+    }
+    let summary = daemon.json(&["stop"]);
+    assert!(summary["events"].as_u64().unwrap() > 0, "{summary}");
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{Selection, SessionArgs};
+use crate::args::parse_category;
 
 /// The help of `--socket` of the daemon's clients.
 const SOCKET: &str = "Socket of the daemon [default: $TRACE_SOCKET, \
@@ -160,6 +161,36 @@ pub(crate) struct SnapshotArgs {
     pub(crate) output: PathBuf,
 
     /// Print the size in bytes as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// Show or change the categories of a session of the daemon, which continues
+///
+/// Programs are not interrupted. Events of an added category are recorded from
+/// now on, those of a removed one until now.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace categories web
+  trace categories web --add 'db*' --remove http.cache")]
+pub(crate) struct CategoriesArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionName,
+
+    /// Categories or prefixes (`net*`) to add, of one program (`web/net*`), or groups
+    /// (`#web`); comma-separated
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_category)]
+    pub(crate) add: Vec<String>,
+
+    /// Categories, prefixes or groups to remove; comma-separated
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_category)]
+    pub(crate) remove: Vec<String>,
+
+    /// Print the category patterns as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
 

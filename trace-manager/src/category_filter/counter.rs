@@ -48,6 +48,13 @@ impl Counter {
         }
     }
 
+    /// Registers a string again, after the categories have changed. It is not a further record.
+    pub(super) fn rename(&mut self, index: usize, text: &[u8], is_category: bool) {
+        let records = self.records;
+        self.register(index, text, is_category);
+        self.records = records;
+    }
+
     #[inline]
     pub(super) fn add_event(&mut self, kind: Option<EventType>, category: usize) {
         self.count(kind);

@@ -305,3 +305,27 @@ fn measure_splitting() {
         );
     }
 }
+
+/// Events from before a change may be collected after it.
+#[test]
+fn a_change_selects_events_by_their_times() {
+    let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
+    let spares = Spares::default();
+    let records = block(&spares, 10, 2);
+    let durable = records.words().to_vec();
+    let count = |filter: &mut CategoryFilter, records: &Records| {
+        let before = filter.events(1).unwrap();
+        filter.select(records);
+        filter.events(1).unwrap() - before
+    };
+    let mut filter = filter(&["web"], &spares);
+    assert_eq!(count(&mut filter, &records), 5);
+    filter.change(1, 4, &list(&["db"]), &durable);
+    // Of the times 0 to 3 those of one category, from 4 on those of the other.
+    assert_eq!(count(&mut filter, &records), 2 + 3);
+    filter.change(1, 8, &list(&["web", "db"]), &durable);
+    assert_eq!(count(&mut filter, &records), 8 + 2, "both were selected at some time");
+    let counts = filter.remove(1).unwrap();
+    let expected = [("db".to_owned(), 3 + 5), ("web".to_owned(), 5 + 2 + 5)];
+    assert_eq!(counts.categories, expected.into());
+}

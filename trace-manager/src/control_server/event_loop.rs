@@ -316,6 +316,14 @@ impl ControlLoop {
                 let reply = self.follow(id, job).map_or_else(Reply::Failed, |()| Reply::Following);
                 self.reply(ticket, reply);
             }
+            Output::SetCategories(id, ticket, categories) => {
+                let reply = match handle(id).map(|it| it.set_categories(categories.clone())) {
+                    Some(Ok(())) => Reply::CategoriesChanged(categories),
+                    Some(Err(error)) => failed(&error),
+                    None => Reply::Failed(no_session()),
+                };
+                self.reply(ticket, reply);
+            }
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),
         }

@@ -113,6 +113,8 @@ pub(super) enum Output {
     Snapshot(SessionId, Ticket, SnapshotJob),
     /// Start a live stream.
     Follow(SessionId, Ticket, FollowJob),
+    /// Replace the category patterns of a session.
+    SetCategories(SessionId, Ticket, Vec<String>),
     /// Reply to a query.
     Query(Ticket, Query),
     /// Request the categories of the providers of this user, or of all users.

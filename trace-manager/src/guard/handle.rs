@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The failure of a guard whose end of the socket is closed.
 const ENDED: &str = "it has ended";
 
+/// The failure of a guard that did not take the new categories of the session.
+const CATEGORIES: &str = "it did not take the new categories";
+
 /// The failure of a guard that did not take the next part of the archive.
 const LATE: &str = "it did not take the next part of the archive in time";
 
@@ -93,14 +96,30 @@ impl GuardHandle {
         link.send(&message, &handles).ok()?;
         let guard =
             Self { ledger, link: Arc::new(link), completes_archive: output.naming().is_some() };
-        let sent = Message::categories(categories)
-            .map(|messages| messages.iter().try_for_each(|message| guard.link.send(message, &[])));
-        if !matches!(sent, Some(Ok(()))) {
+        if !guard.send_categories(categories) {
             // Otherwise the guard would complete an archive that is still written.
             guard.abandoned();
             return None;
         }
         Some(guard)
+    }
+
+    /// Replaces the category patterns of the archive. If that fails, the session continues without
+    /// the guard.
+    pub(crate) fn set_categories(&self, categories: &[String]) {
+        let is_sent = self.link.send(&Message::ForgetCategories, &[]).is_ok();
+        if !is_sent || !self.send_categories(categories) {
+            // The guard would complete the archive with other events. Only the first failure is
+            // kept.
+            let _ = self.link.failure.set(if self.has_ended() { ENDED } else { CATEGORIES });
+            self.abandoned();
+        }
+    }
+
+    /// Sends category patterns. Returns whether the guard has all.
+    fn send_categories(&self, categories: &[String]) -> bool {
+        let messages = Message::categories(categories);
+        messages.is_some_and(|messages| messages.iter().all(|it| self.link.send(it, &[]).is_ok()))
     }
 
     /// Sends a provider's buffer to the guard, before the provider gets it.

@@ -71,6 +71,8 @@ pub(super) enum Message {
     /// Category patterns of the archive, after those of earlier messages. Without any, it gets all
     /// categories.
     Categories(Vec<String>),
+    /// Forgets the category patterns of earlier messages. New ones follow.
+    ForgetCategories,
     /// The next part of the archive begins after this number of bytes. Descriptors: the part and
     /// its directory.
     Part(u64, ArchiveNames),
@@ -131,6 +133,7 @@ impl Message {
                 [5, patterns.len() as u64].iter().for_each(|it| put_number(&mut bytes, *it));
                 patterns.iter().for_each(|pattern| put_bytes(&mut bytes, pattern.as_bytes()));
             }
+            Self::ForgetCategories => put_number(&mut bytes, 7),
             Self::Part(start, names) => {
                 [6, *start].iter().for_each(|it| put_number(&mut bytes, *it));
                 names.encode(&mut bytes);
@@ -152,6 +155,7 @@ impl Message {
                 let number = number(&mut rest)?;
                 Self::Categories((0..number).map(|_| string(&mut rest)).collect::<Option<_>>()?)
             }
+            7 => Self::ForgetCategories,
             6 => Self::Part(number(&mut rest)?, ArchiveNames::decode(&mut rest)?),
             _ => return None,
         };
@@ -275,6 +279,7 @@ mod tests {
             join(IdentityPolicy::Machine, ClockSource::Boottime, Some(8)),
             Message::Slot(1 << 40),
             Message::Closed(9),
+            Message::ForgetCategories,
             Message::Categories(vec!["a*".to_owned(), "-b".to_owned()]),
         ]
     }

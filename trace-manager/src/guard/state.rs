@@ -139,6 +139,7 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
         }
         (Message::Closed(id), Some(state)) => state.close(id),
         (Message::Categories(patterns), Some(state)) => state.categories.extend(patterns),
+        (Message::ForgetCategories, Some(state)) => state.categories.clear(),
         (Message::Part(start, names), Some(state)) => {
             let mut handles = handles.into_iter();
             state.begin_part(start, names.into_file(handles.next()?, handles.next()?));

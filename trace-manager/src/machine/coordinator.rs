@@ -8,8 +8,8 @@ use trace_protocol::message::{Features, StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
 use super::{
-    End, ProviderConfig, Session, SessionAction, SessionEvent, SessionNumber, SessionState, Time,
-    Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
+    End, ProviderConfig, ProviderSpec, Session, SessionAction, SessionEvent, SessionNumber,
+    SessionState, Time, Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
 };
 
 /// The manager's number of a connected provider. Numbers are never reused.
@@ -30,6 +30,9 @@ pub enum Input {
     Stop(SessionNumber),
     /// The caller ends the session.
     Terminate(SessionNumber),
+    /// The caller replaces the category patterns of the session, and the differences for the
+    /// providers of single names. Providers that record are not interrupted, if they accept it.
+    SetCategories(SessionNumber, Vec<String>, Vec<ProviderSpec>),
     /// The caller flushes the current rolling buffers of the session's providers (streaming).
     Flush(SessionNumber),
     /// Time passed.
@@ -144,6 +147,9 @@ impl Coordinator {
             }
             Input::Stop(session) => self.session(session, SessionEvent::Stop, now),
             Input::Terminate(session) => self.session(session, SessionEvent::Terminate, now),
+            Input::SetCategories(session, categories, providers) => {
+                self.set_categories(session, categories, providers);
+            }
             Input::Flush(session) => self.flush(session, now),
             Input::Tick => self.tick(now),
         }
@@ -352,6 +358,23 @@ impl Coordinator {
             }
         }
         counts
+    }
+
+    fn set_categories(
+        &mut self,
+        session: SessionNumber,
+        categories: Vec<String>,
+        providers: Vec<ProviderSpec>,
+    ) {
+        let Some(current) = self.sessions.get_mut(&session) else { return };
+        (current.config.categories, current.config.providers) = (categories, providers);
+        self.unions.get_mut().clear();
+        for (id, provider) in &mut self.providers {
+            if provider.membership.has(session) {
+                provider.membership.change_categories();
+                self.changed.insert(*id);
+            }
+        }
     }
 
     fn flush(&mut self, session: SessionNumber, now: Time) {

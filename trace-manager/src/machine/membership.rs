@@ -30,6 +30,8 @@ pub(super) struct Membership {
     excluded: BTreeSet<SessionNumber>,
     /// Whether it gets a new buffer for the same sessions.
     restarts: bool,
+    /// Whether the categories of a session have changed since the provider got them.
+    has_new_categories: bool,
 }
 
 #[derive(Debug, Default)]
@@ -98,6 +100,11 @@ impl Membership {
         self.members.contains_key(&session)
     }
 
+    /// Notes that the categories of one of its sessions have changed.
+    pub(super) fn change_categories(&mut self) {
+        self.has_new_categories = true;
+    }
+
     /// Returns whether the provider does not join this session any more.
     pub(super) fn excludes(&self, session: SessionNumber) -> bool {
         self.excluded.contains(&session)
@@ -138,6 +145,7 @@ impl Membership {
         match tracee.state() {
             TraceeState::Registered if !demand.wanted().is_empty() => {
                 self.restarts = false;
+                self.has_new_categories = false;
                 self.members = members(demand.wanted());
                 steps.push(Step::Initialize);
             }
@@ -172,12 +180,16 @@ impl Membership {
             return vec![Step::Stop];
         }
         let leaves = self.members.iter().any(|(session, member)| is_leaving(session, member));
+        let has_new_categories = std::mem::take(&mut self.has_new_categories);
         if joining.is_empty() && !leaves {
-            return Vec::new();
+            return match has_new_categories {
+                false => Vec::new(),
+                true if tracee.can_set_categories() => vec![Step::SetCategories],
+                true => self.restart(),
+            };
         }
         if !tracee.can_change_sessions() {
-            self.restarts = true;
-            return vec![Step::Restart];
+            return self.restart();
         }
         let change = tracee.next_change();
         let changed = |session: &SessionNumber, leaves| {
@@ -192,6 +204,11 @@ impl Membership {
         }
         self.members.extend(joining.iter().map(|session| (*session, changed(session, false))));
         joining.into_iter().map(Step::Join).chain([Step::SetCategories]).collect()
+    }
+
+    fn restart(&mut self) -> Vec<Step> {
+        self.restarts = true;
+        vec![Step::Restart]
     }
 
     fn complete_leaves(&mut self, tracee: &Tracee) -> Vec<Step> {

@@ -117,7 +117,12 @@ impl Tracee {
     /// Returns whether its sessions can change while it records. A buffer in another mode than
     /// streaming cannot be split.
     pub(super) fn can_change_sessions(&self) -> bool {
-        self.mode() == BufferingMode::Streaming && self.features.contains(Features::SET_CATEGORIES)
+        self.mode() == BufferingMode::Streaming && self.can_set_categories()
+    }
+
+    /// Returns whether its categories can change while it records.
+    pub(super) fn can_set_categories(&self) -> bool {
+        self.features.contains(Features::SET_CATEGORIES)
     }
 
     /// Returns the number of the last change of categories that it confirmed.

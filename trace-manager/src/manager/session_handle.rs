@@ -99,6 +99,21 @@ impl SessionHandle {
         query(&self.mailbox, |reply| Command::Follow { session, follower, categories, reply })?
     }
 
+    /// Replaces the category patterns of the session while it records. They may be of the form
+    /// `PROVIDER/PATTERN`, as in [`SessionConfig::select`](crate::SessionConfig::select).
+    ///
+    /// Programs continue: no event is lost that both the earlier and the new categories select.
+    /// Events of other categories begin or end with the change, which programs make soon after.
+    /// Programs that do not accept it get a new buffer ([`Notice::Restart`]).
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::CategoriesOfSinks`]; [`ManagerError::SessionEnded`].
+    pub fn set_categories(&self, patterns: Vec<String>) -> Result<(), ManagerError> {
+        let session = self.number;
+        query(&self.mailbox, |reply| Command::SetCategories { session, patterns, reply })?
+    }
+
     /// Writes a snapshot of all records so far to `path`, and waits until it is complete. Returns
     /// its size in bytes.
     ///

@@ -51,6 +51,16 @@ impl Sinks {
         &self.categories
     }
 
+    /// Returns whether there are others than the archive and streams.
+    pub(crate) fn has_others(&self) -> bool {
+        !self.sinks.is_empty()
+    }
+
+    /// Replaces the categories of the archive, which is the only sink.
+    pub(crate) fn set_categories(&mut self, categories: &[String]) {
+        self.categories = categories.to_vec();
+    }
+
     /// Adds a provider to all sinks. The archive gets these categories of it.
     pub(crate) fn open(&mut self, opening: &Opening<'_>, categories: &[String]) {
         let id = opening.identity().id;

@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Uncounted { session: u64, reply: Sender<Option<Uncounted>> },
     /// Flush the rolling buffers of the session's providers.
     Flush { session: u64 },
+    /// Replace the category patterns of the session.
+    SetCategories { session: u64, patterns: Vec<String>, reply: Sender<Result<(), ManagerError>> },
     /// Add a live stream with events of these categories.
     Follow {
         session: u64,

@@ -191,6 +191,9 @@ impl EventLoop {
                 }
                 Command::Uncounted { session, reply } => drop(reply.send(self.uncounted(session))),
                 Command::Flush { session } => self.dispatch(Input::Flush(session)),
+                Command::SetCategories { session, patterns, reply } => {
+                    let _ = reply.send(self.set_categories(session, &patterns));
+                }
                 Command::Follow { session, follower, categories, reply } => {
                     // Fails if the caller no longer waits.
                     let _ = reply.send(self.follow(session, *follower, &categories));

@@ -2,6 +2,7 @@
 //! recorded.
 
 mod archive;
+mod categories;
 mod following;
 mod guards;
 mod modes;

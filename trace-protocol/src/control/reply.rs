@@ -52,6 +52,8 @@ messages! {
         Part(part: Part) = 0x30d,
         /// The stream of the session has begun.
         Following = 0x30e,
+        /// The categories of the session have changed to these patterns.
+        CategoriesChanged(categories: Vec<String>) = 0x30f,
         /// A session has a new state.
         StateChanged(event: Event) = 0x310,
         /// A provider raised the alert with this name.

@@ -46,6 +46,8 @@ messages! {
         /// Streams the records of a session from now on. One descriptor is sent with it: a pipe or
         /// a socket.
         Follow(follow: FollowRequest) = 0x20d,
+        /// Changes the categories of a session that records.
+        ChangeCategories(change: CategoryChange) = 0x20e,
     }
 }
 
@@ -89,6 +91,18 @@ record! {
         pub session: String,
         /// Category patterns of the events in the stream. An empty list selects all.
         pub categories: Vec<String>,
+    }
+}
+
+record! {
+    /// A change of the categories of a session. Groups are permitted.
+    pub struct CategoryChange {
+        /// The session's name.
+        pub session: String,
+        /// Category patterns to add.
+        pub add: Vec<String>,
+        /// Category patterns to remove.
+        pub remove: Vec<String>,
     }
 }
 

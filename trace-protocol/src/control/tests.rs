@@ -49,6 +49,11 @@ fn every_request() -> Vec<Request> {
         Request::Snapshot(SnapshotRequest { session: session(), output: Output::Descriptor }),
         Request::GetStatistics(session()),
         Request::Watch(session()),
+        Request::ChangeCategories(CategoryChange {
+            session: session(),
+            add: vec!["web*".to_owned()],
+            remove: vec!["db".to_owned()],
+        }),
     ]
 }
 
@@ -78,6 +83,7 @@ fn every_reply() -> Vec<Reply> {
         Reply::Groups(vec![GroupInfo { name: "default".to_owned(), categories: Vec::new() }]),
         Reply::Sessions(vec![SessionInfo { uid: 7, ..SessionInfo::default() }]),
         Reply::Initialized("flight".to_owned()),
+        Reply::CategoriesChanged(vec!["web*".to_owned()]),
         Reply::Started,
         Reply::Stopped(summary),
         Reply::Terminated,
@@ -298,7 +304,7 @@ fn the_corpus_has_each_message() {
 proptest! {
     /// A message that decodes is the same after another round.
     #[test]
-    fn random_bodies_never_panic(kind in 0x1ffu16..0x20e, body: Vec<u8>) {
+    fn random_bodies_never_panic(kind in 0x1ffu16..0x210, body: Vec<u8>) {
         let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
         if let Ok(message) = decode_one::<ToDaemon>(&[head, body].concat()) {
             prop_assert_eq!(decode_one(&message.encode()), Ok(message));

@@ -3,10 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use trace_protocol::categories;
 use trace_protocol::control::{
-    check_categories, ControlError, ErrorCode, FlushError, FollowRequest, GeneralError, GroupInfo,
-    Reply, Request, SnapshotRequest, StartError, StartRequest, StopError, StopRequest, ToDaemon,
-    TraceConfig, EVENT,
+    check_categories, CategoryChange, ControlError, ErrorCode, FlushError, FollowRequest,
+    GeneralError, GroupInfo, Reply, Request, SnapshotRequest, StartError, StartRequest, StopError,
+    StopRequest, ToDaemon, TraceConfig, EVENT,
 };
 
 use super::session::{buffer_size, ControlledSession, Phase};
@@ -68,6 +69,7 @@ impl ControlMachine {
                 self.query(ticket, Query::Statistics(id));
             }
             Request::Watch(name) => return self.watch(ticket, &name),
+            Request::ChangeCategories(change) => return self.change_categories(ticket, &change),
             Request::Follow(follow) => return self.follow(ticket, &follow, descriptor),
         }
         Ok(())
@@ -387,6 +389,30 @@ impl ControlMachine {
         let lease = Arc::new(StreamLease);
         streams.push(Arc::downgrade(&lease));
         Ok(lease)
+    }
+
+    /// Changes the categories of a session that records.
+    fn change_categories(
+        &mut self,
+        ticket: Ticket,
+        change: &CategoryChange,
+    ) -> Result<(), Refused> {
+        let bad = |reason: String| general(GeneralError::BadRequest, reason);
+        let lists = [&change.add, &change.remove];
+        if let Some(pattern) = lists.into_iter().flatten().find(|it| it.starts_with('-')) {
+            return Err(bad(format!("'{pattern}': exclude a category by removing it")));
+        }
+        let (add, remove) = (self.expand(&change.add)?, self.expand(&change.remove)?);
+        let id = self.find(ticket, &change.session)?;
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        if !matches!(session.phase, Phase::Started) {
+            return Err(general(GeneralError::NoSession, "the session does not record"));
+        }
+        let changed = categories::change(&session.config.categories, &add, &remove);
+        check_categories(&changed).map_err(bad)?;
+        session.config.categories.clone_from(&changed);
+        self.outputs.push(Output::SetCategories(id, ticket, changed));
+        Ok(())
     }
 
     fn watch(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {

@@ -71,6 +71,12 @@ impl Scene {
                     self.actions.push(format!("follow {id} {:?}", job.categories));
                     self.streams.push(job);
                 }
+                Output::SetCategories(id, ticket, categories) => {
+                    self.actions.push(format!("categories of {id} {categories:?}"));
+                    let message = Reply::CategoriesChanged(categories);
+                    let message = ToController { id: ticket.id, reply: message };
+                    self.received.entry(ticket.client).or_default().push(message);
+                }
                 Output::Query(_, Query::Sessions(sessions)) => {
                     let names = sessions.iter().map(|(_, info)| info.name.as_str());
                     self.actions.push(format!("sessions {:?}", Vec::from_iter(names)));

@@ -51,6 +51,8 @@ fn input() -> impl Strategy<Value = Input> {
         1 => session().prop_map(Input::Stop),
         2 => session().prop_map(Input::Terminate),
         1 => session().prop_map(Input::Flush),
+        2 => (session(), "[a-c]")
+            .prop_map(|(session, name)| Input::SetCategories(session, vec![name], Vec::new())),
         1 => Just(Input::Tick),
     ]
 }

@@ -297,3 +297,64 @@ fn a_session_without_memory_for_a_provider_does_not_retry() {
     scene.open(2, streaming("b"));
     assert_eq!(scene.outputs(), [Output::Provider(1, TraceeAction::CreateBuffer)]);
 }
+
+fn change(session: SessionNumber, category: &str) -> Input {
+    Input::SetCategories(session, vec![category.to_owned()], Vec::new())
+}
+
+#[test]
+fn a_session_changes_its_categories_in_each_mode() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let mut scene = Scene::recording(mode);
+        scene.dispatch(change(1, "b"));
+        assert_eq!(scene.outputs(), [set_categories(1, &["b"])], "{mode:?}");
+        scene.packet(1, Packet::CategoriesSet { sequence: 1 });
+        assert_eq!(scene.outputs(), [], "{mode:?}");
+        assert_eq!(scene.state_of(1), Some(SessionState::Started));
+    }
+}
+
+#[test]
+fn a_change_keeps_the_categories_of_the_other_session() {
+    let mut scene = Scene::shared();
+    scene.dispatch(change(1, "c"));
+    let [Output::Provider(1, TraceeAction::Send(ToProvider::SetCategories { categories, .. }))] =
+        &scene.outputs()[..]
+    else {
+        panic!("one message")
+    };
+    assert_eq!(categories, &["c", "b"]);
+}
+
+#[test]
+fn a_provider_that_starts_gets_the_changed_categories() {
+    let mut scene = Scene::new(0);
+    scene.open(1, streaming("a"));
+    scene.dispatch(change(1, "b"));
+    scene.dispatch(register(1));
+    assert_eq!(scene.coordinator.config_of(1).categories, ["b"]);
+    scene.packet(1, Packet::Started { version: 1 });
+    let is_change = |it: &Output| {
+        matches!(it, Output::Provider(_, TraceeAction::Send(ToProvider::SetCategories { .. })))
+    };
+    assert!(!scene.outputs().iter().any(is_change), "its buffer came with them");
+}
+
+#[test]
+fn a_provider_that_cannot_change_its_categories_is_restarted() {
+    let mut scene = Scene::new(0);
+    scene.dispatch(Input::Registered(1, Registration::default()));
+    scene.open(1, streaming("a"));
+    scene.packet(1, Packet::Started { version: 1 });
+    scene.log.clear();
+    scene.dispatch(change(1, "b"));
+    scene.restart();
+    assert_eq!(scene.coordinator.config_of(1).categories, ["b"]);
+}
+
+#[test]
+fn an_unknown_session_changes_nothing() {
+    let mut scene = Scene::recording(BufferingMode::Streaming);
+    scene.dispatch(change(2, "b"));
+    assert_eq!(scene.outputs(), []);
+}

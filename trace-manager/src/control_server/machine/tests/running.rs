@@ -1,6 +1,7 @@
 use super::*;
 use trace_protocol::control::{
-    ErrorCode, FlushError, FollowRequest, Output as To, SessionState, SnapshotRequest,
+    CategoryChange, ErrorCode, FlushError, FollowRequest, Output as To, SessionState,
+    SnapshotRequest,
 };
 
 fn snapshot(name: &str) -> Request {
@@ -125,6 +126,32 @@ fn a_session_ends_at_its_time() {
     assert_eq!((scene.take_actions(), scene.machine.deadline()), (vec!["stop 1".into()], None));
     scene.ended(1);
     assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"), "the results wait");
+}
+
+#[test]
+fn the_categories_of_a_session_change_while_it_records() {
+    let change = |add: &[&str], remove: &[&str]| {
+        let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect();
+        let (add, remove) = (list(add), list(remove));
+        Request::ChangeCategories(CategoryChange { session: "a".to_owned(), add, remove })
+    };
+    let mut scene = Scene::new();
+    let config = TraceConfig { categories: vec!["db".to_owned()], ..named("a") };
+    scene.starting(CLIENT, config);
+    general(scene.call(CLIENT, change(&["x"], &[])), GeneralError::NoSession);
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.take_actions();
+    let reply = scene.call(CLIENT, change(&["#web"], &["db"]));
+    let patterns = ["http*", "-http.cache"].map(str::to_owned).to_vec();
+    assert_eq!(reply, Some(Reply::CategoriesChanged(patterns.clone())));
+    assert_eq!(scene.take_actions(), [format!("categories of 1 {patterns:?}")]);
+    for wrong in [change(&["-x"], &[]), change(&["#none"], &[])] {
+        general(scene.call(CLIENT, wrong), GeneralError::BadRequest);
+    }
+    scene.connect(3, USER + 1);
+    let other = general(scene.call(3, change(&["x"], &[])), GeneralError::NoSession);
+    assert_eq!(other, "there is no session 'a'", "of another user");
+    assert!(scene.take_actions().is_empty());
 }
 
 #[test]
