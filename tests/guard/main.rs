@@ -2,6 +2,7 @@
 //! completes the archive. Each number that the program has recorded is in the archive once.
 
 mod hostile;
+mod logs;
 mod memory;
 mod numbers;
 mod program;
@@ -21,7 +22,7 @@ const MODES: [&str; 3] = ["streaming", "circular", "oneshot"];
 
 /// The processes to kill, in this order, at once or a moment apart.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Victims {
+pub(crate) enum Victims {
     Manager,
     ProgramAndManager,
     ManagerAndProgram,

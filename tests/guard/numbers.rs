@@ -1,5 +1,6 @@
 //! The numbers in an archive.
 
+use std::io::Read;
 use std::path::Path;
 
 use trace_format::audit::Audit;
@@ -50,9 +51,13 @@ impl Numbers {
     /// Reads an archive. Each record must be well-formed.
     pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).expect("the archive is there");
+        Self::read_from(Reader::new(bytes.as_slice()))
+    }
+
+    /// Reads an archive, or a log as an archive.
+    pub(crate) fn read_from(mut reader: Reader<impl Read>) -> Self {
         let threads = (0..THREADS).map(|_| Counted::default()).collect();
         let mut numbers = Self { threads, dropped: 0 };
-        let mut reader = Reader::new(bytes.as_slice());
         let mut audit = Audit::default();
         while let Some(item) = reader.next().expect("the archive is well-formed") {
             audit.item(&item);
@@ -63,7 +68,7 @@ impl Numbers {
                     numbers.threads[id as usize].take(number(argument(0)));
                 }
                 ("trace", "records dropped", _) => numbers.dropped += number(argument(1)),
-                ("trace", _, _) => {}
+                ("trace", _, _) | ("xray", "CPU", _) => {}
                 other => panic!("expected numbers and losses, found {other:?}"),
             }
         }
@@ -81,6 +86,17 @@ impl Numbers {
         assert!(missing.sum::<u64>() <= self.dropped, "{context}: {self:?} of {known:?}");
         assert!(self.threads.iter().all(|it| it.number != 0), "{context}: {self:?}");
         self.dropped == 0
+    }
+
+    /// Returns whether each thread has all numbers from 1 to `last`, in their order.
+    pub(crate) fn has_all_up_to(&self, last: u64) -> bool {
+        let is_complete = |thread: &Counted| {
+            thread.out_of_order.is_empty()
+                && thread.first == 1
+                && thread.last >= last
+                && thread.number + self.dropped >= thread.last
+        };
+        self.threads.iter().all(is_complete)
     }
 
     /// Returns whether each thread's numbers are all greater than those of `other`.

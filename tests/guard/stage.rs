@@ -43,6 +43,27 @@ impl Stage {
         Self::spawn(directory, record, None)
     }
 
+    /// Records the program into XRay logs.
+    pub(crate) fn with_logs(mode: &str, size: &str) -> Self {
+        let directory = prepare();
+        let size = if mode == "oneshot" { "64M" } else { size };
+        let mut record = record(Command::new(trace()), &directory, &directory.path().join("logs"));
+        record.args(["--format", "xray", "-m", mode, "-b", size, "--"]).args(program());
+        Self::spawn(directory, record, None)
+    }
+
+    /// Returns the directory of XRay logs.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.directory.path().join("logs")
+    }
+
+    /// Runs `trace recover` for the XRay logs.
+    pub(crate) fn recover_logs(&self) {
+        let recovered = Command::new(trace()).arg("recover").arg(self.logs()).output();
+        let recovered = recovered.expect("trace runs");
+        assert!(!recovered.stderr.is_empty(), "{recovered:?}");
+    }
+
     /// Records a program that finds the session by its socket.
     pub(crate) fn with_program_apart(mode: &str, size: &str) -> Self {
         let directory = prepare();
