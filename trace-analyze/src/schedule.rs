@@ -36,6 +36,13 @@ struct OnCpu {
     before: u64,
 }
 
+impl OnCpu {
+    /// Returns the sum of this turn and the earlier ones.
+    fn sum(&self) -> u64 {
+        self.before.saturating_add(self.to - self.from)
+    }
+}
+
 impl Schedule {
     /// Reads the scheduling records of an archive.
     ///
@@ -98,7 +105,7 @@ impl Schedule {
             let koid = koids.get(interval.thread as usize);
             if let (Activity::Running, Some(koid)) = (interval.activity, koid) {
                 let turns = threads.entry(*koid).or_default();
-                let before = turns.last().map_or(0, |turn| turn.before + (turn.to - turn.from));
+                let before = turns.last().map_or(0, OnCpu::sum);
                 turns.push(OnCpu { from: interval.from, to: interval.to, before });
             }
         });

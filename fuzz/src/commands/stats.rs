@@ -1,7 +1,7 @@
 //! `trace stats` and `trace diff`.
 
 use trace_analyze::diff::{self, Change, Options, Verdict};
-use trace_analyze::schedule::Schedule;
+use trace_analyze::schedule::{threads, Schedule};
 use trace_analyze::stats::{self, Grouping, Report, Row};
 use trace_format::{EventKind, Reader, Record};
 
@@ -27,6 +27,8 @@ pub fn stats(bytes: &[u8]) {
     let process = collect(Grouping::Process, None);
     assert_eq!(counts(&process), counts(&together));
     assert!(process.to_json().is_object());
+    let states = threads::read(Reader::new(&archive[..])).expect("it starts as archives do");
+    assert!(states.to_json().is_object());
     differences(&archive);
 }
 

@@ -75,6 +75,8 @@ struct Thread {
     /// A wake-up found it running.
     was_woken: bool,
     missing: u64,
+    /// The end of its last interval.
+    last: u64,
 }
 
 /// What a CPU does since a time.
@@ -181,7 +183,7 @@ impl<V: FnMut(Interval)> Replay<V> {
             Some((ready, _)) => ready,
             // The CPU has run the thread since the first record, or since it left another CPU.
             None => match before {
-                State::Unknown if is_first => start,
+                State::Unknown if is_first => start.max(thread.last),
                 State::Blocked { from, .. } if is_first => from,
                 _ => return,
             },
@@ -257,7 +259,9 @@ impl<V: FnMut(Interval)> Replay<V> {
     }
 
     fn report(&mut self, thread: u32, (from, to): (u64, u64), activity: Activity) {
-        (self.visit)(Interval { thread, from, to: to.max(from), activity });
+        let to = to.max(from);
+        self.thread(thread).last = to;
+        (self.visit)(Interval { thread, from, to, activity });
     }
 
     /// The numbers of threads are those of the steps.

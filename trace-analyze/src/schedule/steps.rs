@@ -46,12 +46,14 @@ pub(super) enum StepKind {
 impl Steps {
     /// Adds a record, if it is about scheduling.
     pub(super) fn push(&mut self, item: &Item<'_>) {
-        if self.list.len() >= MAX_STEPS {
-            self.is_too_long |= matches!(self.step(item), Some(Step { .. }));
+        if self.is_too_long {
             return;
         }
         let step = self.step(item);
-        self.list.extend(step);
+        match self.list.len() < MAX_STEPS {
+            true => self.list.extend(step),
+            false => self.is_too_long = step.is_some(),
+        }
     }
 
     /// Returns whether records are missing because there are too many.

@@ -168,3 +168,16 @@ fn turns_without_an_end() {
     assert_eq!(list[1..3], [(30, 40, Activity::Running), (40, 40, Activity::Blocked)]);
     assert_eq!(missing, 1);
 }
+
+/// The only switch of CPU 1 is from a thread that ended on CPU 0.
+#[test]
+fn turns_of_a_thread_do_not_overlap() {
+    let records = [
+        switch(10, 0, (0, RUNNING), 7),
+        switch(20, 0, (7, ThreadState::DEAD), 0),
+        switch(50, 1, (7, BLOCKED), 0),
+    ];
+    let (list, _) = intervals(&records);
+    let ends = list.iter().map(|(_, to, _)| *to);
+    assert!(list.iter().skip(1).zip(ends).all(|((from, ..), end)| *from >= end), "{list:?}");
+}
