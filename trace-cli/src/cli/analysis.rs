@@ -82,7 +82,7 @@ pub(crate) struct StatsArgs {
 
     /// Show the states of threads instead of durations: time on a CPU, time waiting for one,
     /// blocked time, wake-up latencies, and which threads ran instead (record with `--sched`)
-    #[arg(long, conflicts_with_all = ["categories", "name", "sort", "by", "slowest", "flows", "counters", "instants", "csv"])]
+    #[arg(long, conflicts_with_all = ["categories", "name", "sort", "by", "slowest", "at", "rate", "flows", "counters", "instants", "csv"])]
     pub(crate) sched: bool,
 
     /// Print all kinds as JSON, times in nanoseconds
