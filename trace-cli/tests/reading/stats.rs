@@ -2,7 +2,9 @@
 
 use std::process::Stdio;
 
-use crate::harness::{cut, everything, good, lossy, Place, Run};
+use trace_format::EventKind;
+
+use crate::harness::{cut, events, everything, good, lossy, Place, Run};
 
 const GOOD: &str = "\
 durations
@@ -130,7 +132,9 @@ fn a_time_shows_what_lasts_then() {
     assert!(run.code == 0 && run.stdout.contains("net:request id 0x2a"), "{run:?}");
     assert!(run.stdout.contains("net:outer"), "{run:?}");
     assert_eq!((lines(&["--at", "@25us"]), lines(&["--at", "@25us", "--slowest", "1"])), (2, 1));
-    assert_eq!(stats(&["--at", "@10s"]).stdout, "no such events\n");
+    let late = stats(&["--at", "@10s"]);
+    let hint = "hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
+    assert!(late.stdout == "no such events\n" && late.stderr.ends_with(hint), "{late:?}");
     // The first event of the archive counts, not that of the selected threads.
     assert_eq!(stats(&["--at", "20us"]).stdout, stats(&["--at", "@25us"]).stdout);
     assert_eq!(stats(&["--at", "20us", "-t", "34"]).stdout, stats(&["--at", "@25us"]).stdout);
@@ -138,6 +142,17 @@ fn a_time_shows_what_lasts_then() {
     assert!(piped.code == 1 && piped.stderr.contains("such as --at @1.5s"), "{piped:?}");
     let piped = place.run_with(&["stats", "-", "--at", "@25us"], &everything());
     assert_eq!(piped.stdout, stats(&["--at", "@25us"]).stdout);
+}
+
+#[test]
+fn a_time_with_many_durations_shows_the_longest() {
+    let place = Place::new();
+    place.put("in.fxt", &events(1001, |_| EventKind::DurationComplete { end: 1 << 40 }));
+    let run = place.run(&["stats", "in.fxt", "--at", "@2s"]);
+    assert_eq!(run.stdout.lines().count(), 1001, "with a head");
+    assert!(run.stderr.contains("only the longest 1000 are shown"), "{}", run.stderr);
+    let run = place.run(&["stats", "in.fxt", "--at", "@2s", "--slowest", "2000"]);
+    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1002, ""));
 }
 
 /// The rate is the count in the time from the first event to the last one.

@@ -9,7 +9,7 @@ use trace_convert::visible;
 use crate::args::Moment;
 use crate::cli::StatsArgs;
 use crate::damage::{self, explained, Failed};
-use crate::message::HINT;
+use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
 use crate::{arguments, input, unmatched};
 
@@ -32,20 +32,37 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
         }
         false => text(&found.instances),
     })?;
+    if args.slowest.is_none() && found.instances.len() == MAX_AT {
+        say(&format!("only the longest {MAX_AT} are shown{HINT}--slowest N shows more"));
+    }
     unmatched::warn(&filter.categories, &found.categories);
     damage::warn_counts(&args.file, &damage::of_durations(&found.oddities));
     damage::warn_counts(&args.file, &damage::of_operations(&found.unpaired));
     Ok(code.max(damage::warn(&args.file, &found.damage)))
 }
 
-/// Returns the nanoseconds of a moment. The selected threads may have no event at the start.
+/// Returns the nanoseconds of a moment, and reports one outside of the trace. The selected threads
+/// may have no event at the start.
 fn time(args: &StatsArgs, at: Moment) -> Result<u64> {
-    let Moment::SinceStart(_) = at else { return Ok(at.nanos(0)) };
     if !input::is_file(&args.file) {
-        bail!("the first event of a pipe is unknown{HINT}use a time that `trace dump` prints, such as --at @1.5s");
+        let Moment::Absolute(nanos) = at else {
+            bail!("the first event of a pipe is unknown{HINT}use a time that `trace dump` prints, such as --at @1.5s");
+        };
+        return Ok(nanos);
     }
     let extent = explained(&args.file, extent::read(input::open(&args.file)?))?;
-    Ok(at.nanos(extent.start.unwrap_or(0)))
+    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(at.nanos(0)) };
+    let nanos = at.nanos(start);
+    if !(start..=end).contains(&nanos) {
+        let (from, length) = (seconds(start), human_nanos(end.saturating_sub(start)));
+        say(&format!("--at is outside of the trace{HINT}the first event is at @{from}, and the trace is {length} long"));
+    }
+    Ok(nanos)
+}
+
+/// Returns a time as `trace dump` prints it.
+fn seconds(nanos: u64) -> String {
+    format!("{}.{:09}s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 fn text(instances: &[Instance]) -> String {
@@ -54,8 +71,6 @@ fn text(instances: &[Instance]) -> String {
     }
     let mut table = Table::new(vec!["length", "begin", "name", "thread", "arguments"], 2);
     for instance in instances {
-        let (seconds, nanos) =
-            (instance.begin_nanos / 1_000_000_000, instance.begin_nanos % 1_000_000_000);
         let koids = instance.thread;
         let thread = match &*instance.thread_name {
             "" => format!("{}/{}", koids.process, koids.thread),
@@ -63,7 +78,7 @@ fn text(instances: &[Instance]) -> String {
         };
         table.push(vec![
             human_nanos(instance.nanos),
-            format!("{seconds}.{nanos:09}s"),
+            seconds(instance.begin_nanos),
             label(instance),
             thread,
             arguments::text(&instance.arguments),
