@@ -13,6 +13,7 @@ use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, Rejection};
 use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
 use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::message::ClockSource;
 use trace_protocol::socket::PeerCredentials;
 use trace_protocol::words::as_bytes;
@@ -168,6 +169,10 @@ pub(crate) fn provider_summary(end: End) -> ProviderSummary {
         answered_start: true,
         answered_stop: false,
         buffer_size: 4096,
+        wrapped_count: 6,
+        dropped_by_reason: vec![(LossReason::NotSaved, 3)],
+        durable_used: 100,
+        durable_size: 4096,
         end,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use trace_format::notes::{Missing, Omission};
 use trace_protocol::buffer::consumer::Rejection;
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::categories::CategorySet;
 
 use crate::error::{ArchiveError, ManagerError};
@@ -181,6 +182,14 @@ pub struct ProviderSummary {
     pub answered_stop: bool,
     /// The size of its buffer in bytes.
     pub buffer_size: u64,
+    /// The number of switches of its rolling buffer, as it reports.
+    pub wrapped_count: u32,
+    /// Records that it dropped in the session, by reason, as it reports.
+    pub dropped_by_reason: Vec<(LossReason, u64)>,
+    /// Bytes of its durable buffer in use.
+    pub durable_used: u64,
+    /// The size of its durable buffer in bytes.
+    pub durable_size: u64,
     /// How its session ended.
     pub end: End,
 }
@@ -222,6 +231,10 @@ mod tests {
             answered_start: true,
             answered_stop: true,
             buffer_size: 4096,
+            wrapped_count: 0,
+            dropped_by_reason: Vec::new(),
+            durable_used: 0,
+            durable_size: 0,
             end: End::Terminated,
         }
     }

@@ -298,4 +298,8 @@ fn the_categories_of_a_running_session_are_shown_and_changed() {
     }
     let summary = daemon.json(&["stop"]);
     assert!(summary["events"].as_u64().unwrap() > 0, "{summary}");
+    let provider = &summary["providers"][0];
+    assert_eq!(provider["lost_by_reason"], serde_json::json!({}), "{provider}");
+    assert!(provider["durable_used"].as_f64().unwrap() > 0.0, "{provider}");
+    assert!(provider["wrapped_count"].is_u64() && provider["buffer_size"].is_u64(), "{provider}");
 }

@@ -434,6 +434,10 @@ impl ProviderData {
             answered_start: departure.answered_start,
             answered_stop: departure.answered_stop,
             buffer_size: self.layout.total_size() as u64,
+            wrapped_count: self.collector.wrapped_count(),
+            dropped_by_reason: window.dropped_by_reason(&self.collector),
+            durable_used: self.collector.durable_end().min(self.layout.durable_size() as u64),
+            durable_size: self.layout.durable_size() as u64,
             end: departure.end,
         }
     }

@@ -6,6 +6,7 @@ use crate::fixture::{identity, layout, provider, write_event, write_loss_report,
 use crate::machine::End;
 use crate::waker::Waker;
 use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::producer::LossReason;
 
 const DEPARTURE: Departure = Departure {
     end: End::Terminated,
@@ -97,6 +98,9 @@ fn the_last_records_are_those_of_each_session() {
     let of = |session| &last.sessions.iter().find(|(number, _)| *number == session).unwrap().1;
     assert_eq!((of(1).summary.events, of(1).summary.dropped), (1, 7));
     assert_eq!(of(2).summary.dropped, 2, "the other records were dropped before it joined");
+    let reasons = [1, 2].map(|session| of(session).summary.dropped_by_reason.clone());
+    assert_eq!(reasons, [7, 2].map(|number| vec![(LossReason::BufferFull, number)]));
+    assert_eq!(of(1).summary.durable_size, layout.durable_size() as u64);
     let closing = of(2).closed.closing.as_ref().unwrap();
     assert_eq!((closing.dropped, closing.from, closing.unreported.len()), (2, 50, 0));
 }

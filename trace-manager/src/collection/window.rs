@@ -6,6 +6,7 @@ use std::time::Duration;
 use trace_format::notes::{Omission, Omitted};
 use trace_protocol::archive::{ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{Collector, Rejection, Stats};
+use trace_protocol::buffer::producer::LossReason;
 
 /// The time for which a session has a provider.
 #[derive(Debug, Clone)]
@@ -34,6 +35,7 @@ struct Cut {
 #[derive(Debug, Clone)]
 struct Base {
     dropped: u64,
+    dropped_by_reason: Vec<(LossReason, u64)>,
     stats: Stats,
 }
 
@@ -55,7 +57,11 @@ impl Window {
 
     /// The window of a session that joins while the provider records.
     pub(crate) fn from_now(collector: &Collector, joined_at: u64, joined_after: Duration) -> Self {
-        let base = Base { dropped: collector.dropped(), stats: collector.stats().clone() };
+        let base = Base {
+            dropped: collector.dropped(),
+            dropped_by_reason: collector.dropped_by_reason(),
+            stats: collector.stats().clone(),
+        };
         Self { joined_at, joined_after, base: Some(base), cut: None }
     }
 
@@ -63,6 +69,20 @@ impl Window {
     pub(crate) fn dropped(&self, collector: &Collector) -> u64 {
         let before = self.base.as_ref().map_or(0, |base| base.dropped);
         collector.dropped().saturating_sub(before)
+    }
+
+    /// Returns the number of records dropped in the window by reason, without reasons that did not
+    /// occur.
+    pub(super) fn dropped_by_reason(&self, collector: &Collector) -> Vec<(LossReason, u64)> {
+        let base = self.base.iter().flat_map(|base| &base.dropped_by_reason);
+        let before: BTreeMap<usize, u64> = base.map(|(why, n)| (*why as usize, *n)).collect();
+        let mut dropped = collector.dropped_by_reason();
+        for (reason, number) in &mut dropped {
+            let before = before.get(&(*reason as usize)).copied().unwrap_or(0);
+            *number = number.saturating_sub(before);
+        }
+        dropped.retain(|(_, number)| *number != 0);
+        dropped
     }
 
     /// Returns the results at `to`, in the provider's ticks.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::control::{
     self, ArchiveFailure, EndKind, KnownCategory, ProviderResult, RefusalInfo, SnapshotInfo,
     Summary, TraceConfig,
@@ -105,13 +106,17 @@ pub(super) fn known_categories(providers: Vec<ProviderInfo>) -> Vec<KnownCategor
     merged.into_values().collect()
 }
 
+fn losses(of: Vec<(LossReason, u64)>) -> Vec<(u8, u64)> {
+    of.into_iter().map(|(reason, number)| (reason as u8, number)).collect()
+}
+
 pub(super) fn statistics(of: ProviderStatistics) -> control::ProviderStatistics {
     control::ProviderStatistics {
         id: of.id,
         pid: of.pid,
         name: of.name,
         wrapped_count: of.wrapped_count,
-        dropped: of.dropped.into_iter().map(|(reason, number)| (reason as u8, number)).collect(),
+        dropped: losses(of.dropped),
         durable_used: of.durable_used,
         durable_size: of.durable_size,
         buffer_size: of.buffer_size,
@@ -190,6 +195,10 @@ pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
         uid: of.uid,
         name: of.name,
         buffer_size: of.buffer_size,
+        wrapped_count: of.wrapped_count,
+        dropped_by_reason: losses(of.dropped_by_reason),
+        durable_used: of.durable_used,
+        durable_size: of.durable_size,
         overwritten: of.overwritten,
         dropped: of.dropped,
         records: of.records,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use trace_format::notes::Omission;
 use trace_protocol::buffer::consumer::Rejection;
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::control::{EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
 
 use crate::error::{ArchiveError, ManagerError};
@@ -63,6 +64,9 @@ impl From<ProviderResult> for ProviderSummary {
         let rejection = |(why, number): (u8, u64)| {
             Rejection::ALL.get(usize::from(why)).map(|why| (*why, number))
         };
+        let loss = |(why, number): (u8, u64)| {
+            LossReason::ALL.get(usize::from(why)).map(|why| (*why, number))
+        };
         let ignores_data = of.end == EndKind::OtherVersion;
         Self {
             id: of.id,
@@ -85,6 +89,10 @@ impl From<ProviderResult> for ProviderSummary {
             answered_start: of.answered_start,
             answered_stop: of.answered_stop,
             buffer_size: of.buffer_size,
+            wrapped_count: of.wrapped_count,
+            dropped_by_reason: of.dropped_by_reason.into_iter().filter_map(loss).collect(),
+            durable_used: of.durable_used,
+            durable_size: of.durable_size,
             end: match of.end {
                 EndKind::Terminated => End::Terminated,
                 EndKind::TimedOut => End::TimedOut,

@@ -96,6 +96,15 @@ record! {
         pub name: String,
         /// The size of its buffer in bytes.
         pub buffer_size: u64,
+        /// The number of switches of its rolling buffer, as it reports.
+        pub wrapped_count: u32,
+        /// Dropped records, as it reports: reason and number. The reasons are the values of
+        /// [`LossReason`](crate::buffer::producer::LossReason).
+        pub dropped_by_reason: Vec<(u8, u64)>,
+        /// Bytes of its durable buffer in use.
+        pub durable_used: u64,
+        /// The size of its durable buffer in bytes.
+        pub durable_size: u64,
         /// Rolling buffers that were overwritten, in circular mode.
         pub overwritten: u32,
         /// Records dropped because its buffer was full.

@@ -255,6 +255,10 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         .omitted
         .iter()
         .map(|(what, number)| (what.as_str().to_owned(), Value::from(*number)));
+    let lost = provider
+        .dropped_by_reason
+        .iter()
+        .map(|(reason, number)| (reason.as_str().to_owned(), Value::from(*number)));
     json!({
         "name": provider.name,
         "pid": provider.pid,
@@ -263,6 +267,10 @@ fn provider_json(provider: &ProviderSummary) -> Value {
         "events": provider.events,
         "bytes": provider.bytes,
         "lost": provider.dropped,
+        "lost_by_reason": lost.collect::<serde_json::Map<_, _>>(),
+        "wrapped_count": provider.wrapped_count,
+        "durable_used": provider.durable_used as f64 / provider.durable_size.max(1) as f64,
+        "buffer_size": provider.buffer_size,
         "rejected": rejected.collect::<serde_json::Map<_, _>>(),
         "not_recorded": omitted.collect::<serde_json::Map<_, _>>(),
         "open_scopes": provider.open_scopes,
@@ -311,6 +319,10 @@ mod tests {
             answered_start: true,
             answered_stop,
             buffer_size: 4096,
+            wrapped_count: 0,
+            dropped_by_reason: Vec::new(),
+            durable_used: 0,
+            durable_size: 4096,
             end,
         }
     }
