@@ -80,13 +80,6 @@ impl CategorySet {
         included && !self.excluded.iter().any(|p| p.matches(category))
     }
 
-    /// Returns whether the set may include a category of the pattern.
-    fn may_match(&self, pattern: &str) -> bool {
-        let is_same = |it: &Pattern| *it == Pattern::new(pattern);
-        let is_wide = pattern.ends_with('*') || pattern.contains('/');
-        !self.excluded.iter().any(is_same) && (is_wide || self.matches(pattern))
-    }
-
     /// Returns the patterns without the empty ones, in the original order.
     pub fn patterns(&self) -> &[String] {
         &self.patterns
@@ -107,6 +100,7 @@ impl CategorySet {
 }
 
 /// Adds and removes inclusions. The result selects the categories of `add`, and none of `remove`.
+/// Exclusions that cover a category of `add` are dropped.
 ///
 /// ```
 /// use trace_protocol::categories::change;
@@ -119,7 +113,8 @@ pub fn change(patterns: &[String], add: &[String], remove: &[String]) -> Vec<Str
     let mut patterns = patterns.to_vec();
     for added in add {
         let selects_none = patterns.iter().any(|it| it == NONE);
-        patterns.retain(|it| it != NONE && it.strip_prefix('-') != Some(added));
+        let excludes = |it: &String| it.strip_prefix('-').is_some_and(|it| covers(it, added));
+        patterns.retain(|it| !excludes(it));
         let is_restricted = selects_none || patterns.iter().any(|it| !it.starts_with('-'));
         if is_restricted && !patterns.contains(added) {
             patterns.push(added.clone());
@@ -127,15 +122,34 @@ pub fn change(patterns: &[String], add: &[String], remove: &[String]) -> Vec<Str
     }
     for removed in remove {
         let was_restricted = patterns.iter().any(|it| !it.starts_with('-'));
-        patterns.retain(|it| it != removed);
+        patterns.retain(|it| it != removed && (it.starts_with('-') || !covers(removed, it)));
         if was_restricted && !patterns.iter().any(|it| !it.starts_with('-')) {
             // Without inclusions, all categories would be selected.
             patterns = vec![NONE.to_owned()];
-        } else if !removed.starts_with('-') && CategorySet::new(&patterns).may_match(removed) {
+        } else if !removed.starts_with('-') && may_select(&patterns, removed) {
             patterns.push(format!("-{removed}"));
         }
     }
     patterns
+}
+
+/// Returns whether patterns may select a category of the pattern `of`, which may be of one program.
+fn may_select(patterns: &[String], of: &str) -> bool {
+    let category = of.split_once('/').map_or(of, |(_, category)| category);
+    let (mut inclusions, mut exclusions): (Vec<_>, Vec<_>) =
+        patterns.iter().map(String::as_str).partition(|it| !it.starts_with('-'));
+    let selects_all = inclusions.is_empty();
+    inclusions.retain(|it| covers(it, of) || covers(it, category));
+    exclusions.retain(|it| covers(&it[1..], of) || covers(&it[1..], category));
+    exclusions.is_empty() && (selects_all || !inclusions.is_empty())
+}
+
+/// Returns whether a pattern matches all categories that the other one matches.
+fn covers(pattern: &str, other: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => other.strip_suffix('*').unwrap_or(other).starts_with(prefix),
+        None => pattern == other,
+    }
 }
 
 /// Returns patterns that match at least every category that one of the lists matches.
@@ -185,8 +199,14 @@ mod tests {
             (&["a*", "a1"], &[], &["a1"], &["a*", "-a1"]),
             (&["a*", "-a1"], &["a1"], &[], &["a*", "a1"]),
             (&["a"], &[], &["b"], &["a"]),
-            (&["a"], &[], &["b*"], &["a", "-b*"]),
-            (&["a", "web/b"], &[], &["web/b"], &["a", "-web/b"]),
+            (&["a"], &[], &["b*"], &["a"]),
+            (&["a", "b1"], &[], &["b*"], &["a"]),
+            (&["*"], &[], &["b*"], &["*", "-b*"]),
+            (&["*", "-b*"], &[], &["b1"], &["*", "-b*"]),
+            // An exclusion cannot have exceptions.
+            (&["*", "-b*"], &["b1"], &[], &["*", "b1"]),
+            (&["a", "web/b"], &[], &["web/b"], &["a"]),
+            (&["b"], &[], &["web/b"], &["b", "-web/b"]),
         ] {
             let changed = change(&list(patterns), &list(add), &list(remove));
             assert_eq!(changed, expected, "{patterns:?} + {add:?} - {remove:?}");
