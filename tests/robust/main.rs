@@ -33,3 +33,4 @@ mod slow_paths;
 mod snapshot_limits;
 mod threads;
 mod unwinding;
+mod xray_logs;

@@ -1,0 +1,229 @@
+//! `trace record --format xray`: a log and a map for each process.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trace_format::{EventKind, Record, Value};
+use trace_xray::calls::{CallStacks, Step};
+use trace_xray::fxt::record_of_payload;
+use trace_xray::layout::Action;
+use trace_xray::map::{Map, Names};
+use trace_xray::read::Ordered;
+
+use crate::harness::{record, subject_path, trace, Run, MODES};
+
+/// The content of a log.
+#[derive(Debug, Default)]
+struct Log {
+    /// The completed calls of each function.
+    calls: BTreeMap<String, u64>,
+    /// The call arguments of each function.
+    arguments: BTreeMap<String, u64>,
+    /// The instants of each name.
+    instants: BTreeMap<String, u64>,
+    /// Records that the program dropped, as reported in the log.
+    dropped: u64,
+    processes: Vec<Option<i32>>,
+}
+
+impl Log {
+    fn read(path: &Path) -> Self {
+        let map = fs::read(path.with_extension("map")).unwrap();
+        let mut names = Names::new(Map::parse(&map).unwrap());
+        let mut reader = Ordered::new(File::open(path).unwrap()).unwrap();
+        let (mut log, mut stacks, mut last) = (Self::default(), CallStacks::default(), None);
+        while let Some(item) = reader.next().unwrap() {
+            match item.record {
+                trace_xray::Record::Function(record) => {
+                    log.processes.push(item.buffer.process);
+                    if record.action == Action::EntryArgs {
+                        last = Some(names.get(record.function).to_string());
+                    }
+                    if let Some(Step::Left(ended)) = stacks.step(&item) {
+                        for call in ended {
+                            *log.calls.entry(names.get(call.function).to_string()).or_default() +=
+                                1;
+                        }
+                    }
+                }
+                trace_xray::Record::CallArgument { .. } => {
+                    *log.arguments.entry(last.clone().unwrap()).or_default() += 1;
+                }
+                trace_xray::Record::CustomEvent(event) => log.event(event.payload),
+                _ => {}
+            }
+        }
+        log.processes.dedup();
+        log
+    }
+
+    fn event(&mut self, payload: &[u8]) {
+        let Some(Record::Event(event)) = record_of_payload(payload) else { return };
+        let EventKind::Instant { .. } = event.kind else { return };
+        let name = text(event.name);
+        if name == "records dropped" {
+            let numbers = event.arguments.iter().filter(|argument| text(argument.name) == "number");
+            self.dropped += numbers
+                .filter_map(|argument| match argument.value {
+                    Value::Uint64(number) => Some(number),
+                    _ => None,
+                })
+                .sum::<u64>();
+        }
+        *self.instants.entry(name).or_default() += 1;
+    }
+}
+
+fn text(text: trace_format::Text<'_>) -> String {
+    match text {
+        trace_format::Text::Inline(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => panic!("expected an inline string, found {other:?}"),
+    }
+}
+
+/// Returns the logs of a directory. It has nothing else but their maps.
+fn logs(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (logs, maps): (Vec<_>, Vec<_>) =
+        entries.partition(|path| path.extension().is_some_and(|extension| extension == "xray"));
+    let mut of_logs: Vec<_> = logs.iter().map(|log| log.with_extension("map")).collect();
+    let mut maps = maps;
+    of_logs.sort();
+    maps.sort();
+    assert_eq!(maps, of_logs);
+    logs
+}
+
+fn recorded(options: &[&str], role: &[&str]) -> (tempfile::TempDir, Run) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = [&["--format", "xray"], options].concat();
+    let run = Run::of(&mut record(&options, &directory.path().join("logs"), role));
+    assert_eq!(run.code(), 0, "{run:?}");
+    (directory, run)
+}
+
+#[test]
+fn each_mode_records_calls_arguments_and_events() {
+    for mode in MODES {
+        let (directory, run) = recorded(&["-m", mode], &["crowd", "30", "4"]);
+        let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{mode}: {run:?}") };
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let pid: i32 = name.strip_prefix("subject-").expect(name).parse().unwrap();
+        let log = Log::read(path);
+        assert_eq!(log.calls, [("life".to_owned(), 30)].into(), "{mode}");
+        assert_eq!(log.arguments, [("life".to_owned(), 60)].into(), "{mode}");
+        assert_eq!((log.instants["first"], log.instants["second"]), (30, 30), "{mode}");
+        assert_eq!((log.processes, log.dropped), (vec![Some(pid)], 0), "{mode}");
+        assert!(run.stderr().contains("30 calls and "), "{run:?}");
+    }
+}
+
+#[test]
+fn losses_are_in_the_log_and_in_the_summary() {
+    let (directory, run) = recorded(&["-m", "oneshot", "-b", "64K"], &["burst", "300000"]);
+    let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+    let log = Log::read(path);
+    assert!(log.dropped > 0);
+    assert_eq!(log.instants["instant"] + log.dropped, 300_000);
+    assert!(run.stderr().contains("because its buffer was full"), "{run:?}");
+}
+
+#[test]
+fn each_process_has_a_log() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("logs");
+    let mut command = trace(&["record", "--format", "xray", "--json", "-o"]);
+    let script = "\"$0\" burst 10 & \"$0\" crowd 5 2; wait";
+    command.arg(&output).args(["--", "sh", "-c", script]).arg(subject_path());
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let paths = logs(&output);
+    let logs: Vec<_> = paths.iter().map(|path| Log::read(path)).collect();
+    let calls: Vec<_> = logs.iter().filter_map(|log| log.calls.get("life")).collect();
+    let bursts: Vec<_> = logs.iter().filter_map(|log| log.instants.get("instant")).collect();
+    assert_eq!((logs.len(), calls, bursts), (2, vec![&5], vec![&10]));
+    let summary: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+    assert_eq!(summary["logs"].as_array().unwrap().len(), 2);
+    // The next recording keeps these logs.
+    assert_eq!(Run::of(&mut record(&["--format", "xray"], &output, &["burst", "1"])).code(), 0);
+    assert_eq!(self::logs(&output).len(), 3);
+}
+
+#[test]
+fn wrong_options_and_outputs_are_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("file"), "x").unwrap();
+    for (options, output, reason) in [
+        (&["--format", "xray"][..], "logs.fxt", "is the name of a file"),
+        (&["--format", "xray"], "logs.xray", "is the name of a file"),
+        (&["--format", "xray"], "file", "is not a directory"),
+        (&["--format", "xray"], "missing/logs", "cannot create the directory"),
+        (&["--format", "xray", "--rotate", "1M"], "logs", "--rotate cannot be used"),
+        (&["--format", "xray", "--trigger", "a:snapshot"], "logs", "--trigger NAME:snapshot"),
+        (&["--min-duration", "5us"], "a.fxt", "--min-duration requires --format xray"),
+    ] {
+        let run = Run::of(&mut record(options, &directory.path().join(output), &["burst", "1"]));
+        assert_eq!(run.code(), 125, "{run:?}");
+        assert!(run.stderr().contains(reason), "{run:?}");
+    }
+    let mut names: Vec<_> = fs::read_dir(directory.path()).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(names.remove(0).unwrap().file_name(), "file");
+}
+
+#[test]
+fn a_recording_without_records_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("logs");
+    let mut command = trace(&["record", "--format", "xray", "-o"]);
+    let run = Run::of(command.arg(&output).args(["--", "true"]));
+    assert!(run.code() == 0 && run.stderr().contains("nothing was recorded"), "{run:?}");
+    assert!(!output.exists());
+    let recover = Run::of(trace(&["recover"]).arg(directory.path()));
+    assert!(recover.code() == 1 && recover.stderr().contains("no recording"), "{recover:?}");
+}
+
+/// Returns the output of `llvm-xray-19`.
+fn llvm(arguments: &[&str], log: &Path) -> String {
+    let mut xray = Command::new("llvm-xray-19");
+    let output = xray.args(arguments).arg(log).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn llvm_reads_logs() {
+    for (mode, threads) in MODES.into_iter().flat_map(|mode| [(mode, "1"), (mode, "40")]) {
+        let (directory, run) = recorded(&["-m", mode], &["crowd", threads, "8"]);
+        let [log] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+        let map = log.with_extension("map");
+        let map = map.to_str().unwrap();
+        assert!(llvm(&["fdr-dump", "-verify"], log).contains("Function Enter"), "{mode}");
+        let account = llvm(&["account", "-format=csv", "-m", map], log);
+        let rows: Vec<_> = account.lines().skip(1).collect();
+        let [row] = rows[..] else { panic!("{account}") };
+        let fields: Vec<_> = row.split(',').collect();
+        assert_eq!((fields[1], fields.last()), (threads, Some(&"\"life\"")), "{account}");
+        let stacks = llvm(
+            &[
+                "stack",
+                "-all-stacks",
+                "-aggregate-threads",
+                "-stack-format=flame",
+                "-aggregation-type=count",
+                "-m",
+                map,
+            ],
+            log,
+        );
+        assert_eq!(stacks.trim(), format!("life; {threads}"), "{mode}");
+        assert!(llvm(&["graph", "-m", map], log).contains("life"), "{mode}");
+        let events = llvm(&["convert", "-symbolize", "-f", "trace_event", "-m", map], log);
+        let begins = events.matches("\"name\" : \"life\", \"ph\" : \"B\"").count();
+        assert_eq!(begins.to_string(), threads, "{mode}");
+    }
+}
