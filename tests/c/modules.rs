@@ -80,3 +80,24 @@ fn libraries_are_loaded_while_recordings_start_and_stop() {
     assert_eq!(run.code(), 0, "{run:?}");
     assert_eq!(count(&events(&workshop.path("trace.fxt")), "storm/over"), 1);
 }
+
+/// The library's threads, and its functions for the end of a thread, run after `dlclose`.
+#[test]
+fn a_library_with_a_provider_stays_loaded() {
+    let workshop = Workshop::new(&["-O1", "-pthread"]);
+    let library = workshop.library_with_provider("provider.so", "provider.c");
+    let host = workshop.program_alone("host", &["provider_host.c"]);
+    for how in ["stop", "leave"] {
+        let command = || workshop.traced(&host, &[library.to_str().expect("it is UTF-8"), how]);
+        let unobserved = Run::of(command().env_remove("TRACE_OUTPUT"));
+        assert_eq!(unobserved.code(), 0, "{how}: {unobserved:?}");
+        let run = Run::of(&mut command());
+        assert_eq!(run.code(), 0, "{how}: {run:?}");
+        let found = events(&workshop.path("trace.fxt"));
+        let of = |number| count(&found, &format!("provider/work Complete number=Int32({number})"));
+        let numbers = [0, 1, 2, 3, 4].map(of);
+        // Each recording of the same process replaces the archive of the one before.
+        let expected = if how == "stop" { [0, 0, 0, 0, 1] } else { [1; 5] };
+        assert_eq!(numbers, expected, "{how}");
+    }
+}

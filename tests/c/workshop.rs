@@ -156,6 +156,13 @@ impl Workshop {
         self.link(name, sources, &[OsStr::new("-shared")])
     }
 
+    /// Builds a shared library with a copy of the static library.
+    #[track_caller]
+    pub(crate) fn library_with_provider(&self, name: &str, source: &str) -> PathBuf {
+        let system = ["-shared", "-lpthread", "-ldl", "-lm"].map(OsStr::new);
+        self.link(name, &[source], &[&[library().as_os_str()], system.as_slice()].concat())
+    }
+
     /// Returns a command that traces itself into the file `trace.fxt`.
     pub(crate) fn traced(&self, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(program);

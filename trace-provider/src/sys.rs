@@ -7,6 +7,7 @@ mod files;
 mod fork;
 mod futex;
 mod inotify;
+mod library;
 mod memory;
 mod privileges;
 mod threads;
@@ -18,6 +19,7 @@ pub(crate) use files::{allocate, reserves_space, wait_until_writable};
 pub(crate) use fork::{in_child, in_cloned_child, unshare_process_ids};
 pub(crate) use futex::{wait_for_change, wake_one};
 pub(crate) use inotify::{drain, inotify, watch_directory};
+pub(crate) use library::keep_loaded;
 pub(crate) use memory::{map_generation, map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};
 pub(crate) use threads::{

@@ -37,6 +37,7 @@ pub(crate) fn spawn(
     config: Config,
     shared: Arc<Shared>,
 ) -> io::Result<()> {
+    sys::keep_loaded();
     // First, because an earlier service thread uses the engine until it has ended.
     let writes_archive = config.output.is_some();
     let patience = if writes_archive { OBSERVER_PATIENCE } else { Duration::MAX };
