@@ -49,7 +49,7 @@ fn bash_completes_commands_and_options() {
         String::from_utf8(bash.output().unwrap().stdout).unwrap()
     };
     assert_eq!(complete("trace rec"), "record recover\n");
-    assert_eq!(complete("trace record --min"), "--min-interval\n");
+    assert_eq!(complete("trace record --min-i"), "--min-interval\n");
     assert_eq!(complete("trace record --mode c"), "circular\n");
 }
 
