@@ -21,14 +21,16 @@ mod export;
 mod input;
 mod merge;
 mod payload;
+mod process;
 mod records;
 mod sorter;
 mod translator;
 
 pub use error::ExportError;
-pub use export::{export, Archive, Exported, Options, Process};
+pub use export::{export, Archive, Exported, Options};
 pub use input::Fdr;
 pub use payload::record as record_of_payload;
+pub use process::Process;
 pub use translator::Translator;
 
 /// The category of functions and events.

@@ -19,15 +19,13 @@ use trace_format::{Reader, TickRate};
 
 use super::error::ExportError;
 use super::merge::{Counts, Merge};
+use super::process::{Process, BUFFER_BYTES};
 use super::records::{Records, Thread};
 use super::sorter::{Row, Sorted, MAX_ROWS};
 use crate::layout::Version;
-use crate::map::{self, MapError};
+use crate::map;
 use crate::record::{Format, FunctionId, Header};
 use crate::write::{Anchor, Log, WriteError};
-
-/// The size of thread buffers. The words of an FXT record fit, but for large blobs.
-pub(super) const BUFFER_BYTES: u64 = 256 << 10;
 
 /// Options of logs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,15 +56,6 @@ pub struct Exported {
     pub unpaired: u64,
     /// Missing and unreadable data of the archive.
     pub damage: Damage,
-}
-
-/// A recorded process of an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Process {
-    /// Its id.
-    pub pid: u64,
-    /// Its name.
-    pub name: String,
 }
 
 /// Writes all processes of an archive to one log, in version 5.
@@ -230,10 +219,4 @@ impl Functions {
 fn ticks_of(length: Duration, rate: TickRate) -> u64 {
     let ticks = length.as_nanos() * u128::from(rate.ticks_per_second()) / 1_000_000_000;
     u64::try_from(ticks).unwrap_or(u64::MAX)
-}
-
-/// Returns the next number of a function.
-pub(super) fn next_function(count: usize) -> Result<FunctionId, ExportError> {
-    let id = u32::try_from(count).ok().and_then(FunctionId::new);
-    id.ok_or(ExportError::Map(MapError::TooManyFunctions))
 }

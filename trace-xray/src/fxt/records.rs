@@ -16,8 +16,8 @@ use trace_format::{
 };
 
 use super::error::ExportError;
-use super::export::{next_function, Process, BUFFER_BYTES};
 use super::payload;
+use super::process::{next_function, Process, BUFFER_BYTES};
 use super::sorter::{Row, Sorted, Sorter, OPEN};
 use crate::record::FunctionId;
 use crate::write::Anchor;
