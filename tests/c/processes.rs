@@ -75,3 +75,13 @@ fn the_command_records_chosen_categories() {
         "the known categories are listed: {run:?}"
     );
 }
+
+/// Threads are cancelled at cancellation points, and end while the provider is shut down.
+#[test]
+fn threads_are_cancelled_and_end_during_the_shutdown() {
+    let workshop = Workshop::new(&["-O1", "-pthread"]);
+    let (_, events) = workshop.run(&["cancelled.c"], &[]);
+    let first = events.iter().filter(|event| event.ends_with(" number=Int32(0)"));
+    assert_eq!(first.count(), 20, "{events:?}");
+    assert_eq!(count(&events, "cancelled/all"), 1);
+}
