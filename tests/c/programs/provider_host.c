@@ -1,5 +1,5 @@
-/* Loads and unloads a library that is a provider. With the argument `stop`, the provider is shut down
- * before. Threads that have called the library end later. */
+/* Loads and unloads a library that is a provider. With the argument `stop`, the provider is shut
+ * down before. Threads that have called the library end later. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <semaphore.h>
