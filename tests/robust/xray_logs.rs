@@ -185,6 +185,40 @@ fn a_recording_without_records_leaves_nothing() {
     assert!(recover.code() == 1 && recover.stderr().contains("no recording"), "{recover:?}");
 }
 
+/// A directory has the name of the log.
+#[test]
+fn the_archive_is_kept_if_a_log_cannot_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("logs");
+    let mut command = trace(&["record", "--format", "xray", "-o"]);
+    let script = "mkdir \"$1/subject-$$.xray\"; exec \"$0\" burst 10";
+    command.arg(&output).args(["--", "sh", "-c", script]).arg(subject_path()).arg(&output);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 125, "{run:?}");
+    assert!(run.stderr().contains("the archive is kept as "), "{run:?}");
+    let mut names = fs::read_dir(&output).unwrap().map(|entry| entry.unwrap().path());
+    let kept = names.find(|path| path.extension().is_some_and(|extension| extension == "fxt"));
+    let kept = kept.unwrap();
+    assert!(run.stderr().contains(&format!("trace view {}", kept.display())), "{run:?}");
+    assert_eq!(Run::of(trace(&["check"]).arg(kept)).code(), 0);
+}
+
+/// One of two archives is damaged.
+#[test]
+fn recovery_continues_after_an_archive_that_cannot_be_read() {
+    let (directory, _run) = recorded(&[], &["burst", "10"]);
+    let logs = directory.path().join("logs");
+    let left = |pid: u32| logs.join(format!(".recording-{pid}.fxt"));
+    fs::write(left(1), "no archive").unwrap();
+    let archive = Run::of(&mut record(&[], &left(2), &["burst", "10"]));
+    assert_eq!(archive.code(), 0, "{archive:?}");
+    let run = Run::of(trace(&["recover"]).arg(&logs));
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains(".recording-1.fxt: cannot read the archive"), "{run:?}");
+    assert!(run.stderr().contains(".xray is recovered"), "{run:?}");
+    assert!(left(1).exists() && !left(2).exists());
+}
+
 /// Returns the output of `llvm-xray-19`.
 fn llvm(arguments: &[&str], log: &Path) -> String {
     let mut xray = Command::new("llvm-xray-19");

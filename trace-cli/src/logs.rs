@@ -63,7 +63,10 @@ pub(crate) fn convert_hidden(
     patience: Duration,
 ) -> Result<Option<Logs>> {
     let failed = || format!("cannot convert {}", archive.display());
-    let file = match File::open(archive) {
+    let directory = archive.parent().unwrap_or(Path::new("."));
+    let name = archive.file_name().unwrap_or_default();
+    // Other users may have write access to the directory.
+    let file = match Directory::open(directory).and_then(|directory| directory.open_own(name)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file.with_context(failed)?,
     };
@@ -73,7 +76,6 @@ pub(crate) fn convert_hidden(
     if !archive.exists() {
         return Ok(None);
     }
-    let directory = archive.parent().unwrap_or(Path::new("."));
     let records = Archive::read(Reader::new(BufReader::new(&file))).with_context(failed)?;
     let logs = write(records, directory, options)?;
     // The lock is released after this, so no other process converts the archive again.
@@ -188,15 +190,16 @@ impl Logs {
     }
 }
 
-/// Converts the archives that killed recorders left in a directory.
-pub(crate) fn recover(directory: &Path) -> Result<Vec<Logs>> {
+/// Converts each archive that a killed recorder left in a directory.
+pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
     let failed = || format!("cannot read {}", directory.display());
     let mut recovered = Vec::new();
     for entry in fs::read_dir(directory).with_context(failed)? {
         let path = entry.with_context(failed)?.path();
         let is_left = path.file_name().and_then(|name| name.to_str()).is_some_and(is_left_behind);
         if is_left {
-            recovered.extend(convert_hidden(&path, &Options::default(), Duration::ZERO)?);
+            let logs = convert_hidden(&path, &Options::default(), Duration::ZERO);
+            recovered.extend(logs.transpose());
         }
     }
     if recovered.is_empty() {

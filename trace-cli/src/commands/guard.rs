@@ -63,7 +63,12 @@ fn report_logs(archive: &Path, min_nanos: u64, outcome: GuardOutcome) -> u8 {
             exit::OK
         }
         Err(error) => {
-            crate::say(&describe(error.as_ref()));
+            let (reason, directory) = (describe(error.as_ref()), archive.parent());
+            let directory = directory.unwrap_or(archive).display();
+            crate::say(&format!(
+                "the recorder was killed, and its logs cannot be written: {reason}{HINT}\
+                 trace recover {directory} writes them"
+            ));
             exit::FAILURE
         }
     }

@@ -139,9 +139,11 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let kernel = kernel.map(KernelEvents::end);
     let mut summary = end(args, &session)?;
     child.end(then == CommandAction::End);
+    let kept = logs.as_ref().map(LogOutput::kept);
     let written = logs.map(|logs| write_logs(args, &logs, &mut summary)).transpose();
     let logs = written.as_ref().ok().and_then(Option::as_ref);
-    summary::print(&Report { kernel, logs, ..Report::from(args) }, &summary)?;
+    let output = kept.as_deref().filter(|_| written.is_err()).unwrap_or(&args.session.output);
+    summary::print(&Report { kernel, logs, output, ..Report::from(args) }, &summary)?;
     written?;
     if let Some(path) = &summary.backup {
         note(args, &format!("the earlier archive is now {}", path.display()));

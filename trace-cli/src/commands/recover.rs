@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use trace_manager::recover;
 
 use crate::cli::RecoverArgs;
-use crate::message::{counted, HINT};
+use crate::message::{counted, describe, HINT};
 use crate::{exit, logs};
 
 pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
@@ -47,10 +47,21 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
 fn recover_logs(directory: &Path) -> Result<u8> {
     let mut code = exit::OK;
     for logs in logs::recover(directory)? {
+        let logs = match logs {
+            Ok(logs) => logs,
+            Err(error) => {
+                crate::say(&describe(error.as_ref()));
+                code = exit::FAILURE;
+                continue;
+            }
+        };
         for path in &logs.paths {
             crate::say(&format!("{} is recovered", path.display()));
         }
-        code = code.max(logs.warn(directory));
+        let incomplete = logs.warn(directory);
+        if code == exit::OK {
+            code = incomplete;
+        }
     }
     Ok(code)
 }

@@ -46,13 +46,18 @@ impl LogOutput {
         Ok(Some(Self { directory: directory.clone(), archive, options, is_new }))
     }
 
+    /// Returns the path of the archive if the logs cannot be written.
+    pub(super) fn kept(&self) -> PathBuf {
+        self.directory.join(format!("recording-{}.fxt", process::id()))
+    }
+
     /// Writes the logs. If that fails, the archive is kept with another name.
     pub(super) fn write(&self) -> Result<Logs> {
         let error = match logs::convert_hidden(&self.archive, &self.options, logs::PATIENCE) {
             Ok(logs) => return Ok(logs.unwrap_or_default()),
             Err(error) => error,
         };
-        let kept = self.directory.join(format!("recording-{}.fxt", process::id()));
+        let kept = self.kept();
         match fs::rename(&self.archive, &kept) {
             Ok(()) => Err(error.context(format!("the archive is kept as {}", kept.display()))),
             Err(_) => Err(error),
