@@ -1,7 +1,7 @@
 //! Tables as text and as CSV.
 
-use std::fmt::Write as _;
 use std::io::{self, Write as _};
+use std::iter::{once, repeat_n};
 
 use anyhow::{Context, Result};
 use trace_convert::{csv, visible, visible_json};
@@ -40,13 +40,18 @@ impl Table {
             }
         }
         let mut text = String::new();
-        for row in std::iter::once(&heads).chain(&self.rows) {
+        for row in once(&heads).chain(&self.rows) {
             let start = text.len();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-                let _ = match column < self.numbers {
-                    true => write!(text, "{cell:>width$}  "),
-                    false => write!(text, "{cell:<width$}  "),
-                };
+                // `format!` panics if a width is greater than 65,535.
+                let padding = repeat_n(' ', width - cell.chars().count());
+                let is_last = column + 1 == row.len();
+                match column < self.numbers {
+                    true => text.extend(padding.chain(cell.chars())),
+                    false if is_last => text.push_str(cell),
+                    false => text.extend(cell.chars().chain(padding)),
+                }
+                text.push_str("  ");
             }
             text.truncate(start + text[start..].trim_end().len());
             text.push('\n');
@@ -58,7 +63,7 @@ impl Table {
     /// on Unix).
     pub(crate) fn csv(&self) -> String {
         let heads: Vec<String> = self.heads.iter().map(ToString::to_string).collect();
-        let rows = std::iter::once(&heads).chain(&self.rows);
+        let rows = once(&heads).chain(&self.rows);
         let line = |row: &Vec<String>| {
             let cells: Vec<_> = row.iter().map(|cell| csv::cell(cell)).collect();
             cells.join(",") + "\n"
@@ -131,5 +136,17 @@ mod tests {
         table.push(vec!["1234567".into(), "say \"x\"".into()]);
         assert_eq!(table.text(), "  COUNT  NAME\n      1  a,b\n1234567  say \"x\"\n");
         assert_eq!(table.csv(), "count,name\n1,\"a,b\"\n1234567,\"say \"\"x\"\"\"\n");
+    }
+
+    #[test]
+    fn cells_can_be_long() {
+        let long = "x".repeat(70_000);
+        let mut table = Table::new(vec!["count", "name", "end"], 1);
+        table.push(vec![long.clone(), long.clone(), "e".into()]);
+        table.push(vec!["1".into(), "a".into(), "e".into()]);
+        let text = table.text();
+        let rows: Vec<_> = text.lines().skip(1).collect();
+        let space = " ".repeat(69_999);
+        assert_eq!(rows, [format!("{long}  {long}  e"), format!("{space}1  a{space}  e")]);
     }
 }
