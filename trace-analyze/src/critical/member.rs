@@ -9,6 +9,9 @@ use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
 use super::{Chosen, Segment};
 use crate::{arguments, Damage};
 
+/// The most arguments of a member. An id can be used again and again during the chosen operation.
+const MAX_ARGUMENTS: usize = 100;
+
 /// An operation or a flow on a path.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
@@ -22,6 +25,8 @@ pub struct Member {
     pub depth: usize,
     /// The arguments of its begin and its end by name.
     pub arguments: Vec<(String, Json)>,
+    /// Whether arguments are omitted because there are more than 100.
+    pub has_more_arguments: bool,
 }
 
 /// Returns the operations of a path: the chosen one, then the others in the order of time.
@@ -34,27 +39,20 @@ pub fn members<R: Read>(
     segments: &[Segment],
     reader: Reader<R>,
 ) -> Result<Vec<Member>, ReadError> {
-    let mut members = vec![Member {
-        category: chosen.category.clone(),
-        name: chosen.name.clone(),
-        id: chosen.id,
-        depth: 0,
-        arguments: Vec::new(),
-    }];
+    let mut members = vec![Member::new(&chosen.category, &chosen.name, chosen.id, 0)];
     let mut places = HashMap::from([(chosen.id, 0)]);
     for segment in segments {
         let Some(id) = segment.id else { continue };
         places.entry(id).or_insert_with(|| {
-            let (category, name) = (segment.category.clone(), segment.name.clone());
-            let (depth, arguments) = (segment.depth, Vec::new());
-            members.push(Member { category, name, id, depth, arguments });
+            members.push(Member::new(&segment.category, &segment.name, id, segment.depth));
             members.len() - 1
         });
     }
     Damage::of_all(reader, |item| {
         let Record::Event(event) = &item.record else { return };
         let place = border(chosen, item, event).and_then(|id| places.get(&id));
-        if let Some(member) = place.and_then(|place| members.get_mut(*place)) {
+        let member = place.and_then(|place| members.get_mut(*place));
+        if let Some(member) = member.filter(|member| member.has_label(item, event)) {
             member.add_arguments(item, event);
         }
     })?;
@@ -74,14 +72,36 @@ fn border(chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
 }
 
 impl Member {
+    fn new(category: &str, name: &str, id: u64, depth: usize) -> Self {
+        let (category, name) = (category.to_owned(), name.to_owned());
+        Self { category, name, id, depth, arguments: Vec::new(), has_more_arguments: false }
+    }
+
+    /// Returns whether an event has the category and the name of this member. Those of an end can
+    /// be empty, as in [`pairing`](crate::pairing).
+    fn has_label(&self, item: &Item<'_>, event: &Event<'_>) -> bool {
+        let is_end = matches!(event.kind, EventKind::AsyncEnd { .. } | EventKind::FlowEnd { .. });
+        let is_same = |text: &str, of: &str| text == of || (is_end && text.is_empty());
+        is_same(&item.text(event.name), &self.name)
+            && is_same(&item.text(event.category), &self.category)
+    }
+
     /// Adds the arguments of an event. Parts of one operation can repeat arguments.
     fn add_arguments(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        if self.has_more_arguments {
+            return;
+        }
         for argument in event.arguments.iter() {
             let name = item.text(argument.name).into_owned();
             let argument = (name, arguments::to_json(item, argument.value));
-            if !self.arguments.contains(&argument) {
-                self.arguments.push(argument);
+            if self.arguments.contains(&argument) {
+                continue;
             }
+            if self.arguments.len() == MAX_ARGUMENTS {
+                self.has_more_arguments = true;
+                return;
+            }
+            self.arguments.push(argument);
         }
     }
 }

@@ -472,6 +472,50 @@ fn members_have_the_arguments_of_their_begin_and_end() {
 }
 
 #[test]
+fn members_have_no_arguments_of_other_operations_with_their_id() {
+    let text = |key, value: &'static str| [Argument::new(key, Value::String(value.into()))];
+    let (path, secret, status) = (text("path", "/cart"), text("secret", "1"), text("status", "2"));
+    for (is_flow, begin, end) in [
+        (false, AsyncBegin { id: 1 }, AsyncEnd { id: 1 }),
+        (true, FlowBegin { id: 1 }, FlowEnd { id: 1 }),
+    ] {
+        let records = [
+            event(5, 100, "request", begin, &path),
+            event(5, 110, "other", begin, &secret),
+            event(5, 180, "other", end, &secret),
+            // An end without a name belongs to the begin.
+            event(5, 200, if is_flow { "" } else { "request" }, end, &status),
+        ];
+        let choice = Choice { flows: is_flow, ..Choice::default() };
+        let expected = [r#"0 request 1 {"path":"/cart","status":"2"}"#];
+        assert_eq!(members_of(&records, &choice), expected);
+    }
+}
+
+/// The time must not grow with the square of the number.
+#[test]
+fn arguments_of_a_member_have_a_limit() {
+    let number = |value| [Argument::new("number", Value::Uint64(value))];
+    let chosen = Chosen {
+        is_flow: false,
+        category: "cat".to_owned(),
+        name: "request".to_owned(),
+        id: 1,
+        process: 1,
+        begin: 0,
+        end: u64::MAX,
+    };
+    for (count, expected) in [(100, (100, false)), (101, (100, true)), (40_000, (100, true))] {
+        let arguments: Vec<_> = (0..count).map(number).collect();
+        let begin = |arguments| event(5, 1, "request", AsyncBegin { id: 1 }, arguments);
+        let records: Vec<_> = arguments.iter().chain(&arguments[..1]).map(begin).collect();
+        let archive = crate::testing::archive(&records);
+        let member = members(&chosen, &[], Reader::new(&*archive)).unwrap().remove(0);
+        assert_eq!((member.arguments.len(), member.has_more_arguments), expected);
+    }
+}
+
+#[test]
 fn conditions_choose_by_arguments() {
     let chosen = |conditions: &[(&str, &str)]| {
         let conditions: Vec<Condition> =

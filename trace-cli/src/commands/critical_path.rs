@@ -94,7 +94,9 @@ fn arguments_of(members: &[Member]) -> String {
     for member in members.iter().filter(|member| !member.arguments.is_empty()) {
         let indent = "  ".repeat(member.depth);
         let label = label(&member.category, &member.name, Some(member.id));
-        table.push(vec![format!("{indent}{label}"), arguments::text(&member.arguments)]);
+        let more = if member.has_more_arguments { " …" } else { "" };
+        let arguments = arguments::text(&member.arguments) + more;
+        table.push(vec![format!("{indent}{label}"), arguments]);
     }
     if table.is_empty() {
         return String::new();
@@ -134,6 +136,7 @@ fn json(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> Result<Str
             "id": exact(member.id),
             "depth": member.depth,
             "arguments": to_object(&member.arguments),
+            "has_more_arguments": member.has_more_arguments,
         })
     };
     let value = json!({
