@@ -14,9 +14,9 @@ impl Scheduling {
             "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
             "preemptions": self.preemptions.iter().map(preemption).collect::<Vec<_>>(),
             "wakeup_latency": latency(&self.latency),
-            "missing_switches": self.missing(),
+            "missing_switches": self.missing,
             "partial_threads": self.partial_threads,
-            "complete": self.damage.is_none() && !self.is_too_long && self.missing() == 0,
+            "complete": self.damage.is_none() && !self.is_too_long && self.missing == 0,
         })
     }
 }

@@ -35,6 +35,8 @@ pub struct Scheduling {
     pub preemptions: Vec<Preemption>,
     /// The wake-up latencies of these threads.
     pub latency: Distribution,
+    /// The number of missing switches of these threads.
+    pub missing: u64,
     /// The number of threads that are omitted.
     pub partial_threads: u64,
     /// Whether the archive has more records than the limit of this analysis, so that the times of
@@ -79,10 +81,18 @@ pub struct Preemption {
 }
 
 impl Scheduling {
-    /// Returns the number of missing switches of the reported threads.
-    #[must_use]
-    pub fn missing(&self) -> u64 {
-        self.threads.iter().map(|times| times.missing).sum()
+    /// Drops the threads that are not selected.
+    pub fn retain(&mut self, is_selected: impl Fn(ThreadKoids) -> bool) {
+        self.threads.retain(|times| is_selected(times.group.koids));
+        self.preemptions.retain(|pair| is_selected(pair.thread.koids));
+        self.add_up();
+    }
+
+    /// Sets the values of all threads together.
+    fn add_up(&mut self) {
+        self.latency = Distribution::default();
+        self.threads.iter().for_each(|times| self.latency.extend(&times.latency));
+        self.missing = self.threads.iter().map(|times| times.missing).sum();
     }
 }
 
@@ -134,17 +144,11 @@ fn report(steps: &mut Steps, names: &Names) -> Scheduling {
         })
         .collect();
     preemptions.sort_by_key(|pair| std::cmp::Reverse((pair.nanos, pair.count)));
-    let mut latency = Distribution::default();
-    threads.iter().for_each(|times| latency.extend(&times.latency));
     let is_too_long = steps.is_too_long();
-    Scheduling {
-        threads,
-        preemptions,
-        latency,
-        partial_threads,
-        is_too_long,
-        ..Scheduling::default()
-    }
+    let mut report =
+        Scheduling { threads, preemptions, partial_threads, is_too_long, ..Scheduling::default() };
+    report.add_up();
+    report
 }
 
 /// Counts and waiting times of preemptions, by the thread and the one that ran instead.

@@ -122,6 +122,25 @@ fn states_of_threads_are_the_same_in_all_formats() {
     }
 }
 
+/// A limit of the rows must not hide missing data.
+#[test]
+fn missing_switches_of_threads_without_a_row_count() {
+    let place = Place::new();
+    // The switch to 8 at 10.001 is missing.
+    let lines = SCHEDULE.lines().enumerate().filter(|(line, _)| *line != 1);
+    let schedule: Vec<&str> = lines.map(|(_, line)| line).collect();
+    place.put("sched.txt", format!("# tracer: nop\n{}\n", schedule.join("\n")).as_bytes());
+    let stats = |limit: &[&str]| {
+        let run = place.run(&[&["stats", "--sched", "--json", "sched.txt"], limit].concat());
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        (json["missing_switches"].as_u64().unwrap(), json["complete"].clone(), run.stderr)
+    };
+    let all = stats(&[]);
+    assert!(all.0 > 0 && all.1 == false, "{all:?}");
+    assert_eq!(stats(&["--limit", "1"]), all);
+    assert_eq!(stats(&["--limit", "0"]), all);
+}
+
 #[test]
 fn states_of_threads_require_scheduling_records() {
     let place = Place::new();

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
-use trace_analyze::stats::{Distribution, Group, PERCENTILES};
+use trace_analyze::stats::{Group, PERCENTILES};
 
 use super::section;
 use crate::cli::StatsArgs;
@@ -33,11 +33,7 @@ fn select(args: &StatsArgs, report: &mut Scheduling) -> Result<()> {
     let name = |group: &Group| (group.koids.thread, group.thread_name.clone());
     let named: Vec<_> = report.threads.iter().map(|times| name(&times.group)).collect();
     if let Some(selected) = input::koids(&args.selection.thread, "thread", &named)? {
-        let is_selected = |group: &Group| selected.contains(&group.koids.thread);
-        report.threads.retain(|times| is_selected(&times.group));
-        report.preemptions.retain(|pair| is_selected(&pair.thread));
-        report.latency = Distribution::default();
-        report.threads.iter().for_each(|times| report.latency.extend(&times.latency));
+        report.retain(|koids| selected.contains(&koids.thread));
     }
     let limit = args.limit.unwrap_or(usize::MAX);
     report.threads.truncate(limit);
@@ -105,7 +101,7 @@ fn label(group: &Group) -> String {
 
 fn warn(args: &StatsArgs, report: &Scheduling) {
     let missing = "switches are missing, times around them are estimated or missing";
-    damage::warn_counts(&args.file, &[(missing, report.missing())]);
+    damage::warn_counts(&args.file, &[(missing, report.missing)]);
     if report.is_too_long {
         say("too many scheduling records, the last ones are not counted");
     }
