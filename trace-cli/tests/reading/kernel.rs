@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use trace_format::layout::{ObjectType, ThreadState};
+use trace_format::{Argument, ContextSwitch, KernelObject, Value, Writer};
+
 use crate::harness::{Place, Run};
 
 /// Returns the path of a file of `trace-kernel`'s tests.
@@ -139,6 +142,41 @@ fn missing_switches_of_threads_without_a_row_count() {
     assert!(all.0 > 0 && all.1 == false, "{all:?}");
     assert_eq!(stats(&["--limit", "1"]), all);
     assert_eq!(stats(&["--limit", "0"]), all);
+}
+
+/// Returns an archive of a switch from thread 8 to thread 7. The threads of `partial` are outside
+/// of the recorded processes.
+fn switch(partial: &[u64]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "kernel").unwrap();
+    for koid in [7, 8] {
+        let arguments = [Argument::new("partial", Value::Bool(partial.contains(&koid)))];
+        let (object_type, name) = (ObjectType::THREAD, "a".into());
+        let arguments = arguments[..].into();
+        writer.record(&KernelObject { object_type, koid, name, arguments }.into()).unwrap();
+    }
+    let (ticks, cpu, arguments) = (1, 0, [][..].into());
+    let (outgoing_state, outgoing_thread, incoming_thread) = (ThreadState::BLOCKED, 8, 7);
+    let switch =
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+    writer.record(&switch.into()).unwrap();
+    writer.into_inner()
+}
+
+#[test]
+fn omitted_threads_are_counted() {
+    let place = Place::new();
+    let stats = |partial: &[u64]| {
+        place.put("in.fxt", &switch(partial));
+        let run = place.run(&["stats", "--sched", "in.fxt"]);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+        run.stdout
+    };
+    assert!(!stats(&[]).contains("omitted"));
+    let one = stats(&[8]);
+    assert!(one.starts_with("threads\n"), "{one}");
+    assert!(one.ends_with("\n\n1 thread outside of the recorded processes is omitted\n"), "{one}");
+    assert_eq!(stats(&[7, 8]), "2 threads outside of the recorded processes are omitted\n");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use trace_analyze::stats::{Group, PERCENTILES};
 use super::section;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
+use crate::message::counted;
 use crate::rows::group_label;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say};
@@ -14,7 +15,7 @@ use crate::{damage, input, say};
 /// Prints the states of threads.
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let mut report = explained(&args.file, threads::read(input::open(&args.file)?))?;
-    let has_records = !report.threads.is_empty();
+    let has_records = !report.threads.is_empty() || report.partial_threads > 0;
     select(args, &mut report)?;
     let output = match args.json {
         true => serde_json::to_string_pretty(&report.to_json())? + "\n",
@@ -46,10 +47,19 @@ fn text(report: &Scheduling) -> String {
     section(&mut text, "threads", &states(&report.threads));
     section(&mut text, "wake-up latencies", &latencies(report));
     section(&mut text, "preemptions", &preemptions(&report.preemptions));
-    if text.is_empty() {
+    if report.partial_threads > 0 {
+        text.push_str(if text.is_empty() { "" } else { "\n" });
+        text.push_str(&omitted(report.partial_threads));
+    } else if text.is_empty() {
         text.push_str("no such threads\n");
     }
     text
+}
+
+fn omitted(threads: u64) -> String {
+    let threads_outside = "threads outside of the recorded processes are omitted";
+    let thread_outside = "thread outside of the recorded processes is omitted";
+    counted(threads, thread_outside, threads_outside) + "\n"
 }
 
 fn states(threads: &[ThreadTimes]) -> Table {
