@@ -55,7 +55,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "WHAT", value_parser = parse_stats_by)]
     pub(crate) by: Option<StatsBy>,
 
-    /// Add the counts per second between the first and the last selected event
+    /// Add the counts per second between the first and the last event of the archive
     #[arg(long, conflicts_with_all = ["slowest", "at", "counters", "json", "csv"])]
     pub(crate) rate: bool,
 

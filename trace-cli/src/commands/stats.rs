@@ -51,12 +51,13 @@ fn read(args: &StatsArgs) -> Result<(Report, Option<f64>, u8)> {
         || args.rate
         || args.by == Some(StatsBy::Parent)
         || !args.selection.thread.is_empty();
-    let file = is_read_twice.then(|| input::of_threads(path, &args.selection)).transpose()?;
-    let (file, code) = file.map_or((None, exit::OK), |(file, code)| (Some(file), code));
-    let report = collect(args, file.as_ref())?;
-    let timed = file.as_ref().filter(|_| args.rate);
-    let seconds = timed.map(|file| seconds(path, file)).transpose()?.flatten();
-    Ok((report, seconds, code))
+    if !is_read_twice {
+        return Ok((collect(args, None)?, None, exit::OK));
+    }
+    let input = Spill::new(path)?;
+    let seconds = if args.rate { seconds(path, &input)? } else { None };
+    let (file, code) = input::of_threads(path, input, &args.selection)?;
+    Ok((collect(args, Some(&file))?, seconds, code))
 }
 
 /// Returns the time from the first event to the last one, unless it is 0.

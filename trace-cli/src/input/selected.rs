@@ -40,10 +40,13 @@ pub(crate) fn open_selected(
     Ok((Reader::new(Box::new(copy)), warn_unreadable(path, summary)))
 }
 
-/// Returns an input that can be read twice, with the selected threads only. Reports what is
-/// unreadable, and returns the exit code for that.
-pub(crate) fn of_threads<'a>(path: &'a Path, selection: &Selection) -> Result<(Spill<'a>, u8)> {
-    let input = Spill::new(path)?;
+/// Returns the part of an input with the selected threads only. Reports what is unreadable, and
+/// returns the exit code for that.
+pub(crate) fn of_threads<'a>(
+    path: &'a Path,
+    input: Spill<'a>,
+    selection: &Selection,
+) -> Result<(Spill<'a>, u8)> {
     let Some(threads) = selected_threads(path, &input, selection)? else {
         return Ok((input, exit::OK));
     };
@@ -60,7 +63,10 @@ pub(crate) fn open_threads(
 ) -> Result<(Reader<Box<dyn Read>>, u8)> {
     match selection.thread.is_empty() {
         true => Ok((open(path)?, exit::OK)),
-        false => of_threads(path, selection).and_then(|(input, code)| Ok((input.open()?, code))),
+        false => {
+            let (input, code) = of_threads(path, Spill::new(path)?, selection)?;
+            Ok((input.open()?, code))
+        }
     }
 }
 

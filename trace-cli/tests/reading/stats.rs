@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use trace_format::EventKind;
+use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
 use crate::harness::{cut, events, everything, good, lossy, Place, Run};
 
@@ -169,6 +169,31 @@ fn rates_are_counts_per_second() {
     assert!(stats(&["--instants"]).stdout.contains("1  11765  net:moment"));
     let piped = place.run_with(&["stats", "-", "--rate"], &everything());
     assert_eq!(piped.stdout, run.stdout);
+}
+
+/// A burst of one thread must not have another rate than its events.
+#[test]
+fn rates_do_not_depend_on_the_selection() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    let burst = (0..100).map(|number| (500_000_000 + number, 2, "burst"));
+    let around = [(0, 1, "start"), (1_000_000_000, 1, "end")];
+    for (ticks, thread, name) in around.into_iter().chain(burst) {
+        let thread = Thread::Inline(ThreadKoids::new(1, thread));
+        let kind = EventKind::Instant { scope: None };
+        let (category, name, arguments) = (name.into(), name.into(), Arguments::NONE);
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let archive = writer.into_inner();
+    let place = Place::new();
+    place.put("in.fxt", &archive);
+    for selection in [&[][..], &["-t", "2"], &["-n", "burst"], &["-c", "burst"]] {
+        let stats = |file| [&["stats", file, "--rate", "--instants"], selection].concat();
+        let run = place.run(&stats("in.fxt"));
+        let row = run.stdout.lines().find(|line| line.contains("burst")).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>()[..2], ["100", "100"], "{run:?}");
+        assert_eq!(place.run_with(&stats("-"), &archive).stdout, run.stdout);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use trace_convert::visible;
 use crate::args::Moment;
 use crate::cli::StatsArgs;
 use crate::damage::{self, explained, Failed};
+use crate::input::Spill;
 use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
 use crate::{arguments, input, unmatched};
@@ -20,7 +21,7 @@ const MAX_AT: usize = 1000;
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let at = args.at.map(|at| time(args, at)).transpose()?;
     let number = args.slowest.unwrap_or(MAX_AT);
-    let (input, code) = input::of_threads(&args.file, &args.selection)?;
+    let (input, code) = input::of_threads(&args.file, Spill::new(&args.file)?, &args.selection)?;
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
     let found = slowest(|| Ok::<_, Failed>(input.open()?), number, at, is_selected);
