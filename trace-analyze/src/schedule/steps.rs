@@ -1,6 +1,6 @@
 //! The scheduling records of an archive in the order of time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use trace_format::layout::ThreadState;
 use trace_format::{Event, EventKind, Item, Record};
@@ -19,6 +19,8 @@ const EXIT: (&str, &str) = ("kernel:tasks", "exit");
 pub(super) struct Steps {
     list: Vec<Step>,
     cpus: HashMap<Cpu, u32>,
+    /// The providers of the CPUs.
+    providers: HashSet<Option<u32>>,
     numbers: HashMap<u64, u32>,
     threads: Vec<u64>,
     is_too_long: bool,
@@ -68,7 +70,7 @@ impl Steps {
 
     /// Returns whether a provider has scheduling records.
     pub(super) fn has_cpus_of(&self, provider: Option<u32>) -> bool {
-        self.cpus.keys().any(|(of, _)| *of == provider)
+        self.providers.contains(&provider)
     }
 
     /// Returns the koids of all threads, in the order of their numbers.
@@ -107,7 +109,10 @@ impl Steps {
 
     fn switch(&mut self, switch: &Switch) -> Step {
         let next = self.cpus.len() as u32;
-        let cpu = *self.cpus.entry(switch.cpu).or_insert(next);
+        let cpu = *self.cpus.entry(switch.cpu).or_insert_with(|| {
+            self.providers.insert(switch.cpu.0);
+            next
+        });
         let (outgoing, incoming) =
             (self.number(switch.outgoing.thread), self.number(switch.incoming.thread));
         let kind = StepKind::Switch { cpu, outgoing, state: switch.state, incoming };
