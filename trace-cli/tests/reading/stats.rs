@@ -147,6 +147,9 @@ fn a_time_shows_what_lasts_then() {
 #[test]
 fn a_time_with_many_durations_shows_the_longest() {
     let place = Place::new();
+    place.put("in.fxt", &events(1000, |_| EventKind::DurationComplete { end: 1 << 40 }));
+    let run = place.run(&["stats", "in.fxt", "--at", "@2s"]);
+    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1001, ""), "all");
     place.put("in.fxt", &events(1001, |_| EventKind::DurationComplete { end: 1 << 40 }));
     let run = place.run(&["stats", "in.fxt", "--at", "@2s"]);
     assert_eq!(run.stdout.lines().count(), 1001, "with a head");

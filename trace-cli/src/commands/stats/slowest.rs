@@ -20,12 +20,14 @@ const MAX_AT: usize = 1000;
 /// Prints the longest instances.
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let at = args.at.map(|at| time(args, at)).transpose()?;
-    let number = args.slowest.unwrap_or(MAX_AT);
+    let number = args.slowest.unwrap_or(MAX_AT + 1);
     let (input, code) = input::of_threads(&args.file, Spill::new(&args.file)?, &args.selection)?;
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
     let found = slowest(|| Ok::<_, Failed>(input.open()?), number, at, is_selected);
-    let found = found.or_else(|error| error.explained(&args.file))?;
+    let mut found = found.or_else(|error| error.explained(&args.file))?;
+    let is_cut = args.slowest.is_none() && found.instances.len() > MAX_AT;
+    found.instances.truncate(args.slowest.unwrap_or(MAX_AT));
     table::print(&match args.json {
         true => {
             let instances: Value = found.instances.iter().map(Instance::to_json).collect();
@@ -33,7 +35,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
         }
         false => text(&found.instances),
     })?;
-    if args.slowest.is_none() && found.instances.len() == MAX_AT {
+    if is_cut {
         say(&format!("only the longest {MAX_AT} are shown{HINT}--slowest N shows more"));
     }
     unmatched::warn(&filter.categories, &found.categories);
