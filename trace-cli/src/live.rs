@@ -78,7 +78,8 @@ impl Source {
             }
             Input::File(file) => match file.read(&mut self.block, timeout)? {
                 None => Ok(0),
-                Some(0) if self.completeness.is_complete() => Ok(0),
+                // Further providers may join while the archive is partial.
+                Some(0) if !file.is_partial() && self.completeness.is_complete() => Ok(0),
                 Some(0) => return Ok(State::Open),
                 Some(read) => Ok(read),
             },
@@ -148,7 +149,42 @@ pub(crate) fn dropped(item: &Item<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::completeness::tests::complete_archive;
     use super::*;
+
+    /// Reads all records that the file has. Returns whether it ends then.
+    fn ends(source: &mut Source, decoder: &mut Decoder) -> bool {
+        for _ in 0..4 {
+            if source.read(decoder, Duration::ZERO).unwrap() == State::Ended {
+                return true;
+            }
+            assert!(source.drain(decoder, |_| Ok(())).unwrap().is_none());
+        }
+        false
+    }
+
+    /// Its present providers have left, but the next program may join.
+    #[test]
+    fn a_partial_archive_ends_only_when_it_gets_its_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, partial) =
+            (directory.path().join("a.fxt"), directory.path().join(".a.fxt.partial"));
+        std::fs::write(&partial, complete_archive()).unwrap();
+        let mut source = Source::open(path.to_str().unwrap(), &[], None).unwrap();
+        let mut decoder = Decoder::default();
+        assert!(!ends(&mut source, &mut decoder));
+        std::fs::rename(&partial, &path).unwrap();
+        assert!(ends(&mut source, &mut decoder));
+    }
+
+    #[test]
+    fn a_file_with_its_name_ends_when_all_providers_have_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.fxt");
+        std::fs::write(&path, complete_archive()).unwrap();
+        let mut source = Source::open(path.to_str().unwrap(), &[], None).unwrap();
+        assert!(ends(&mut source, &mut Decoder::default()));
+    }
 
     #[test]
     fn a_file_does_not_hide_a_session() {

@@ -37,7 +37,7 @@ impl Completeness {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use trace_format::layout::InstantScope;
     use trace_format::record::{Event, EventKind, Thread};
     use trace_format::ThreadKoids;
@@ -54,6 +54,16 @@ mod tests {
             kind: EventKind::Instant { scope: Some(InstantScope::Global) },
             arguments: (&[]).into(),
         })
+    }
+
+    /// Returns an archive whose only provider has left.
+    pub(in crate::live) fn complete_archive() -> Vec<u8> {
+        let provider = Record::Metadata(Metadata::ProviderInfo { id: 1, name: b"a" });
+        let mut words = Vec::new();
+        for record in [Record::Metadata(Metadata::MagicNumber), provider, anchor(), anchor()] {
+            trace_format::encode::append(&mut words, &record).unwrap();
+        }
+        trace_protocol::words::as_bytes(&words).to_vec()
     }
 
     #[test]

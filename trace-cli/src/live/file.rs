@@ -28,6 +28,11 @@ impl GrowingFile {
         }
     }
 
+    /// Returns whether the file is a partial archive, which ends when it gets its name.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial.is_some()
+    }
+
     /// Reads bytes. Returns `Some(0)` if none come for `timeout`, and `None` at the end.
     pub(crate) fn read(
         &mut self,
