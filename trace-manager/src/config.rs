@@ -1,5 +1,8 @@
 //! The configuration of a session.
 
+#[cfg(test)]
+mod category_changes;
+
 use std::time::Duration;
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};

@@ -4,7 +4,11 @@
 //! the category (`-gfx:vsync`, `-gfx*`). `*` matches every category, and so does a set without
 //! inclusions. Exclusions take precedence.
 
+mod change;
+
 use std::collections::HashSet;
+
+pub use change::change;
 
 /// The most patterns that a provider accepts.
 pub const MAX_PATTERNS: usize = 4096;
@@ -99,59 +103,6 @@ impl CategorySet {
     }
 }
 
-/// Adds and removes inclusions. The result selects the categories of `add`, and none of `remove`.
-/// Exclusions that cover a category of `add` are dropped.
-///
-/// ```
-/// use trace_protocol::categories::change;
-///
-/// let patterns = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect::<Vec<_>>();
-/// let changed = change(&patterns(&["gfx*", "io"]), &patterns(&["net"]), &patterns(&["gfx:vsync"]));
-/// assert_eq!(changed, ["gfx*", "io", "net", "-gfx:vsync"]);
-/// ```
-pub fn change(patterns: &[String], add: &[String], remove: &[String]) -> Vec<String> {
-    let mut patterns = patterns.to_vec();
-    for added in add {
-        let selects_none = patterns.iter().any(|it| it == NONE);
-        let excludes = |it: &String| it.strip_prefix('-').is_some_and(|it| covers(it, added));
-        patterns.retain(|it| !excludes(it));
-        let is_restricted = selects_none || patterns.iter().any(|it| !it.starts_with('-'));
-        if is_restricted && !patterns.contains(added) {
-            patterns.push(added.clone());
-        }
-    }
-    for removed in remove {
-        let was_restricted = patterns.iter().any(|it| !it.starts_with('-'));
-        patterns.retain(|it| it != removed && (it.starts_with('-') || !covers(removed, it)));
-        if was_restricted && !patterns.iter().any(|it| !it.starts_with('-')) {
-            // Without inclusions, all categories would be selected.
-            patterns = vec![NONE.to_owned()];
-        } else if !removed.starts_with('-') && may_select(&patterns, removed) {
-            patterns.push(format!("-{removed}"));
-        }
-    }
-    patterns
-}
-
-/// Returns whether patterns may select a category of the pattern `of`, which may be of one program.
-fn may_select(patterns: &[String], of: &str) -> bool {
-    let category = of.split_once('/').map_or(of, |(_, category)| category);
-    let (mut inclusions, mut exclusions): (Vec<_>, Vec<_>) =
-        patterns.iter().map(String::as_str).partition(|it| !it.starts_with('-'));
-    let selects_all = inclusions.is_empty();
-    inclusions.retain(|it| covers(it, of) || covers(it, category));
-    exclusions.retain(|it| covers(&it[1..], of) || covers(&it[1..], category));
-    exclusions.is_empty() && (selects_all || !inclusions.is_empty())
-}
-
-/// Returns whether a pattern matches all categories that the other one matches.
-fn covers(pattern: &str, other: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => other.strip_suffix('*').unwrap_or(other).starts_with(prefix),
-        None => pattern == other,
-    }
-}
-
 /// Returns patterns that match at least every category that one of the lists matches.
 ///
 /// Only exclusions that are in all lists are kept, so the result may match more categories.
@@ -207,6 +158,13 @@ mod tests {
             (&["*", "-b*"], &["b1"], &[], &["*", "b1"]),
             (&["a", "web/b"], &[], &["web/b"], &["a"]),
             (&["b"], &[], &["web/b"], &["b", "-web/b"]),
+            // `-web/b` alone would select nothing of other programs.
+            (&[], &[], &["web/b"], &["*", "-web/b"]),
+            (&["a", "-b"], &["web/b"], &[], &["a", "web/b"]),
+            (&["web/b", "x"], &[], &["b"], &["x"]),
+            (&["app/*"], &[], &["x"], &["app/*", "x", "-x"]),
+            (&["a", "-b1"], &["b*"], &[], &["a", "b*"]),
+            (&["-gfx:vsync"], &["*"], &[], &[]),
         ] {
             let changed = change(&list(patterns), &list(add), &list(remove));
             assert_eq!(changed, expected, "{patterns:?} + {add:?} - {remove:?}");
