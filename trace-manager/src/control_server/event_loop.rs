@@ -317,12 +317,14 @@ impl ControlLoop {
                 self.reply(ticket, reply);
             }
             Output::SetCategories(id, ticket, categories) => {
-                let reply = match handle(id).map(|it| it.set_categories(categories.clone())) {
-                    Some(Ok(())) => Reply::CategoriesChanged(categories),
-                    Some(Err(error)) => failed(&error),
-                    None => Reply::Failed(no_session()),
+                let result = match handle(id).map(|it| it.set_categories(categories.clone())) {
+                    Some(Ok(())) => Ok(categories),
+                    Some(Err(error)) => {
+                        Err(ControlError::general(GeneralError::Failed, error.to_string()))
+                    }
+                    None => Err(no_session()),
                 };
-                self.reply(ticket, reply);
+                self.dispatch(Input::CategoriesSet(id, ticket, result));
             }
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),

@@ -23,6 +23,8 @@ pub struct ControlLimits {
     pub requests: u32,
     /// Snapshots on request of a user in a minute; default 60.
     pub snapshots: u32,
+    /// Changes of the categories of a user's sessions in a minute; default 60.
+    pub category_changes: u32,
     /// Snapshots on request of a user at a time; default 4.
     pub running_snapshots: usize,
     /// Live streams of a user at a time; default 32.
@@ -50,6 +52,7 @@ impl Default for ControlLimits {
             buffers: 1 << 30,
             requests: 1000,
             snapshots: 60,
+            category_changes: 60,
             running_snapshots: 4,
             streams: 32,
             scratch: 1 << 30,

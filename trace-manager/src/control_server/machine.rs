@@ -71,6 +71,8 @@ pub(super) enum Input {
     KnownCategories(Option<u32>, Box<Reply>),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
+    /// The category patterns of a session were replaced by these, or not.
+    CategoriesSet(SessionId, Ticket, Result<Vec<String>, ControlError>),
     /// The category groups changed.
     Groups(CategoryGroups),
     /// The daemon ends.
@@ -175,6 +177,7 @@ pub(super) struct ControlMachine {
     limits: ControlLimits,
     requests: Rates,
     snapshots: Rates,
+    category_changes: Rates,
     /// The number of snapshots of each user that are not written yet.
     running_snapshots: BTreeMap<u32, usize>,
     /// The live streams of each user, until they end.
@@ -200,6 +203,7 @@ impl ControlMachine {
             limits,
             requests: Rates::new(limits.requests, Duration::from_secs(1)),
             snapshots: Rates::new(limits.snapshots, Duration::from_secs(60)),
+            category_changes: Rates::new(limits.category_changes, Duration::from_secs(60)),
             running_snapshots: BTreeMap::new(),
             streams: BTreeMap::new(),
             category_queries: BTreeMap::new(),
@@ -238,6 +242,7 @@ impl ControlMachine {
                 self.running_snapshots.retain(|_, number| *number != 0);
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
+            Input::CategoriesSet(id, ticket, result) => self.categories_set(id, ticket, result),
             Input::Groups(groups) => self.groups = groups,
             Input::ShutDown => self.shut_down(now),
             Input::Tick => self.tick(now),

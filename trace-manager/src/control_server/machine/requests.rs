@@ -69,7 +69,9 @@ impl ControlMachine {
                 self.query(ticket, Query::Statistics(id));
             }
             Request::Watch(name) => return self.watch(ticket, &name),
-            Request::ChangeCategories(change) => return self.change_categories(ticket, &change),
+            Request::ChangeCategories(change) => {
+                return self.change_categories(ticket, &change, now)
+            }
             Request::Follow(follow) => return self.follow(ticket, &follow, descriptor),
         }
         Ok(())
@@ -396,6 +398,7 @@ impl ControlMachine {
         &mut self,
         ticket: Ticket,
         change: &CategoryChange,
+        now: Time,
     ) -> Result<(), Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
         let lists = [&change.add, &change.remove];
@@ -404,15 +407,38 @@ impl ControlMachine {
         }
         let (add, remove) = (self.expand(&change.add)?, self.expand(&change.remove)?);
         let id = self.find(ticket, &change.session)?;
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        let Some(session) = self.sessions.get(&id) else { return Ok(()) };
         if !matches!(session.phase, Phase::Started) {
             return Err(general(GeneralError::NoSession, "the session does not record"));
         }
-        let changed = categories::change(&session.config.categories, &add, &remove);
+        let earlier = session.category_patterns().map_err(bad)?;
+        let changed = categories::change(&earlier, &add, &remove);
         check_categories(&changed).map_err(bad)?;
-        session.config.categories.clone_from(&changed);
+        if changed == earlier {
+            self.reply(ticket, Reply::CategoriesChanged(changed));
+            return Ok(());
+        }
+        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        if !self.category_changes.take(peer.uid, now) {
+            let limit = self.limits.category_changes;
+            let reason = format!("more than {limit} category changes in a minute");
+            return Err(general(GeneralError::Quota, reason));
+        }
         self.outputs.push(Output::SetCategories(id, ticket, changed));
         Ok(())
+    }
+
+    /// Stores the new patterns of a session if they are set.
+    pub(super) fn categories_set(
+        &mut self,
+        id: SessionId,
+        ticket: Ticket,
+        result: Result<Vec<String>, ControlError>,
+    ) {
+        if let (Ok(patterns), Some(session)) = (&result, self.sessions.get_mut(&id)) {
+            session.set_categories(patterns.clone());
+        }
+        self.reply(ticket, result.map_or_else(Reply::Failed, Reply::CategoriesChanged));
     }
 
     fn watch(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {

@@ -3,7 +3,9 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use trace_protocol::control::{Event, Output, SessionInfo, SessionState, Summary, TraceConfig};
+use trace_protocol::control::{
+    Event, Output, ProviderSpec, SessionInfo, SessionState, Summary, TraceConfig,
+};
 use trace_protocol::socket::PeerCredentials;
 
 use super::{ClientId, Ticket};
@@ -73,6 +75,36 @@ impl ControlledSession {
     /// Returns whether it has not ended.
     pub(super) fn is_active(&self) -> bool {
         !matches!(self.phase, Phase::Stopped(_))
+    }
+
+    /// Returns its category patterns with those of single programs, as `PROGRAM/PATTERN`.
+    ///
+    /// # Errors
+    ///
+    /// If a program's name cannot be in a pattern.
+    pub(super) fn category_patterns(&self) -> Result<Vec<String>, String> {
+        let mut patterns = self.config.categories.clone();
+        let own = self.config.providers.iter().filter(|spec| !spec.categories.is_empty());
+        for ProviderSpec { name, categories, .. } in own {
+            if name.starts_with('-') || name.contains('/') {
+                return Err(format!("the categories of the program '{name}' cannot change"));
+            }
+            if patterns.is_empty() {
+                // Patterns of single programs alone would select nothing of other programs.
+                patterns.push("*".to_owned());
+            }
+            patterns.extend(categories.iter().map(|it| match it.strip_prefix('-') {
+                Some(excluded) => format!("-{name}/{excluded}"),
+                None => format!("{name}/{it}"),
+            }));
+        }
+        Ok(patterns)
+    }
+
+    /// Replaces its category patterns, and those of single programs.
+    pub(super) fn set_categories(&mut self, patterns: Vec<String>) {
+        self.config.categories = patterns;
+        self.config.providers.iter_mut().for_each(|spec| spec.categories.clear());
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

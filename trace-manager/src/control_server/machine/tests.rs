@@ -22,6 +22,8 @@ pub(super) struct Scene {
     /// Actions that are not messages, as text without numbers of descriptors.
     pub(super) actions: Vec<String>,
     received: BTreeMap<ClientId, Vec<ToController>>,
+    /// The error of each replacement of categories.
+    pub(super) category_refusal: Option<ControlError>,
 }
 
 /// The first client, of a user; and one of root.
@@ -41,6 +43,7 @@ impl Scene {
             now: Time::ZERO,
             last_id: 0,
             streams: Vec::new(),
+            category_refusal: None,
             actions: Vec::new(),
             received: BTreeMap::new(),
         };
@@ -73,9 +76,9 @@ impl Scene {
                 }
                 Output::SetCategories(id, ticket, categories) => {
                     self.actions.push(format!("categories of {id} {categories:?}"));
-                    let message = Reply::CategoriesChanged(categories);
-                    let message = ToController { id: ticket.id, reply: message };
-                    self.received.entry(ticket.client).or_default().push(message);
+                    let refusal = self.category_refusal.clone();
+                    let result = refusal.map_or(Ok(categories), Err);
+                    self.on(Input::CategoriesSet(id, ticket, result));
                 }
                 Output::Query(_, Query::Sessions(sessions)) => {
                     let names = sessions.iter().map(|(_, info)| info.name.as_str());

@@ -1,6 +1,6 @@
 use super::*;
 use trace_protocol::control::{
-    CategoryChange, ErrorCode, FlushError, FollowRequest, Output as To, SessionState,
+    CategoryChange, ErrorCode, FlushError, FollowRequest, Output as To, ProviderSpec, SessionState,
     SnapshotRequest,
 };
 
@@ -128,13 +128,69 @@ fn a_session_ends_at_its_time() {
     assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"), "the results wait");
 }
 
+fn change(add: &[&str], remove: &[&str]) -> Request {
+    let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect();
+    let (add, remove) = (list(add), list(remove));
+    Request::ChangeCategories(CategoryChange { session: "a".to_owned(), add, remove })
+}
+
+#[test]
+fn a_category_change_keeps_the_categories_of_single_programs() {
+    for (categories, expected) in
+        [(&["a"][..], &["a", "web/b", "y"][..]), (&[], &["*", "web/b", "y"])]
+    {
+        let mut scene = Scene::new();
+        let spec = ProviderSpec {
+            name: "web".to_owned(),
+            categories: vec!["b".to_owned()],
+            ..ProviderSpec::default()
+        };
+        let categories = categories.iter().map(|it| it.to_string()).collect();
+        scene.started(CLIENT, 1, TraceConfig { categories, providers: vec![spec], ..named("a") });
+        let patterns: Vec<String> = expected.iter().map(|it| it.to_string()).collect();
+        let reply = scene.call(CLIENT, change(&["y"], &[]));
+        assert_eq!(reply, Some(Reply::CategoriesChanged(patterns)));
+    }
+}
+
+#[test]
+fn category_changes_are_limited_by_user_and_minute() {
+    let mut scene = Scene::with(ControlLimits { category_changes: 2, ..ControlLimits::default() });
+    scene.started(CLIENT, 1, TraceConfig { categories: vec!["a".to_owned()], ..named("a") });
+    let changed = |patterns: &[&str]| {
+        Some(Reply::CategoriesChanged(patterns.iter().map(|it| it.to_string()).collect()))
+    };
+    assert_eq!(scene.call(CLIENT, change(&["b"], &[])), changed(&["a", "b"]));
+    assert_eq!(scene.take_actions().len(), 1);
+    for _ in 0..3 {
+        assert_eq!(scene.call(CLIENT, change(&["b"], &["c"])), changed(&["a", "b"]));
+    }
+    assert!(scene.take_actions().is_empty(), "nothing changes");
+    assert_eq!(scene.call(CLIENT, change(&[], &["b"])), changed(&["a"]));
+    let reason = general(scene.call(CLIENT, change(&["b"], &[])), GeneralError::Quota);
+    assert_eq!(reason, "more than 2 category changes in a minute");
+    scene.now += Duration::from_secs(60);
+    assert_eq!(
+        scene.call(CLIENT, change(&["c"], &[])),
+        changed(&["a", "c"]),
+        "not the refused one"
+    );
+}
+
+#[test]
+fn refused_categories_are_not_stored() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, TraceConfig { categories: vec!["a".to_owned()], ..named("a") });
+    let error = ControlError::general(GeneralError::Failed, "refused");
+    scene.category_refusal = Some(error.clone());
+    assert_eq!(scene.call(CLIENT, change(&["b"], &[])), Some(Reply::Failed(error)));
+    scene.category_refusal = None;
+    let changed = ["a", "c"].map(str::to_owned).to_vec();
+    assert_eq!(scene.call(CLIENT, change(&["c"], &[])), Some(Reply::CategoriesChanged(changed)));
+}
+
 #[test]
 fn the_categories_of_a_session_change_while_it_records() {
-    let change = |add: &[&str], remove: &[&str]| {
-        let list = |texts: &[&str]| texts.iter().map(|it| it.to_string()).collect();
-        let (add, remove) = (list(add), list(remove));
-        Request::ChangeCategories(CategoryChange { session: "a".to_owned(), add, remove })
-    };
     let mut scene = Scene::new();
     let config = TraceConfig { categories: vec!["db".to_owned()], ..named("a") };
     scene.starting(CLIENT, config);
