@@ -157,8 +157,10 @@ pub struct Spans {
 struct Done {
     spans: Vec<Span>,
     oddities: Oddities,
-    /// Begins without an end, if the caller selected them.
+    /// Begins without an end. `None` unless created by [`Spans::with_unended`].
     unended: Option<Vec<Span>>,
+    /// Begins beyond the most open ones, if `unended` is not `None`.
+    too_deep: Vec<Span>,
 }
 
 impl Spans {
@@ -173,6 +175,12 @@ impl Spans {
     /// Returns new begins without an end, as durations without a length. They are counted, too.
     pub fn take_unended(&mut self) -> Vec<Span> {
         self.done.unended.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Returns new begins that are skipped, with their ends, because too many durations of their
+    /// thread are open. Empty unless created by [`with_unended`](Self::with_unended).
+    pub fn take_too_deep(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.done.too_deep)
     }
 
     /// Returns the names and threads so far.

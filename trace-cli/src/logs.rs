@@ -147,7 +147,8 @@ fn file_name(process: &Process) -> String {
 
 impl Logs {
     fn add(&mut self, exported: &Exported) {
-        let Exported { calls, events, open, cut, short, too_long, unpaired, .. } = exported;
+        let Exported { calls, events, open, cut, short, too_long, unpaired, too_deep, .. } =
+            exported;
         let total = &mut self.total;
         total.calls += calls;
         total.events += events;
@@ -155,7 +156,7 @@ impl Logs {
         total.cut += cut;
         total.short += short;
         // These are numbers of the archive.
-        (total.too_long, total.unpaired) = (*too_long, *unpaired);
+        (total.too_long, total.unpaired, total.too_deep) = (*too_long, *unpaired, *too_deep);
     }
 
     /// Returns the number of calls.
@@ -174,11 +175,12 @@ impl Logs {
     }
 
     /// Returns the records that differ from the recorded ones, and their numbers.
-    pub(crate) fn differences(&self) -> [(&'static str, u64); 4] {
+    pub(crate) fn differences(&self) -> [(&'static str, u64); 5] {
         [
             ("durations without an end, written as entries", self.total.open),
             ("durations without a begin, skipped", self.total.unpaired),
             ("durations that end after the one around them, cut", self.total.cut),
+            ("durations nested too deep, skipped", self.total.too_deep),
             ("records too long for a custom event, skipped", self.total.too_long),
         ]
     }

@@ -15,6 +15,7 @@
 //!
 //! A payload that is too long for an argument is a blob with the same name and time.
 
+mod arguments;
 mod durations;
 mod error;
 mod export;

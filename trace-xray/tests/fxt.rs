@@ -9,7 +9,7 @@ use trace_analyze::input::InputFormat;
 use trace_analyze::stats::{self, Grouping};
 use trace_format::{encode, Event, EventKind, Item, Reader, Thread, ThreadKoids, Value, Writer};
 use trace_xray::calls::Limits;
-use trace_xray::fxt::{record_of_payload, Fdr, Translator};
+use trace_xray::fxt::{record_of_payload, Exported, Fdr, Translator};
 use trace_xray::layout::{Action, ByteOrder, Version};
 use trace_xray::map::{self, Map};
 use trace_xray::{
@@ -410,6 +410,45 @@ fn durations_with_equal_times_keep_their_arguments() {
     let expected = [argument(1), argument(2), String::new(), argument(3)];
     assert_eq!(arguments[..4], expected, "{lines:?}");
     assert_eq!(arguments[4..], [argument(5), argument(4), String::new()], "{lines:?}");
+}
+
+/// Returns the log of an archive with events of one name on one thread, each with a number.
+fn numbered(events: impl Iterator<Item = (u64, EventKind)>) -> (Exported, Vec<String>) {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    for (number, (ticks, kind)) in (0..).zip(events) {
+        let argument = trace_format::Argument::new("size", Value::Uint64(number));
+        let arguments = if kind == EventKind::DurationEnd { &[][..] } else { &[argument] };
+        let (thread, arguments) = (Thread::Inline(ThreadKoids::new(70, 71)), arguments.into());
+        let (category, name) = ("net".into(), "read".into());
+        archive.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let (archive, mut log) = (archive.into_inner(), Vec::new());
+    let exported = trace_xray::fxt::export(Reader::new(&archive[..]), &mut log).unwrap();
+    (exported, lines(&log))
+}
+
+#[test]
+fn durations_beyond_the_deepest_are_counted() {
+    const BEGINS: u64 = 20_000;
+    let begins = (0..BEGINS).map(|_| (1000, EventKind::DurationBegin));
+    let ends = (0..BEGINS).map(|number| (2000 + number, EventKind::DurationEnd));
+    let (exported, lines) = numbered(begins.chain(ends));
+    assert_eq!((exported.calls, exported.too_deep), (16_384, BEGINS - 16_384));
+    assert_eq!((exported.open, exported.unpaired), (0, 0));
+    let begins = lines.iter().filter_map(|line| line.split_once("arg0=Uint64("));
+    let mut numbers: Vec<u64> =
+        begins.map(|(_, number)| number.trim_end_matches(')').parse().unwrap()).collect();
+    numbers.sort_unstable();
+    assert!(numbers.into_iter().eq(0..16_384), "each call has its own argument");
+}
+
+#[test]
+fn a_duration_that_ends_before_its_begin_keeps_its_arguments() {
+    let (exported, lines) =
+        numbered([(1000, EventKind::DurationComplete { end: 900 })].into_iter());
+    assert_eq!(exported.calls, 1);
+    assert!(lines.iter().any(|line| line.ends_with("DurationBegin arg0=Uint64(0)")), "{lines:?}");
 }
 
 #[test]

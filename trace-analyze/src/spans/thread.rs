@@ -206,7 +206,13 @@ impl ThreadSpans {
     #[cold]
     fn too_deep(&mut self, entry: Entry, done: &mut Done) {
         match entry.kind {
-            Kind::Begin => self.beyond += 1,
+            Kind::Begin => {
+                self.beyond += 1;
+                if done.unended.is_some() {
+                    let end = entry.at;
+                    done.too_deep.push(self.span(Open::complete(Entry { end, ..entry }, end, 0)));
+                }
+            }
             _ => self.give_up(entry, done),
         }
     }

@@ -54,6 +54,8 @@ pub struct Exported {
     pub too_long: u64,
     /// Ends without a begin, skipped, in all processes.
     pub unpaired: u64,
+    /// Calls that are nested too deep, skipped, in all processes.
+    pub too_deep: u64,
     /// Missing and unreadable data of the archive.
     pub damage: Damage,
 }
@@ -83,6 +85,7 @@ pub struct Archive {
     anchor: Anchor,
     too_long: u64,
     unpaired: u64,
+    too_deep: u64,
     /// Missing and unreadable data of the archive.
     pub damage: Damage,
 }
@@ -115,6 +118,7 @@ impl Archive {
             anchor: records.anchor,
             too_long: records.too_long,
             unpaired: records.unpaired,
+            too_deep: records.too_deep,
             damage,
         })
     }
@@ -161,9 +165,9 @@ impl Archive {
         log.into_inner().flush().map_err(WriteError::from)?;
         let map = map::write(&functions.names(&self.names), None).map_err(ExportError::Map)?;
         let Counts { calls, open, cut, short, events } = counts;
-        let Self { too_long, unpaired, .. } = *self;
+        let Self { too_long, unpaired, too_deep, .. } = *self;
         let damage = Damage::default();
-        Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, damage })
+        Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, too_deep, damage })
     }
 
     /// Returns the threads of a log by number, in the order of their starts.

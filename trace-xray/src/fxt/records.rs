@@ -15,6 +15,7 @@ use trace_format::{
     Argument, Event, EventKind, Item, KernelObject, Record, ThreadKoids, TickRate, Value,
 };
 
+use super::arguments::Arguments;
 use super::error::ExportError;
 use super::payload;
 use super::process::{next_function, Process, BUFFER_BYTES};
@@ -60,11 +61,8 @@ pub(super) struct Collected {
     pub(super) anchor: Anchor,
     pub(super) too_long: u64,
     pub(super) unpaired: u64,
+    pub(super) too_deep: u64,
 }
-
-/// The arguments of open durations, by thread, begin and label. Durations of one key are in the
-/// order of the archive, each with its end if that is known.
-type Arguments = HashMap<(ThreadKoids, u64, LabelId), Vec<(Option<u64>, Vec<u64>)>>;
 
 /// Collects the records of an archive.
 pub(super) struct Records {
@@ -89,6 +87,7 @@ pub(super) struct Records {
     /// The threads of records without a time before the first one.
     untimed: Vec<(u32, Row)>,
     too_long: u64,
+    too_deep: u64,
 }
 
 impl Records {
@@ -98,7 +97,7 @@ impl Records {
             spans: Spans::with_unended(),
             functions: HashMap::new(),
             names: Vec::new(),
-            arguments: HashMap::new(),
+            arguments: Arguments::default(),
             numbers: HashMap::new(),
             threads: Vec::new(),
             processes: BTreeMap::new(),
@@ -110,6 +109,7 @@ impl Records {
             last: None,
             untimed: Vec::new(),
             too_long: 0,
+            too_deep: 0,
         })
     }
 
@@ -130,6 +130,7 @@ impl Records {
             }
         }
         let spans: Vec<_> = self.spans.record(item).collect();
+        self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         if self.last.is_some() && !self.untimed.is_empty() {
             self.add_untimed()?;
@@ -169,7 +170,13 @@ impl Records {
             event.arguments.iter().map(|argument| integer(&argument)).collect();
         match values {
             Some(values) if is_begin => {
-                self.keep_arguments(item, event, end, values);
+                if !(values.is_empty() && self.arguments.is_empty()) {
+                    let label = self.spans.catalog_mut().label(item, event.category, event.name);
+                    let key = (item.thread(event.thread), event.ticks, label);
+                    // Spans do not end before they begin.
+                    let end = end.map(|end| end.max(event.ticks));
+                    self.arguments.keep(key, end, values);
+                }
                 return Ok(());
             }
             Some(values) if values.is_empty() => return Ok(()),
@@ -179,39 +186,12 @@ impl Records {
         self.custom(item, Record::Event(Event { kind, ..*event }))
     }
 
-    /// Keeps the arguments of a duration until its end. A duration without arguments is kept only
-    /// if there are others with the same thread, begin and label.
-    fn keep_arguments(
-        &mut self,
-        item: &Item<'_>,
-        event: &Event<'_>,
-        end: Option<u64>,
-        values: Vec<u64>,
-    ) {
-        if values.is_empty() && self.arguments.is_empty() {
-            return;
+    /// Skips calls that are nested too deep. They are inside those that have ended since.
+    fn skip_too_deep(&mut self) {
+        for span in self.spans.take_too_deep() {
+            self.arguments.take((span.koids, span.begin, span.label), OPEN);
+            self.too_deep += 1;
         }
-        let label = self.spans.catalog_mut().label(item, event.category, event.name);
-        let key = (item.thread(event.thread), event.ticks, label);
-        match self.arguments.get_mut(&key) {
-            Some(others) => others.push((end, values)),
-            None if values.is_empty() => {}
-            None => drop(self.arguments.insert(key, vec![(end, values)])),
-        }
-    }
-
-    /// Returns the arguments of a duration. Of several with the same thread, begin and label, the
-    /// last one to begin ends first.
-    fn take_arguments(&mut self, span: &Span) -> Vec<u64> {
-        let key = (span.koids, span.begin, span.label);
-        let Some(others) = self.arguments.get_mut(&key) else { return Vec::new() };
-        let ends = |known| others.iter().rposition(|(end, _)| *end == known);
-        let place = ends(Some(span.end)).or_else(|| ends(None));
-        let values = place.map(|place| others.remove(place).1).unwrap_or_default();
-        if others.is_empty() {
-            self.arguments.remove(&key);
-        }
-        values
     }
 
     /// Adds the calls without an end.
@@ -222,9 +202,9 @@ impl Records {
     /// Adds a call that ends at `end`.
     fn span(&mut self, span: &Span, end: u64) -> Result<(), ExportError> {
         let function = Some(self.function(span.label)?);
+        let arguments = self.arguments.take((span.koids, span.begin, span.label), end);
         let begin = self.ticks(span.rate, span.begin);
         let end = if end == OPEN { OPEN } else { self.ticks(span.rate, end) };
-        let arguments = self.take_arguments(span);
         let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.to_le_bytes()).collect();
         let (offset, bytes) = self.payload(&bytes)?;
         let thread = self.thread(span.koids, None);
@@ -322,6 +302,7 @@ impl Records {
 
     pub(super) fn finish(mut self) -> Result<Collected, ExportError> {
         let spans: Vec<_> = self.spans.finish().collect();
+        self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         self.unended()?;
         self.add_untimed()?;
@@ -346,6 +327,7 @@ impl Records {
             anchor: self.anchor.unwrap_or(Anchor { tsc: 0, time: Duration::ZERO }),
             too_long: self.too_long,
             unpaired: self.spans.oddities().ends_without_begin,
+            too_deep: self.too_deep,
         })
     }
 

@@ -42,6 +42,7 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
             ("durations without an end, written as entries", exported.open),
             ("durations without a begin, skipped", exported.unpaired),
             ("durations that end after the one around them, cut", exported.cut),
+            ("durations nested too deep, skipped", exported.too_deep),
             ("records too long for a custom event, skipped", exported.too_long),
         ],
     );
