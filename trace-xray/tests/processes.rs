@@ -219,3 +219,24 @@ fn the_wall_clock_is_that_of_the_clock_anchor() {
     }
     assert!(times.contains(&(71, 5, 2)), "{times:?}");
 }
+
+#[test]
+fn many_processes_have_their_logs() {
+    const PROCESSES: u64 = 30_000;
+    let mut made = Made::new();
+    for pid in 1..=PROCESSES {
+        made.provider(pid as u32, pid, "app");
+        made.event((pid, pid), 1000 + pid, "call", until(2000 + pid));
+        // The process of this thread is not recorded.
+        made.event((PROCESSES + pid, 1), 1000 + pid, "call", until(2000 + pid));
+    }
+    let archive = made.archive();
+    let pids = archive.processes().map(|process| process.pid);
+    assert!(pids.eq(1..=PROCESSES));
+    for pid in [1, 500, PROCESSES] {
+        let log = archive.write(Some(pid), &Options::default(), std::io::sink()).unwrap();
+        assert_eq!(log.calls, 2, "{pid}");
+    }
+    let log = archive.write(None, &Options::default(), std::io::sink()).unwrap();
+    assert_eq!(log.calls, 2 * PROCESSES);
+}

@@ -5,10 +5,13 @@
 //! words of the record. Its strings and threads are inline.
 //!
 //! A log has the records of a thread in the order of time, an archive need not. So
-//! [`Archive::read`] sorts them, in temporary files if there are many. Memory grows with the number
-//! of names and threads only.
+//! [`Archive::read`] sorts them, in temporary files if there are many. Memory grows with:
+//!
+//! - names, threads and open durations,
+//! - the threads of each half a million records (24 bytes each),
+//! - the records before the first time of the archive (40 bytes each).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -77,6 +80,8 @@ pub fn export<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Exporte
 pub struct Archive {
     processes: Vec<Process>,
     threads: Vec<Thread>,
+    /// The numbers of the threads with records, by the process in whose log they are.
+    logs: BTreeMap<u64, Vec<u32>>,
     /// The names of functions by their number - 1.
     names: Vec<String>,
     rows: Sorted,
@@ -108,7 +113,14 @@ impl Archive {
         let mut records = Records::new(max_rows)?;
         let damage = Damage::of_each(reader, |item| records.item(item))?;
         let records = records.finish()?;
+        let mut logs: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (number, thread) in (0..).zip(&records.threads) {
+            if thread.has_records() {
+                logs.entry(thread.log).or_default().push(number);
+            }
+        }
         Ok(Self {
+            logs,
             processes: records.processes,
             threads: records.threads,
             names: records.names,
@@ -126,9 +138,7 @@ impl Archive {
     /// Returns the recorded processes that have records. Records of other processes, such as those
     /// of the kernel, belong to the process that recorded them.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
-        let has_records =
-            |pid| self.threads.iter().any(|thread| thread.log == pid && thread.has_records());
-        self.processes.iter().filter(move |process| has_records(process.pid))
+        self.processes.iter().filter(|process| self.logs.contains_key(&process.pid))
     }
 
     /// Writes the log of the process `pid`, or one log of all processes, in version 5.
@@ -172,11 +182,15 @@ impl Archive {
 
     /// Returns the threads of a log by number, in the order of their starts.
     fn threads_of(&self, pid: Option<u64>) -> Vec<(u32, &Thread)> {
-        let is_in_log =
-            |thread: &Thread| thread.has_records() && pid.is_none_or(|pid| thread.log == pid);
-        let mut threads: Vec<_> =
-            (0..).zip(&self.threads).filter(|(_, thread)| is_in_log(thread)).collect();
-        threads.sort_by_key(|(_, thread)| thread.start);
+        let logs = match pid {
+            Some(pid) => self.logs.range(pid..=pid),
+            None => self.logs.range(..),
+        };
+        let numbers = logs.flat_map(|(_, numbers)| numbers);
+        let mut threads: Vec<_> = numbers
+            .filter_map(|number| Some((*number, self.threads.get(*number as usize)?)))
+            .collect();
+        threads.sort_unstable_by_key(|(number, thread)| (thread.start, *number));
         threads
     }
 

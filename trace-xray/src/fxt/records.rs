@@ -1,6 +1,6 @@
 //! The calls and events of an archive, collected in one pass.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -333,14 +333,12 @@ impl Records {
 
     /// Assigns each thread to a recorded process: its own one, or else that of its provider.
     fn assign_threads(&mut self) {
-        let of_thread = |thread: &Thread| {
-            let is_own = |process: &&Process| process.pid == thread.koids.process;
-            let own = self.processes.values().find(is_own);
-            own.or_else(|| self.processes.get(&thread.provider)).map(|process| process.pid)
-        };
-        let logs: Vec<_> = self.threads.iter().map(of_thread).collect();
-        for (thread, log) in self.threads.iter_mut().zip(logs) {
-            thread.log = log.unwrap_or(thread.log);
+        let recorded: HashSet<u64> = self.processes.values().map(|process| process.pid).collect();
+        for thread in &mut self.threads {
+            if !recorded.contains(&thread.koids.process) {
+                let of_provider = self.processes.get(&thread.provider);
+                thread.log = of_provider.map_or(thread.log, |process| process.pid);
+            }
         }
     }
 }

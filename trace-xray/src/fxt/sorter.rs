@@ -1,7 +1,8 @@
-//! Rows of threads in the order of time, in bounded memory.
+//! Rows of threads in the order of time.
 //!
 //! Rows are sorted in memory. If there are many, sorted runs of them go to a temporary file, and
-//! are merged for each thread.
+//! are merged for each thread. Memory has the rows of one run, and a [`Segment`] for each thread of
+//! each run.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
