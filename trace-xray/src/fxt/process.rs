@@ -4,7 +4,7 @@ use super::error::ExportError;
 use crate::map::MapError;
 use crate::record::FunctionId;
 
-/// The size of thread buffers. The words of an FXT record fit, but for large blobs.
+/// The size of thread buffers. Each FXT record fits, except large blobs.
 pub(super) const BUFFER_BYTES: u64 = 256 << 10;
 
 /// A recorded process of an archive.
