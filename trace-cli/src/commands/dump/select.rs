@@ -28,18 +28,18 @@ impl Select {
         match &item.record {
             Record::Event(event) => self.event(item, event),
             // A log record has no category, and its level is the first word of its message.
-            Record::Log(log) if self.takes_logs() && self.thread(item, log.thread) => {
+            Record::Log(log) if self.accepts_other_records() && self.thread(item, log.thread) => {
                 let message = String::from_utf8_lossy(log.message);
                 let level = message.split(' ').next().and_then(Level::named);
                 self.level.is_none_or(|most| level.is_some_and(|level| level <= most))
             }
             Record::Log(_) => false,
-            _ => self.takes_logs() && self.threads.is_none() && self.level.is_none(),
+            _ => self.accepts_other_records() && self.threads.is_none() && self.level.is_none(),
         }
     }
 
-    /// Returns whether no condition requires an event.
-    fn takes_logs(&self) -> bool {
+    /// Returns whether records other than events can be selected.
+    fn accepts_other_records(&self) -> bool {
         self.filter.is_none() && self.id.is_none() && self.arguments.is_empty()
     }
 
