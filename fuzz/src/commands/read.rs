@@ -5,7 +5,8 @@ use std::fmt::Write;
 use trace_analyze::{check, Damage};
 use trace_convert::text;
 use trace_format::audit::Audit;
-use trace_format::{Decoder, Item, ReadError, Reader, Record, Stats};
+use trace_format::notes::{CATEGORY, RESERVED};
+use trace_format::{Decoder, EventKind, Item, ReadError, Reader, Record, Stats};
 
 use crate::archive::archive;
 
@@ -37,7 +38,7 @@ impl Dump {
             match reader.next() {
                 Ok(Some(item)) => {
                     dump.audit.item(&item);
-                    dump.events += u64::from(matches!(item.record, Record::Event(_)));
+                    dump.events += u64::from(is_counted(&item));
                     dump.lines.push(line(&item));
                 }
                 Ok(None) => break,
@@ -58,6 +59,15 @@ impl Dump {
         let Audit { unknown_strings, unknown_threads, .. } = self.audit;
         self.errors + unknown_strings + unknown_threads == 0
     }
+}
+
+/// Returns whether a record is an event, and not an instant that only the writer of an archive adds.
+fn is_counted(item: &Item<'_>) -> bool {
+    let Record::Event(event) = &item.record else { return false };
+    let is_added = matches!(event.kind, EventKind::Instant { .. })
+        && item.text(event.category) == CATEGORY
+        && RESERVED.contains(&&*item.text(event.name));
+    !is_added
 }
 
 fn line(item: &Item<'_>) -> String {
