@@ -73,6 +73,12 @@ impl FirstPair {
         }
         new
     }
+
+    /// Discards a pair that a thread of the parent was storing during a fork.
+    fn discard_unfinished(&self) {
+        let relaxed = Ordering::Relaxed;
+        let _unless_stored = self.state.compare_exchange(STORING, EMPTY, relaxed, relaxed);
+    }
 }
 
 /// The moment that rates are measured from: the first `init`, or the first conversion.
@@ -144,6 +150,14 @@ pub(crate) fn prepare() {
     first();
 }
 
+/// Repairs the state in a forked child. Only stores.
+///
+/// A thread of the child that stores the first pair at this moment may store it beside another
+/// thread: both pairs are of this moment.
+pub(crate) fn repair_forked() {
+    FIRST.discard_unfinished();
+}
+
 fn first() -> Pair {
     FIRST.get_or_store(|| {
         let (ticks, nanos) = paired(clock::kernel_nanoseconds);
@@ -197,6 +211,18 @@ mod tests {
         assert_eq!(scaled(1000, -1000, (30, 10)), 0);
         assert_eq!(scaled(1000, 10, (0, 10)), 1010);
         assert_eq!(scaled(1000, i128::MAX, (30, 10)), u64::MAX);
+    }
+
+    #[test]
+    fn a_pair_that_the_parent_was_storing_is_stored_again() {
+        let first = FirstPair::new();
+        first.state.store(STORING, Ordering::Relaxed);
+        assert_eq!(first.get_or_store(|| Pair { ticks: 1, nanos: 1 }).ticks, 1);
+        assert_eq!(first.get_or_store(|| Pair { ticks: 2, nanos: 2 }).ticks, 2);
+        first.discard_unfinished();
+        assert_eq!(first.get_or_store(|| Pair { ticks: 3, nanos: 3 }).ticks, 3);
+        first.discard_unfinished();
+        assert_eq!(first.get_or_store(|| Pair { ticks: 4, nanos: 4 }).ticks, 3, "it is stored");
     }
 
     /// All clocks have the same time, within the time that it takes to read them.

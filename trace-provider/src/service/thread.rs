@@ -37,7 +37,6 @@ pub(crate) fn spawn(
     config: Config,
     shared: Arc<Shared>,
 ) -> io::Result<()> {
-    sys::keep_loaded();
     // First, because an earlier service thread uses the engine until it has ended.
     let writes_archive = config.output.is_some();
     let patience = if writes_archive { OBSERVER_PATIENCE } else { Duration::MAX };
@@ -49,9 +48,11 @@ pub(crate) fn spawn(
         let _ended = Ended(Arc::clone(&shared));
         run(engine, client, config, announcer, wake_ups, shared);
     };
+    sys::keep_loaded();
     sys::without_signals(|| {
         if !writes_archive {
-            sys::prepare_small_stack()?;
+            // Without the preparation, the thread takes more address space.
+            let _optional = sys::prepare_small_stack();
         }
         sys::spawn(c"trace-service", run)
     })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use trace_provider::Generation;
 
 use crate::point::registry;
-use crate::{sites, sys, thread, ENGINE, RECORDER};
+use crate::{sites, sys, thread, timestamp, ENGINE, RECORDER};
 
 /// The generation of the process whose state this is, with [`CLEARING`] while one of its threads
 /// clears the inherited state. 0 if there is no inherited state.
@@ -70,6 +70,7 @@ unsafe fn clear() {
     thread::forget_slot();
     RECORDER.nonces().forget();
     registry::forget_alerts();
+    timestamp::repair_forked();
     // SAFETY: by the contract.
     unsafe { sites::turn_all_off() };
 }
