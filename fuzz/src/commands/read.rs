@@ -61,7 +61,8 @@ impl Dump {
     }
 }
 
-/// Returns whether a record is an event, and not an instant that only the writer of an archive adds.
+/// Returns whether a record is an event that check counts: not an instant that only the writer
+/// of an archive adds.
 fn is_counted(item: &Item<'_>) -> bool {
     let Record::Event(event) = &item.record else { return false };
     let is_added = matches!(event.kind, EventKind::Instant { .. })
