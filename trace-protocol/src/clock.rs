@@ -91,6 +91,8 @@ mod tests {
             let first = ticks();
             std::thread::sleep(std::time::Duration::from_millis(20));
             assert!(ticks() > first, "{source:?}");
+            let (is_counter, is_coarse) = (source == Source::Counter, source == Source::Coarse);
+            assert_eq!((super::is_counter(), super::is_coarse()), (is_counter, is_coarse));
         }
     }
 }

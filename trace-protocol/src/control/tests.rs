@@ -140,7 +140,8 @@ fn each_message_has_its_own_kind() {
 #[test]
 fn errors_and_states_have_these_values() {
     let code = |code| {
-        let error = ControlError { code, reason: String::new() };
+        let error = ControlError { code, reason: "busy".to_owned() };
+        assert_eq!(error.to_string(), "busy");
         let bytes = ToController { id: 0, reply: Reply::Failed(error) }.encode();
         [bytes[HEAD_SIZE + 4], bytes[HEAD_SIZE + 5]]
     };
@@ -257,6 +258,11 @@ fn a_configuration_is_checked() {
     let error = wrong(&|config| config.categories.push(String::new()));
     assert_eq!(error, "a category has 1 to 201 bytes");
     assert_eq!(wrong(&|config| config.buffer_size = 0), "the buffer size is 0");
+    let limit = "more than 100 providers or triggers";
+    let error = wrong(&|config| config.providers = vec![config.providers[0].clone(); 101]);
+    assert_eq!(error, limit);
+    let error = wrong(&|config| config.triggers = vec![config.triggers[0].clone(); 101]);
+    assert_eq!(error, limit);
     let error = wrong(&|config| config.output = Output::Descriptor);
     assert_eq!(error, "snapshots of triggers require a directory as the output");
     let error = wrong(&|config| config.defer_transfer = true);

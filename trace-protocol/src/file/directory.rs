@@ -308,3 +308,22 @@ fn verify(found: &Status) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn a_name_has_the_identity_of_its_file() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = Directory::open(home.path()).unwrap();
+        let (name, other) = (OsStr::new("a"), OsStr::new("b"));
+        assert_eq!((directory.id_of(name), directory.has(name)), (None, false));
+        let files = [name, other].map(|name| File::create(home.path().join(name)).unwrap());
+        let status = files[0].metadata().unwrap();
+        assert_eq!(directory.id_of(name), Some((status.dev(), status.ino())));
+        assert!(directory.holds(name, &files[0]) && !directory.holds(name, &files[1]));
+    }
+}

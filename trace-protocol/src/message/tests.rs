@@ -64,6 +64,29 @@ fn the_features_of_a_provider_have_these_bytes() {
 }
 
 #[test]
+fn every_disposition_decodes_to_itself() {
+    let dispositions = [
+        BufferDisposition::ClearEntire,
+        BufferDisposition::ClearNondurable,
+        BufferDisposition::Retain,
+    ];
+    for disposition in dispositions {
+        assert_eq!(BufferDisposition::from_value(disposition as u8), Some(disposition));
+        let start = ToProvider::Start(StartOptions { disposition, ..StartOptions::default() });
+        assert_eq!(decode_one(&start.encode()), Ok(start));
+    }
+    assert_eq!([0, 4].map(BufferDisposition::from_value), [None; 2]);
+}
+
+#[test]
+fn a_decoder_has_the_memory_of_what_it_was_fed() {
+    let mut decoder = Decoder::<ToManager>::new();
+    assert_eq!(decoder.memory(), 0);
+    decoder.feed(&register().encode()[..20]);
+    assert!((20..1000).contains(&decoder.memory()), "{}", decoder.memory());
+}
+
+#[test]
 fn every_message_decodes_to_itself() {
     for message in every_to_provider() {
         assert_eq!(decode_one(&message.encode()), Ok(message));
