@@ -102,8 +102,7 @@ impl Address {
 }
 
 fn open_path(path: &Path, flags: libc::c_int) -> io::Result<File> {
-    let flags = libc::O_PATH | libc::O_CLOEXEC | flags;
-    OpenOptions::new().read(true).custom_flags(flags).open(path)
+    OpenOptions::new().read(true).custom_flags(libc::O_PATH | flags).open(path)
 }
 
 fn too_long() -> io::Error {

@@ -130,6 +130,25 @@ fn a_thread_that_does_not_come_back_is_not_waited_for() {
     open.commit(header(EventType::Instant, 2));
 }
 
+/// A thread ends its process in a signal handler that interrupted a trace point.
+#[test]
+fn a_thread_that_leaves_its_trace_point_is_not_waited_for() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    assert!(harness.instant(slot, 1));
+    let open = slot.open(harness.recorder, 2).unwrap();
+    assert!(!harness.recorder.quiesce(Duration::ZERO));
+    slot.leave();
+    assert!(harness.recorder.quiesce(Duration::ZERO));
+    slot.leave();
+    assert!(harness.recorder.quiesce(Duration::ZERO), "the thread is in no trace point");
+    let mut out = Vec::new();
+    harness.finish(&mut out);
+    assert_eq!(instants(&out, 1), [1], "the record is not committed");
+    assert!(harness.recorder.end().is_some());
+    std::mem::forget(open);
+}
+
 /// Threads write numbers and scopes as fast as they can while the test plays the service thread: in
 /// streaming mode each number is collected or counted as lost, in order, and no scope is seen
 /// twice.
