@@ -1,7 +1,7 @@
 //! Durations that became slower or faster from one archive to another, or from several to others.
 //!
-//! Durations, operations and flows of the same category and name are compared by their median. A
-//! change is a ratio with a confidence interval:
+//! Durations, polls, operations and flows of the same category and name are compared by their
+//! median. A change is a ratio with a confidence interval:
 //!
 //! | verdict | the change | its interval |
 //! |---|---|---|
@@ -23,11 +23,12 @@
 //!
 //! **One run a side.** The run is cut into 64 stretches of time, and each is compared with the same
 //! stretch of the other run. The interval is that of Student's t-test of these changes. It is wider
-//! if neighbors are correlated, also with 32 stretches, and for operations and flows with 16 and 8.
-//! A median change of durations beyond [`Options::run_noise`], and four robust standard deviations
+//! if neighbors are correlated, also with 32 stretches, and except for durations with 16 and 8. A
+//! median change of durations beyond [`Options::run_noise`], and four robust standard deviations
 //! of stretches, is a change regardless of correlation. One run does not show the state of the
 //! machine throughout the run. So the interval extends [`Options::run_noise`] to either side, three
-//! times as far for operations and flows, which wait for each other. The shortest quarter of the
+//! times as far for operations and flows, which wait for each other, and for polls, which end early
+//! if they have to wait. The shortest quarter of the
 //! durations has to agree, because other programs lengthen some durations but rarely all.
 //!
 //! A row in fewer than 3 of several runs of a side is `rare` instead of unclear, unless another run
@@ -56,6 +57,7 @@ use std::io::Read;
 
 use trace_format::{ReadError, Reader};
 
+use crate::spans::Role;
 use crate::stats::{self, Distribution, Report, Row};
 pub use change::{Change, Effect, Kind, Options, Verdict};
 use estimate::Estimate;
@@ -67,7 +69,7 @@ const MINOR_SHARE: f64 = 0.001;
 /// The least durations a side for which noise of a machine is bounded.
 const MIN_BOUNDED: u64 = 30;
 
-/// The noise of operations and flows, which wait for each other, as a multiple of that of
+/// The noise of operations, polls and flows, which wait for each other, as a multiple of that of
 /// durations. Both are logarithms.
 const WAITING: f64 = 3.0;
 
@@ -124,7 +126,7 @@ pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Ch
     let tick = clock::tick(before.iter().chain(after));
     rows.iter_mut().for_each(|((kind, ..), rows)| rows.estimate(*kind, runs, tick, options));
     if runs != (1, 1) {
-        for kind in [Kind::Duration, Kind::Async, Kind::Flow] {
+        for kind in [Kind::Duration, Kind::Poll, Kind::Async, Kind::Flow] {
             let of_kind = rows.iter_mut().filter(|((of, ..), _)| *of == kind);
             runs::share_deviations(of_kind.filter_map(|(_, rows)| {
                 let Rows { deviations, estimate, .. } = rows;
@@ -302,12 +304,10 @@ fn sum(rows: &[&Row]) -> Distribution {
 }
 
 fn rows_of(report: &Report) -> impl Iterator<Item = (Kind, &Row)> {
-    let kinds = [
-        (Kind::Duration, &report.durations),
-        (Kind::Async, &report.operations),
-        (Kind::Flow, &report.flows),
-    ];
-    kinds.into_iter().flat_map(|(kind, rows)| rows.iter().map(move |row| (kind, row)))
+    let of_duration = |row: &Row| if row.role == Role::Poll { Kind::Poll } else { Kind::Duration };
+    let durations = report.durations.iter().map(move |row| (of_duration(row), row));
+    let operations = report.operations.iter().map(|row| (Kind::Async, row));
+    durations.chain(operations).chain(report.flows.iter().map(|row| (Kind::Flow, row)))
 }
 
 #[cfg(test)]

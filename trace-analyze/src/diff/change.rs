@@ -41,8 +41,10 @@ impl Options {
 /// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Durations on threads.
+    /// Durations on threads, other than polls.
     Duration,
+    /// Polls of async operations.
+    Poll,
     /// Async operations.
     Async,
     /// Flows, from begin to end.
@@ -55,6 +57,7 @@ impl Kind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Duration => "duration",
+            Self::Poll => "poll",
             Self::Async => "async",
             Self::Flow => "flow",
         }

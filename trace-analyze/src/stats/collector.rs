@@ -76,7 +76,7 @@ struct Durations<'s> {
     rows: Table,
     polls: Table,
     drops: Table,
-    /// Whether polls are rows of durations, and drops are ignored.
+    /// Whether drops are ignored.
     is_sampled: bool,
     schedule: Option<&'s Schedule>,
 }
@@ -86,7 +86,7 @@ impl<'s> StatsCollector<'s> {
         let durations = Durations {
             groups: Groups::new(by),
             rows: Table::new(is_sampled),
-            polls: Table::new(false),
+            polls: Table::new(is_sampled),
             drops: Table::new(false),
             is_sampled,
             schedule,
@@ -206,8 +206,8 @@ impl Durations<'_> {
         let rows = match (span.role, self.is_sampled) {
             (Role::Drop, true) => return,
             (Role::Drop, false) => &mut self.drops,
-            (Role::Poll, false) => &mut self.polls,
-            _ => &mut self.rows,
+            (Role::Poll, _) => &mut self.polls,
+            (Role::Duration, _) => &mut self.rows,
         };
         let row = rows.add(group, span.label, span.nanos());
         if let Some(sample) = &mut row.sample {

@@ -294,6 +294,7 @@ fn label(change: &Change) -> String {
     let (category, name) = (visible(&change.category), visible(&change.name));
     match change.kind {
         diff::Kind::Duration => format!("{category}:{name}"),
+        diff::Kind::Poll => format!("{category}:{name} (polls)"),
         kind => format!("{category}:{name} ({})", kind.as_str()),
     }
 }

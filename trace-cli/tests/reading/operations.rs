@@ -54,6 +54,17 @@ fn run(arguments: &[&str]) -> String {
     run.stdout
 }
 
+#[test]
+fn diff_compares_operations_and_their_polls_separately() {
+    let table = run(&["diff", "in.fxt", "in.fxt", "--all"]);
+    let names: Vec<_> = table.lines().filter_map(|line| line.split("  ").last()).collect();
+    for name in ["app:request (async)", "app:request (polls)", "app:query (async)"] {
+        assert_eq!(names.iter().filter(|found| **found == name).count(), 1, "{table}");
+    }
+    let json = run(&["diff", "in.fxt", "in.fxt", "--json"]);
+    assert!(json.contains(r#""kind": "poll""#), "{json}");
+}
+
 /// Returns the numbers of durations and operations, with their names.
 fn counts(table: &str) -> Vec<(&str, &str)> {
     let rows = table.lines().filter(|line| line.starts_with(' '));

@@ -114,3 +114,22 @@ fn a_machine_with_two_speeds_hides_no_large_slow_down() {
     assert_ne!(verdict(&before, &after, "same"), Verdict::Slower);
     assert_ne!(verdict(&before, &after, "same"), Verdict::Faster);
 }
+
+/// A poll is long if it does the work, and short if the result is ready or not there yet. Which one
+/// is more frequent depends on the scheduler, so one run a side shows no change.
+#[test]
+fn polls_of_one_run_depend_on_the_scheduler() {
+    let run = |role: Role, seed: u64, share_of_short: f64, speed: f64| {
+        let mut noise = Noise(seed);
+        let mut length = || speed * if noise.next() < share_of_short { 4e3 } else { 4e4 };
+        let lengths: Vec<f64> = (0..1200).map(|_| length()).collect();
+        report(vec![Row { role, ..row("price", SECOND, &lengths) }])
+    };
+    let found = |role| {
+        let (before, after) = (run(role, 1, 0.6, 1.0), run(role, 2, 0.4, 1.8));
+        let changes = compare(&[before], &[after], &Options::default());
+        changes.iter().map(|change| (change.kind, change.verdict)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(Role::Duration), [(Kind::Duration, Verdict::Slower)]);
+    assert_eq!(found(Role::Poll), [(Kind::Poll, Verdict::Unclear)]);
+}
