@@ -13,9 +13,11 @@ use std::io::Read;
 
 use trace_format::{EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
+use crate::arguments::{Condition, Met};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Track, Unpaired};
 use crate::spans::{Oddities, Span, Spans};
+use crate::stats::{By, Grouping, Groups};
 use crate::Damage;
 pub use instance::Instance;
 use instance::{Found, Key};
@@ -40,7 +42,8 @@ pub struct Slowest {
 }
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
-/// accepts, and which last at the time `at` in nanoseconds, if there is one. Calls `open` twice.
+/// accepts, which meet all conditions by the arguments of their begin or end, and which last at the
+/// time `at` in nanoseconds, if there is one. Calls `open` twice.
 ///
 /// # Errors
 ///
@@ -49,9 +52,10 @@ pub fn slowest<R: Read, E: From<ReadError>>(
     open: impl Fn() -> Result<Reader<R>, E>,
     number: usize,
     at: Option<u64>,
+    conditions: &[Condition],
     is_selected: impl Fn(&str, &str) -> bool,
 ) -> Result<Slowest, E> {
-    let mut search = Search::new(number, at, is_selected);
+    let mut search = Search::new(number, at, conditions, is_selected);
     let damage = Damage::of_all(open()?, |item| search.record(item))?;
     let (found, mut slowest) = search.finish();
     let mut reading = Reading::new(&found, &mut slowest.instances);
@@ -60,24 +64,27 @@ pub fn slowest<R: Read, E: From<ReadError>>(
 }
 
 /// The first pass.
-struct Search<F> {
+struct Search<'a, F> {
     spans: Spans,
-    operations: Pairing<ThreadKoids>,
-    longest: Longest<F>,
+    /// The conditions that durations meet.
+    groups: Groups<'a>,
+    operations: Pairing<(ThreadKoids, Met)>,
+    longest: Longest<'a, F>,
     /// Complete durations, empty between records.
     done: Vec<Span>,
 }
 
 /// The longest instances so far, the shortest of them on top.
-struct Longest<F> {
+struct Longest<'a, F> {
     number: usize,
     at: Option<u64>,
+    conditions: &'a [Condition],
     heap: BinaryHeap<Reverse<Found>>,
     is_selected: F,
     unpaired: Unpaired,
 }
 
-impl<F: Fn(&str, &str) -> bool> Longest<F> {
+impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
     fn add(&mut self, catalog: &Catalog, found: Found) {
         if self.at.is_some_and(|at| !found.lasts_at(at)) {
             return;
@@ -94,7 +101,7 @@ impl<F: Fn(&str, &str) -> bool> Longest<F> {
         }
     }
 
-    fn pair(&mut self, catalog: &Catalog, outcome: &Outcome<ThreadKoids>) {
+    fn pair(&mut self, catalog: &Catalog, outcome: &Outcome<(ThreadKoids, Met)>) {
         let (begin, end) = match outcome {
             Outcome::Pair { begin, end } => (begin, end),
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => {
@@ -102,19 +109,27 @@ impl<F: Fn(&str, &str) -> bool> Longest<F> {
             }
         };
         let Track::Operation { process, id } = begin.track else { return };
+        if !begin.value.1.or(end.value.1).is_all(self.conditions) {
+            return;
+        }
         let key = Key::Operation { process, id, nanos: begin.nanos };
         let nanos = end.nanos - begin.nanos;
-        let (label, thread) = (begin.label, begin.value);
+        let (label, thread) = (begin.label, begin.value.0);
         self.add(catalog, Found { nanos, key, end: end.nanos, label, thread });
     }
 }
 
-impl<F: Fn(&str, &str) -> bool> Search<F> {
-    fn new(number: usize, at: Option<u64>, is_selected: F) -> Self {
+impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
+    fn new(number: usize, at: Option<u64>, conditions: &'a [Condition], is_selected: F) -> Self {
         let (heap, unpaired) = (BinaryHeap::new(), Unpaired::default());
-        let longest = Longest { number, at, heap, is_selected, unpaired };
+        let longest = Longest { number, at, conditions, heap, is_selected, unpaired };
+        let by = match conditions {
+            [] => Grouping::Together.into(),
+            conditions => By::Conditions(conditions),
+        };
         Self {
             spans: Spans::default(),
+            groups: Groups::new(by),
             operations: Pairing::new(MAX_WAITING),
             longest,
             done: Vec::new(),
@@ -122,6 +137,9 @@ impl<F: Fn(&str, &str) -> bool> Search<F> {
     }
 
     fn record(&mut self, item: &Item<'_>) {
+        if let Record::Event(event) = &item.record {
+            self.groups.edge(self.spans.catalog_mut(), item, event);
+        }
         self.done.extend(self.spans.record(item));
         self.add_done();
         let Record::Event(event) = &item.record else { return };
@@ -129,7 +147,8 @@ impl<F: Fn(&str, &str) -> bool> Search<F> {
             return;
         }
         let catalog = self.spans.catalog_mut();
-        let Some(edge) = Edge::of(catalog, item, event, item.thread(event.thread)) else { return };
+        let value = (item.thread(event.thread), Met::new(self.longest.conditions, item, event));
+        let Some(edge) = Edge::of(catalog, item, event, value) else { return };
         let outcomes = self.operations.push(catalog, edge);
         outcomes.for_each(|outcome| self.longest.pair(catalog, &outcome));
     }
@@ -137,6 +156,10 @@ impl<F: Fn(&str, &str) -> bool> Search<F> {
     fn add_done(&mut self) {
         let catalog = self.spans.catalog();
         for span in self.done.drain(..) {
+            let group = self.groups.of_span(&span);
+            if !self.groups.selects(group) {
+                continue;
+            }
             let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
             let (label, thread) = (span.label, span.koids);
             let key = Key::Duration { thread, nanos: begin };

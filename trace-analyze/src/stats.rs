@@ -11,7 +11,7 @@
 //! Begins and ends are paired by time: their records may be in any order.
 //!
 //! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or
-//! by the ancestors of operations.
+//! by the ancestors of operations, or selects events by their arguments.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
@@ -33,6 +33,7 @@ use std::io::Read;
 
 use trace_format::{ReadError, Reader, ThreadKoids};
 
+use crate::arguments::Condition;
 pub use crate::pairing::Unpaired;
 use crate::parents::Parents;
 use crate::schedule::Schedule;
@@ -41,6 +42,7 @@ use crate::Damage;
 use collector::StatsCollector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
+pub(crate) use groups::Groups;
 pub use joined::JoinedNames;
 pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
@@ -65,6 +67,10 @@ pub enum By<'a> {
     /// The values of the argument with this name, of the begin or else of the end. The first 1000
     /// values have rows, and all other values share one.
     Argument(&'a str),
+    /// No groups: the rows have the events that meet all of these conditions, by the arguments of
+    /// their begin or their end. At most [`MAX_CONDITIONS`](crate::arguments::MAX_CONDITIONS)
+    /// count.
+    Conditions(&'a [Condition]),
     /// The names of an operation's ancestors.
     Parent(&'a Parents),
 }
@@ -131,8 +137,8 @@ pub struct Report {
     pub instants: Vec<Row>,
     /// Events of [`By::Argument`] in the row of further values.
     pub other_values: u64,
-    /// Durations of [`By::Argument`] in the row without a value, because more than a million waited
-    /// for their end.
+    /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without a
+    /// row, because more than a million waited for their end.
     pub values_left_out: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,

@@ -21,10 +21,20 @@ fn found(records: &[Record<'_>], number: usize, only: &str) -> Vec<String> {
 }
 
 fn found_at(records: &[Record<'_>], number: usize, at: Option<u64>, only: &str) -> Vec<String> {
+    found_with(records, number, at, &[], only)
+}
+
+fn found_with(
+    records: &[Record<'_>],
+    number: usize,
+    at: Option<u64>,
+    conditions: &[Condition],
+    only: &str,
+) -> Vec<String> {
     let archive = crate::testing::archive(records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let is_selected = |_: &str, name: &str| only.is_empty() || name == only;
-    let slowest = slowest(open, number, at, is_selected).unwrap();
+    let slowest = slowest(open, number, at, conditions, is_selected).unwrap();
     let line = |instance: &Instance| {
         let arguments: Vec<String> =
             instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -58,6 +68,16 @@ fn the_longest_instances_have_the_arguments_of_both_halves() {
     assert_eq!(found(&records, 2, "inner"), all[2..4]);
     assert!(found(&records, 0, "").is_empty());
     assert_eq!(found_at(&records, 10, Some(15), ""), all[..4]);
+    let with = |key, value| found_with(&records, 10, None, &[Condition::new(key, value)], "");
+    assert_eq!(
+        (with("file", "3"), with("bytes", "1152921504606846976")),
+        (vec![all[0].into()], vec![all[0].into()])
+    );
+    assert_eq!(
+        (with("result", "5"), with("step", "9")),
+        (vec![all[1].into()], vec![all[3].into()])
+    );
+    assert!(with("step", "7").is_empty());
     assert_eq!(found_at(&records, 10, Some(41), ""), all[..2]);
     assert_eq!(found_at(&records, 10, Some(85), ""), all[4..]);
     assert!(found_at(&records, 10, Some(75), "").is_empty());

@@ -3,7 +3,7 @@
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 
 use super::counters::Counters;
-use super::groups::{or_end, Groups};
+use super::groups::Groups;
 use super::table::{sort_rows, Table};
 use super::{By, JoinedNames, Report, Row};
 use crate::catalog::Catalog;
@@ -16,8 +16,8 @@ pub(super) struct StatsCollector<'s> {
     spans: Spans,
     durations: Durations<'s>,
     instants: Table,
-    operations: Linked,
-    flows: Linked,
+    operations: Linked<'s>,
+    flows: Linked<'s>,
     counters: Counters,
     context_switches: u64,
 }
@@ -27,21 +27,22 @@ const MAX_WAITING: usize = 1 << 20;
 
 /// Collects operations or flows.
 #[derive(Debug)]
-struct Linked {
+struct Linked<'s> {
     /// The value of an edge is its group.
     pairing: Pairing<u32>,
-    rows: LinkRows,
+    rows: LinkRows<'s>,
 }
 
 #[derive(Debug)]
-struct LinkRows {
+struct LinkRows<'s> {
+    by: By<'s>,
     table: Table,
     unpaired: Unpaired,
 }
 
-impl Linked {
-    fn new(is_sampled: bool) -> Self {
-        let rows = LinkRows { table: Table::new(is_sampled), unpaired: Unpaired::default() };
+impl<'s> Linked<'s> {
+    fn new(by: By<'s>, is_sampled: bool) -> Self {
+        let rows = LinkRows { by, table: Table::new(is_sampled), unpaired: Unpaired::default() };
         Self { pairing: Pairing::new(MAX_WAITING), rows }
     }
 
@@ -50,19 +51,19 @@ impl Linked {
         outcomes.for_each(|outcome| self.rows.add(&outcome));
     }
 
-    fn finish(mut self, catalog: &Catalog) -> LinkRows {
+    fn finish(mut self, catalog: &Catalog) -> LinkRows<'s> {
         let outcomes = self.pairing.finish(catalog);
         outcomes.for_each(|outcome| self.rows.add(&outcome));
         self.rows
     }
 }
 
-impl LinkRows {
+impl LinkRows<'_> {
     fn add(&mut self, outcome: &Outcome<u32>) {
         match outcome {
             Outcome::Pair { begin, end } => {
                 let mut begin = *begin;
-                begin.value = or_end(begin.value, end.value);
+                begin.value = self.by.joined(begin.value, end.value);
                 self.table.link(&begin, end.nanos);
             }
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
@@ -95,8 +96,8 @@ impl<'s> StatsCollector<'s> {
             spans: Spans::default(),
             durations,
             instants: Table::new(false),
-            operations: Linked::new(is_sampled),
-            flows: Linked::new(is_sampled),
+            operations: Linked::new(by, is_sampled),
+            flows: Linked::new(by, is_sampled),
             counters: Counters::default(),
             context_switches: 0,
         }

@@ -1,11 +1,11 @@
-//! The groups that separate rows.
+//! The groups that separate or select rows.
 
 use std::collections::hash_map::{Entry, HashMap};
 
 use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
 
 use super::{By, Group, Grouping};
-use crate::arguments;
+use crate::arguments::{self, Met};
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Span;
 
@@ -24,9 +24,10 @@ const OTHER_VALUES: u32 = 1;
 /// The thread, begin and label of a duration, and the end if its begin has one.
 type Key = (ThreadKoids, u64, LabelId, Option<u64>);
 
-/// Numbers of processes or threads, or of values.
+/// Numbers of processes or threads, or of values. With [`By::Conditions`], a number has a bit for
+/// each condition that is met.
 #[derive(Debug)]
-pub(super) struct Groups<'a> {
+pub(crate) struct Groups<'a> {
     by: By<'a>,
     list: Vec<ThreadKoids>,
     ids: HashMap<ThreadKoids, u32>,
@@ -35,8 +36,9 @@ pub(super) struct Groups<'a> {
     values: HashMap<String, u32>,
     /// The groups of durations that have begun. Equal durations have a list.
     open: HashMap<Key, Vec<u32>>,
-    /// The groups of durations that have ended, from the arguments of their ends.
-    ended: HashMap<(ThreadKoids, u64, LabelId), u32>,
+    /// The groups of durations that have ended, from the arguments of their ends. An end without a
+    /// category or a name has no label.
+    ended: HashMap<(ThreadKoids, u64, Option<LabelId>), u32>,
     /// The number of groups in `open`.
     waiting: usize,
     /// Durations without a group, because too many waited.
@@ -46,7 +48,7 @@ pub(super) struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    pub(super) fn new(by: By<'a>) -> Self {
+    pub(crate) fn new(by: By<'a>) -> Self {
         Self {
             by,
             list: Vec::new(),
@@ -65,7 +67,8 @@ impl<'a> Groups<'a> {
     #[inline]
     pub(super) fn of(&mut self, koids: ThreadKoids) -> u32 {
         match (&self.by, self.last) {
-            (By::Group(Grouping::Together) | By::Argument(_) | By::Parent(_), _) => NONE,
+            (By::Group(Grouping::Together), _) => NONE,
+            (By::Argument(_) | By::Conditions(_) | By::Parent(_), _) => NONE,
             (_, Some((last, id))) if last == koids => id,
             _ => self.of_slow(koids),
         }
@@ -86,10 +89,11 @@ impl<'a> Groups<'a> {
     }
 
     /// Returns the number of an event's group.
-    pub(super) fn of_event(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
+    pub(crate) fn of_event(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
         let koids = item.thread(event.thread);
         let value = match (&self.by, event.kind) {
             (By::Group(_), _) => return self.of(koids),
+            (By::Conditions(conditions), _) => return Met::new(conditions, item, event).bits(),
             (By::Argument(key), _) => value_of(item, event, key),
             (By::Parent(parents), EventKind::AsyncBegin { id }) => {
                 let path = parents.path(&parents.ancestors(koids.process, id));
@@ -103,7 +107,7 @@ impl<'a> Groups<'a> {
     /// Returns the number of the group that an end has if its begin has none.
     pub(super) fn of_end(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
         match self.by {
-            By::Argument(_) => self.of_event(item, event),
+            By::Argument(_) | By::Conditions(_) => self.of_event(item, event),
             _ => NONE,
         }
     }
@@ -123,8 +127,8 @@ impl<'a> Groups<'a> {
 
     /// Notes the group of a duration that begins or ends, for [`Groups::of_span`].
     #[inline]
-    pub(super) fn edge(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        if matches!(self.by, By::Argument(_)) {
+    pub(crate) fn edge(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
+        if matches!(self.by, By::Argument(_) | By::Conditions(_)) {
             self.edge_slow(catalog, item, event);
         }
     }
@@ -157,22 +161,24 @@ impl<'a> Groups<'a> {
             self.values_left_out += 1;
             return;
         }
-        let label = catalog.label(item, event.category, event.name);
+        let is_named = !item.text(event.category).is_empty() && !item.text(event.name).is_empty();
+        let label = is_named.then(|| catalog.label(item, event.category, event.name));
         self.ended.insert((item.thread(event.thread), event.ticks, label), group);
     }
 
     /// Returns the number of a duration's group.
     #[inline]
-    pub(super) fn of_span(&mut self, span: &Span) -> u32 {
+    pub(crate) fn of_span(&mut self, span: &Span) -> u32 {
         match self.by {
-            By::Argument(_) => self.take(span),
+            By::Argument(_) | By::Conditions(_) => self.take(span),
             _ => self.of(span.koids),
         }
     }
 
     /// Takes the last group of equal durations: the inner one ends first.
     fn take(&mut self, span: &Span) -> u32 {
-        let of_end = self.ended.remove(&(span.koids, span.end, span.label));
+        let mut of_end = |label| self.ended.remove(&(span.koids, span.end, label));
+        let of_end = of_end(Some(span.label)).or_else(|| of_end(None));
         for end in [Some(span.end), None] {
             let key = (span.koids, span.begin, span.label, end);
             let Entry::Occupied(mut groups) = self.open.entry(key) else { continue };
@@ -181,9 +187,17 @@ impl<'a> Groups<'a> {
                 groups.remove();
             }
             self.waiting -= 1;
-            return or_end(group.unwrap_or(NONE), of_end.unwrap_or(NONE));
+            return self.by.joined(group.unwrap_or(NONE), of_end.unwrap_or(NONE));
         }
         of_end.unwrap_or(NONE)
+    }
+
+    /// Returns whether a row with this group is part of the result.
+    pub(crate) fn selects(&self, group: u32) -> bool {
+        match self.by {
+            By::Conditions(conditions) => Met::from_bits(group).is_all(conditions),
+            _ => true,
+        }
     }
 
     /// Returns a function that returns the group with a number.
@@ -191,7 +205,7 @@ impl<'a> Groups<'a> {
         let values = self.values.iter().map(|(value, id)| (*id, value.as_str()));
         let values: HashMap<u32, &str> = values.collect();
         move |id| match &self.by {
-            By::Group(Grouping::Together) => None,
+            By::Group(Grouping::Together) | By::Conditions(_) => None,
             By::Group(grouping) => self.of_koids(*grouping, id, catalog),
             By::Argument(_) | By::Parent(_) => {
                 let value = match id {
@@ -215,12 +229,15 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Returns the group of the begin, or if it has none, that of the end.
-pub(super) fn or_end(begin: u32, end: u32) -> u32 {
-    if begin == NONE {
-        end
-    } else {
-        begin
+impl By<'_> {
+    /// Returns the group of the begin, or if it has none, that of the end. Conditions can be met by
+    /// either.
+    pub(crate) fn joined(&self, begin: u32, end: u32) -> u32 {
+        match self {
+            By::Conditions(_) => begin | end,
+            _ if begin == NONE => end,
+            _ => begin,
+        }
     }
 }
 

@@ -181,7 +181,9 @@ impl Table {
         };
         let long = self.long_joined().into_iter();
         let long = long.map(|(key, nanos)| Entry { key, joined_nanos: nanos, ..Entry::default() });
-        let mut rows: Vec<Row> = self.rows.into_iter().chain(long).map(row).collect();
+        let entries = self.rows.into_iter().chain(long);
+        let entries = entries.filter(|entry| groups.selects(entry.group()));
+        let mut rows: Vec<Row> = entries.map(row).collect();
         sort_rows(&mut rows);
         rows
     }

@@ -347,6 +347,46 @@ mod groups {
         assert_eq!(report.other_values, 0);
     }
 
+    /// A condition can be met by the begin, and another one by the end.
+    #[test]
+    fn rows_of_events_that_meet_conditions() {
+        let text = |key, value| [Argument::new(key, Value::String(Text::from(value)))];
+        let (a, b, done) = (text("path", "/a/1"), text("path", "/b"), text("state", "done"));
+        let records = [
+            with(0, "read", EventKind::DurationBegin, &a),
+            with(1, "inner", EventKind::DurationComplete { end: 3 }, &b),
+            with(10, "read", EventKind::DurationEnd, &done),
+            with(20, "read", EventKind::DurationComplete { end: 21 }, &a),
+            with(30, "call", EventKind::AsyncBegin { id: 1 }, &a),
+            with(37, "call", EventKind::AsyncEnd { id: 1 }, &done),
+            with(40, "call", EventKind::AsyncBegin { id: 2 }, &b),
+            with(48, "call", EventKind::AsyncEnd { id: 2 }, &done),
+            with(50, "flow", EventKind::FlowBegin { id: 3 }, &a),
+            with(60, "flow", EventKind::FlowEnd { id: 3 }, &[]),
+            with(70, "hit", EventKind::Instant { scope: None }, &a),
+            with(80, "hit", EventKind::Instant { scope: None }, &b),
+        ];
+        let archive = crate::testing::archive(&records);
+        let report = |conditions: &[Condition]| {
+            collect(Reader::new(&*archive), By::Conditions(conditions), None).unwrap()
+        };
+        let sums = |rows: &[Row]| {
+            let sum = |row: &Row| (row.name.clone(), row.lengths.count(), row.lengths.sum());
+            rows.iter().map(sum).collect::<Vec<_>>()
+        };
+        let row = |name: &str, count, sum| (name.to_owned(), count, sum);
+        let (path, state) = (Condition::new("path", "/a*"), Condition::new("state", "done"));
+        let of_path = report(std::slice::from_ref(&path));
+        assert_eq!(sums(&of_path.durations), [row("read", 2, 11)]);
+        assert_eq!(sums(&of_path.operations), [row("call", 1, 7)]);
+        assert_eq!(sums(&of_path.flows), [row("flow", 1, 10)]);
+        assert_eq!(sums(&of_path.instants), [row("hit", 1, 0)]);
+        assert!(of_path.durations.iter().all(|row| row.group.is_none()));
+        let of_both = report(&[path, state]);
+        assert_eq!(sums(&of_both.durations), [row("read", 1, 10)]);
+        assert_eq!(sums(&of_both.operations), [row("call", 1, 7)]);
+    }
+
     #[test]
     fn rows_of_an_argument_at_one_time() {
         let key = |value| [Argument::new("key", Value::String(Text::from(value)))];

@@ -30,6 +30,7 @@ Examples:
   trace stats trace.fxt --rate --sort count     # how often each ran, also per second
   trace stats trace.fxt --by parent             # request → user → query
   trace stats trace.fxt --slowest 10 -n request # with their arguments
+  trace stats trace.fxt --arg 'path=/item/*'    # of one route
   trace stats trace.fxt --at 1.5s -t worker     # what the thread did at that time
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --sched                 # what the scheduler did to each thread
@@ -41,6 +42,11 @@ pub(crate) struct StatsArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Select events by an argument of their begin or end; repeatable. A `*` at the end of VALUE
+    /// matches any text
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition, conflicts_with_all = ["by", "counters", "sched"])]
+    pub(crate) arg: Vec<Condition>,
 
     /// Sort by COLUMN, largest first
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
@@ -255,7 +261,8 @@ pub(crate) struct CriticalPathArgs {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
 
-    /// Select operations or flows by an argument of their begin or end; repeatable
+    /// Select operations or flows by an argument of their begin or end; repeatable. A `*` at the end
+    /// of VALUE matches any text
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition)]
     pub(crate) arg: Vec<Condition>,
 

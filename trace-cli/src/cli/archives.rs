@@ -78,7 +78,8 @@ pub(crate) struct DumpArgs {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
 
-    /// Print only events with this value of an argument; repeatable
+    /// Print only events with this value of an argument; repeatable. A `*` at the end of VALUE
+    /// matches any text
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition)]
     pub(crate) arg: Vec<Condition>,
 

@@ -76,6 +76,7 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         _ => Parents::default(),
     };
     let by = match &args.by {
+        None if !args.arg.is_empty() => By::Conditions(&args.arg),
         None => Grouping::Together.into(),
         Some(StatsBy::Group(group)) => By::Group((*group).into()),
         Some(StatsBy::Argument(key)) => By::Argument(key),

@@ -55,6 +55,21 @@ fn run(arguments: &[&str]) -> String {
 }
 
 #[test]
+fn stats_selects_by_an_argument() {
+    let only = |options: &[&str]| run(&[&["stats", "in.fxt", "--arg"], options].concat());
+    assert_eq!(counts(&only(&["url=/a"])), [("1", "app:request")]);
+    assert_eq!(only(&["url=/*"]), only(&["url=/a"]));
+    assert_eq!(only(&["url=/b"]), "no such events\n");
+    assert!(only(&["level=WARN", "--instants"]).ends_with("1  app:src/main.rs:7\n"));
+    let slowest = only(&["url=/a", "--slowest", "9"]);
+    assert_eq!(slowest.lines().count(), 2, "{slowest}");
+    assert!(slowest.contains("app:request id 0x7"), "{slowest}");
+    let place = Place::new();
+    let run = place.run(&["stats", "in.fxt", "--arg", "url=/a", "--by", "arg:url"]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+}
+
+#[test]
 fn diff_compares_operations_and_their_polls_separately() {
     let table = run(&["diff", "in.fxt", "in.fxt", "--all"]);
     let names: Vec<_> = table.lines().filter_map(|line| line.split("  ").last()).collect();

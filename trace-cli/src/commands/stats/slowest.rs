@@ -24,7 +24,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let (input, code) = input::of_threads(&args.file, Spill::new(&args.file)?, &args.selection)?;
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
-    let found = slowest(|| Ok::<_, Failed>(input.open()?), number, at, is_selected);
+    let found = slowest(|| Ok::<_, Failed>(input.open()?), number, at, &args.arg, is_selected);
     let mut found = found.or_else(|error| error.explained(&args.file))?;
     let is_cut = args.slowest.is_none() && found.instances.len() > MAX_AT;
     found.instances.truncate(args.slowest.unwrap_or(MAX_AT));
