@@ -3,7 +3,7 @@
 //! An operation's parent is the operation whose id it has as the argument `parent`, as traced
 //! futures and spans of `tracing` have it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
@@ -72,6 +72,16 @@ impl Parents {
     #[must_use]
     pub fn parent(&self, process: u64, id: u64) -> Option<u64> {
         self.operations.get(&(process, id))?.1
+    }
+
+    /// Returns the process and the id of each operation with this id, and of its descendants.
+    #[must_use]
+    pub fn descendants(&self, id: u64) -> HashSet<(u64, u64)> {
+        let descends = |(process, own): &(u64, u64)| {
+            let next = |at: &u64| self.parent(*process, *at);
+            std::iter::successors(Some(*own), next).take(MAX_ANCESTORS).any(|at| at == id)
+        };
+        self.operations.keys().copied().filter(descends).collect()
     }
 
     /// Returns the labels of an operation's ancestors, the outermost one first.
@@ -143,5 +153,8 @@ mod tests {
         let path = |id| parents.path(&parents.ancestors(1, id));
         assert_eq!((path(3), path(1)), ("request → user".to_owned(), String::new()));
         assert_eq!(parents.ancestors(1, 9).len(), MAX_ANCESTORS);
+        assert_eq!(parents.descendants(2), HashSet::from([(1, 2), (1, 3)]));
+        assert_eq!(parents.descendants(9), HashSet::from([(1, 9)]));
+        assert!(parents.descendants(7).is_empty());
     }
 }

@@ -137,8 +137,8 @@ pub struct Report {
     pub instants: Vec<Row>,
     /// Events of [`By::Argument`] in the row of further values.
     pub other_values: u64,
-    /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without a
-    /// row, because more than a million waited for their end.
+    /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without
+    /// a row, because more than a million waited for their end.
     pub values_left_out: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,

@@ -11,6 +11,9 @@
 //! events are kept only within the time. Records without a time and a category, such as blobs, and
 //! records of unknown types are kept unless a filter requires a property that they lack.
 //!
+//! Of an operation, a slice has its events and those of its descendants, their polls, and all
+//! events in these polls. Other records with a time are omitted, except log records in a poll.
+//!
 //! Clock anchors outside of the time move to its begin or end, and their clocks by as much, so that
 //! viewers show the time of the slice only.
 //!
@@ -24,6 +27,7 @@
 mod before;
 mod clip;
 mod numbers;
+mod operation;
 mod plan;
 mod select;
 
@@ -36,6 +40,7 @@ use crate::rewrite::Copier;
 use crate::ConvertError;
 use clip::{with_moved_report, Bounds};
 use numbers::Numbers;
+pub use operation::Operations;
 pub use plan::Plan;
 use select::Filter;
 pub use select::Selection;

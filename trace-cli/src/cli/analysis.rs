@@ -261,8 +261,8 @@ pub(crate) struct CriticalPathArgs {
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
 
-    /// Select operations or flows by an argument of their begin or end; repeatable. A `*` at the end
-    /// of VALUE matches any text
+    /// Select operations or flows by an argument of their begin or end; repeatable. A `*` at the
+    /// end of VALUE matches any text
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition)]
     pub(crate) arg: Vec<Condition>,
 

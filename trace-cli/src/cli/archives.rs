@@ -142,6 +142,7 @@ Examples:
   trace slice trace.fxt --from 1.5s --to 2s -o short.fxt
   trace slice trace.fxt --from 1.5s --to 2s --clip -o short.fxt # only what is in the range
   trace slice trace.fxt --process server -c 'net*' -o net.fxt.zst
+  trace slice trace.fxt --id 0x4c7eae97901e0414 -o request.fxt  # of trace stats --slowest
   trace slice - --from @12345.6s -o - < trace.fxt")]
 pub(crate) struct SliceArgs {
     /// Archive to read; `-` for standard input
@@ -163,6 +164,11 @@ pub(crate) struct SliceArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Select the async operation with this id, such as 42 or 0x2a, and its children, with all
+    /// events in their polls
+    #[arg(long, value_name = "ID", value_parser = parse_id)]
+    pub(crate) id: Option<u64>,
 
     /// Cut durations and async operations at the borders of the range
     #[arg(long)]

@@ -62,7 +62,8 @@ A million events make a page of 17 MB.
 Examples:
   trace timeline trace.fxt                      # writes trace.timeline.html
   trace timeline trace.fxt -o trace.svg
-  trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html")]
+  trace slice long.fxt --from 2s --to 3s -o - | trace timeline - -o part.html
+  trace slice trace.fxt --id 0x2a -o - | trace timeline - -o request.html  # one operation")]
 pub(crate) struct TimelineArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]

@@ -3,11 +3,11 @@
 mod scan;
 
 use anyhow::{bail, Result};
-use trace_convert::slice::{self, Plan, Selection, Summary};
+use trace_convert::slice::{self, Operations, Plan, Selection, Summary};
 
 use crate::args::{Format, Moment};
 use crate::cli::SliceArgs;
-use crate::damage::{explained, explained_writing};
+use crate::damage::{explained, explained_writing, Failed};
 use crate::input::{is_name, koids, refuse_missing, Spill};
 use crate::message::counted;
 use crate::output::{self, Output};
@@ -24,6 +24,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let name = |name: &str| filter.names.matches(name);
     let processes = koids(&args.process, "process", &scan.0.processes)?;
     let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
+    let operations = args.id.map(|id| operations(args, &input, id)).transpose()?;
     let nanos = |moment: Moment| moment.nanos(scan.start());
     let selection = Selection {
         from: args.from.map_or(0, nanos),
@@ -32,6 +33,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
         threads: threads.as_deref(),
+        operations: operations.as_ref(),
         clips: args.clip,
     };
     if selection.to.is_some_and(|to| selection.from >= to) {
@@ -49,6 +51,16 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
     Ok(damage::warn(&args.file, &summary.damage))
+}
+
+/// Reads an operation.
+fn operations(args: &SliceArgs, input: &Spill<'_>, id: u64) -> Result<Operations> {
+    let found = Operations::read(id, || Ok::<_, Failed>(input.open()?));
+    let found = found.or_else(|error| error.explained(&args.file))?;
+    if found.is_empty() {
+        bail!("{} has no async operation with the id {id:#x}", args.file.display());
+    }
+    Ok(found)
 }
 
 /// Reads the whole archive first, if the arguments require it.

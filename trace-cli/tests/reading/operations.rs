@@ -54,6 +54,31 @@ fn run(arguments: &[&str]) -> String {
     run.stdout
 }
 
+/// A slice of an operation has its children, and the events in its polls.
+#[test]
+fn a_slice_of_an_operation() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let slice = place.run(&["slice", "in.fxt", "--id", "7", "-o", "out.fxt"]);
+    assert_eq!((slice.code, slice.stderr.as_str()), (0, "trace: 11 records kept, 3 removed\n"));
+    let dump = place.run(&["dump", "out.fxt"]).stdout;
+    for (text, is_kept) in [
+        ("\"query\"", true),
+        ("\"slow\"", true),
+        ("\"done\"", true),
+        ("later", false),
+        ("log record", false),
+    ] {
+        assert_eq!(dump.contains(text), is_kept, "{text}: {dump}");
+    }
+    assert_eq!(counts(&place.run(&["stats", "out.fxt"]).stdout).len(), 4, "{dump}");
+    let child = place.run(&["slice", "in.fxt", "--id", "0x8", "-o", "out.fxt"]);
+    assert_eq!(child.stderr, "trace: 2 records kept, 12 removed\n");
+    let absent = place.run(&["slice", "in.fxt", "--id", "9", "-o", "new.fxt"]);
+    let expected = "trace: in.fxt has no async operation with the id 0x9\n";
+    assert_eq!((absent.code, absent.stderr.as_str()), (1, expected));
+}
+
 #[test]
 fn stats_selects_by_an_argument() {
     let only = |options: &[&str]| run(&[&["stats", "in.fxt", "--arg"], options].concat());

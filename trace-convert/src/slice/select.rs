@@ -4,6 +4,7 @@ use std::fmt;
 
 use trace_format::{Event, EventKind, Item, Process, Record, Thread, ThreadKoids};
 
+use super::Operations;
 use crate::rewrite;
 use trace_analyze::carried::PREFIX;
 use trace_analyze::catalog::{Catalog, LabelId};
@@ -24,6 +25,8 @@ pub struct Selection<'a> {
     pub processes: Option<&'a [u64]>,
     /// The koids of threads; `None` for all.
     pub threads: Option<&'a [u64]>,
+    /// Selects an operation and its descendants, with the events in their polls; `None` for all.
+    pub operations: Option<&'a Operations>,
     /// Whether durations and operations are cut at the first and after the last time.
     pub clips: bool,
 }
@@ -90,7 +93,9 @@ impl<'a> Filter<'a> {
         event: &Event<'_>,
     ) -> bool {
         let label = catalog.label(item, event.category, event.name);
-        self.thread(item.thread(event.thread)) && self.label(catalog, label)
+        self.thread(item.thread(event.thread))
+            && self.selection.operations.is_none_or(|operations| operations.has(item, event))
+            && self.label(catalog, label)
     }
 
     fn label(&mut self, catalog: &Catalog, label: LabelId) -> bool {
@@ -126,6 +131,17 @@ impl<'a> Filter<'a> {
         ticks.is_none_or(|ticks| self.is_in_time(item.nanos(ticks)))
             && self.by_category(item, record)
             && self.by_thread(item, record)
+            && self.by_operation(item, record)
+    }
+
+    /// Returns whether a record is in a poll of the selected operations, if there are any.
+    fn by_operation(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
+        self.selection.operations.is_none_or(|operations| match record {
+            Record::Log(log) => {
+                operations.is_in_poll(item.thread(log.thread), item.nanos(log.ticks))
+            }
+            _ => false,
+        })
     }
 
     fn by_category(&self, item: &Item<'_>, record: &Record<'_>) -> bool {
