@@ -135,6 +135,18 @@ def the_overview_is_a_brush(work, browser):
     is_clean(page, "search")
 
 
+def the_overview_shows_threads_that_run_longer_than_the_trace(work, browser):
+    page = work.open(browser, "search")
+    # A tenth of the span: all long durations end after it.
+    busy = page.run("""(() => {
+      const {overview: {constructor: Overview, scene, colours}} = timeline.page;
+      const part = Object.assign(Object.create(scene), {span: scene.span / 10});
+      return [...new Overview(document.createElement('canvas'), part, colours, () => {}).busy];
+    })()""")
+    assert 0.1 < max(busy[:-1]) <= 1 and max(busy) == 1, (max(busy[:-1]), busy[-1])
+    is_clean(page, "search")
+
+
 def tips_vanish_with_what_they_describe(work, browser):
     page = work.open(browser, "search")
     x, y, _, _ = box(page, "search")
@@ -486,7 +498,8 @@ def all_widths_fit(work, browser):
 
 
 TESTS = [wheel_zooms_around_the_pointer, the_wheel_with_shift_scrolls_the_rows, shift_space_and_the_middle_button_pan, a_drag_selects_a_range_with_sums,
-         sums_are_sorted_and_searched, the_overview_is_a_brush, tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
+         sums_are_sorted_and_searched, the_overview_is_a_brush, the_overview_shows_threads_that_run_longer_than_the_trace,
+         tips_vanish_with_what_they_describe, the_panel_takes_space_only_with_a_selection,
          a_double_click_zooms_to_an_event, a_double_click_elsewhere_does_not_zoom,
          links_lead_to_related_events, operations_are_nested_by_parent, durations_are_labelled_by_an_argument, parents_and_children_differ_in_colour, names_are_legible,
          arrows_are_those_of_the_selection, only_matches_stay_bright, search_keeps_the_context, search_continues_from_the_selection, fingers_pan_and_zoom, interrupted_gestures_end, a_tap_selects_an_event, a_new_pixel_ratio_keeps_the_scale, all_widths_fit]

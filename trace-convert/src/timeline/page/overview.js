@@ -155,10 +155,12 @@ function busyShares(scene, from, to) {
   for (const row of rows) {
     const {begin, end} = row.lanes[0].columns;
     for (let place = 0; place < begin.length; place++) {
-      const first = (begin[place] - from) * scale, last = (end[place] - from) * scale;
-      const bucket = Math.max(0, Math.floor(first)), lastBucket = Math.min(BUCKETS - 1, Math.floor(last));
+      // The last thread of a CPU can run longer than the trace lasts.
+      const first = Math.max(0, (begin[place] - from) * scale), last = Math.min(BUCKETS, (end[place] - from) * scale);
+      if (last <= first) continue;
+      const bucket = Math.floor(first), lastBucket = Math.min(BUCKETS - 1, Math.floor(last));
       if (bucket >= lastBucket) {
-        busy[Math.min(bucket, BUCKETS - 1)] += last - first;
+        busy[bucket] += last - first;
         continue;
       }
       busy[bucket] += bucket + 1 - first;
