@@ -33,10 +33,10 @@ fn unmistakable(stack: &str) -> String {
     names.join(";")
 }
 
-/// The colours of the picture's background and of text outside of frames, if the viewer is dark.
-/// inferno has light ones only.
-const DARK: &str = "@media(prefers-color-scheme:dark){stop{stop-color:#16181d}\
-    svg>text,#details,#matched{fill:#ddd}#frames path{stroke:#ddd}}";
+/// A button for the search that can be seen, and the colours of the picture's background and of
+/// text outside of frames, if the viewer is dark. inferno has light ones only.
+const STYLE: &str = "#search{opacity:.8}@media(prefers-color-scheme:dark){stop{stop-color:#16181d}\
+    :root{background:#16181d}svg>text,#details,#matched{fill:#ddd}#frames path{stroke:#ddd}}";
 
 /// The end of inferno's style.
 const STYLE_END: &str = "</style>";
@@ -61,15 +61,15 @@ pub(crate) fn draw(title: String, stacks: &[Stack]) -> Result<Vec<u8>> {
     let mut svg = Vec::new();
     let lines: Vec<String> = stacks.iter().map(line).collect();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)?;
-    Ok(with_dark_mode(svg))
+    Ok(with_style(svg))
 }
 
-fn with_dark_mode(svg: Vec<u8>) -> Vec<u8> {
+fn with_style(svg: Vec<u8>) -> Vec<u8> {
     let end = svg.windows(STYLE_END.len()).position(|bytes| bytes == STYLE_END.as_bytes());
     match end {
         Some(end) => {
             let (before, after) = svg.split_at(end);
-            [before, DARK.as_bytes(), b"\n", after].concat()
+            [before, STYLE.as_bytes(), b"\n", after].concat()
         }
         None => svg,
     }
@@ -94,7 +94,7 @@ mod tests {
         let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
         assert_eq!(svg.matches("prefers-color-scheme:dark").count(), 1, "{svg}");
         let (style, rest) = svg.split_once(STYLE_END).unwrap();
-        assert!(style.contains(DARK) && rest.contains("&lt;/style&gt;"), "{svg}");
+        assert!(style.contains(STYLE) && rest.contains("&lt;/style&gt;"), "{svg}");
         // The elements that the style changes.
         for part in ["<stop ", "id=\"details\"", "id=\"matched\""] {
             assert!(svg.contains(part), "{svg}");
