@@ -28,6 +28,7 @@ Examples:
   trace stats trace.fxt --by thread -c 'net*,-net.dns'
   trace stats trace.fxt --by arg:url            # a row for each value of an argument
   trace stats trace.fxt --rate --sort count     # how often each ran, also per second
+  trace slice trace.fxt --from 1s --to 2s --clip -o - | trace stats - --rate  # in this second
   trace stats trace.fxt --by parent             # request → user → query
   trace stats trace.fxt --slowest 10 -n request # with their arguments
   trace stats trace.fxt --arg 'path=/item/*'    # of one route

@@ -60,6 +60,8 @@ Examples:
   trace dump trace.fxt | less
   trace dump trace.fxt --arg path=/cart
   trace dump trace.fxt --level warn         # messages of tracing and log
+  trace stats trace.fxt --at @76130.775011s # what ran at the time of a line
+  trace slice trace.fxt --from @76130.77s --to @76130.78s -o - | trace dump -
   trace dump trace.fxt --id 0x4c7eae97901e0414")]
 pub(crate) struct DumpArgs {
     /// Archive to read; `-` for standard input
