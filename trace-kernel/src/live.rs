@@ -14,6 +14,8 @@ mod categories;
 mod clock;
 mod error;
 mod instance;
+#[cfg(test)]
+mod perf;
 mod processes;
 mod provider;
 mod recorder;
