@@ -9,6 +9,7 @@
 //! A thread reads the pages of all CPUs in rounds. The events before the round began are complete
 //! and are merged by their times; the rest waits for the next round.
 
+mod backend;
 mod batch;
 mod categories;
 mod clock;
@@ -22,6 +23,7 @@ mod recorder;
 mod selection;
 mod sink;
 mod totals;
+mod tracefs;
 
 pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
 pub use error::LiveError;

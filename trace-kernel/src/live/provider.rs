@@ -9,13 +9,12 @@ use trace_protocol::message::ClockSource;
 use trace_provider::{Provider, ProviderObserver, TraceState};
 
 use super::categories::CATEGORIES;
-use super::clock;
 use super::error::LiveError;
-use super::instance::{available_events, Instance};
 use super::recorder::{Recorder, Request};
-use super::selection::{kernel_patterns, Selection};
+use super::selection::kernel_patterns;
 use super::sink::Tables;
 use super::totals::{lock, Totals};
+use super::tracefs::Tracefs;
 
 /// The bytes for strings and the names of threads in the provider's buffer.
 const DURABLE_BYTES: usize = 1 << 20;
@@ -54,27 +53,11 @@ impl KernelProvider {
     /// The kernel cannot be traced, or this process may not do it.
     pub fn start(options: &Options) -> Result<Self, LiveError> {
         let patterns = kernel_patterns(&options.categories);
-        let instance = Instance::create()?;
         let source = clock_source();
-        let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
-        instance.write("trace_clock", name)?;
-        instance.write("buffer_size_kb", &(options.buffer_size >> 10).max(1).to_string())?;
-        if !options.threads.is_empty() {
-            let threads: Vec<String> = options.threads.iter().map(u64::to_string).collect();
-            instance.write("options/event-fork", "1")?;
-            instance.write("set_event_pid", &threads.join(" "))?;
-        }
-        let selection = Selection::new(&patterns, &available_events()?)?;
-        let events = selection.enable(&instance)?;
-        let totals = Arc::default();
-        let tables = Tables::new(&patterns);
-        let recorder = Recorder::new(
-            (instance, &options.threads),
-            events,
-            clock,
-            tables,
-            Arc::clone(&totals),
-        )?;
+        let (tracefs, clock) = Tracefs::open(options, &patterns, source)?;
+        let (totals, tables) = (Arc::default(), Tables::new(&patterns));
+        let (backend, shared) = (Box::new(tracefs), Arc::clone(&totals));
+        let recorder = Recorder::new(backend, &options.threads, clock, tables, shared);
         Self::connect(recorder, totals, source, &patterns)
     }
 

@@ -1,0 +1,62 @@
+//! Sources of the kernel's events.
+
+use std::fmt;
+use std::sync::Mutex;
+
+use super::clock::TraceClock;
+use super::sink::ContextSink;
+use super::totals::{note_loss, Totals};
+use crate::fxt::Translator;
+use crate::page::Missed;
+
+/// A source of the kernel's events. An error is a text for the user: other events follow it.
+pub(super) trait Backend: fmt::Debug + Send {
+    /// Starts recording.
+    fn start(&mut self) -> Result<(), String>;
+
+    /// Stops recording. The events until now can still be read.
+    fn stop(&mut self) -> Result<(), String>;
+
+    /// Reads events of all CPUs.
+    fn read(&mut self, clock: &TraceClock) -> Progress;
+
+    /// Writes the records of the events before the ticks `end`.
+    fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String>;
+
+    /// Writes the losses at the end of a recording.
+    fn finish(&mut self, now: u64, output: &mut Output<'_, '_>) -> Result<(), String>;
+
+    /// Discards the events that have not been written. Returns their number.
+    fn discard(&mut self) -> u64;
+}
+
+/// The result of reading events.
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// If there may be more events, the ticks before which all have been read.
+    pub(super) rest: Option<u64>,
+    /// The last error, which made events missing.
+    pub(super) result: Result<(), String>,
+}
+
+/// The destination of records.
+#[derive(Debug)]
+pub(super) struct Output<'a, 'w> {
+    pub(super) translator: &'a mut Translator,
+    pub(super) sink: ContextSink<'a, 'w>,
+    pub(super) totals: &'a Mutex<Totals>,
+}
+
+impl Output<'_, '_> {
+    /// Reports events of a CPU that are missing between two times.
+    pub(super) fn missed(
+        &mut self,
+        cpu: u16,
+        missed: Missed,
+        times: (u64, u64),
+    ) -> Result<(), String> {
+        note_loss(self.totals, missed);
+        let written = self.translator.missed(&mut self.sink, cpu, missed, times);
+        written.map_err(|error| error.to_string())
+    }
+}

@@ -1,0 +1,207 @@
+//! The kernel's events by tracefs.
+
+use std::collections::HashMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+
+use rustix::fs::OFlags;
+use trace_protocol::message::ClockSource;
+
+use super::backend::{Backend, Output, Progress};
+use super::batch::{Batch, BatchEvent, Stream};
+use super::clock::{self, TraceClock};
+use super::error::LiveError;
+use super::instance::{available_events, Instance};
+use super::provider::Options;
+use super::selection::{Selection, Uses};
+use crate::decode::Decoder;
+use crate::event::{Entry, Event};
+use crate::format::page_layout;
+use crate::page::PageLayout;
+use crate::ByteOrder;
+
+/// The file with the layout of pages.
+const HEADER_PAGE: &str = "events/header_page";
+
+/// The most bytes of pages that a round reads, so that a busy kernel does not fill the memory.
+const MAX_ROUND_BYTES: usize = 16 << 20;
+
+/// The pages of all CPUs of an instance.
+#[derive(Debug)]
+pub(super) struct Tracefs {
+    layout: PageLayout,
+    streams: Vec<Stream>,
+    decoder: Decoder,
+    uses: HashMap<u16, Uses>,
+    batch: Batch,
+    /// Closed after its files.
+    instance: Instance,
+}
+
+impl Tracefs {
+    /// Creates an instance with the selected events. Returns its clock, too.
+    pub(super) fn open(
+        options: &Options,
+        patterns: &[String],
+        source: ClockSource,
+    ) -> Result<(Self, TraceClock), LiveError> {
+        let instance = Instance::create()?;
+        let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
+        instance.write("trace_clock", name)?;
+        instance.write("buffer_size_kb", &(options.buffer_size >> 10).max(1).to_string())?;
+        if !options.threads.is_empty() {
+            let threads: Vec<String> = options.threads.iter().map(u64::to_string).collect();
+            instance.write("options/event-fork", "1")?;
+            instance.write("set_event_pid", &threads.join(" "))?;
+        }
+        let events = Selection::new(patterns, &available_events()?)?.enable(&instance)?;
+        Ok((Self::new(instance, events)?, clock))
+    }
+
+    /// Opens the pages of all CPUs of an instance.
+    fn new(
+        instance: Instance,
+        (decoder, uses): (Decoder, HashMap<u16, Uses>),
+    ) -> Result<Self, LiveError> {
+        let layout = page_layout(&instance.read(HEADER_PAGE)?, ByteOrder::NATIVE);
+        let layout =
+            layout.map_err(|error| LiveError::Format(instance.path(HEADER_PAGE), error))?;
+        let streams = instance.cpus()?.into_iter().map(|cpu| {
+            let path = instance.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+            let flags = OFlags::NONBLOCK.bits() as i32;
+            let pages = OpenOptions::new().read(true).custom_flags(flags).open(&path);
+            Ok(Stream::new(pages.map_err(|error| LiveError::file(path, error))?, cpu))
+        });
+        let streams = streams.collect::<Result<_, _>>()?;
+        Ok(Self { layout, streams, decoder, uses, batch: Batch::default(), instance })
+    }
+
+    fn switch(&self, is_on: bool) -> Result<(), String> {
+        let text = if is_on { "1" } else { "0" };
+        self.instance.write("tracing_on", text).map_err(|error| error.to_string())
+    }
+}
+
+impl Backend for Tracefs {
+    fn start(&mut self) -> Result<(), String> {
+        self.switch(true)
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.switch(false)
+    }
+
+    /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
+    fn read(&mut self, clock: &TraceClock) -> Progress {
+        let Self { batch, layout, streams, .. } = self;
+        let limit = MAX_ROUND_BYTES / streams.len().max(1);
+        let (mut rest, mut result) = (None, Ok(()));
+        for stream in streams {
+            let end = batch.bytes() + limit;
+            loop {
+                match batch.read(layout, stream, clock) {
+                    Ok(true) if batch.bytes() < end => {}
+                    Ok(true) => {
+                        rest = Some(rest.map_or(stream.last(), |rest| stream.last().min(rest)));
+                        break;
+                    }
+                    Ok(false) => break,
+                    Err(error) => {
+                        result = Err(format!("CPU {}: {error}", stream.cpu()));
+                        break;
+                    }
+                }
+            }
+        }
+        Progress { rest, result }
+    }
+
+    fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
+        let Self { batch, decoder, uses, .. } = self;
+        let mut result = Ok(());
+        batch.drain(end, |event| {
+            if let Err(error) = translate(output, (decoder, uses), &event) {
+                result = Err(error);
+            }
+        });
+        result
+    }
+
+    fn finish(&mut self, now: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
+        let mut written = Ok(());
+        for stream in &self.streams {
+            if let Some(loss) = stream.loss() {
+                let missed = output.missed(stream.cpu(), loss.missed, (loss.since, now));
+                written = written.and(missed);
+            }
+        }
+        written
+    }
+
+    fn discard(&mut self) -> u64 {
+        let mut discarded = 0;
+        self.batch.drain(u64::MAX, |_| discarded += 1);
+        discarded
+    }
+}
+
+/// Writes the records of an event.
+fn translate(
+    output: &mut Output<'_, '_>,
+    (decoder, uses): (&Decoder, &HashMap<u16, Uses>),
+    event: &BatchEvent<'_>,
+) -> Result<(), String> {
+    if let Some(loss) = event.loss {
+        output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
+    }
+    let Some(uses) = uses.get(&event.raw.id) else { return Ok(()) };
+    let Output { translator, sink, .. } = output;
+    for category in &uses.categories {
+        let fields = translator.fields(sink, &decoder.fields(event.cpu, &event.raw), category);
+        fields.map_err(|error| error.to_string())?;
+    }
+    if !uses.is_decoded {
+        return Ok(());
+    }
+    let entry: Entry<'_> = decoder.decode(event.cpu, &event.raw);
+    match entry.event {
+        // A field is missing, so the records of this event cannot be made.
+        Event::Other { .. } => Ok(()),
+        _ => translator.entry(sink, &entry).map_err(|error| error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+    use std::sync::Arc;
+
+    use trace_provider::Provider;
+
+    use super::super::recorder::Recorder;
+    use super::super::sink::Tables;
+    use super::*;
+
+    /// The kernel has empty pages without end.
+    #[test]
+    fn no_pages_are_read_without_a_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let cpu = directory.path().join("per_cpu/cpu0");
+        fs::create_dir_all(&cpu).unwrap();
+        symlink("/dev/zero", cpu.join("trace_pipe_raw")).unwrap();
+        fs::create_dir(directory.path().join("events")).unwrap();
+        let layout = include_str!("../../tests/captured/header_page");
+        fs::write(directory.path().join(HEADER_PAGE), layout).unwrap();
+        let instance = Instance::of_directory(directory.path());
+        let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
+        let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
+        let tracefs = Box::new(Tracefs::new(instance, events).unwrap());
+        let mut recorder = Recorder::new(tracefs, &[], clock, Tables::new(&[]), Arc::default());
+        // No manager is at this path.
+        let provider = Provider::builder("kernel").socket(directory.path().join("none"));
+        let mut writer = provider.connect().unwrap().writer();
+        assert!(!recorder.round(&mut writer));
+        assert_eq!(recorder.discard(), 0);
+    }
+}
