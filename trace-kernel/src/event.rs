@@ -25,8 +25,9 @@ pub struct Task<'a> {
     pub name: &'a str,
     /// Its id, 0 if it is the idle thread of a CPU.
     pub thread: u64,
-    /// Its priority: 0 to 99 for real-time threads, 100 to 139 for others, less for deadlines.
-    pub priority: i32,
+    /// Its priority, if it is known: 0 to 99 for real-time threads, 100 to 139 for others, less for
+    /// deadlines.
+    pub priority: Option<i32>,
 }
 
 /// An event of the kernel.
@@ -85,7 +86,7 @@ pub enum Event<'a> {
     Exec {
         /// The process, and its only thread from now on.
         thread: u64,
-        /// The program's file.
+        /// The program's file; empty if it is unknown.
         file: &'a str,
     },
     /// `sched_process_exit`: a thread ends.

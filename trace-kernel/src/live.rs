@@ -8,25 +8,29 @@
 //!
 //! A thread reads the pages of all CPUs in rounds. The events before the round began are complete
 //! and are merged by their times; the rest waits for the next round.
+//!
+//! Without permission for tracefs, the source is another [`BackendKind`].
 
 mod backend;
 mod batch;
 mod categories;
+mod choice;
 mod clock;
 mod error;
 mod instance;
-#[cfg(test)]
 mod perf;
 mod processes;
 mod provider;
 mod recorder;
+mod sampling;
 mod selection;
 mod sink;
 mod totals;
 mod tracefs;
 
 pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
-pub use error::LiveError;
+pub use choice::{probe, BackendKind, Fallback};
+pub use error::{LiveError, PerfScope};
 pub use instance::check;
 pub use processes::threads_of;
 pub use provider::{KernelProvider, Options};

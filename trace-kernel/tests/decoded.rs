@@ -14,8 +14,9 @@ use trace_kernel::{thread_state, ByteOrder, Decoder, Event, Task};
 /// Returns the text that the kernel prints for an event; `None` if this test has no form for it.
 /// `line` is that text: states and names of deferred work are letters there.
 fn text(event: &Event<'_>, line: &Line<'_>) -> Option<String> {
-    let task =
-        |task: &Task<'_>| format!("comm={} pid={} prio={}", task.name, task.thread, task.priority);
+    let task = |task: &Task<'_>| {
+        format!("comm={} pid={} prio={}", task.name, task.thread, task.priority.unwrap())
+    };
     let hex = |arguments: &[u64; 6]| arguments.map(|it| format!("{it:x}")).join(", ");
     Some(match event {
         Event::Switch { outgoing, state, incoming } => {

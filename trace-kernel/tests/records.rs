@@ -72,9 +72,9 @@ fn records(events: &[Event<'_>]) -> Vec<String> {
     })
 }
 
-const A: Task<'_> = Task { name: "a", thread: 7, priority: 120 };
-const B: Task<'_> = Task { name: "b", thread: 8, priority: 98 };
-const IDLE: Task<'_> = Task { name: "swapper/1", thread: 0, priority: 120 };
+const A: Task<'_> = Task { name: "a", thread: 7, priority: Some(120) };
+const B: Task<'_> = Task { name: "b", thread: 8, priority: Some(98) };
+const IDLE: Task<'_> = Task { name: "swapper/1", thread: 0, priority: Some(120) };
 
 #[test]
 fn scheduling() {
@@ -291,7 +291,7 @@ fn threads_outside_of_the_scope() {
             translator.entry(writer, &entry).unwrap();
         };
         let create = |child| Event::NewTask { child, name: "child", is_in_process: false };
-        let task = |name, thread| Task { name, thread, priority: 120 };
+        let task = |name, thread| Task { name, thread, priority: Some(120) };
         entry(1, 7, create(8));
         entry(2, 8, create(9));
         entry(3, 20, create(21));

@@ -60,7 +60,7 @@ fn fields(event: &Event<'_>) -> (String, Vec<(String, String)>) {
         vec![
             (name("comm"), it.name.to_owned()),
             (name("pid"), it.thread.to_string()),
-            (name("prio"), it.priority.to_string()),
+            (name("prio"), it.priority.unwrap().to_string()),
         ]
     };
     let list = |list: &[(&str, String)]| {

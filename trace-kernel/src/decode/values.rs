@@ -42,7 +42,7 @@ impl<'a> Values<'a> {
 
     /// Returns the thread of three fields: name, id and priority.
     pub(super) fn task(&self, index: usize) -> Option<Task<'a>> {
-        let priority = self.integer(index + 2)?.try_into().ok()?;
+        let priority = Some(self.integer(index + 2)?.try_into().ok()?);
         Some(Task { name: self.text(index)?, thread: self.thread(index + 1)?, priority })
     }
 

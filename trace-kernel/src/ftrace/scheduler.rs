@@ -53,7 +53,7 @@ fn reported_task(text: &str) -> Option<(Task<'_>, &str)> {
     let (name, rest) = text.rsplit_once(" [")?;
     let (name, thread) = name.rsplit_once(':')?;
     let (priority, rest) = rest.split_once(']')?;
-    let (thread, priority) = (thread.parse().ok()?, priority.parse().ok()?);
+    let (thread, priority) = (thread.parse().ok()?, Some(priority.parse().ok()?));
     Some((Task { name, thread, priority }, rest))
 }
 
@@ -63,7 +63,7 @@ fn task<'a>(details: &'a str, keys: [&str; 3]) -> Option<(Task<'a>, &'a str)> {
     let [name, thread, priority] = keys;
     let (name, rest) = details.strip_prefix(name)?.rsplit_once(thread)?;
     let thread = rest.split(' ').next()?.parse().ok()?;
-    let priority = field(rest, priority)?.parse().ok()?;
+    let priority = Some(field(rest, priority)?.parse().ok()?);
     Some((Task { name, thread, priority }, rest))
 }
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn switches() {
-        let task = |name, thread, priority| Task { name, thread, priority };
+        let task = |name, thread, priority| Task { name, thread, priority: Some(priority) };
         let switch = |outgoing, state, incoming| Some(Event::Switch { outgoing, state, incoming });
         assert_eq!(
             of("sched_switch", "prev_comm=swapper prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=SurfaceFlinger next_pid=178 next_prio=112"),
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn wakeups() {
-        let task = Task { name: "a b", thread: 7, priority: 120 };
+        let task = Task { name: "a b", thread: 7, priority: Some(120) };
         let details = "comm=a b pid=7 prio=120 success=1 target_cpu=001";
         assert_eq!(of("sched_wakeup", details), Some(Event::Wakeup { task, cpu: 1 }));
         assert_eq!(of("sched_wakeup_new", details), Some(Event::Wakeup { task, cpu: 1 }));
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn lines_of_trace_cmd_report() {
-        let task = |name, thread| Task { name, thread, priority: 120 };
+        let task = |name, thread| Task { name, thread, priority: Some(120) };
         let (outgoing, incoming) = (task("a: b [x]", 12), task("swapper/0", 0));
         let state = ThreadState::BLOCKED;
         assert_eq!(

@@ -49,10 +49,8 @@ pub fn write_scheduling<S: RecordSink>(
 ) -> Result<(), WriteError> {
     match entry.event {
         Event::Switch { outgoing, state, incoming } => {
-            let mut arguments = vec![
-                Argument::new("outgoing_weight", Value::Int32(outgoing.priority)),
-                Argument::new("incoming_weight", Value::Int32(incoming.priority)),
-            ];
+            let mut arguments = Vec::from_iter(weight("outgoing_weight", outgoing));
+            arguments.extend(weight("incoming_weight", incoming));
             arguments.extend(mark);
             let switch = ContextSwitch {
                 ticks: entry.ticks,
@@ -71,6 +69,10 @@ pub fn write_scheduling<S: RecordSink>(
     }
 }
 
+fn weight<'a>(name: &'a str, task: Task<'_>) -> Option<Argument<'a>> {
+    task.priority.map(|priority| Argument::new(name, Value::Int32(priority)))
+}
+
 fn wakeup<S: RecordSink>(
     writer: &mut S,
     ticks: u64,
@@ -78,7 +80,7 @@ fn wakeup<S: RecordSink>(
     waker: u64,
     mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
-    let mut arguments = vec![Argument::new("weight", Value::Int32(task.priority))];
+    let mut arguments = Vec::from_iter(weight("weight", task));
     arguments.extend(mark);
     arguments.extend((waker != 0).then(|| Argument::new("waker", Value::Koid(waker))));
     let arguments = arguments[..].into();

@@ -257,8 +257,9 @@ impl Translator {
                 write(koids, (TASKS, "fork"), &[Argument::new("child", Value::Koid(child))])
             }
             Event::Exec { thread, file } => {
-                let file = Argument::new("file", Value::String(file.into()));
-                write(self.threads.koids(thread), (TASKS, "exec"), &[file])
+                let known = (!file.is_empty()).then_some(file);
+                let file = known.map(|file| Argument::new("file", Value::String(file.into())));
+                write(self.threads.koids(thread), (TASKS, "exec"), file.as_slice())
             }
             Event::Exit { task } => write(self.threads.koids(task.thread), (TASKS, "exit"), &[]),
             Event::Rename { thread, name } => {

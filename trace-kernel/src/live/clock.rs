@@ -37,11 +37,16 @@ pub(super) fn choose(available: &str, source: ClockSource) -> (&'static str, Tra
     match source {
         ClockSource::CpuCounter if has("x86-tsc") => ("x86-tsc", TraceClock::Same),
         ClockSource::Boottime if has("boot") => ("boot", TraceClock::Same),
-        _ => ("mono_raw", TraceClock::MonotonicRaw(Calibration::default())),
+        _ => ("mono_raw", TraceClock::monotonic_raw()),
     }
 }
 
 impl TraceClock {
+    /// Returns the conversion of times of `CLOCK_MONOTONIC_RAW`.
+    pub(super) fn monotonic_raw() -> Self {
+        Self::MonotonicRaw(Calibration::default())
+    }
+
     /// Compares both clocks, for the times until the next call. `ticks` reads the provider's.
     pub(super) fn calibrate(&mut self, ticks: impl Fn() -> u64) {
         let Self::MonotonicRaw(calibration) = self else { return };
@@ -84,7 +89,8 @@ impl Sample {
     }
 }
 
-fn monotonic_raw() -> u64 {
+/// Returns the nanoseconds of `CLOCK_MONOTONIC_RAW`.
+pub(super) fn monotonic_raw() -> u64 {
     let time = clock_gettime(ClockId::MonotonicRaw);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,12 +1,32 @@
 //! Reasons why the kernel cannot be traced.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use trace_provider::NotTraced;
 
 use crate::format::FormatError;
+
+/// The threads of perf events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PerfScope {
+    /// All threads.
+    Machine,
+    /// Some threads and their descendants.
+    Threads,
+}
+
+impl PerfScope {
+    /// The highest value of `kernel.perf_event_paranoid` that permits it without a capability.
+    fn level(self) -> i32 {
+        match self {
+            Self::Machine => 0,
+            Self::Threads => 2,
+        }
+    }
+}
 
 /// Why the kernel cannot be traced.
 #[derive(Debug)]
@@ -23,6 +43,12 @@ pub enum LiveError {
     File(PathBuf, io::Error),
     /// A file of tracefs has an unknown format.
     Format(PathBuf, FormatError),
+    /// The kernel selects threads by other ids than this pid namespace has.
+    PidNamespace,
+    /// `perf_event_open(2)` failed, for the events of whole CPUs or of threads.
+    Perf(PerfScope, io::Error),
+    /// The kernel does not count the times of threads in `/proc/PID/schedstat`.
+    NoSchedstat,
     /// The process cannot be a provider.
     Provider(NotTraced),
     /// The system has no threads.
@@ -38,6 +64,11 @@ impl LiveError {
         }
     }
 
+    /// Returns whether this process may not use tracefs, while others may.
+    pub(super) fn is_of_permission(&self) -> bool {
+        matches!(self, Self::NoTracefs | Self::Denied(_) | Self::PidNamespace)
+    }
+
     /// Returns what the user can do, as a command or a sentence.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
@@ -51,9 +82,37 @@ impl LiveError {
             Self::NoEvent(_) | Self::NoEvents(_) => {
                 "the kernel's events are in /sys/kernel/tracing/available_events".to_owned()
             }
+            Self::PidNamespace => {
+                "use --kernel-scope machine, or record outside of the container".to_owned()
+            }
+            Self::Perf(scope, error) => return perf_remedy(*scope, error),
+            Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
         })
     }
+}
+
+/// Returns what permits perf events.
+fn perf_remedy(scope: PerfScope, error: &io::Error) -> Option<String> {
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    let level = level.ok().and_then(|level| level.trim().parse().ok());
+    perf_remedy_for(scope, error.kind(), level)
+}
+
+/// `level` is `kernel.perf_event_paranoid`.
+fn perf_remedy_for(scope: PerfScope, error: io::ErrorKind, level: Option<i32>) -> Option<String> {
+    Some(match (error, level) {
+        (_, None) => "use a kernel with CONFIG_PERF_EVENTS".to_owned(),
+        (io::ErrorKind::PermissionDenied, Some(level)) if level > scope.level() => format!(
+            "as root, run: sysctl kernel.perf_event_paranoid={}; or record as root or with \
+             CAP_PERFMON",
+            scope.level()
+        ),
+        (io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported, Some(_)) => {
+            "allow perf_event_open(2) in the sandbox or container".to_owned()
+        }
+        _ => return None,
+    })
 }
 
 impl fmt::Display for LiveError {
@@ -70,6 +129,19 @@ impl fmt::Display for LiveError {
             Self::File(path, _) | Self::Format(path, _) => {
                 write!(f, "cannot trace the kernel: {}", path.display())
             }
+            Self::PidNamespace => write!(
+                f,
+                "cannot trace the kernel: this pid namespace has other thread ids than the kernel"
+            ),
+            Self::Perf(PerfScope::Machine, _) => {
+                write!(f, "cannot trace all threads: perf_event_open failed")
+            }
+            Self::Perf(PerfScope::Threads, _) => {
+                write!(f, "cannot trace the command's threads: perf_event_open failed")
+            }
+            Self::NoSchedstat => {
+                write!(f, "cannot sample threads: /proc/self/schedstat cannot be read")
+            }
             Self::Provider(_) | Self::Thread(_) => write!(f, "cannot trace the kernel"),
         }
     }
@@ -78,10 +150,33 @@ impl fmt::Display for LiveError {
 impl std::error::Error for LiveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::File(_, error) | Self::Thread(error) => Some(error),
+            Self::File(_, error) | Self::Perf(_, error) | Self::Thread(error) => Some(error),
             Self::Format(_, error) => Some(error),
             Self::Provider(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
+
+    use super::*;
+
+    #[test]
+    fn remedies_for_perf_events() {
+        let remedy = |scope, error, level| perf_remedy_for(scope, error, level).unwrap_or_default();
+        for (scope, level, expected) in [
+            (PerfScope::Threads, 3, "perf_event_paranoid=2"),
+            (PerfScope::Machine, 2, "perf_event_paranoid=0"),
+            (PerfScope::Threads, 2, "sandbox"),
+            (PerfScope::Machine, 0, "sandbox"),
+        ] {
+            assert!(remedy(scope, PermissionDenied, Some(level)).contains(expected), "{level}");
+        }
+        assert!(remedy(PerfScope::Threads, Unsupported, Some(2)).contains("sandbox"));
+        assert!(remedy(PerfScope::Threads, NotFound, None).contains("CONFIG_PERF_EVENTS"));
+        assert_eq!(remedy(PerfScope::Threads, NotFound, Some(2)), "");
     }
 }

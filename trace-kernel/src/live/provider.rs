@@ -9,12 +9,12 @@ use trace_protocol::message::ClockSource;
 use trace_provider::{Provider, ProviderObserver, TraceState};
 
 use super::categories::CATEGORIES;
+use super::choice::{choose, Choice, Fallback};
 use super::error::LiveError;
 use super::recorder::{Recorder, Request};
 use super::selection::kernel_patterns;
 use super::sink::Tables;
 use super::totals::{lock, Totals};
-use super::tracefs::Tracefs;
 
 /// The bytes for strings and the names of threads in the provider's buffer.
 const DURABLE_BYTES: usize = 1 << 20;
@@ -42,6 +42,7 @@ pub struct KernelProvider {
     thread: Option<JoinHandle<()>>,
     provider: Provider,
     totals: Arc<Mutex<Totals>>,
+    fallback: Option<Fallback>,
 }
 
 impl KernelProvider {
@@ -54,11 +55,13 @@ impl KernelProvider {
     pub fn start(options: &Options) -> Result<Self, LiveError> {
         let patterns = kernel_patterns(&options.categories);
         let source = clock_source();
-        let (tracefs, clock) = Tracefs::open(options, &patterns, source)?;
+        let Choice { backend, clock, fallback } = choose(options, &patterns, source)?;
         let (totals, tables) = (Arc::default(), Tables::new(&patterns));
-        let (backend, shared) = (Box::new(tracefs), Arc::clone(&totals));
+        let shared = Arc::clone(&totals);
         let recorder = Recorder::new(backend, &options.threads, clock, tables, shared);
-        Self::connect(recorder, totals, source, &patterns)
+        let mut provider = Self::connect(recorder, totals, source, &patterns)?;
+        provider.fallback = fallback;
+        Ok(provider)
     }
 
     fn connect(
@@ -95,7 +98,7 @@ impl KernelProvider {
             send(&requests, Request::Start);
         }
         let (observer, requests, thread) = (Some(observer), Some(requests), Some(thread));
-        Ok(Self { observer, requests, thread, provider, totals })
+        Ok(Self { observer, requests, thread, provider, totals, fallback: None })
     }
 
     /// Returns why the provider is not traced, if so.
@@ -105,6 +108,12 @@ impl KernelProvider {
     /// The reason.
     pub fn status(&self) -> Result<(), LiveError> {
         self.provider.status().map_err(LiveError::Provider)
+    }
+
+    /// Returns why tracefs is not used, if so.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&Fallback> {
+        self.fallback.as_ref()
     }
 
     /// Writes the last records. Returns the totals of the recording.

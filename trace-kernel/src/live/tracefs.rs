@@ -1,8 +1,8 @@
 //! The kernel's events by tracefs.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use rustix::fs::OFlags;
 use trace_protocol::message::ClockSource;
@@ -26,6 +26,9 @@ const HEADER_PAGE: &str = "events/header_page";
 /// The most bytes of pages that a round reads, so that a busy kernel does not fill the memory.
 const MAX_ROUND_BYTES: usize = 16 << 20;
 
+/// The inode of the kernel's first pid namespace: `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
 /// The pages of all CPUs of an instance.
 #[derive(Debug)]
 pub(super) struct Tracefs {
@@ -45,6 +48,9 @@ impl Tracefs {
         patterns: &[String],
         source: ClockSource,
     ) -> Result<(Self, TraceClock), LiveError> {
+        if !options.threads.is_empty() && !is_first_pid_namespace() {
+            return Err(LiveError::PidNamespace);
+        }
         let instance = Instance::create()?;
         let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
         instance.write("trace_clock", name)?;
@@ -145,6 +151,12 @@ impl Backend for Tracefs {
     }
 }
 
+/// Returns whether this process is in the kernel's first pid namespace, whose thread ids the kernel
+/// compares.
+fn is_first_pid_namespace() -> bool {
+    fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST_PID_NAMESPACE)
+}
+
 /// Writes the records of an event.
 fn translate(
     output: &mut Output<'_, '_>,
@@ -173,7 +185,6 @@ fn translate(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::os::unix::fs::symlink;
     use std::sync::Arc;
 

@@ -1,0 +1,82 @@
+//! The events and the ring buffer of a CPU.
+
+use std::io;
+
+use super::events::Timed;
+use super::record::{Body, PerfRecords, RecordError};
+use super::ring::Ring;
+use super::sys::{Event, Target};
+use crate::live::clock::TraceClock;
+
+/// The events of a CPU, which share a ring buffer.
+#[derive(Debug)]
+pub(super) struct Cpu {
+    number: u16,
+    events: Vec<Event>,
+    ring: Ring,
+    bytes: Vec<u8>,
+    /// The time of the last record in ticks.
+    last: u64,
+    /// The number of dropped records that have been reported.
+    reported: u64,
+}
+
+impl Cpu {
+    /// Opens an event for each target. Threads that have ended are left out.
+    pub(super) fn open(number: u16, targets: &[Target], bytes: u64) -> io::Result<Self> {
+        let mut events = Vec::new();
+        for target in targets {
+            match Event::open(*target, number) {
+                Ok(event) => events.push(event),
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let (first, others) =
+            events.split_first().ok_or(io::Error::from_raw_os_error(libc::ESRCH))?;
+        let ring = Ring::new(first, bytes)?;
+        others.iter().try_for_each(|event| event.write_to(first))?;
+        Ok(Self { number, events, ring, bytes: Vec::new(), last: 0, reported: 0 })
+    }
+
+    pub(super) fn number(&self) -> u16 {
+        self.number
+    }
+
+    /// Returns the time of the last record in ticks.
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
+    pub(super) fn set_enabled(&self, is_enabled: bool) -> io::Result<()> {
+        self.events.iter().try_for_each(|event| event.set_enabled(is_enabled))
+    }
+
+    /// Adds the unread records.
+    pub(super) fn read(
+        &mut self,
+        clock: &TraceClock,
+        records: &mut Vec<Timed>,
+    ) -> Result<(), RecordError> {
+        self.ring.read(&mut self.bytes);
+        for record in PerfRecords::new(&self.bytes) {
+            let record = record?;
+            let ticks = clock.ticks(record.sample.time);
+            if let Body::Lost { number } = record.body {
+                self.reported += number;
+            }
+            records.push(Timed { ticks, since: self.last, record });
+            self.last = ticks;
+        }
+        Ok(())
+    }
+
+    /// Returns the number of dropped records that no record reports: a record with their number
+    /// follows only if the buffer has space again.
+    pub(super) fn unreported_losses(&mut self) -> io::Result<u64> {
+        let counted = self.events.iter().map(Event::lost).sum::<io::Result<u64>>()?;
+        let number = counted.saturating_sub(self.reported);
+        self.reported += number;
+        Ok(number)
+    }
+}

@@ -1,0 +1,324 @@
+//! From perf records to events of the kernel.
+
+use std::collections::{HashMap, HashSet};
+
+use trace_format::layout::{ThreadState, ARTIFICIAL_KOID_BIT};
+
+use super::record::{Body, PerfRecord, NO_THREAD};
+use crate::event::{Entry, Event, Task};
+use crate::page::Missed;
+
+/// The first of the threads that stand for the threads of a CPU that are not recorded.
+const OTHERS: u64 = ARTIFICIAL_KOID_BIT | 3 << 29;
+
+/// The name of such a thread.
+const OTHERS_NAME: &str = "other threads or idle";
+
+/// The most threads whose name is remembered.
+const MAX_THREADS: usize = 1 << 16;
+
+/// A record of a perf ring buffer, whose time is in ticks.
+#[derive(Debug)]
+pub(super) struct Timed {
+    pub(super) ticks: u64,
+    /// The time of the record before on its CPU; 0 if there is none.
+    pub(super) since: u64,
+    pub(super) record: PerfRecord,
+}
+
+impl Timed {
+    /// Returns the CPU.
+    pub(super) fn cpu(&self) -> u16 {
+        u16::try_from(self.record.sample.cpu).unwrap_or(u16::MAX)
+    }
+
+    /// Returns the losses that this record reports, with the times around them.
+    pub(super) fn loss(&self) -> Option<(Missed, (u64, u64))> {
+        match self.record.body {
+            Body::Lost { number } => Some((Missed::Count(number), (self.since, self.ticks))),
+            _ => None,
+        }
+    }
+}
+
+/// The state between perf records and events, which have to be in the order of time.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    names: HashMap<u64, Box<str>>,
+    /// Whether the records are those of whole CPUs, not of selected threads.
+    is_of_cpus: bool,
+    /// The threads of the scope; `None` if the kernel selects them, or for the machine.
+    scope: Option<HashSet<u64>>,
+    /// The threads that have ended, but have not left their CPU.
+    ending: HashSet<u64>,
+    /// The thread that each CPU runs.
+    running: HashMap<u16, u64>,
+}
+
+impl Events {
+    /// Returns the events of threads, of which these exist already. If the records are those of
+    /// whole CPUs, only switches from and to the threads of `scope` are events; all are if it is
+    /// empty.
+    pub(super) fn new(
+        names: impl IntoIterator<Item = (u64, Box<str>)>,
+        is_of_cpus: bool,
+        scope: &[u64],
+    ) -> Self {
+        let scope = (is_of_cpus && !scope.is_empty()).then(|| scope.iter().copied().collect());
+        Self { names: names.into_iter().collect(), is_of_cpus, scope, ..Self::default() }
+    }
+
+    /// Calls `visit` with the events of a record.
+    pub(super) fn push<E>(
+        &mut self,
+        timed: &Timed,
+        mut visit: impl FnMut(&Entry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (cpu, ticks, record) = (timed.cpu(), timed.ticks, &timed.record);
+        let thread = u64::from(record.sample.thread);
+        let entry = |thread, event| Entry { ticks, cpu, thread, event };
+        match &record.body {
+            // The record of the thread before has both threads.
+            Body::SwitchIn { from: Some(_) } => {
+                self.running.insert(cpu, thread);
+                Ok(())
+            }
+            Body::SwitchIn { from: None } => {
+                let (outgoing, state) = (others(cpu), ThreadState::RUNNING);
+                let incoming = self.task(thread);
+                visit(&entry(outgoing.thread, Event::Switch { outgoing, state, incoming }))
+            }
+            Body::SwitchOut { is_preempted, to } => {
+                let thread = self.outgoing(record.sample.thread, cpu);
+                let state = self.state(thread, *is_preempted);
+                let to = to.map(|to| if to == NO_THREAD { 0 } else { u64::from(to) });
+                self.running.insert(cpu, to.unwrap_or(0));
+                if self.is_in_scope(thread) || to.is_some_and(|to| self.is_in_scope(to)) {
+                    let outgoing = self.task(thread);
+                    let incoming = to.map_or_else(|| others(cpu), |to| self.task(to));
+                    visit(&entry(thread, Event::Switch { outgoing, state, incoming }))?;
+                }
+                if state == ThreadState::DEAD {
+                    self.forget(thread);
+                }
+                Ok(())
+            }
+            Body::Comm { thread, name, is_exec, .. } => {
+                let thread = u64::from(*thread);
+                self.rename(thread, name);
+                if self.is_in_scope(thread) {
+                    visit(&entry(thread, Event::Rename { thread, name }))?;
+                    if *is_exec {
+                        visit(&entry(thread, Event::Exec { thread, file: "" }))?;
+                    }
+                }
+                Ok(())
+            }
+            Body::Fork { process, thread: child, creator_process, creator } => {
+                let (child, creator) = (u64::from(*child), u64::from(*creator));
+                let name = self.names.get(&creator).cloned().unwrap_or_default();
+                self.forget(child);
+                self.rename(child, &name);
+                if !self.is_in_scope(creator) {
+                    return Ok(());
+                }
+                if let Some(scope) = &mut self.scope {
+                    scope.insert(child);
+                }
+                let is_in_process = process == creator_process;
+                visit(&entry(creator, Event::NewTask { child, name: &name, is_in_process }))?;
+                visit(&entry(creator, Event::Fork { child, name: &name }))
+            }
+            Body::Exit { thread } => {
+                let thread = u64::from(*thread);
+                if self.is_in_scope(thread) {
+                    visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
+                }
+                if self.is_of_cpus {
+                    self.ending.insert(thread);
+                    return Ok(());
+                }
+                // It is the last record of the thread, which leaves its CPU soon.
+                let (outgoing, state) = (self.task(thread), ThreadState::DEAD);
+                let switch = Event::Switch { outgoing, state, incoming: others(cpu) };
+                visit(&entry(thread, switch))?;
+                self.forget(thread);
+                Ok(())
+            }
+            Body::Lost { .. } | Body::Other => Ok(()),
+        }
+    }
+
+    /// Returns the thread that leaves a CPU. The kernel does not name one that has ended.
+    fn outgoing(&self, thread: u32, cpu: u16) -> u64 {
+        match thread {
+            NO_THREAD => self.running.get(&cpu).copied().unwrap_or(0),
+            thread => u64::from(thread),
+        }
+    }
+
+    fn state(&self, thread: u64, is_preempted: bool) -> ThreadState {
+        match is_preempted {
+            _ if self.ending.contains(&thread) => ThreadState::DEAD,
+            true => ThreadState::RUNNING,
+            // The idle thread can always continue.
+            false if thread == 0 => ThreadState::RUNNING,
+            false => ThreadState::BLOCKED,
+        }
+    }
+
+    fn is_in_scope(&self, thread: u64) -> bool {
+        self.scope.as_ref().is_none_or(|scope| scope.contains(&thread))
+    }
+
+    fn task(&self, thread: u64) -> Task<'_> {
+        let name = self.names.get(&thread).map_or("", |name| name);
+        Task { name, thread, priority: None }
+    }
+
+    fn rename(&mut self, thread: u64, name: &str) {
+        if self.names.len() < MAX_THREADS || self.names.contains_key(&thread) {
+            self.names.insert(thread, name.into());
+        }
+    }
+
+    /// Forgets a thread that has left its last CPU: its id may be used again.
+    fn forget(&mut self, thread: u64) {
+        self.names.remove(&thread);
+        self.ending.remove(&thread);
+        if let Some(scope) = &mut self.scope {
+            scope.remove(&thread);
+        }
+    }
+}
+
+/// Returns the thread that stands for all threads of a CPU that are not recorded.
+fn others(cpu: u16) -> Task<'static> {
+    Task { name: OTHERS_NAME, thread: OTHERS + u64::from(cpu), priority: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::SampleId;
+    use super::*;
+
+    /// Returns the events of records on CPU 3, each as its thread and text. `thread` is the one of
+    /// the record's `sample_id`.
+    fn events(events: &mut Events, records: &[(u32, Body)]) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (ticks, (thread, body)) in (1..).zip(records) {
+            let sample = SampleId { process: 7, thread: *thread, time: 0, cpu: 3 };
+            let record = PerfRecord { sample, body: body.clone() };
+            let pushed = events.push(&Timed { ticks, since: 0, record }, |entry| {
+                assert_eq!((entry.ticks, entry.cpu), (ticks, 3));
+                lines.push(line(entry));
+                Ok::<(), ()>(())
+            });
+            pushed.unwrap();
+        }
+        lines
+    }
+
+    fn line(entry: &Entry<'_>) -> String {
+        let task = |task: Task<'_>| {
+            assert_eq!(task.priority, None);
+            let is_others = task.thread == OTHERS + 3;
+            if is_others {
+                "others".to_owned()
+            } else {
+                format!("{}{}", task.name, task.thread)
+            }
+        };
+        match entry.event {
+            Event::Switch { outgoing, state, incoming } => {
+                let state = match state {
+                    ThreadState::RUNNING => "runnable",
+                    ThreadState::DEAD => "dead",
+                    _ => "blocked",
+                };
+                format!("{} {state} -> {}", task(outgoing), task(incoming))
+            }
+            Event::NewTask { child, name, is_in_process } => {
+                format!("{}: new {name}{child} {is_in_process}", entry.thread)
+            }
+            Event::Fork { child, .. } => format!("{}: fork {child}", entry.thread),
+            Event::Rename { thread, name } => format!("rename {name}{thread}"),
+            Event::Exec { thread, file: "" } => format!("exec {thread}"),
+            Event::Exit { task: it } => format!("exit {}", task(it)),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn out(is_preempted: bool, to: Option<u32>) -> Body {
+        Body::SwitchOut { is_preempted, to }
+    }
+
+    fn fork(creator: u32, process: u32, thread: u32) -> Body {
+        Body::Fork { process, thread, creator_process: 7, creator }
+    }
+
+    #[test]
+    fn switches_of_selected_threads() {
+        let names = [(7, "app".into())];
+        let name = Body::Comm { process: 9, thread: 9, name: "child".into(), is_exec: true };
+        let records = [
+            (7, Body::SwitchIn { from: None }),
+            (7, fork(7, 7, 8)),
+            (7, fork(7, 9, 9)),
+            (7, out(true, None)),
+            (9, name),
+            (7, Body::SwitchIn { from: None }),
+            (7, out(false, None)),
+            (9, Body::Exit { thread: 9 }),
+            (0, Body::Lost { number: 3 }),
+        ];
+        let expected = [
+            "others runnable -> app7",
+            "7: new app8 true",
+            "7: fork 8",
+            "7: new app9 false",
+            "7: fork 9",
+            "app7 runnable -> others",
+            "rename child9",
+            "exec 9",
+            "others runnable -> app7",
+            "app7 blocked -> others",
+            "exit child9",
+            "child9 dead -> others",
+        ];
+        assert_eq!(events(&mut Events::new(names, false, &[7]), &records), expected);
+    }
+
+    #[test]
+    fn switches_of_cpus_have_both_threads() {
+        let names = [(5, "other".into()), (7, "app".into())];
+        let records = [
+            (5, out(true, Some(6))),
+            (6, Body::SwitchIn { from: Some(5) }),
+            (6, out(false, Some(7))),
+            (7, Body::SwitchIn { from: Some(6) }),
+            (7, fork(7, 7, 8)),
+            (5, fork(5, 5, 50)),
+            (7, out(true, Some(0))),
+            (0, out(false, Some(8))),
+            (8, Body::Exit { thread: 8 }),
+            // The kernel does not name a thread that has ended.
+            (NO_THREAD, out(false, Some(5))),
+            (5, Body::SwitchIn { from: Some(NO_THREAD) }),
+            (5, out(false, Some(8))),
+        ];
+        let expected = [
+            "6 blocked -> app7",
+            "7: new app8 true",
+            "7: fork 8",
+            "app7 runnable -> 0",
+            "0 runnable -> app8",
+            "exit app8",
+            "app8 dead -> other5",
+        ];
+        assert_eq!(events(&mut Events::new(names.clone(), true, &[7]), &records), expected);
+        let all = events(&mut Events::new(names, true, &[]), &records);
+        assert_eq!(all.len(), expected.len() + 4, "{all:?}");
+        assert_eq!(all[0], "other5 runnable -> 6");
+    }
+}

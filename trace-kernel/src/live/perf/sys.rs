@@ -1,0 +1,236 @@
+//! `perf_event_open(2)` and the memory that it shares with this process.
+#![allow(unsafe_code, reason = "no safe library has the system call and its ring buffer")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
+use rustix::param::page_size;
+
+/// The size of `perf_event_attr` in bytes: `PERF_ATTR_SIZE_VER5`, of Linux 4.1.
+const ATTR_BYTES: usize = 112;
+
+/// The place of `clockid` in `perf_event_attr`, as a number of 32-bit words.
+const CLOCK_WORD: usize = 92 / 4;
+
+/// The places in `perf_event_mmap_page`, in bytes.
+const DATA_HEAD: usize = 1024;
+const DATA_TAIL: usize = 1032;
+
+const TYPE_SOFTWARE: u32 = 1;
+const COUNT_SW_DUMMY: u32 = 9;
+const SAMPLE_TID_TIME_CPU: u32 = 1 << 1 | 1 << 2 | 1 << 7;
+const FORMAT_LOST: u32 = 1 << 4;
+
+/// Bits of the flags: `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `comm`, `task`,
+/// `sample_id_all`, `comm_exec`, `use_clockid` and `context_switch`.
+const FLAGS: [u32; 10] = [0, 1, 5, 6, 9, 13, 18, 24, 25, 26];
+const INHERIT: u32 = 1;
+
+const IOC_ENABLE: libc::c_ulong = 0x2400;
+const IOC_DISABLE: libc::c_ulong = 0x2401;
+const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
+
+/// The threads of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// A thread, and the threads and processes that it creates.
+    Thread(u64),
+    /// All threads.
+    Cpu,
+}
+
+/// An event that records the context switches of threads on one CPU.
+#[derive(Debug)]
+pub(super) struct Event {
+    file: OwnedFd,
+    counts_losses: bool,
+}
+
+impl Event {
+    /// Opens an event, which is off.
+    pub(super) fn open(target: Target, cpu: u16) -> io::Result<Self> {
+        match Self::open_with(target, cpu, FORMAT_LOST) {
+            // Linux before 6.0 does not count the records that it dropped.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                Self::open_with(target, cpu, 0)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_with(target: Target, cpu: u16, read_format: u32) -> io::Result<Self> {
+        let attr = attr(target, read_format);
+        let thread = match target {
+            Target::Thread(thread) => {
+                libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?
+            }
+            Target::Cpu => -1,
+        };
+        let (cpu, group) = (libc::c_int::from(cpu), -1 as libc::c_int);
+        let attr = attr.as_ptr();
+        // SAFETY: `attr` has as many bytes as its second word states, and lives through the call,
+        // which only reads it.
+        let file = unsafe {
+            libc::syscall(libc::SYS_perf_event_open, attr, thread, cpu, group, FLAG_FD_CLOEXEC)
+        };
+        let file = i32::try_from(file).ok().filter(|file| *file >= 0);
+        let file = file.ok_or_else(io::Error::last_os_error)?;
+        // SAFETY: the call has created the descriptor, which has no other owner.
+        let file = unsafe { OwnedFd::from_raw_fd(file) };
+        Ok(Self { file, counts_losses: read_format != 0 })
+    }
+
+    /// Starts or stops the event, also in the threads that inherited it.
+    pub(super) fn set_enabled(&self, is_enabled: bool) -> io::Result<()> {
+        self.control(if is_enabled { IOC_ENABLE } else { IOC_DISABLE }, 0)
+    }
+
+    /// Writes the records of this event to the ring buffer of another one of the same CPU.
+    pub(super) fn write_to(&self, owner: &Self) -> io::Result<()> {
+        self.control(IOC_SET_OUTPUT, owner.file.as_raw_fd())
+    }
+
+    fn control(&self, request: libc::c_ulong, argument: libc::c_int) -> io::Result<()> {
+        // SAFETY: the descriptor is open, and these requests take an integer.
+        let done = unsafe { libc::ioctl(self.file.as_raw_fd(), request as _, argument) };
+        if done < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Returns the number of records that the kernel has dropped, or 0 if it does not count them.
+    pub(super) fn lost(&self) -> io::Result<u64> {
+        if !self.counts_losses {
+            return Ok(0);
+        }
+        // The event's value, then the dropped records.
+        let mut values = [0; 16];
+        rustix::io::read(&self.file, &mut values)?;
+        Ok(values.last_chunk().map_or(0, |lost| u64::from_ne_bytes(*lost)))
+    }
+}
+
+/// Returns a `perf_event_attr` as 32-bit words.
+fn attr(target: Target, read_format: u32) -> [u32; ATTR_BYTES / 4] {
+    let flags = FLAGS.iter().filter(|bit| target != Target::Cpu || **bit != INHERIT);
+    let flags = flags.fold(0, |flags, bit| flags | 1_u64 << bit);
+    // A bit field begins with the highest bit if the order of bytes is big-endian.
+    let flags = if cfg!(target_endian = "big") { flags.reverse_bits() } else { flags };
+    let [sample_type, read_format] = [SAMPLE_TID_TIME_CPU, read_format].map(u64::from);
+    let mut attr = [0; ATTR_BYTES / 4];
+    (attr[0], attr[1]) = (TYPE_SOFTWARE, ATTR_BYTES as u32);
+    let fields = [u64::from(COUNT_SW_DUMMY), 0, sample_type, read_format, flags];
+    for (place, field) in attr[2..].chunks_exact_mut(2).zip(fields) {
+        let bytes = field.to_ne_bytes();
+        let halves = bytes.chunks_exact(4).filter_map(|half| half.first_chunk());
+        place.iter_mut().zip(halves).for_each(|(place, half)| *place = u32::from_ne_bytes(*half));
+    }
+    attr[CLOCK_WORD] = libc::CLOCK_MONOTONIC_RAW as u32;
+    attr
+}
+
+/// The ring buffer of an event.
+///
+/// The kernel writes the bytes before the head, and those from the tail on are kept until this
+/// process has moved the tail.
+#[derive(Debug)]
+pub(super) struct Mapping {
+    /// A page with the positions, then the bytes of the buffer.
+    address: NonNull<u8>,
+    page: usize,
+    /// A power of two.
+    size: usize,
+}
+
+// SAFETY: the memory belongs to the process, and one `Mapping` is its only user.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps a buffer of `size` bytes, a power of two of at least a page.
+    pub(super) fn new(event: &Event, size: usize) -> io::Result<Self> {
+        let page = page_size();
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping at a place of the kernel's choice replaces no memory.
+        let address = unsafe {
+            mmap(ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.file, 0)
+        }?;
+        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { address, page, size })
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Returns the number of bytes that the kernel has ever written. They are visible.
+    pub(super) fn head(&self) -> u64 {
+        self.position(DATA_HEAD).load(Ordering::Acquire)
+    }
+
+    /// Returns the number of bytes that this process has ever read.
+    pub(super) fn tail(&self) -> u64 {
+        self.position(DATA_TAIL).load(Ordering::Relaxed)
+    }
+
+    /// Lets the kernel overwrite the bytes before `tail`. They have been read.
+    pub(super) fn set_tail(&self, tail: u64) {
+        self.position(DATA_TAIL).store(tail, Ordering::Release);
+    }
+
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the first page is mapped as long as `self`, and `offset` is within it.
+        let place = unsafe { self.address.add(offset) };
+        // SAFETY: the offsets are multiples of 8 in a page, and the kernel's accesses are atomic.
+        unsafe { AtomicU64::from_ptr(place.as_ptr().cast()) }
+    }
+
+    /// Appends `length` bytes of the buffer from `start` on. Bytes beyond its end are left out.
+    ///
+    /// The kernel does not write these bytes if they are between tail and head.
+    pub(super) fn append_to(&self, bytes: &mut Vec<u8>, start: usize, length: usize) {
+        let start = start.min(self.size);
+        let length = length.min(self.size - start);
+        bytes.reserve(length);
+        // SAFETY: `start` is at most the size of the data, which is after the first page.
+        let from = unsafe { self.address.add(self.page + start) };
+        // SAFETY: `reserve` made space for `length` bytes after those in use.
+        let to = unsafe { bytes.as_mut_ptr().add(bytes.len()) };
+        // SAFETY: `length` bytes from `start` on are in the mapping, and the vector has space for
+        // them elsewhere.
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, length) };
+        // SAFETY: the copy has initialised them.
+        unsafe { bytes.set_len(bytes.len() + length) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this value has the only pointer to the mapping, whose length this is.
+        let _kept = unsafe { munmap(self.address.as_ptr().cast(), self.page + self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_at_their_places() {
+        let attr: Vec<u8> = attr(Target::Thread(1), FORMAT_LOST)
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
+        let number = |offset: usize| u64::from_ne_bytes(attr[offset..][..8].try_into().unwrap());
+        assert_eq!(u32::from_ne_bytes(attr[4..8].try_into().unwrap()), 112);
+        assert_eq!([number(8), number(16), number(24), number(32)], [9, 0, 0x86, 16]);
+        #[cfg(target_endian = "little")]
+        assert_eq!(number(40), 0x0704_2263);
+        assert_eq!(u32::from_ne_bytes(attr[92..96].try_into().unwrap()), 4);
+    }
+}
