@@ -9,7 +9,7 @@ use super::error::LiveError;
 use super::instance;
 use super::perf::Perf;
 use super::provider::Options;
-use super::sampling::{self, Sampling};
+use super::sampling::Sampling;
 use super::tracefs::Tracefs;
 
 /// The size of ring buffers that are only opened to see whether they can be.
@@ -92,51 +92,49 @@ pub(super) fn choose(
     if !error.is_of_permission() || unrecorded.len() == included(patterns).count() {
         return Err(error);
     }
-    let (backend, kind, mut refused) = open(&options.threads, options.buffer_size)?;
-    refused.insert(0, error);
+    let mut refused = vec![error];
+    let Some((kind, backend)) = open(&options.threads, options.buffer_size, &mut refused) else {
+        return Err(refused.pop().unwrap_or(LiveError::NoTracefs));
+    };
     let fallback = Some(Fallback { kind, refused, unrecorded });
     Ok(Choice { backend, clock: TraceClock::monotonic_raw(), fallback })
 }
 
-/// Opens the best source other than tracefs.
+/// Opens the best source other than tracefs. Adds why each better one cannot be used.
 fn open(
     threads: &[u64],
     bytes: u64,
-) -> Result<(Box<dyn Backend>, BackendKind, Vec<LiveError>), LiveError> {
-    let of_cpus = match Perf::of_cpus(threads, bytes) {
-        Ok(perf) => return Ok((Box::new(perf), BackendKind::PerfCpus, Vec::new())),
-        // The other sources require threads.
-        Err(error) if threads.is_empty() => return Err(error),
-        Err(error) => error,
-    };
-    match Perf::of_threads(threads, bytes) {
-        Ok(perf) => Ok((Box::new(perf), BackendKind::PerfThreads, vec![of_cpus])),
-        Err(error) => {
-            let sampling = Box::new(Sampling::new(threads)?);
-            Ok((sampling, BackendKind::Sampling, vec![of_cpus, error]))
-        }
+    refused: &mut Vec<LiveError>,
+) -> Option<(BackendKind, Box<dyn Backend>)> {
+    match Perf::of_cpus(threads, bytes) {
+        Ok(perf) => return Some((BackendKind::PerfCpus, Box::new(perf))),
+        Err(error) => refused.push(error),
     }
+    // The other sources select threads.
+    if threads.is_empty() {
+        return None;
+    }
+    match Perf::of_threads(threads, bytes) {
+        Ok(perf) => return Some((BackendKind::PerfThreads, Box::new(perf))),
+        Err(error) => refused.push(error),
+    }
+    match Sampling::new(threads) {
+        Ok(sampling) => return Some((BackendKind::Sampling, Box::new(sampling))),
+        Err(error) => refused.push(error),
+    }
+    None
 }
 
 /// Returns the best source that this process may use for its own threads, and why each better one
 /// cannot be used.
 #[must_use]
 pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
-    let own = u64::from(std::process::id());
-    let attempts: [(BackendKind, &dyn Fn() -> Result<(), LiveError>); 4] = [
-        (BackendKind::Tracefs, &|| instance::check().map(drop)),
-        (BackendKind::PerfCpus, &|| Perf::of_cpus(&[], SMALL).map(drop)),
-        (BackendKind::PerfThreads, &|| Perf::of_threads(&[own], SMALL).map(drop)),
-        (BackendKind::Sampling, &sampling::check),
-    ];
-    let mut refused = Vec::new();
-    for (kind, attempt) in attempts {
-        match attempt() {
-            Ok(()) => return (Some(kind), refused),
-            Err(error) => refused.push(error),
-        }
-    }
-    (None, refused)
+    let mut refused = match instance::check() {
+        Ok(_) => return (Some(BackendKind::Tracefs), Vec::new()),
+        Err(error) => vec![error],
+    };
+    let opened = open(&[u64::from(std::process::id())], SMALL, &mut refused);
+    (opened.map(|(kind, _)| kind), refused)
 }
 
 fn included(patterns: &[String]) -> impl Iterator<Item = &String> {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
 use trace_provider::NotTraced;
 
 use crate::format::FormatError;
@@ -96,21 +97,24 @@ impl LiveError {
 fn perf_remedy(scope: PerfScope, error: &io::Error) -> Option<String> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.ok().and_then(|level| level.trim().parse().ok());
-    perf_remedy_for(scope, error.kind(), level)
+    perf_remedy_for(scope, Errno::from_io_error(error)?, level)
 }
 
 /// `level` is `kernel.perf_event_paranoid`.
-fn perf_remedy_for(scope: PerfScope, error: io::ErrorKind, level: Option<i32>) -> Option<String> {
+///
+/// The kernel refuses a level with `EACCES`; a filter of system calls usually with `EPERM`.
+fn perf_remedy_for(scope: PerfScope, error: Errno, level: Option<i32>) -> Option<String> {
     Some(match (error, level) {
         (_, None) => "use a kernel with CONFIG_PERF_EVENTS".to_owned(),
-        (io::ErrorKind::PermissionDenied, Some(level)) if level > scope.level() => format!(
-            "as root, run: sysctl kernel.perf_event_paranoid={}; or record as root or with \
-             CAP_PERFMON",
+        (Errno::ACCESS, Some(level)) if level > scope.level() => format!(
+            "as root, run: sysctl kernel.perf_event_paranoid={}; or record with CAP_PERFMON",
             scope.level()
         ),
-        (io::ErrorKind::PermissionDenied | io::ErrorKind::Unsupported, Some(_)) => {
+        (Errno::ACCESS, _) => "record as the user of the processes, or as root".to_owned(),
+        (Errno::PERM | Errno::NOSYS, _) => {
             "allow perf_event_open(2) in the sandbox or container".to_owned()
         }
+        (Errno::MFILE, _) => "allow more file descriptors: ulimit -n 65536".to_owned(),
         _ => return None,
     })
 }
@@ -160,23 +164,22 @@ impl std::error::Error for LiveError {
 
 #[cfg(test)]
 mod tests {
-    use std::io::ErrorKind::{NotFound, PermissionDenied, Unsupported};
-
     use super::*;
 
     #[test]
     fn remedies_for_perf_events() {
-        let remedy = |scope, error, level| perf_remedy_for(scope, error, level).unwrap_or_default();
-        for (scope, level, expected) in [
-            (PerfScope::Threads, 3, "perf_event_paranoid=2"),
-            (PerfScope::Machine, 2, "perf_event_paranoid=0"),
-            (PerfScope::Threads, 2, "sandbox"),
-            (PerfScope::Machine, 0, "sandbox"),
+        for (scope, error, level, expected) in [
+            (PerfScope::Threads, Errno::ACCESS, Some(3), "perf_event_paranoid=2"),
+            (PerfScope::Machine, Errno::ACCESS, Some(2), "perf_event_paranoid=0"),
+            (PerfScope::Threads, Errno::ACCESS, Some(2), "as root"),
+            (PerfScope::Threads, Errno::PERM, Some(2), "sandbox"),
+            (PerfScope::Machine, Errno::NOSYS, Some(2), "sandbox"),
+            (PerfScope::Threads, Errno::NOENT, None, "CONFIG_PERF_EVENTS"),
+            (PerfScope::Threads, Errno::NOENT, Some(2), ""),
         ] {
-            assert!(remedy(scope, PermissionDenied, Some(level)).contains(expected), "{level}");
+            let remedy = perf_remedy_for(scope, error, level).unwrap_or_default();
+            assert!(remedy.contains(expected), "{expected}: {remedy}");
+            assert_eq!(remedy.is_empty(), expected.is_empty());
         }
-        assert!(remedy(PerfScope::Threads, Unsupported, Some(2)).contains("sandbox"));
-        assert!(remedy(PerfScope::Threads, NotFound, None).contains("CONFIG_PERF_EVENTS"));
-        assert_eq!(remedy(PerfScope::Threads, NotFound, Some(2)), "");
     }
 }

@@ -165,7 +165,7 @@ impl Sample {
 /// # Errors
 ///
 /// It does not.
-pub(super) fn check() -> Result<(), LiveError> {
+fn check() -> Result<(), LiveError> {
     let own = u64::from(std::process::id());
     times(own, own).map(drop).ok_or(LiveError::NoSchedstat)
 }
