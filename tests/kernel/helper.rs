@@ -1,10 +1,7 @@
-//! The process that records the kernel's events: what it selects, loses, leaves behind, and reports
-//! without permission.
+//! The process that records the kernel's events: what it selects, loses and leaves behind.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -212,74 +209,4 @@ fn the_helper_of_a_killed_recorder_removes_its_instance() {
     kill(u64::from(recorder.id()));
     recorder.wait().unwrap();
     wait_until("the instance is removed", || instances(helper).is_empty());
-}
-
-/// Returns a command that records the test program and the kernel in another environment.
-fn elsewhere(directory: &Path, prefix: &[&str]) -> Command {
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
-    let recorder = trace(&[]);
-    let copy = |from: &Path, name: &str| {
-        let to = directory.join(name);
-        fs::copy(from, &to).unwrap();
-        to
-    };
-    let program = copy(Path::new(recorder.get_program()), "trace");
-    let subject = copy(&subject_path(), "subject");
-    let mut words = prefix.iter().map(Into::into).collect::<Vec<std::ffi::OsString>>();
-    words.extend([program.into(), "record".into(), "--sched".into(), "--strict".into()]);
-    words.extend(["-o".into(), directory.join("t.fxt").into(), "--".into(), subject.into()]);
-    words.extend(["burst".into(), "10".into()]);
-    let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env("TRACE_CONFIG", "").current_dir(directory);
-    command
-}
-
-/// Runs the command, which records the application and reports that the kernel is missing.
-fn assert_incomplete(command: &mut Command, directory: &Path, message: &str, hint: &str) {
-    let run = Run::of(command);
-    assert_eq!(run.code(), 3, "{run:?}");
-    let stderr = run.stderr();
-    assert!(stderr.contains(message) && stderr.contains(&format!("hint: {hint}")), "{stderr}");
-    let archive = Archive::read(&directory.join("t.fxt"));
-    assert_eq!(archive.only().count("instant"), 10);
-}
-
-#[test]
-fn a_user_without_permission_gets_the_rest_of_the_recording() {
-    if !can_trace() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let mut command = elsewhere(directory.path(), &[]);
-    command.uid(65534).gid(65534).env_remove("XDG_RUNTIME_DIR");
-    let message = "cannot trace the kernel: /sys/kernel/tracing: permission denied";
-    assert_incomplete(&mut command, directory.path(), message, "record as root");
-}
-
-#[test]
-fn a_machine_without_tracefs_gets_the_rest_of_the_recording() {
-    if !can_trace() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let without = "umount -l /sys/kernel/debug /sys/kernel/tracing 2>/dev/null; \
-        test ! -e /sys/kernel/tracing/instances && exec \"$@\"";
-    let prefix = ["unshare", "--mount", "sh", "-c", without, "sh"];
-    let mut command = elsewhere(directory.path(), &prefix);
-    let message = "cannot trace the kernel: tracefs is not mounted";
-    let hint = "as root, run: mount -t tracefs nodev /sys/kernel/tracing";
-    assert_incomplete(&mut command, directory.path(), message, hint);
-}
-
-/// The kernel selects threads by other ids than a container has.
-#[test]
-fn a_container_gets_the_rest_of_the_recording() {
-    if !can_trace() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let prefix = ["unshare", "--pid", "--fork", "--mount-proc"];
-    let mut command = elsewhere(directory.path(), &prefix);
-    let message = "this pid namespace has other thread ids than the kernel";
-    assert_incomplete(&mut command, directory.path(), message, "use --kernel-scope machine");
 }

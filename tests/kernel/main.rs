@@ -6,9 +6,11 @@ mod cpus;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod perf;
+mod sandbox;
 mod schedule;
 
 mod helper;
+mod sources;
 mod truth;
 
 use std::path::Path;

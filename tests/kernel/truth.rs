@@ -15,19 +15,19 @@ use super::{can_trace, perf, record, TRACEFS};
 const THREADS: usize = 7;
 
 /// An archive of the test program's threads.
-struct Recorded {
-    archive: Archive,
-    steps: Steps,
+pub(crate) struct Recorded {
+    pub(crate) archive: Archive,
+    pub(crate) steps: Steps,
     bytes: Vec<u8>,
 }
 
 impl Recorded {
-    fn read(path: &Path) -> Self {
+    pub(crate) fn read(path: &Path) -> Self {
         let bytes = std::fs::read(path).expect("there is an archive");
         Self { archive: Archive::parse(&bytes), steps: steps(&bytes), bytes }
     }
 
-    fn provider(&self, name: &str) -> &Provider {
+    pub(crate) fn provider(&self, name: &str) -> &Provider {
         let found = self.archive.providers.iter().find(|provider| provider.name == name);
         found.unwrap_or_else(|| panic!("no {name}: {:?}", self.archive.names()))
     }
@@ -42,6 +42,45 @@ impl Recorded {
         assert_eq!(threads.len(), THREADS);
         threads
     }
+
+    /// Asserts that each thread has the switches that the kernel counts between its first and its
+    /// last exact report.
+    pub(crate) fn assert_counts(&self) {
+        for (thread, events) in self.threads() {
+            let exact: Vec<&Event> = events
+                .windows(2)
+                .filter(|pair| pair[1].name == "counts are exact")
+                .map(|pair| pair[0])
+                .collect();
+            let [first, last] = exact[..] else { panic!("{events:?}") };
+            let during = first.ticks..last.ticks;
+            let steps = self.steps[&thread].iter();
+            let steps = steps.filter(|(ticks, _)| during.contains(ticks)).map(|(_, step)| *step);
+            let found = counts(steps);
+            let counted = ["voluntary", "involuntary", "arrivals"];
+            let counted = counted.map(|name| last.numbers[name] - first.numbers[name]);
+            assert_eq!(found, counted, "voluntary, involuntary, arrivals of {thread}");
+        }
+    }
+
+    /// Asserts that each event of the program is between a switch to its thread and the next one
+    /// from it, on the right CPU.
+    pub(crate) fn assert_events_are_within_turns(&self) {
+        let cpus = Cpus::of(&self.steps);
+        let mut number = 0;
+        for (thread, events) in self.threads() {
+            let steps = &self.steps[&thread];
+            for event in events {
+                let cpu = cpus.cpu_of(thread, event.ticks);
+                let cpu = cpu.unwrap_or_else(|| panic!("{thread} is off: {event:?} {steps:?}"));
+                if event.name == "moved" {
+                    assert_eq!(u64::from(cpu), event.numbers["cpu"], "{event:?}");
+                }
+                number += 1;
+            }
+        }
+        assert!(number > 500, "{number} events");
+    }
 }
 
 fn recorded(scope: &[&str]) -> (tempfile::TempDir, Recorded) {
@@ -55,7 +94,6 @@ fn recorded(scope: &[&str]) -> (tempfile::TempDir, Recorded) {
     (directory, recorded)
 }
 
-/// The counts between the first and the last exact report of a thread.
 #[test]
 fn switches_are_those_that_the_kernel_counts() {
     if !can_trace() {
@@ -63,21 +101,7 @@ fn switches_are_those_that_the_kernel_counts() {
     }
     for scope in [&[][..], &["--kernel-scope", "machine"]] {
         let (_directory, recorded) = recorded(scope);
-        for (thread, events) in recorded.threads() {
-            let exact: Vec<&Event> = events
-                .windows(2)
-                .filter(|pair| pair[1].name == "counts are exact")
-                .map(|pair| pair[0])
-                .collect();
-            let [first, last] = exact[..] else { panic!("{events:?}") };
-            let during = first.ticks..last.ticks;
-            let steps = recorded.steps[&thread].iter();
-            let steps = steps.filter(|(ticks, _)| during.contains(ticks)).map(|(_, step)| *step);
-            let found = counts(steps);
-            let counted = ["voluntary", "involuntary", "arrivals"];
-            let counted = counted.map(|name| last.numbers[name] - first.numbers[name]);
-            assert_eq!(found, counted, "voluntary, involuntary, arrivals of {thread}");
-        }
+        recorded.assert_counts();
     }
 }
 
@@ -89,20 +113,7 @@ fn events_are_within_the_times_of_their_threads_on_a_cpu() {
     }
     // The switches before those to hidden threads are those of the machine; see `cpus`.
     let (_directory, recorded) = recorded(&["--kernel-scope", "machine"]);
-    let cpus = Cpus::of(&recorded.steps);
-    let mut number = 0;
-    for (thread, events) in recorded.threads() {
-        let steps = &recorded.steps[&thread];
-        for event in events {
-            let cpu = cpus.cpu_of(thread, event.ticks);
-            let cpu = cpu.unwrap_or_else(|| panic!("{thread} does not run: {event:?} {steps:?}"));
-            if event.name == "moved" {
-                assert_eq!(u64::from(cpu), event.numbers["cpu"], "{event:?}");
-            }
-            number += 1;
-        }
-    }
-    assert!(number > 500, "{number} events");
+    recorded.assert_events_are_within_turns();
     // The sleeper waits in each of its sleeps, and something wakes it up.
     let subject = recorded.provider("subject");
     let sleeps: Vec<&Event> = subject.named("sleep").collect();

@@ -45,7 +45,8 @@ pub(crate) struct RecordArgs {
     pub(crate) min_duration: Option<Duration>,
 
     /// Record the scheduling of threads, with their names: -c kernel:sched,kernel:tasks
-    /// beside the selected categories. Requires root
+    /// beside the selected categories. Without root there are no wake-ups, and less
+    /// without perf events: see `trace doctor`
     #[arg(long)]
     pub(crate) sched: bool,
 

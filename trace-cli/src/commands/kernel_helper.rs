@@ -7,7 +7,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trace_kernel::live::{KernelProvider, LiveError, Options};
+use trace_kernel::live::{BackendKind, Fallback, KernelProvider, LiveError, Options};
 
 use super::record::kernel::{READY, TOTALS};
 use crate::cli::KernelHelperArgs;
@@ -32,14 +32,17 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
             return Ok(exit::FAILURE);
         }
     };
+    provider.fallback().into_iter().for_each(report);
     send(READY)?;
     // The threads that send end with this process.
     let _end = end.recv();
+    let is_sampled = provider.fallback().is_some_and(|it| it.kind == BackendKind::Sampling);
     let totals = provider.end();
     if let Some(error) = totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
-    send(&format!("{TOTALS} {} {}", totals.scheduling, totals.dropped))?;
+    let is_complete = !is_sampled;
+    send(&format!("{TOTALS} {} {} {is_complete}", totals.scheduling, totals.dropped))?;
     Ok(exit::OK)
 }
 
@@ -47,6 +50,25 @@ fn start(options: &Options) -> Result<KernelProvider, LiveError> {
     let provider = KernelProvider::start(options)?;
     provider.status()?;
     Ok(provider)
+}
+
+/// Reports the source of the events, what it cannot record, and what permits a better one.
+fn report(fallback: &Fallback) {
+    let Fallback { kind, refused, unrecorded } = fallback;
+    let (source, missing) = (kind.as_str(), kind.missing());
+    crate::say(&format!("the kernel's source is {source}: {missing}{}", reasons(refused)));
+    if !unrecorded.is_empty() {
+        crate::say(&format!("{}: not recorded without tracefs", unrecorded.join(", ")));
+    }
+}
+
+/// Returns a hint for each source that cannot be used.
+fn reasons(refused: &[LiveError]) -> String {
+    let reason = |error: &LiveError| {
+        let remedy = error.remedy().map(|remedy| format!(" ({remedy})"));
+        format!("{HINT}{}{}", describe(error), remedy.unwrap_or_default())
+    };
+    refused.iter().map(reason).collect()
 }
 
 /// Sends a message when the recorder closes its end of standard input, also because it was killed,

@@ -7,6 +7,8 @@ use rustix::process::{
     getpid, getrlimit, membarrier_query, pidfd_open, MembarrierCommand, PidfdFlags, Resource,
 };
 
+use trace_kernel::live::{probe, BackendKind, LiveError};
+
 use super::Finding;
 use crate::message::describe;
 
@@ -32,6 +34,7 @@ pub(super) fn findings() -> impl Iterator<Item = Finding> {
         descriptors(getrlimit(Resource::Nofile).maximum),
         counters(&read("/proc/sys/kernel/perf_event_paranoid"), &read("/proc/self/status")),
         tracefs(),
+        scheduling(),
     ]
     .into_iter()
 }
@@ -149,8 +152,37 @@ fn tracefs() -> Finding {
         Err(error) => Finding::limited(
             "tracefs",
             describe(&error),
-            "no scheduling and other events of the kernel",
+            "no wake-ups, system calls and other events of the kernel",
             error.remedy().unwrap_or_else(|| "run as root".to_owned()),
+        ),
+    }
+}
+
+/// The source of context switches.
+fn scheduling() -> Finding {
+    let (kind, refused) = probe();
+    let subject = "scheduling";
+    let Some(kind) = kind else {
+        return Finding::limited(
+            subject,
+            "cannot be recorded",
+            "no context switches",
+            refused.iter().filter_map(LiveError::remedy).next_back().unwrap_or_default(),
+        );
+    };
+    let detail = match kind.missing() {
+        "" => kind.as_str().to_owned(),
+        missing => format!("{}: {missing}", kind.as_str()),
+    };
+    match (kind, refused.last()) {
+        (BackendKind::Tracefs | BackendKind::PerfCpus, _) | (_, None) => {
+            Finding::ok(subject, detail)
+        }
+        (_, Some(better)) => Finding::limited(
+            subject,
+            format!("{detail}; {}", describe(better)),
+            "no complete picture of each CPU",
+            better.remedy().unwrap_or_else(|| "run as root".to_owned()),
         ),
     }
 }

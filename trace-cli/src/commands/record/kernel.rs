@@ -1,8 +1,6 @@
 //! The process that records the kernel's events.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -19,14 +17,12 @@ use crate::message::{describe, plural, HINT};
 /// The line by which the helper reports that it records.
 pub(crate) const READY: &str = "ready";
 
-/// The start of the line with the helper's numbers of scheduling records and of dropped events.
+/// The start of the line with the helper's numbers of scheduling records and of dropped events, and
+/// whether the context switches are recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// The inode of the kernel's first pid namespace: `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// The categories of `--sched`.
 const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
@@ -41,7 +37,7 @@ pub(super) struct Kernel {
 /// The result of recording the kernel's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelResult {
-    /// Whether events were recorded until the end.
+    /// Whether events, and not only samples, were recorded until the end.
     pub(crate) is_complete: bool,
     /// The number of scheduling records.
     pub(crate) scheduling: u64,
@@ -191,17 +187,6 @@ impl Drop for Kernel {
 
 /// Returns the threads that the helper records; none for all of the machine.
 fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
-    let is_of_machine = match &args.kernel_scope {
-        Some(scope) => *scope == KernelScope::Machine,
-        None => args.command.is_empty(),
-    };
-    // The kernel compares the ids of its first namespace, in which other threads have these ids.
-    if !is_of_machine && !is_first_pid_namespace()? {
-        return Err(io::Error::other(format!(
-            "this pid namespace has other thread ids than the kernel{HINT}use --kernel-scope \
-             machine, or record outside of the container"
-        )));
-    }
     match &args.kernel_scope {
         Some(KernelScope::Machine) => Ok(Vec::new()),
         Some(KernelScope::Processes(processes)) => {
@@ -216,11 +201,6 @@ fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
     }
 }
 
-/// Returns whether this process is in the kernel's first pid namespace.
-fn is_first_pid_namespace() -> io::Result<bool> {
-    Ok(fs::metadata("/proc/self/ns/pid")?.ino() == FIRST_PID_NAMESPACE)
-}
-
 /// Returns the threads of a process.
 fn threads_of(process: u64) -> io::Result<Vec<u64>> {
     match trace_kernel::live::threads_of(process) {
@@ -233,9 +213,11 @@ fn threads_of(process: u64) -> io::Result<Vec<u64>> {
 
 impl KernelResult {
     fn parse(line: &str) -> Option<Self> {
-        let mut numbers = line.strip_prefix(TOTALS)?.split_whitespace().map(str::parse);
-        let mut next = || numbers.next()?.ok();
-        Some(Self { is_complete: true, scheduling: next()?, dropped: next()? })
+        let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
+        let mut number = || fields.next()?.parse().ok();
+        let (scheduling, dropped) = (number()?, number()?);
+        let is_complete = fields.next()?.parse().ok()?;
+        Some(Self { is_complete, scheduling, dropped })
     }
 
     /// Returns warnings with their hints.
@@ -275,10 +257,12 @@ mod tests {
     #[test]
     fn lines_of_the_helper() {
         let result = KernelResult { is_complete: true, scheduling: 12, dropped: 3 };
-        assert_eq!(KernelResult::parse("totals 12 3"), Some(result));
-        for wrong in ["", "ready", "totals", "totals 1", "totals x 3"] {
+        assert_eq!(KernelResult::parse("totals 12 3 true"), Some(result));
+        for wrong in ["", "ready", "totals", "totals 1 2", "totals x 3 true"] {
             assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
         }
+        let sampled = KernelResult { is_complete: false, ..result };
+        assert_eq!(KernelResult::parse("totals 12 3 false"), Some(sampled));
         assert!(result.advice().unwrap().contains("dropped at least 3 events"));
         assert_eq!(KernelResult::default().advice(), None);
     }
@@ -305,7 +289,7 @@ mod tests {
         let mut hanging = kernel("sleep", "infinity");
         assert!(!hanging.wait_for_output(Duration::from_millis(10)));
         assert_eq!(hanging.line().unwrap(), "", "it has ended");
-        let mut ready = kernel("echo", "totals 12 3");
+        let mut ready = kernel("echo", "totals 12 3 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
         assert_eq!(ready.end(), KernelResult { is_complete: true, scheduling: 12, dropped: 3 });
     }

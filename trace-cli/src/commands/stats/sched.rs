@@ -23,7 +23,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     };
     table::print(&output)?;
     if !has_records {
-        say("the archive has no scheduling records\nhint: record with --sched, as root");
+        say("the archive has no scheduling records\nhint: record with --sched; trace doctor prints what that requires");
     }
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))

@@ -1,0 +1,263 @@
+//! What is recorded without tracefs: with CAP_PERFMON, as an ordinary user, in a namespace, and in
+//! a sandbox. Each source is as exact as tracefs in what it records, and the rest is reported.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use trace_format::layout::ThreadState;
+
+use super::harness::{subject_path, trace, Run};
+use super::sandbox::deny_perf_events;
+use super::schedule::Step;
+use super::truth::Recorded;
+
+/// The user `nobody`, without other groups.
+const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+
+/// The same with a capability.
+const PERFMON: [&str; 7] = [
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=+perfmon",
+    "--ambient-caps=+perfmon",
+    "--",
+];
+
+/// Hides tracefs, whose mounts cannot be removed in a user namespace.
+const HIDE: &str = r#"mount -t tmpfs none /sys/kernel/tracing &&
+    { [ ! -d /sys/kernel/debug ] || mount -t tmpfs none /sys/kernel/debug; } && exec "$@""#;
+
+/// The messages of sources.
+const ALL_THREADS: &str = "the kernel's source is perf events of all threads";
+const COMMAND_THREADS: &str = "the kernel's source is perf events of the command's threads";
+const SAMPLES: &str = "the kernel's source is samples of /proc/PID/schedstat";
+
+/// Copies of the programs, which other users may execute.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let place = Self { directory };
+        fs::copy(trace(&[]).get_program(), place.path("trace")).unwrap();
+        fs::copy(subject_path(), place.path("subject")).unwrap();
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Returns a command that records the test program in the environment of `prefix`.
+    fn record(&self, prefix: &[&str], options: &[&str]) -> Command {
+        // The directory of the socket belongs to the user.
+        let start = ["sh", "-c", r#"mkdir -m 700 -p "$XDG_RUNTIME_DIR" && exec "$@""#, "sh"];
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).args(start).arg(self.path("trace"));
+        command.args(["record", "--sched", "--strict"]);
+        command.args(options).arg("-o").arg(self.output());
+        command.arg("--").arg(self.path("subject")).args(["scheduled", ""]);
+        command.env("TRACE_CONFIG", "").env("XDG_RUNTIME_DIR", self.path("runtime"));
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    fn output(&self) -> PathBuf {
+        self.path("t.fxt")
+    }
+}
+
+/// Returns whether commands of this prefix can run. Reports if they cannot.
+fn can_run(prefix: &[&str]) -> bool {
+    let mut command = Command::new(prefix[0]);
+    let output = command.args(&prefix[1..]).arg("true").output();
+    let can = rustix::process::geteuid().is_root()
+        && output.as_ref().is_ok_and(|output| output.status.success());
+    if !can {
+        eprintln!("skipped: {} does not work: {output:?}", prefix.join(" "));
+    }
+    can
+}
+
+/// Records with a source that has perf events. Returns `None` if this machine forbids them.
+fn recorded(place: &Place, command: &mut Command, source: &str) -> Option<Recorded> {
+    let run = Run::of(command);
+    let stderr = run.stderr();
+    if stderr.contains(SAMPLES) {
+        assert!(stderr.contains("hint: cannot trace the command's threads"), "{stderr}");
+        eprintln!("skipped: this machine forbids perf events");
+        return None;
+    }
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(stderr.contains(source), "{stderr}");
+    assert!(!stderr.contains("dropped"), "{stderr}");
+    let recorded = Recorded::read(&place.output());
+    assert_eq!(recorded.provider("kernel").lost(), 0);
+    Some(recorded)
+}
+
+/// Asserts that switches agree with the kernel's counts and with the events of the program.
+fn assert_exact(recorded: &Recorded) {
+    recorded.assert_counts();
+    recorded.assert_events_are_within_turns();
+    let mut steps = recorded.steps.values().flatten();
+    assert!(!steps.any(|(_, step)| matches!(step, Step::Woken { .. })), "perf has no wake-ups");
+    let subject = recorded.provider("subject");
+    let names = &recorded.provider("kernel").thread_names[&subject.pid];
+    assert!(names.contains(&"subject".to_owned()), "{names:?}");
+    let last = recorded.steps[&subject.pid].last().unwrap().1;
+    assert!(matches!(last, Step::Out { state: ThreadState::DEAD, .. }), "{last:?}");
+}
+
+#[test]
+fn perfmon_records_both_threads_of_each_switch() {
+    if !can_run(&PERFMON) {
+        return;
+    }
+    let place = Place::new();
+    for options in [&[][..], &["--kernel-scope=machine"]] {
+        let mut command = place.record(&PERFMON, options);
+        let Some(recorded) = recorded(&place, &mut command, ALL_THREADS) else { return };
+        assert_exact(&recorded);
+        let pid = recorded.provider("subject").pid;
+        let steps = recorded.steps[&pid].iter();
+        let others = steps.map(|(_, step)| match *step {
+            Step::In { from: other, .. } | Step::Out { to: other, .. } => other,
+            Step::Woken { .. } => unreachable!("perf has no wake-ups"),
+        });
+        let largest = others.max().expect("the main thread waits for the others");
+        assert!(largest <= u64::from(u32::MAX), "{largest} is not a thread");
+    }
+}
+
+#[test]
+fn users_record_the_switches_of_their_own_processes() {
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.record(&NOBODY, &[]);
+    let Some(recorded) = recorded(&place, &mut command, COMMAND_THREADS) else { return };
+    assert_exact(&recorded);
+    let stats = Run::of(trace(&["stats", "--sched", "--json"]).arg(place.output()));
+    let stats: serde_json::Value = serde_json::from_str(&stats.stdout()).unwrap();
+    let threads = stats["threads"].as_array().unwrap();
+    let missing = threads.iter().map(|times| times["missing_switches"].as_u64().unwrap());
+    assert_eq!(missing.sum::<u64>(), 0, "{stats}");
+}
+
+#[test]
+fn users_get_the_remedy_for_the_whole_machine() {
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if !level.trim().parse().is_ok_and(|level: i32| level > 0) {
+        return eprintln!("skipped: all users may trace the machine");
+    }
+    let place = Place::new();
+    let run = Run::of(&mut place.record(&NOBODY, &["--kernel-scope=machine"]));
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stderr().contains("cannot trace all threads: perf_event_open failed"), "{run:?}");
+    assert!(run.stderr().contains("hint: "), "{run:?}");
+}
+
+/// Thread ids are those of the namespace, in which tracefs does not select threads.
+#[test]
+fn namespaces_without_tracefs_record_their_processes() {
+    let unshare = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork"];
+    let hide = ["--mount-proc", "sh", "-c", HIDE, "sh"];
+    let prefix = [&NOBODY[..], &unshare, &hide].concat();
+    if !can_run(&prefix) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.record(&prefix, &[]);
+    let Some(recorded) = recorded(&place, &mut command, COMMAND_THREADS) else { return };
+    assert_exact(&recorded);
+}
+
+#[test]
+fn the_reason_names_the_missing_tracefs() {
+    let without = "umount -l /sys/kernel/debug /sys/kernel/tracing 2>/dev/null; \
+        test ! -e /sys/kernel/tracing/instances && exec \"$@\"";
+    let prefix = ["unshare", "--mount", "sh", "-c", without, "sh"];
+    if !can_run(&prefix) {
+        return;
+    }
+    let place = Place::new();
+    let run = Run::of(&mut place.record(&prefix, &["-c", "*,kernel:irq"]));
+    // A category requires tracefs.
+    assert_eq!(run.code(), 3, "{run:?}");
+    for text in [
+        "cannot trace the kernel: tracefs is not mounted",
+        "as root, run: mount -t tracefs nodev /sys/kernel/tracing",
+        "kernel:irq: not recorded without tracefs",
+    ] {
+        assert!(run.stderr().contains(text), "{text}: {run:?}");
+    }
+}
+
+#[test]
+fn sandboxes_without_perf_events_get_samples() {
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.record(&NOBODY, &[]);
+    deny_perf_events(&mut command);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 3, "{run:?}");
+    let stderr = run.stderr();
+    for text in [
+        SAMPLES,
+        "no context switches, only counters of run and wait times",
+        "perf_event_open failed: operation not permitted (allow perf_event_open(2) in the sandbox",
+    ] {
+        assert!(stderr.contains(text), "{text}: {stderr}");
+    }
+    let recorded = Recorded::read(&place.output());
+    let pid = recorded.provider("subject").pid;
+    assert!(recorded.steps.is_empty());
+    let kernel = recorded.provider("kernel");
+    let samples = kernel.named("sampled schedstat").filter(|sample| sample.process == pid);
+    let main = samples.filter(|sample| sample.thread == pid).map(|it| it.numbers["run_ns"]);
+    let main: Vec<u64> = main.collect();
+    assert!(!main.is_empty(), "the program runs longer than a round");
+    assert!(main.is_sorted(), "{main:?}");
+    assert!(kernel.thread_names[&pid].contains(&"subject".to_owned()));
+}
+
+#[test]
+fn doctor_reports_the_source_and_the_remedy() {
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let place = Place::new();
+    let scheduling = |command: &mut Command| {
+        let run = Run::of(command.env("TRACE_CONFIG", "").current_dir(Path::new("/")));
+        let findings: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+        let mut findings = findings.as_array().unwrap().iter();
+        findings.find(|finding| finding["subject"] == "scheduling").unwrap().clone()
+    };
+    let doctor = |prefix: &[&str]| {
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).arg(place.path("trace")).args(["doctor", "--json"]);
+        command
+    };
+    let mut denied = doctor(&NOBODY);
+    deny_perf_events(&mut denied);
+    let finding = scheduling(&mut denied);
+    assert_eq!(finding["status"], "limited", "{finding}");
+    assert!(finding["detail"].as_str().unwrap().starts_with("samples of /proc"), "{finding}");
+    assert_eq!(finding["hint"], "allow perf_event_open(2) in the sandbox or container");
+    let user = scheduling(&mut doctor(&NOBODY));
+    assert_ne!(user["detail"].as_str().unwrap(), "tracefs", "{user}");
+}
