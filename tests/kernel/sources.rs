@@ -8,7 +8,7 @@ use std::process::Command;
 
 use trace_format::layout::ThreadState;
 
-use super::harness::{subject_path, trace, Run};
+use super::harness::{subject_path, trace, Archive, Run};
 use super::sandbox::deny_perf_events;
 use super::schedule::Step;
 use super::truth::Recorded;
@@ -30,6 +30,17 @@ const PERFMON: [&str; 7] = [
 /// Hides tracefs, whose mounts cannot be removed in a user namespace.
 const HIDE: &str = r#"mount -t tmpfs none /sys/kernel/tracing &&
     { [ ! -d /sys/kernel/debug ] || mount -t tmpfs none /sys/kernel/debug; } && exec "$@""#;
+
+/// Stops the recorder's helper, which does not read its ring buffers while a program has more
+/// switches than they have space for.
+const MANY_SWITCHES: &str = r#"
+for process in /proc/[0-9]*; do
+    [ "$(cat "$process/comm")" = trace-kernel ] || continue
+    grep -q "^PPid:.$PPID\$" "$process/status" && helper=${process#/proc/}
+done 2>/dev/null
+kill -STOP "$helper" || exit 1
+for run in 1 2 3 4 5 6 7 8 9 10; do env -u TRACE_SOCKET "$0" scheduled ""; done
+kill -CONT "$helper""#;
 
 /// The messages of sources.
 const ALL_THREADS: &str = "the kernel's source is perf events of all threads";
@@ -151,6 +162,32 @@ fn users_record_the_switches_of_their_own_processes() {
     let threads = stats["threads"].as_array().unwrap();
     let missing = threads.iter().map(|times| times["missing_switches"].as_u64().unwrap());
     assert_eq!(missing.sum::<u64>(), 0, "{stats}");
+}
+
+#[test]
+fn dropped_records_are_reported() {
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = Command::new(NOBODY[0]);
+    command.args(&NOBODY[1..]).arg(place.path("trace")).env("TRACE_CONFIG", "");
+    command.args(["record", "--sched", "--strict", "--kernel-buffer=64K", "-o"]);
+    command.arg(place.output()).args(["--", "sh", "-c", MANY_SWITCHES]).arg(place.path("subject"));
+    let run = Run::of(command.current_dir(place.directory.path()).env_remove("XDG_RUNTIME_DIR"));
+    if run.stderr().contains(SAMPLES) {
+        return eprintln!("skipped: this machine forbids perf events");
+    }
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stderr().contains("the kernel dropped at least"), "{run:?}");
+    let archive = Archive::read(&place.output());
+    let losses = &archive.only().losses;
+    assert!(!losses.is_empty());
+    for loss in losses {
+        assert!(loss.numbers["number"] > 0, "{loss:?}");
+        assert!(loss.numbers["from"] <= loss.numbers["to"], "{loss:?}");
+        assert!(archive.only().thread_names[&loss.thread][0].starts_with("CPU "), "{loss:?}");
+    }
 }
 
 #[test]

@@ -17,8 +17,9 @@ mod sys;
 use std::fs;
 use std::io;
 
-use self::cpu::Cpu;
+use self::cpu::{Cpu, CpuEvents};
 use self::events::{Events, Timed};
+use self::ring::Ring;
 use self::sys::Target;
 use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
@@ -55,16 +56,9 @@ impl Perf {
     }
 
     fn open(targets: &[Target], scope: &[u64], bytes: u64) -> Result<Self, LiveError> {
-        let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
-        let opened = parse_cpus(&online).map(|number| Cpu::open(number, targets, bytes));
-        // A CPU that has gone offline meanwhile has no switches.
-        let is_online = |cpu: &io::Result<Cpu>| {
-            !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
-        };
         let is_of_cpus = targets == [Target::Cpu];
         let kind = if is_of_cpus { PerfScope::Machine } else { PerfScope::Threads };
-        let cpus = opened.filter(is_online).collect::<io::Result<_>>();
-        let cpus = cpus.map_err(|error| LiveError::Perf(kind, error))?;
+        let cpus = cpus(targets, bytes).map_err(|error| LiveError::Perf(kind, error))?;
         let (scope, events) = (scope.to_vec(), Events::default());
         Ok(Self { cpus, is_of_cpus, scope, events, waiting: Vec::new(), last_end: 0 })
     }
@@ -133,6 +127,19 @@ impl Backend for Perf {
     fn discard(&mut self) -> u64 {
         std::mem::take(&mut self.waiting).len() as u64
     }
+}
+
+/// Opens the events and ring buffers of all CPUs.
+fn cpus(targets: &[Target], bytes: u64) -> io::Result<Vec<Cpu>> {
+    let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
+    let opened = parse_cpus(&online).map(|number| CpuEvents::open(number, targets));
+    // A CPU that has gone offline meanwhile has no switches.
+    let is_online = |cpu: &io::Result<CpuEvents>| {
+        !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
+    };
+    let events = opened.filter(is_online).collect::<io::Result<Vec<_>>>()?;
+    let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
+    events.into_iter().zip(rings).map(|(events, ring)| Cpu::new(events, ring)).collect()
 }
 
 /// Returns the numbers of a list such as `0-3,6`. Malformed parts are left out.

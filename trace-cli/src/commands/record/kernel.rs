@@ -227,7 +227,8 @@ impl KernelResult {
         (dropped > 0).then(|| {
             format!(
                 "the kernel dropped at least {dropped} {noun} because its buffer was full{HINT}use \
-                 a larger buffer (--kernel-buffer), or record fewer categories (-c)"
+                 a larger buffer (--kernel-buffer), without root also a higher limit (ulimit -l), \
+                 or record fewer categories (-c)"
             )
         })
     }

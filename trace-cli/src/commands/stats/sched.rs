@@ -23,7 +23,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     };
     table::print(&output)?;
     if !has_records {
-        say("the archive has no scheduling records\nhint: record with --sched; trace doctor prints what that requires");
+        say("the archive has no scheduling records\nhint: record with --sched, see trace doctor");
     }
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))

@@ -21,21 +21,38 @@ pub(super) struct Cpu {
     reported: u64,
 }
 
+/// The events of a CPU: one for each target.
+#[derive(Debug)]
+pub(super) struct CpuEvents {
+    number: u16,
+    first: Event,
+    others: Vec<Event>,
+}
+
+impl CpuEvents {
+    /// Opens the events of a CPU. Threads that have ended are left out.
+    pub(super) fn open(number: u16, targets: &[Target]) -> io::Result<Self> {
+        let opened = targets.iter().map(|target| Event::open(*target, number));
+        let has_ended = |event: &io::Result<Event>| {
+            event.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+        };
+        let mut events = opened.filter(|event| !has_ended(event));
+        let first = events.next().unwrap_or(Err(io::Error::from_raw_os_error(libc::ESRCH)))?;
+        Ok(Self { number, first, others: events.collect::<io::Result<_>>()? })
+    }
+
+    /// Returns the event whose ring buffer the others use.
+    pub(super) fn first(&self) -> &Event {
+        &self.first
+    }
+}
+
 impl Cpu {
-    /// Opens an event for each target. Threads that have ended are left out.
-    pub(super) fn open(number: u16, targets: &[Target], bytes: u64) -> io::Result<Self> {
-        let mut events = Vec::new();
-        for target in targets {
-            match Event::open(*target, number) {
-                Ok(event) => events.push(event),
-                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let (first, others) =
-            events.split_first().ok_or(io::Error::from_raw_os_error(libc::ESRCH))?;
-        let ring = Ring::new(first, bytes)?;
-        others.iter().try_for_each(|event| event.write_to(first))?;
+    /// Uses a ring buffer of the first event for all events.
+    pub(super) fn new(events: CpuEvents, ring: Ring) -> io::Result<Self> {
+        let CpuEvents { number, first, others } = events;
+        others.iter().try_for_each(|event| event.write_to(&first))?;
+        let events = std::iter::once(first).chain(others).collect();
         Ok(Self { number, events, ring, bytes: Vec::new(), last: 0, reported: 0 })
     }
 

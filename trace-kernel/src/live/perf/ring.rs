@@ -15,13 +15,18 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Maps the ring buffer of an event. If the user may not lock as much memory, it is smaller.
-    pub(super) fn new(event: &Event, bytes: u64) -> io::Result<Self> {
+    /// Maps the ring buffers of these events. If the user may not lock as much memory, all are
+    /// smaller.
+    pub(super) fn map<'a>(
+        events: impl Iterator<Item = &'a Event> + Clone,
+        bytes: u64,
+    ) -> io::Result<Vec<Self>> {
         let mut size = rounded(bytes);
         loop {
-            match Mapping::new(event, size) {
+            let map = |event| Ok(Self { mapping: Mapping::new(event, size)? });
+            match events.clone().map(map).collect::<io::Result<Vec<_>>>() {
                 Err(_) if size > MIN_BYTES => size /= 2,
-                mapping => return Ok(Self { mapping: mapping? }),
+                rings => return rings,
             }
         }
     }
