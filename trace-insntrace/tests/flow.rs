@@ -53,7 +53,7 @@ fn errors(items: &[Result<Item, FlowError>]) -> Vec<FlowError> {
 }
 
 fn psb(writer: &mut Writer, ip: Option<u64>) {
-    writer.psb(PsbState { tsc: 7, cbr: None, mode: ExecMode::LONG, ip });
+    writer.psb(PsbState { tsc: Some(7), cbr: None, mode: ExecMode::LONG, ip });
 }
 
 /// Returns the trace of a writer that starts at the beginning of the code.

@@ -27,7 +27,7 @@ use crate::pt::{ExecMode, PacketDecoder, ReturnStack, Tnt};
 /// image.insert(0x1000, &[0xff, 0xc9, 0x75, 0xfc, 0x0f, 0x05]);
 ///
 /// let mut writer = Writer::new();
-/// writer.psb(PsbState { tsc: 1_000, cbr: None, mode: ExecMode::LONG, ip: Some(0x1000) });
+/// writer.psb(PsbState { tsc: Some(1_000), cbr: None, mode: ExecMode::LONG, ip: Some(0x1000) });
 /// writer.conditional(true);
 /// writer.conditional(false);
 /// writer.disable(None);

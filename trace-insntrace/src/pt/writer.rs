@@ -9,8 +9,8 @@ use super::return_stack::ReturnStack;
 /// The state that [`Writer::psb`] writes after PSB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PsbState {
-    /// The time stamp counter.
-    pub tsc: u64,
+    /// The time stamp counter, or `None` if the stream has no time stamps.
+    pub tsc: Option<u64>,
     /// The ratio of the core's clock to the bus clock.
     pub cbr: Option<u8>,
     /// The execution mode.
@@ -30,7 +30,7 @@ pub struct PsbState {
 /// use trace_insntrace::pt::{ExecMode, PsbState, Writer};
 ///
 /// let mut writer = Writer::new();
-/// writer.psb(PsbState { tsc: 1_000, cbr: None, mode: ExecMode::LONG, ip: None });
+/// writer.psb(PsbState { tsc: Some(1_000), cbr: None, mode: ExecMode::LONG, ip: None });
 /// writer.enable(0x40_1000, ExecMode::LONG);
 /// writer.conditional(true);
 /// writer.indirect(0x40_2000);
@@ -114,7 +114,9 @@ impl Writer {
         self.last_ip = None;
         self.stack.clear();
         self.append(Packet::Psb);
-        self.append(Packet::Tsc(state.tsc));
+        if let Some(ticks) = state.tsc {
+            self.append(Packet::Tsc(ticks));
+        }
         if let Some(ratio) = state.cbr {
             self.append(Packet::Cbr(ratio));
         }

@@ -30,14 +30,15 @@ pub(super) struct Space {
     version: u64,
     decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
     mappings: Vec<Mapping>,
-    range: Option<TracedRange>,
-    /// The addresses of `range`, both ends included.
+    /// The traced ranges, or none if all code is traced.
+    ranges: Vec<TracedRange>,
+    /// The addresses of `ranges`, both ends included.
     traced: Vec<(u64, u64)>,
 }
 
 impl Space {
-    /// Opens the address space of `tid`, in which only `range` is traced.
-    pub(super) fn open(id: SpaceId, tid: Tid, range: Option<TracedRange>) -> io::Result<Self> {
+    /// Opens the address space of `tid`, in which only `ranges` are traced.
+    pub(super) fn open(id: SpaceId, tid: Tid, ranges: Vec<TracedRange>) -> io::Result<Self> {
         let memory =
             OpenOptions::new().read(true).write(true).open(format!("/proc/{}/mem", tid.0))?;
         Ok(Self {
@@ -47,8 +48,8 @@ impl Space {
             version: 0,
             decoded: HashMap::new(),
             mappings: Vec::new(),
-            traced: range.iter().filter_map(TracedRange::addresses).collect(),
-            range,
+            traced: ranges.iter().filter_map(TracedRange::addresses).collect(),
+            ranges,
         })
     }
 
@@ -64,7 +65,7 @@ impl Space {
     /// Returns whether the instruction at `ip` is traced.
     pub(super) fn traces(&self, ip: u64) -> bool {
         let within = |(start, end): &(u64, u64)| (*start..=*end).contains(&ip);
-        self.range.is_none() || self.traced.iter().any(within)
+        self.ranges.is_empty() || self.traced.iter().any(within)
     }
 
     /// Returns the instruction at `ip` as it is in memory now, or `None` if there is none. New code
@@ -148,8 +149,8 @@ impl Space {
         if mapping.path == symbols::VDSO {
             self.copy_mapping(&mapping, notes);
         }
-        let range = self.range.as_ref();
-        self.traced.extend(range.and_then(|range| range.addresses_in(&mapping)));
+        let addresses = self.ranges.iter().filter_map(|range| range.addresses_in(&mapping));
+        self.traced.extend(addresses);
         mapping
     }
 

@@ -1,23 +1,25 @@
 //! Packets of the instructions that were executed.
 
+use super::tracer::Options;
 use crate::flow::{DecodedInstruction, End};
 use crate::pt::{ExecMode, Packet, PsbState, Writer};
-
-/// The distance of PSB packets in bytes: the hardware's default.
-const PSB_BYTES: u64 = 4096;
 
 /// Writes the packets of one thread, instruction by instruction.
 #[derive(Debug)]
 pub(super) struct Encoder {
     writer: Writer,
     clock: fn() -> u64,
+    has_time: bool,
+    psb_bytes: u64,
     is_on: bool,
 }
 
 impl Encoder {
-    /// Begins a stream. `clock` returns its time stamps.
-    pub(super) fn new(writer: Writer, clock: fn() -> u64) -> Self {
-        let mut encoder = Self { writer, clock, is_on: false };
+    /// Begins a stream.
+    pub(super) fn new(options: &Options) -> Self {
+        let Options { clock, has_time, psb_bytes, .. } = *options;
+        let writer = options.writer.clone();
+        let mut encoder = Self { writer, clock, has_time, psb_bytes, is_on: false };
         encoder.psb(None);
         encoder
     }
@@ -77,7 +79,7 @@ impl Encoder {
             }
             _ => {}
         }
-        if self.writer.bytes_since_psb() >= PSB_BYTES {
+        if self.writer.bytes_since_psb() >= self.psb_bytes {
             self.psb(self.is_on.then_some(next));
         }
     }
@@ -85,7 +87,7 @@ impl Encoder {
     /// Writes that execution left the traced code at `ticks`, behind the last instruction, for `to`
     /// if that may be disclosed.
     pub(super) fn left(&mut self, ticks: u64, to: Option<u64>) {
-        self.writer.packet(Packet::Tsc(ticks));
+        self.time_stamp(ticks);
         self.writer.disable(to);
         self.is_on = false;
     }
@@ -96,11 +98,17 @@ impl Encoder {
     }
 
     fn time(&mut self) {
-        self.writer.packet(Packet::Tsc(self.now()));
+        self.time_stamp(self.now());
+    }
+
+    fn time_stamp(&mut self, ticks: u64) {
+        if self.has_time {
+            self.writer.packet(Packet::Tsc(ticks));
+        }
     }
 
     fn psb(&mut self, ip: Option<u64>) {
-        let tsc = self.now();
+        let tsc = self.has_time.then(|| self.now());
         self.writer.psb(PsbState { tsc, cbr: None, mode: ExecMode::LONG, ip });
     }
 }

@@ -59,10 +59,20 @@ const CODE_SEGMENT_64: u64 = 0x33;
 /// `ERESTARTNOHAND` and `ERESTART_RESTARTBLOCK` of Linux.
 const RESTARTS: [i64; 4] = [-512, -513, -514, -516];
 
-const FOLLOW: i32 = libc::PTRACE_O_TRACECLONE
-    | libc::PTRACE_O_TRACEFORK
-    | libc::PTRACE_O_TRACEVFORK
-    | libc::PTRACE_O_TRACEEXEC;
+/// Report new threads and processes, which are then traced too.
+const FOLLOW: i32 =
+    libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_TRACEFORK | libc::PTRACE_O_TRACEVFORK;
+
+/// What is traced beside a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Follow {
+    /// Nothing.
+    Nothing,
+    /// Threads and processes that it creates.
+    Created,
+    /// The same; and the thread is killed when the calling thread ends.
+    CreatedAndKill,
+}
 
 /// How often a held child checks whether its parent lives.
 const HOLD_CHECK: Duration = Duration::from_millis(100);
@@ -115,10 +125,14 @@ fn wait_for_close(pipe: &OwnedFd) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Begins to trace a thread, which continues. If `exit_kill`, it is killed when the calling thread
-/// ends.
-pub(super) fn seize(tid: Tid, exit_kill: bool) -> io::Result<()> {
-    let options = FOLLOW | if exit_kill { libc::PTRACE_O_EXITKILL } else { 0 };
+/// Begins to trace a thread, which continues.
+pub(super) fn seize(tid: Tid, follow: Follow) -> io::Result<()> {
+    let options = libc::PTRACE_O_TRACEEXEC
+        | match follow {
+            Follow::Nothing => 0,
+            Follow::Created => FOLLOW,
+            Follow::CreatedAndKill => FOLLOW | libc::PTRACE_O_EXITKILL,
+        };
     request(libc::PTRACE_SEIZE, tid, options as usize)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{kill_process, Pid, Signal};
 
-use super::ptrace::{self, Tid};
+use super::ptrace::{self, Follow, Tid};
 
 /// How often the start is checked for an error.
 const CHECK: Duration = Duration::from_millis(20);
@@ -38,7 +38,7 @@ fn seize(
     spawning: &ScopedJoinHandle<'_, io::Result<Child>>,
 ) -> io::Result<()> {
     let tid = wait_for_id(&mut ours, spawning)?;
-    let seized = ptrace::seize(tid, true).and_then(|()| ours.write_all(&[0]));
+    let seized = ptrace::seize(tid, Follow::CreatedAndKill).and_then(|()| ours.write_all(&[0]));
     if let (Err(_), Some(pid)) = (&seized, Pid::from_raw(tid.0)) {
         kill_process(pid, Signal::Kill)?;
     }

@@ -121,7 +121,7 @@ impl Tracer {
         let Some(space) = self.spaces.get(&space) else { return Err(gone()) };
         let trace = TraceId(self.next_trace);
         self.next_trace += 1;
-        let encoder = Encoder::new(self.options.writer.clone(), self.options.clock);
+        let encoder = Encoder::new(&self.options);
         let mut thread = Thread::new((trace, tid, pid), space, encoder, leaves_exec);
         thread.moved(registers);
         self.notes.push(note_of(&thread));
@@ -133,7 +133,7 @@ impl Tracer {
 
     fn open_space(&mut self, tid: Tid) -> io::Result<SpaceId> {
         let id = SpaceId(self.next_space);
-        self.spaces.insert(id, Space::open(id, tid, self.options.range.clone())?);
+        self.spaces.insert(id, Space::open(id, tid, self.options.ranges.clone())?);
         self.next_space += 1;
         Ok(id)
     }

@@ -10,10 +10,10 @@ use std::process::{Child, Command};
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 
 use super::code::Space;
-use super::ptrace::{self, Tid};
+use super::ptrace::{self, Follow, Tid};
 use super::range::TracedRange;
 use super::spawn;
-use super::status::{has_exited, is_gone, traced_by_us};
+use super::status::{gone, has_exited, is_gone, traced_by_us};
 use super::thread::{Executed, Thread};
 use crate::pt::Writer;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
@@ -25,11 +25,20 @@ pub struct Options {
     pub writer: Writer,
     /// Returns time stamps.
     pub clock: fn() -> u64,
-    /// The traced addresses, or `None` for all. Other instructions are executed one by one too.
-    pub range: Option<TracedRange>,
+    /// Whether the packets have time stamps.
+    pub has_time: bool,
+    /// The distance of PSB packets in bytes.
+    pub psb_bytes: u64,
+    /// The traced addresses, or none for all. Other instructions are executed one by one too.
+    pub ranges: Vec<TracedRange>,
     /// The number of steps after which all threads are released. Each iteration of a `rep` is a
     /// step.
     pub budget: Option<u64>,
+}
+
+impl Options {
+    /// The distance of PSB packets that the hardware has by default.
+    pub const PSB_BYTES: u64 = 4096;
 }
 
 /// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
@@ -95,6 +104,22 @@ impl Tracer {
         Ok(tracer)
     }
 
+    /// Traces one thread that runs, and none that it creates. Its process may execute a program,
+    /// which is traced too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the thread does not exist, or may not be traced.
+    pub fn attach_thread(tid: u32, options: Options) -> io::Result<Self> {
+        let mut tracer = Self::new(options);
+        let tid = i32::try_from(tid).map(Tid).map_err(|_| gone())?;
+        ptrace::seize(tid, Follow::Nothing)?;
+        // This fails only if the thread has ended.
+        let _ = ptrace::interrupt(tid);
+        tracer.expected.insert(tid);
+        Ok(tracer)
+    }
+
     fn new(options: Options) -> Self {
         Self {
             options,
@@ -125,7 +150,7 @@ impl Tracer {
             if self.expected.contains(&tid) {
                 continue;
             }
-            match ptrace::seize(tid, false).and_then(|()| ptrace::interrupt(tid)) {
+            match ptrace::seize(tid, Follow::Created).and_then(|()| ptrace::interrupt(tid)) {
                 Ok(()) => has_new |= self.expected.insert(tid),
                 Err(error) if is_gone(&error) || traced_by_us(tid)? || has_exited(tid)? => {}
                 Err(error) => return Err(error),

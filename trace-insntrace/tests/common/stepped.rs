@@ -98,7 +98,14 @@ impl Stepped {
 }
 
 pub(crate) fn options(writer: Writer) -> Options {
-    Options { writer, clock: || 0, range: None, budget: None }
+    Options {
+        writer,
+        clock: || 0,
+        has_time: true,
+        psb_bytes: Options::PSB_BYTES,
+        ranges: Vec::new(),
+        budget: None,
+    }
 }
 
 /// Steps until no thread is traced any more.

@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
 
     fn psb(&mut self, ip: Option<u64>) {
         let tsc = self.executed.len() as u64;
-        self.writer.psb(PsbState { tsc, cbr: Some(20), mode: ExecMode::LONG, ip });
+        self.writer.psb(PsbState { tsc: Some(tsc), cbr: Some(20), mode: ExecMode::LONG, ip });
     }
 
     fn anywhere(&mut self) -> u64 {

@@ -5,12 +5,12 @@ mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
 use stepped::{finish, options, program, Stepped, FIRST};
 use trace_insntrace::flow::{Event, Instruction, Item};
-use trace_insntrace::pt::Writer;
+use trace_insntrace::pt::{Packet, PacketDecoder, Writer};
 use trace_insntrace::recording::{Note, ThreadEnd, TraceDecoder, TraceId};
 use trace_insntrace::step::{Options, TracedRange, Tracer};
 
@@ -176,12 +176,37 @@ fn status(child: &Child, field: &str) -> String {
 }
 
 #[test]
+fn one_thread_is_traced_and_none_that_it_creates() {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r line; /bin/true; read -r line; exit 4"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut settings = options(Writer::new());
+    (settings.has_time, settings.psb_bytes) = (false, 2048);
+    let mut tracer = Tracer::attach_thread(child.id(), settings).unwrap();
+    child.stdin.take().unwrap().write_all(b"x\ny\n").unwrap();
+    let run = finish(&mut tracer);
+    assert_eq!(run.packets.keys().collect::<Vec<_>>(), [&FIRST]);
+    run.check();
+    assert_eq!(run.notes.iter().find_map(end), Some((FIRST, ThreadEnd::Exited(4))));
+    let mut packets = PacketDecoder::new();
+    packets.push(&run.packets[&FIRST]);
+    let mut offsets = Vec::new();
+    while let Some(found) = packets.next_packet() {
+        let found = found.unwrap();
+        assert!(!matches!(found.packet, Packet::Tsc(_)));
+        offsets.extend((found.packet == Packet::Psb).then_some(found.offset));
+    }
+    assert!(offsets.len() > 2 && offsets.windows(2).all(|two| two[1] - two[0] < 2048 + 100));
+    assert!(Tracer::attach_thread(4_194_305, options(Writer::new())).is_err());
+}
+
+#[test]
 fn only_the_instructions_of_a_range_are_traced() {
     let mut child = waiting();
-    let range = Some(TracedRange::Symbol("add".into()));
+    let ranges = vec![TracedRange::Symbol("add".into())];
     let budget = Some(2000);
     let mut tracer =
-        Tracer::attach(child.id(), Options { range, budget, ..options(Writer::new()) }).unwrap();
+        Tracer::attach(child.id(), Options { ranges, budget, ..options(Writer::new()) }).unwrap();
     let run = finish(&mut tracer);
     drop(tracer);
     child.kill().unwrap();

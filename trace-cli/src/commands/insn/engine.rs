@@ -60,7 +60,14 @@ fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
         InsnRange::Symbol(name) => TracedRange::Symbol(name),
     });
     let writer = pt::Writer::new();
-    let options = Options { writer, clock: clock::ticks, range, budget: args.budget };
+    let options = Options {
+        writer,
+        clock: clock::ticks,
+        has_time: true,
+        psb_bytes: Options::PSB_BYTES,
+        ranges: range.into_iter().collect(),
+        budget: args.budget,
+    };
     if let Some(pid) = args.attach {
         return Tracer::attach(pid, options).map_err(|error| {
             let hint = match error.kind() {
