@@ -1,6 +1,6 @@
 //! The interface to the tracing hardware or software.
 
-use super::call::{BufferConfig, BufferDescriptor, Status, ThreadKoid};
+use super::call::{BufferConfig, BufferDescriptor, SideData, Status, ThreadKoid};
 
 /// The features of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,4 +77,11 @@ pub trait Backend {
     ///
     /// Fails if the handle cannot be created.
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<Self::Chunk, Status>;
+
+    /// Returns what is required to decode a buffer. Tracing is off.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the archive cannot be created.
+    fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<Self::Chunk>, Status>;
 }

@@ -29,6 +29,9 @@ pub enum Call {
     Start,
     /// Stops tracing; ignored if it is not started.
     Stop,
+    /// Returns what is required to decode a buffer. Fuchsia's protocol does not have it: there, the
+    /// kernel's trace has these data.
+    GetSideData(BufferDescriptor),
 }
 
 /// The result of a method without an error.
@@ -46,6 +49,8 @@ pub enum Reply<Chunk> {
     State(BufferState),
     /// Of [`Call::GetChunkHandle`].
     Chunk(Chunk),
+    /// Of [`Call::GetSideData`].
+    SideData(SideData<Chunk>),
 }
 
 /// The number of a buffer, from 0.
@@ -100,6 +105,15 @@ pub struct BufferState {
     pub capture_end: u64,
 }
 
+/// What is required to decode a buffer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideData<Chunk> {
+    /// The number of bytes that were written to the buffer. A circular buffer has the last ones.
+    pub written: u64,
+    /// An archive of the threads and the code of the buffer.
+    pub archive: Chunk,
+}
+
 /// Why a method failed. The numbers are those of Zircon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(i32)]
@@ -116,9 +130,28 @@ pub enum Status {
     InvalidArgs = -10,
     /// The call is not allowed now.
     BadState = -20,
+    /// There is no such thread.
+    NotFound = -25,
+    /// The service has another client.
+    AlreadyBound = -27,
+    /// The thread may not be traced, or the client belongs to another user.
+    AccessDenied = -30,
 }
 
 impl Status {
+    /// All values.
+    pub const ALL: [Self; 9] = [
+        Self::Internal,
+        Self::NotSupported,
+        Self::NoResources,
+        Self::NoMemory,
+        Self::InvalidArgs,
+        Self::BadState,
+        Self::NotFound,
+        Self::AlreadyBound,
+        Self::AccessDenied,
+    ];
+
     /// Returns the name of the status, without its prefix `ZX_ERR_`.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -129,6 +162,9 @@ impl Status {
             Self::NoMemory => "NO_MEMORY",
             Self::InvalidArgs => "INVALID_ARGS",
             Self::BadState => "BAD_STATE",
+            Self::NotFound => "NOT_FOUND",
+            Self::AlreadyBound => "ALREADY_BOUND",
+            Self::AccessDenied => "ACCESS_DENIED",
         }
     }
 }
@@ -142,6 +178,9 @@ impl fmt::Display for Status {
             Self::NoMemory => "not enough memory",
             Self::InvalidArgs => "invalid argument",
             Self::BadState => "not allowed in this state",
+            Self::NotFound => "there is no such thread",
+            Self::AlreadyBound => "the service has another client",
+            Self::AccessDenied => "permission denied",
         })
     }
 }

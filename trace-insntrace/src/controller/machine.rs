@@ -2,7 +2,8 @@
 
 use super::backend::Backend;
 use super::call::{
-    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Mode, Reply, Status, ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Mode, Reply, SideData, Status,
+    ThreadKoid,
 };
 use super::config::require;
 
@@ -69,6 +70,7 @@ impl<B: Backend> Controller<B> {
             Call::GetChunkHandle(buffer, chunk) => self.chunk(buffer, chunk).map(Reply::Chunk),
             Call::FreeBuffer(buffer) => self.free(buffer).map(done),
             Call::Start => self.start().map(done),
+            Call::GetSideData(buffer) => self.side_data(buffer).map(Reply::SideData),
             Call::Stop => {
                 self.stop();
                 Ok(Reply::Done)
@@ -162,6 +164,13 @@ impl<B: Backend> Controller<B> {
         let config = self.config(descriptor)?;
         require(chunk < config.num_chunks, Status::InvalidArgs)?;
         self.backend.chunk(descriptor, chunk)
+    }
+
+    /// While tracing is on, the side data would not match the chunks that are read later.
+    fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<B::Chunk>, Status> {
+        require(!self.state.is_active(), Status::BadState)?;
+        self.config(descriptor)?;
+        self.backend.side_data(descriptor)
     }
 
     fn free(&mut self, descriptor: BufferDescriptor) -> Result<(), Status> {

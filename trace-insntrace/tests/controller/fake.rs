@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use trace_insntrace::controller::{
-    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, Status, ThreadKoid,
+    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
 };
 
 pub(crate) const CPUS: u16 = 2;
@@ -128,5 +128,13 @@ impl Backend for Fake {
         held.result()?;
         assert!(held.buffers.contains_key(&descriptor.0), "it is allocated");
         Ok((descriptor.0, chunk))
+    }
+
+    fn side_data(&self, descriptor: BufferDescriptor) -> Result<SideData<(u32, u32)>, Status> {
+        let mut held = self.held.borrow_mut();
+        held.result()?;
+        assert!(held.buffers.contains_key(&descriptor.0), "it is allocated");
+        assert!(!held.active, "the buffer changes");
+        Ok(SideData { written: 100, archive: (descriptor.0, u32::MAX) })
     }
 }

@@ -152,6 +152,7 @@ fn descriptors_are_the_lowest_free_ones() {
             Call::GetBufferState(buffer),
             Call::GetChunkHandle(buffer, 0),
             Call::FreeBuffer(buffer),
+            Call::GetSideData(buffer),
         ];
         for call in calls {
             assert_eq!(controller.call(call), Err(Status::InvalidArgs), "{call:?}");

@@ -3,8 +3,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trace_insntrace::controller::{
-    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Controller, Mode, Reply, Status,
-    ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Controller, Mode, Reply,
+    SideData, Status, ThreadKoid,
 };
 
 use crate::fake::{Fake, ALL, CPUS};
@@ -99,6 +99,12 @@ impl Model {
                 let chunk = Some((buffer.0, chunk)).filter(|chunk| chunk.1 < count);
                 chunk.map(Reply::Chunk).ok_or(Status::InvalidArgs)
             }
+            Call::GetSideData(_) if self.active => Err(Status::BadState),
+            Call::GetSideData(buffer) => {
+                self.at(buffer.0)?;
+                let archive = (buffer.0, u32::MAX);
+                Ok(Reply::SideData(SideData { written: 100, archive }))
+            }
             other => panic!("{other:?} has no buffer"),
         }
     }
@@ -156,7 +162,8 @@ fn call(number: u32) -> Call {
         11 => Call::GetBufferConfig(buffer),
         12 => Call::GetBufferState(buffer),
         13 => Call::GetChunkHandle(buffer, u32::from(b) % 4),
-        14 if a % 2 == 0 => Call::FreeBuffer(buffer),
+        14 if a % 3 == 0 => Call::FreeBuffer(buffer),
+        14 if a % 3 == 1 => Call::GetSideData(buffer),
         14 => Call::Stop,
         _ => Call::Start,
     }

@@ -17,7 +17,7 @@ const STATES: [(&str, &[Call]); 9] = [
     ("thread, active and assigned", &[THREADS, ALLOCATE, ASSIGN, Call::Start]),
 ];
 
-const CALLS: [(&str, Call); 13] = [
+const CALLS: [(&str, Call); 14] = [
     ("Initialize (CPU)", CPUS),
     ("Initialize (thread)", THREADS),
     ("Terminate", Call::Terminate),
@@ -31,10 +31,11 @@ const CALLS: [(&str, Call); 13] = [
     ("FreeBuffer", Call::FreeBuffer(BUFFER)),
     ("Start", Call::Start),
     ("Stop", Call::Stop),
+    ("GetSideData", Call::GetSideData(BUFFER)),
 ];
 
 /// By call, then by state.
-const RESULTS: [[&str; 9]; 13] = [
+const RESULTS: [[&str; 9]; 14] = [
     ["ok", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD],
     ["ok", BAD, BAD, BAD, BAD, BAD, BAD, BAD, BAD],
     ["ok", "ok", "ok", "ok", "ok", "ok", BAD, "ok", BAD],
@@ -48,6 +49,7 @@ const RESULTS: [[&str; 9]; 13] = [
     [BAD, ARGS, "ok", BAD, ARGS, "ok", BAD, BAD, BAD],
     [BAD, BAD, "ok", BAD, BAD, "ok", "ok", BAD, BAD],
     ["ok", "ok", "ok", "ok", "ok", "ok", "ok", "ok", "ok"],
+    [BAD, ARGS, "ok", BAD, ARGS, "ok", "ok", BAD, BAD],
 ];
 
 const BAD: &str = Status::BadState.name();
@@ -108,9 +110,10 @@ fn a_closed_controller_can_be_reused() {
 
 #[test]
 fn a_failed_back_end_call_does_not_change_the_state() {
-    let may_fail = [ALLOCATE, ASSIGN, Call::Start, Call::GetChunkHandle(BUFFER, 0)];
+    let of_buffer = [Call::GetChunkHandle(BUFFER, 0), Call::GetSideData(BUFFER)];
+    let may_fail = [ALLOCATE, ASSIGN, Call::Start].into_iter().chain(of_buffer);
     for (state, before) in STATES {
-        for call in may_fail.into_iter().filter(|call| result(before, *call) == "ok") {
+        for call in may_fail.clone().filter(|call| result(before, *call) == "ok") {
             let mut controller = Controller::new(Fake::new(ALL));
             call_all(&mut controller, before);
             controller.backend().held.borrow_mut().failure = Some(Status::NoMemory);
