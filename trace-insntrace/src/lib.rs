@@ -7,6 +7,7 @@
 //! - [`recording`] is the traces of several threads as files, with the code that they execute.
 //! - [`symbols`] has the functions of that code, and [`calls`] the calls of a trace.
 //! - [`print`](mod@print) writes a recording in several formats.
+//! - `service` is the controller for the clients of a socket, with its client library.
 //! - `step` executes processes one instruction at a time and writes their packets (Linux on
 //!   x86-64).
 #![deny(unsafe_code)]
@@ -17,6 +18,8 @@ pub mod flow;
 pub mod print;
 pub mod pt;
 pub mod recording;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod service;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod step;
 pub mod symbols;

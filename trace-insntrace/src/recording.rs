@@ -12,3 +12,5 @@ mod side;
 pub use decode::TraceDecoder;
 pub use files::{Anchor, Clock, Error, Recording, Trace, Writer};
 pub use note::{Mapping, Note, SpaceId, ThreadEnd, TraceId};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use side::{notes_of_archive, notes_to_archive};

@@ -51,6 +51,11 @@ impl<B: Backend> Controller<B> {
         &self.backend
     }
 
+    /// Returns the back end, for what is not part of the protocol.
+    pub fn backend_mut(&mut self) -> &mut B {
+        &mut self.backend
+    }
+
     /// Executes a call.
     ///
     /// # Errors

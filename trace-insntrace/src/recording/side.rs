@@ -12,8 +12,8 @@ use std::io::Write;
 
 use trace_format::layout::InstantScope;
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Item, LargeBlob, LargeBlobEvent, Record, Thread,
-    ThreadKoids, Value, WriteError, Writer,
+    Argument, Arguments, Event, EventKind, Item, LargeBlob, LargeBlobEvent, ReadError, Reader,
+    Record, Thread, ThreadKoids, Value, WriteError, Writer,
 };
 
 use super::note::{Mapping, Note, SpaceId, ThreadEnd, TraceId};
@@ -107,6 +107,28 @@ fn write_instant<W: Write>(
         arguments: arguments.into(),
     };
     writer.record(&event.into())
+}
+
+/// Returns an archive of notes, without times.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn notes_to_archive(notes: &[Note]) -> Result<Vec<u8>, WriteError> {
+    let mut writer = Writer::new(Vec::new())?;
+    for note in notes {
+        write(&mut writer, 0, note)?;
+    }
+    writer.flush()?;
+    Ok(writer.into_inner())
+}
+
+/// Returns the notes of an archive.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn notes_of_archive(archive: impl std::io::Read) -> Result<Vec<Note>, ReadError> {
+    let mut reader = Reader::new(std::io::BufReader::new(archive));
+    let mut notes = Vec::new();
+    while let Some(item) = reader.next()? {
+        notes.extend(read(&item));
+    }
+    Ok(notes)
 }
 
 /// Returns the note of a record, or `None` if it is another record.

@@ -185,6 +185,8 @@ fn one_thread_is_traced_and_none_that_it_creates() {
     let mut tracer = Tracer::attach_thread(child.id(), settings).unwrap();
     child.stdin.take().unwrap().write_all(b"x\ny\n").unwrap();
     let run = finish(&mut tracer);
+    // The tracer, its parent too, has waited for it.
+    child.wait().unwrap_err();
     assert_eq!(run.packets.keys().collect::<Vec<_>>(), [&FIRST]);
     run.check();
     assert_eq!(run.notes.iter().find_map(end), Some((FIRST, ThreadEnd::Exited(4))));

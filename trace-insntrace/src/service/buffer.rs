@@ -1,0 +1,275 @@
+//! A trace buffer: its chunks and its side data.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+
+use trace_protocol::socket::MemoryFile;
+
+use crate::controller::{BufferConfig, BufferDescriptor, SideData};
+use crate::pt;
+use crate::recording::{notes_to_archive, Note, SpaceId, TraceId};
+
+/// The most bytes of side data of a buffer. Tracing of its thread stops there.
+const MAX_SIDE_BYTES: u64 = 64 << 20;
+
+/// The memory of a note without code or a path.
+const NOTE_BYTES: u64 = 128;
+
+/// The number of address spaces of a buffer.
+const SPACES: u32 = 1 << 24;
+
+/// Chunks of shared memory, and what is required to decode them.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    trace: TraceId,
+    is_circular: bool,
+    chunk_bytes: u64,
+    chunks: Vec<MemoryFile>,
+    /// The number of bytes written so far. Of a circular buffer the last ones are left.
+    written: u64,
+    /// Whether packets did not fit.
+    has_ended: bool,
+    notes: Vec<Note>,
+    note_bytes: u64,
+    next_space: u32,
+}
+
+/// Where the packets and the address spaces of a tracer begin in its buffer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin {
+    offset: u64,
+    space: u32,
+}
+
+impl Buffer {
+    pub(super) fn new(descriptor: BufferDescriptor, config: &BufferConfig) -> io::Result<Self> {
+        let chunk_bytes = config.chunk_bytes();
+        let chunks = (0..config.num_chunks).map(|_| new_file(chunk_bytes));
+        Ok(Self {
+            trace: TraceId(descriptor.0),
+            is_circular: config.is_circular,
+            chunk_bytes,
+            chunks: chunks.collect::<io::Result<_>>()?,
+            written: 0,
+            has_ended: false,
+            notes: Vec::new(),
+            note_bytes: 0,
+            next_space: descriptor.0 * SPACES,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.chunk_bytes * self.chunks.len() as u64
+    }
+
+    pub(super) fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Returns whether no more packets can be written.
+    pub(super) fn is_full(&self) -> bool {
+        self.has_ended || self.note_bytes > MAX_SIDE_BYTES
+    }
+
+    /// Returns the offset behind the newest packet.
+    pub(super) fn capture_end(&self) -> u64 {
+        match self.is_circular {
+            true => self.written.checked_rem(self.bytes()).unwrap_or(0),
+            false => self.written,
+        }
+    }
+
+    /// Returns the origin of a tracer that starts now.
+    pub(super) fn origin(&self) -> Origin {
+        Origin { offset: self.written, space: self.next_space }
+    }
+
+    /// Appends a note of a tracer, whose only trace is that of the buffer.
+    pub(super) fn note(&mut self, origin: Origin, mut note: Note) {
+        match &mut note {
+            Note::Thread { trace, .. } | Note::End { trace, .. } => *trace = self.trace,
+            Note::Mapping { space, .. } | Note::Code { space, .. } => self.renumber(origin, space),
+            Note::Position { trace, offset, space } => {
+                *trace = self.trace;
+                *offset += origin.offset;
+                self.renumber(origin, space);
+            }
+        }
+        self.note_bytes += NOTE_BYTES + extra_bytes(&note);
+        self.notes.push(note);
+    }
+
+    fn renumber(&mut self, origin: Origin, space: &mut SpaceId) {
+        space.0 += origin.space;
+        self.next_space = self.next_space.max(space.0 + 1);
+    }
+
+    /// Appends packets: over the oldest ones, or as many as fit.
+    pub(super) fn write(&mut self, packets: &[u8]) -> io::Result<()> {
+        if self.is_full() {
+            return Ok(());
+        }
+        let space = self.bytes().saturating_sub(self.written);
+        let space = usize::try_from(space).unwrap_or(usize::MAX);
+        if self.is_circular || packets.len() <= space {
+            return self.write_bytes(packets);
+        }
+        self.has_ended = true;
+        self.write_bytes(whole_packets(packets, space))
+    }
+
+    fn write_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let at = self.capture_end();
+            let index = usize::try_from(at / self.chunk_bytes).unwrap_or(usize::MAX);
+            let Some(chunk) = self.chunks.get(index) else { return Ok(()) };
+            let offset = at % self.chunk_bytes;
+            let space = usize::try_from(self.chunk_bytes - offset).unwrap_or(usize::MAX);
+            let (now, rest) = bytes.split_at(space.min(bytes.len()));
+            chunk.write_at(now, offset)?;
+            self.written += now.len() as u64;
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Returns a read-only descriptor of a chunk.
+    pub(super) fn chunk(&self, number: u32) -> io::Result<OwnedFd> {
+        let chunk = self.chunks.get(number as usize).ok_or(io::ErrorKind::InvalidInput)?;
+        read_only(chunk)
+    }
+
+    pub(super) fn side_data(&self) -> io::Result<SideData<OwnedFd>> {
+        let archive = notes_to_archive(&self.notes).map_err(io::Error::other)?;
+        let file = new_file(archive.len() as u64)?;
+        file.write_at(&archive, 0)?;
+        Ok(SideData { written: self.written, archive: read_only(&file)? })
+    }
+
+    /// Frees the memory, also for clients that have handles of chunks.
+    pub(super) fn free(&mut self) {
+        for chunk in self.chunks.drain(..) {
+            // It fails only before Linux 3.5; the memory is then free when all handles are closed.
+            let _ = chunk.free();
+        }
+        self.notes = Vec::new();
+    }
+}
+
+/// Returns the first packets, as many as `space` bytes hold.
+fn whole_packets(packets: &[u8], space: usize) -> &[u8] {
+    let mut end = 0;
+    while let Ok((_, size)) = pt::decode::packet(packets.get(end..).unwrap_or_default()) {
+        if end + size > space {
+            break;
+        }
+        end += size;
+    }
+    packets.get(..end).unwrap_or_default()
+}
+
+fn new_file(bytes: u64) -> io::Result<MemoryFile> {
+    MemoryFile::new("trace-insn", bytes)
+}
+
+/// Opens a file again for reading. Clients cannot open it for writing, unless they run as root.
+fn read_only(file: &MemoryFile) -> io::Result<OwnedFd> {
+    let opened = File::open(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
+    opened.set_permissions(Permissions::from_mode(0o400))?;
+    Ok(opened.into())
+}
+
+fn extra_bytes(note: &Note) -> u64 {
+    match note {
+        Note::Code { bytes, .. } => bytes.len() as u64,
+        Note::Mapping { mapping, .. } => mapping.path.len() as u64,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    fn buffer(is_circular: bool) -> Buffer {
+        let config = BufferConfig {
+            num_chunks: 2,
+            chunk_order: 0,
+            is_circular,
+            ctl: 0,
+            address_space_match: 0,
+            address_ranges: [(0, 0); 2],
+        };
+        Buffer::new(BufferDescriptor(3), &config).unwrap()
+    }
+
+    fn contents(buffer: &Buffer) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for number in 0..2 {
+            File::from(buffer.chunk(number).unwrap()).read_to_end(&mut bytes).unwrap();
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_buffer_stops_at_its_end() {
+        let mut buffer = buffer(false);
+        let mut packet = Vec::new();
+        pt::encode::append(&mut packet, &pt::Packet::Tsc(7));
+        assert_eq!(packet.len(), 8);
+        buffer.write(&[0; 5]).unwrap();
+        assert_eq!((buffer.capture_end(), buffer.is_full()), (5, false));
+        buffer.write(&packet.repeat(2000)).unwrap();
+        // 1023 packets fit, and no part of another one.
+        assert_eq!((buffer.capture_end(), buffer.is_full()), (8189, true));
+        buffer.write(&[1]).unwrap();
+        let expected = [&[0; 5][..], &packet.repeat(1023), &[0; 3]].concat();
+        assert!(contents(&buffer) == expected);
+    }
+
+    #[test]
+    fn a_circular_buffer_has_the_newest_bytes() {
+        let mut buffer = buffer(true);
+        for (value, count) in [(1, 8192), (2, 5000), (3, 1)] {
+            buffer.write(&vec![value; count]).unwrap();
+        }
+        assert_eq!((buffer.capture_end(), buffer.is_full()), (5001, false));
+        assert_eq!(contents(&buffer), [&[2; 5000][..], &[3], &[1; 3191]].concat());
+        assert_eq!(buffer.side_data().unwrap().written, 13_193);
+    }
+
+    #[test]
+    fn handles_are_read_only_and_lose_the_memory_of_a_freed_buffer() {
+        let mut buffer = buffer(false);
+        buffer.write(&[1]).unwrap();
+        let handle = File::from(buffer.chunk(0).unwrap());
+        assert!(std::os::unix::fs::FileExt::write_at(&handle, &[2], 0).is_err());
+        assert!(handle.set_len(0).is_err(), "the size is sealed");
+        buffer.free();
+        let mut byte = [9];
+        std::os::unix::fs::FileExt::read_at(&handle, &mut byte, 0).unwrap();
+        assert_eq!(byte, [0]);
+        assert_eq!(std::os::unix::fs::MetadataExt::blocks(&handle.metadata().unwrap()), 0);
+    }
+
+    #[test]
+    fn numbers_of_a_second_tracer_follow_those_of_the_first() {
+        let mut buffer = buffer(false);
+        let position = |offset, space| Note::Position { trace: TraceId(0), offset, space };
+        let first = buffer.origin();
+        buffer.note(first, position(0, SpaceId(0)));
+        buffer.note(first, position(7, SpaceId(1)));
+        buffer.write(&[1; 10]).unwrap();
+        let second = buffer.origin();
+        buffer.note(second, position(0, SpaceId(0)));
+        let of = |offset, space| Note::Position {
+            trace: TraceId(3),
+            offset,
+            space: SpaceId(3 * SPACES + space),
+        };
+        assert_eq!(buffer.notes, [of(0, 0), of(7, 1), of(10, 2)]);
+    }
+}

@@ -1,0 +1,245 @@
+//! The service: clients, and their calls of the controller.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::process::geteuid;
+use trace_protocol::socket::{Listener, Socket};
+
+use super::backend::{Limits, StepBackend};
+use super::wire::{self, Request, Results, MAX_BYTES};
+use super::worker::Worker;
+use crate::controller::{Call, Controller, Reply, Status};
+
+/// How long a trace lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As long as the connection of its client. There is one client at a time, as upstream.
+    Connection,
+    /// As long as the service, which several clients use. [`Client::close`](super::Client::close)
+    /// ends the service.
+    Service,
+}
+
+/// The most clients of a service that outlives its connections.
+const MAX_CLIENTS: usize = 16;
+
+/// How long the service waits for threads at its end before it checks the others.
+const RELEASE_CHECK: Duration = Duration::from_secs(1);
+
+/// A controller for the clients of a Unix socket.
+#[derive(Debug)]
+pub struct Service {
+    listener: Listener,
+    state: Arc<State>,
+    /// Closed when the service ends.
+    ended: UnixStream,
+}
+
+#[derive(Debug)]
+struct State {
+    lifetime: Lifetime,
+    /// `None` after the end of the service: no thread may be traced then.
+    controller: Mutex<Option<Controller<StepBackend>>>,
+    clients: AtomicUsize,
+    ender: Ender,
+}
+
+/// Ends a service from another thread.
+#[derive(Debug, Clone)]
+pub struct Ender(Arc<UnixStream>);
+
+impl Ender {
+    /// Makes [`Service::run`] return, as soon as all threads are released.
+    pub fn end(&self) {
+        // It fails only if the service has ended already.
+        let _ = self.0.shutdown(Shutdown::Both);
+    }
+}
+
+impl Service {
+    /// Listens at `path`, for clients of this user.
+    ///
+    /// # Errors
+    ///
+    /// `AddrInUse` if another service listens there. `NotFound` if the folder is missing.
+    pub fn bind(path: &Path, lifetime: Lifetime, limits: Limits) -> io::Result<Self> {
+        let listener = Listener::bind_with_mode(path, 0o600)?;
+        listener.set_nonblocking(true)?;
+        let (ender, ended) = UnixStream::pair()?;
+        let state = State {
+            lifetime,
+            controller: Mutex::new(Some(Controller::new(StepBackend::new(limits)))),
+            clients: AtomicUsize::new(0),
+            ender: Ender(Arc::new(ender)),
+        };
+        Ok(Self { listener, state: Arc::new(state), ended })
+    }
+
+    /// Returns a handle that ends the service.
+    #[must_use]
+    pub fn ender(&self) -> Ender {
+        self.state.ender.clone()
+    }
+
+    /// Accepts clients until the service is ended. Releases all threads before it returns.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a system call fails. All threads are released then, too.
+    pub fn run(self) -> io::Result<()> {
+        let result = self.accept_all();
+        let controller = self.state.controller().take();
+        let mut leaving = controller.map(release_all).unwrap_or_default();
+        while !leaving.is_empty() {
+            leaving.retain(|worker| !worker.wait_released(RELEASE_CHECK));
+        }
+        result
+    }
+
+    fn accept_all(&self) -> io::Result<()> {
+        while self.wait()? {
+            match self.listener.accept() {
+                Ok(client) => self.accept(&client),
+                // Another client may have ended its attempt, or its connection later frees a
+                // descriptor.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => thread::sleep(Duration::from_millis(10)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for a client. Returns whether the service continues.
+    fn wait(&self) -> io::Result<bool> {
+        let mut polled =
+            [PollFd::new(&self.listener, PollFlags::IN), PollFd::new(&self.ended, PollFlags::IN)];
+        match poll(&mut polled, -1) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [_, ended] = polled;
+        Ok(ended.revents().is_empty())
+    }
+
+    /// Accepts or refuses a client. If it has ended already, sending to it fails, which is no error
+    /// of the service.
+    fn accept(&self, client: &Socket) {
+        client.set_nonblocking(true);
+        let _ = match self.connect(client) {
+            Ok(theirs) => client.send(&wire::encode_status(None), &[theirs.as_fd()]),
+            Err(status) => client.send(&wire::encode_status(Some(status)), &[]),
+        };
+    }
+
+    /// Starts a thread for a client. Returns the client's end of the connection.
+    fn connect(&self, client: &Socket) -> Result<Socket, Status> {
+        let peer = client.peer_credentials().map_err(|_| Status::Internal)?;
+        if peer.uid != geteuid().as_raw() {
+            return Err(Status::AccessDenied);
+        }
+        let place = Place::reserve(&self.state)?;
+        let (ours, theirs) = Socket::packet_pair().map_err(|_| Status::NoMemory)?;
+        let serving = thread::Builder::new().name("trace-insn-call".into());
+        let spawned = serving.spawn(move || place.serve(&ours));
+        spawned.map(|_| theirs).map_err(|_| Status::NoMemory)
+    }
+}
+
+impl State {
+    /// Locks the controller. A call that panicked did not change its state.
+    fn controller(&self) -> MutexGuard<'_, Option<Controller<StepBackend>>> {
+        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        if let Some(controller) = self.controller().as_mut() {
+            controller.close();
+        }
+    }
+}
+
+/// Closes a controller. Returns the workers whose threads are not released yet.
+fn release_all(mut controller: Controller<StepBackend>) -> Vec<Worker> {
+    controller.close();
+    controller.backend_mut().take_leaving()
+}
+
+/// The place of a client. It is free again when this is dropped.
+struct Place(Arc<State>);
+
+impl Place {
+    fn reserve(state: &Arc<State>) -> Result<Self, Status> {
+        let (most, status) = match state.lifetime {
+            Lifetime::Connection => (1, Status::AlreadyBound),
+            Lifetime::Service => (MAX_CLIENTS, Status::NoResources),
+        };
+        let reserve = |clients| (clients < most).then_some(clients + 1);
+        let clients = &state.clients;
+        let reserved = clients.fetch_update(Ordering::AcqRel, Ordering::Acquire, reserve);
+        reserved.map_err(|_| status)?;
+        Ok(Self(state.clone()))
+    }
+
+    /// Executes the calls of a client until it closes its connection, or sends a packet that is not
+    /// a call.
+    fn serve(self, client: &Socket) {
+        // One byte more, so that longer packets are detected.
+        let mut packet = [0; MAX_BYTES + 1];
+        while let Ok(size) = client.recv(&mut packet) {
+            let untrusted = packet.get(..size).unwrap_or_default();
+            let Some(request) = Request::decode(untrusted) else { break };
+            let Request::Call(call) = request else { return self.close(client) };
+            let Some((results, descriptor)) = self.call(call) else { break };
+            let descriptors: Vec<_> = descriptor.iter().map(AsFd::as_fd).collect();
+            if client.send(&request.encode_reply(results), &descriptors).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Frees everything, and confirms it.
+    fn close(self, client: &Socket) {
+        self.0.close();
+        let ender = (self.0.lifetime == Lifetime::Service).then(|| self.0.ender.clone());
+        drop(self);
+        let reply = Request::Close.encode_reply(Ok(Results::Nothing));
+        // Without a client, there is nothing to confirm.
+        let _ = client.send(&reply, &[]);
+        if let Some(ender) = ender {
+            ender.end();
+        }
+    }
+
+    /// Executes a call. Returns its results and a descriptor, or `None` after the service's end.
+    fn call(&self, call: Call) -> Option<(Result<Results, Status>, Option<OwnedFd>)> {
+        let reply = self.0.controller().as_mut()?.call(call);
+        Some(match reply {
+            Err(status) => (Err(status), None),
+            Ok(Reply::Done) => (Ok(Results::Nothing), None),
+            Ok(Reply::Allocation(allocation)) => (Ok(Results::Allocation(allocation)), None),
+            Ok(Reply::Descriptor(descriptor)) => (Ok(Results::Descriptor(descriptor)), None),
+            Ok(Reply::Config(config)) => (Ok(Results::Config(config)), None),
+            Ok(Reply::State(state)) => (Ok(Results::State(state)), None),
+            Ok(Reply::Chunk(chunk)) => (Ok(Results::Nothing), Some(chunk)),
+            Ok(Reply::SideData(data)) => (Ok(Results::Written(data.written)), Some(data.archive)),
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.0.lifetime == Lifetime::Connection {
+            self.0.close();
+        }
+        self.0.clients.fetch_sub(1, Ordering::AcqRel);
+    }
+}

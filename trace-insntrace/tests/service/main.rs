@@ -1,0 +1,146 @@
+//! The service: its client, kills, wrong messages, other users, limits.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod hostile;
+mod killed;
+mod processes;
+mod traced;
+
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use tempfile::TempDir;
+use trace_insntrace::controller::{ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status};
+use trace_insntrace::service::{Client, Ender, Error, Lifetime, Limits, Service};
+
+const BUFFER: BufferDescriptor = BufferDescriptor(0);
+
+const THREADS: Allocation = Allocation { mode: Mode::Thread, num_traces: 4 };
+
+const CONFIG: BufferConfig = BufferConfig {
+    num_chunks: 16,
+    chunk_order: 2,
+    is_circular: false,
+    ctl: ctl::DEFAULT,
+    address_space_match: 0,
+    address_ranges: [(0, 0); 2],
+};
+
+/// A service in a thread of this process.
+struct Running {
+    folder: TempDir,
+    ender: Ender,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    fn new(lifetime: Lifetime, limits: Limits) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let service = Service::bind(&folder.path().join("socket"), lifetime, limits).unwrap();
+        let ender = service.ender();
+        let thread = Some(std::thread::spawn(|| service.run().unwrap()));
+        Self { folder, ender, thread }
+    }
+
+    fn start() -> Self {
+        Self::new(Lifetime::Connection, Limits::default())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+
+    fn connect(&self) -> Client {
+        Client::connect(&self.path()).unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.ender.end();
+        let ended = self.thread.take().unwrap().join();
+        assert!(std::thread::panicking() || ended.is_ok());
+    }
+}
+
+#[track_caller]
+fn fails<T: std::fmt::Debug>(result: Result<T, Error>, status: Status) {
+    assert_eq!(result.unwrap_err().status(), Some(status));
+}
+
+#[test]
+fn calls_return_the_results_and_errors_of_the_controller() {
+    let service = Running::start();
+    let client = service.connect();
+    assert_eq!(client.get_allocation().unwrap(), None);
+    client.stop().unwrap();
+    fails(client.start(), Status::BadState);
+    fails(client.allocate_buffer(CONFIG), Status::BadState);
+    let cpus = Allocation { mode: Mode::Cpu, num_traces: 1 };
+    fails(client.initialize(cpus), Status::NotSupported);
+    client.initialize(THREADS).unwrap();
+    fails(client.initialize(THREADS), Status::BadState);
+    assert_eq!(client.get_allocation().unwrap(), Some(THREADS));
+    fails(client.get_buffer_config(BUFFER), Status::InvalidArgs);
+    fails(client.get_chunk_handle(BUFFER, 0), Status::InvalidArgs);
+    let match_space = BufferConfig { address_space_match: 0x1000, ..CONFIG };
+    fails(client.allocate_buffer(match_space), Status::NotSupported);
+    let cycles = BufferConfig { ctl: ctl::CycleEnable::make(1), ..CONFIG };
+    fails(client.allocate_buffer(cycles), Status::InvalidArgs);
+    assert_eq!(client.allocate_buffer(CONFIG).unwrap(), BUFFER);
+    assert_eq!(client.get_buffer_config(BUFFER).unwrap(), CONFIG);
+    assert_eq!(client.get_buffer_state(BUFFER).unwrap().capture_end, 0);
+    assert_eq!(client.get_chunk_handle(BUFFER, 15).unwrap().metadata().unwrap().len(), 16384);
+    fails(client.get_chunk_handle(BUFFER, 16), Status::InvalidArgs);
+    assert_eq!(client.trace_data(BUFFER).unwrap().packets, []);
+    client.free_buffer(BUFFER).unwrap();
+    client.terminate().unwrap();
+    client.terminate().unwrap();
+    assert_eq!(client.get_allocation().unwrap(), None);
+}
+
+#[test]
+fn there_is_one_client_at_a_time() {
+    let service = Running::start();
+    let client = service.connect();
+    client.initialize(THREADS).unwrap();
+    fails(Client::connect(&service.path()), Status::AlreadyBound);
+    client.close().unwrap();
+    let next = service.connect();
+    assert_eq!(next.get_allocation().unwrap(), None);
+}
+
+#[test]
+fn a_trace_can_outlive_its_connections() {
+    let service = Running::new(Lifetime::Service, Limits::default());
+    let client = service.connect();
+    client.initialize(THREADS).unwrap();
+    drop(client);
+    let (one, other) = (service.connect(), service.connect());
+    assert_eq!(one.get_allocation().unwrap(), Some(THREADS));
+    one.close().unwrap();
+    assert!(matches!(other.get_allocation(), Err(Error::Io(_)) | Ok(None)));
+    processes::wait_until(|| Client::connect(&service.path()).is_err());
+}
+
+#[test]
+fn buffers_exceed_no_limit() {
+    let limits = Limits { bytes: 3 << 20, ..Limits::default() };
+    let service = Running::new(Lifetime::Connection, limits);
+    let client = service.connect();
+    client.initialize(THREADS).unwrap();
+    let config = BufferConfig { num_chunks: 1, chunk_order: 8, ..CONFIG };
+    for _ in 0..3 {
+        client.allocate_buffer(config).unwrap();
+    }
+    fails(client.allocate_buffer(config), Status::NoMemory);
+    client.free_buffer(BUFFER).unwrap();
+    assert_eq!(client.allocate_buffer(config).unwrap(), BUFFER);
+}
+
+#[test]
+#[ignore = "a process of other tests"]
+fn service_process() {
+    let Some(path) = processes::argument(processes::SOCKET) else { return };
+    Service::bind(&path, Lifetime::Connection, Limits::default()).unwrap().run().unwrap();
+}

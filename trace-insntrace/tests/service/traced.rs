@@ -1,0 +1,219 @@
+//! Threads that are traced.
+
+use std::fs;
+
+use trace_insntrace::controller::{ctl, BufferConfig, Status, ThreadKoid};
+use trace_insntrace::flow::Item;
+use trace_insntrace::recording::{TraceDecoder, TraceId};
+use trace_insntrace::service::{Client, Lifetime, Limits, TraceData};
+
+use crate::processes::{wait_until, Target};
+use crate::{fails, Running, BUFFER, CONFIG, THREADS};
+
+/// Allocates a buffer for a thread, and starts tracing.
+fn start(client: &Client, config: BufferConfig, target: &Target) {
+    client.initialize(THREADS).unwrap();
+    assert_eq!(client.allocate_buffer(config).unwrap(), BUFFER);
+    client.assign_thread_buffer(BUFFER, target.thread()).unwrap();
+    assert!(!target.is_traced());
+    client.start().unwrap();
+    assert!(target.is_traced());
+}
+
+fn capture_end(client: &Client) -> u64 {
+    client.get_buffer_state(BUFFER).unwrap().capture_end
+}
+
+/// Returns the addresses of the instructions, and the number of errors.
+fn decode(data: &TraceData) -> (Vec<u64>, usize) {
+    let mut decoder = TraceDecoder::new(&data.notes, TraceId(0), &data.packets[..]);
+    let (mut ips, mut errors) = (Vec::new(), 0);
+    while let Some(item) = decoder.next_item().unwrap() {
+        match item {
+            Ok(Item::Instruction(instruction)) => ips.push(instruction.ip),
+            Ok(Item::Event(_)) => {}
+            Err(_) => errors += 1,
+        }
+    }
+    (ips, errors)
+}
+
+#[test]
+fn a_thread_is_traced_from_start_to_stop() {
+    let (service, mut target) = (Running::start(), Target::start());
+    let client = service.connect();
+    start(&client, CONFIG, &target);
+    target.write_lines(20);
+    wait_until(|| capture_end(&client) > 1000);
+    fails(client.get_side_data(BUFFER), Status::BadState);
+    client.stop().unwrap();
+    assert!(!target.is_traced());
+    let data = client.trace_data(BUFFER).unwrap();
+    assert_eq!(data.packets.len() as u64, capture_end(&client));
+    let (first, errors) = decode(&data);
+    assert!(first.len() > 1000 && errors == 0, "{} and {errors}", first.len());
+
+    // A second trace continues behind the first.
+    client.start().unwrap();
+    target.write_lines(20);
+    wait_until(|| capture_end(&client) > data.packets.len() as u64 + 1000);
+    client.stop().unwrap();
+    let (both, errors) = decode(&client.trace_data(BUFFER).unwrap());
+    assert!(both.len() > first.len() + 1000 && errors == 0);
+    assert_eq!(both[..first.len()], first);
+    fails(client.terminate(), Status::BadState);
+    client.release_thread_buffer(BUFFER, target.thread()).unwrap();
+    client.terminate().unwrap();
+    target.finish();
+}
+
+#[test]
+fn a_circular_buffer_has_the_last_instructions() {
+    let (service, mut target) = (Running::start(), Target::start());
+    let client = service.connect();
+    let config = BufferConfig { num_chunks: 3, chunk_order: 0, is_circular: true, ..CONFIG };
+    start(&client, config, &target);
+    let mut last = 0;
+    for _ in 0..4 {
+        target.write_lines(50);
+        wait_until(|| capture_end(&client) != last);
+        last = capture_end(&client);
+    }
+    client.stop().unwrap();
+    while client.get_side_data(BUFFER).unwrap().written < 3 * 3 * 4096 {
+        client.start().unwrap();
+        target.write_lines(50);
+        let before = capture_end(&client);
+        wait_until(|| capture_end(&client) != before);
+        client.stop().unwrap();
+    }
+    let data = client.trace_data(BUFFER).unwrap();
+    assert_eq!(data.packets.len(), 3 * 4096);
+    let (ips, errors) = decode(&data);
+    assert!(ips.len() > 1000 && errors == 0, "{} and {errors}", ips.len());
+    drop(client);
+    wait_until(|| !target.is_traced());
+    target.finish();
+}
+
+#[test]
+fn tracing_stops_at_the_end_of_a_buffer() {
+    let (service, mut target) = (Running::start(), Target::start());
+    let client = service.connect();
+    let config = BufferConfig { num_chunks: 2, chunk_order: 0, ..CONFIG };
+    start(&client, config, &target);
+    target.write_lines(500);
+    wait_until(|| !target.is_traced());
+    assert!((8192 - 32..=8192).contains(&capture_end(&client)));
+    let (state, thread) = (BUFFER, target.thread());
+    client.stop().unwrap();
+    let (ips, errors) = decode(&client.trace_data(state).unwrap());
+    assert!(ips.len() > 1000 && errors == 0, "{} and {errors}", ips.len());
+    client.start().unwrap();
+    assert!(!target.is_traced(), "the buffer is full");
+    client.release_thread_buffer(BUFFER, thread).unwrap();
+    target.finish();
+}
+
+#[test]
+fn a_thread_is_released_after_its_steps() {
+    let limits = Limits { steps: Some(2000), ..Limits::default() };
+    let service = Running::new(Lifetime::Connection, limits);
+    let (client, mut target) = (service.connect(), Target::start());
+    start(&client, CONFIG, &target);
+    target.write_lines(500);
+    wait_until(|| !target.is_traced());
+    client.stop().unwrap();
+    let (ips, errors) = decode(&client.trace_data(BUFFER).unwrap());
+    assert!((1000..=2000).contains(&ips.len()) && errors == 0, "{} and {errors}", ips.len());
+    target.finish();
+}
+
+#[test]
+fn threads_are_assigned_and_released_while_tracing_is_on() {
+    let service = Running::start();
+    let (client, mut target, mut other) = (service.connect(), Target::start(), Target::start());
+    start(&client, CONFIG, &target);
+    let second = client.allocate_buffer(CONFIG).unwrap();
+    client.assign_thread_buffer(second, other.thread()).unwrap();
+    assert!(target.is_traced() && other.is_traced());
+    other.write_lines(20);
+    wait_until(|| client.get_buffer_state(second).unwrap().capture_end > 1000);
+    client.release_thread_buffer(second, other.thread()).unwrap();
+    assert!(target.is_traced() && !other.is_traced());
+    target.write_lines(1);
+    client.stop().unwrap();
+    let data = client.trace_data(second).unwrap();
+    let mut decoder = TraceDecoder::new(&data.notes, TraceId(1), &data.packets[..]);
+    assert!(matches!(decoder.next_item(), Ok(Some(Ok(_)))));
+    target.finish();
+    other.finish();
+}
+
+#[test]
+fn the_control_register_selects_packets() {
+    let (service, mut target) = (Running::start(), Target::start());
+    let client = service.connect();
+    let without = |bit: u64| BufferConfig { ctl: ctl::DEFAULT & !bit, ..CONFIG };
+    client.initialize(THREADS).unwrap();
+    for config in [without(ctl::User::make(1)), without(ctl::BranchEnable::make(1))] {
+        client.allocate_buffer(config).unwrap();
+        client.assign_thread_buffer(BUFFER, target.thread()).unwrap();
+        client.start().unwrap();
+        assert!(!target.is_traced(), "there would be no packets");
+        client.stop().unwrap();
+        client.release_thread_buffer(BUFFER, target.thread()).unwrap();
+        client.free_buffer(BUFFER).unwrap();
+    }
+    client.terminate().unwrap();
+    // One byte, which is no instruction: nothing is traced outside of it.
+    let range = BufferConfig { address_ranges: [(1, 1), (0, 0)], ..CONFIG };
+    start(&client, range, &target);
+    target.write_lines(5);
+    client.stop().unwrap();
+    assert_eq!(decode(&client.trace_data(BUFFER).unwrap()), (Vec::new(), 0));
+    target.finish();
+}
+
+#[test]
+fn threads_that_cannot_be_traced() {
+    let (service, target) = (Running::start(), Target::start());
+    let client = service.connect();
+    client.initialize(THREADS).unwrap();
+    client.allocate_buffer(CONFIG).unwrap();
+    client.allocate_buffer(CONFIG).unwrap();
+    for missing in [0, 4_194_305, u64::MAX] {
+        fails(client.assign_thread_buffer(BUFFER, ThreadKoid(missing)), Status::NotFound);
+    }
+    // The kernel allows no process to trace itself. The other thread is released.
+    client.assign_thread_buffer(BUFFER, target.thread()).unwrap();
+    let second = trace_insntrace::controller::BufferDescriptor(1);
+    let own = ThreadKoid(std::process::id().into());
+    client.assign_thread_buffer(second, own).unwrap();
+    fails(client.start(), Status::AccessDenied);
+    assert!(!target.is_traced());
+    client.release_thread_buffer(second, own).unwrap();
+    client.start().unwrap();
+    assert!(target.is_traced());
+    client.stop().unwrap();
+    target.finish();
+}
+
+#[test]
+fn a_thread_that_ends_keeps_its_packets() {
+    let (service, mut target) = (Running::start(), Target::start());
+    let client = service.connect();
+    start(&client, CONFIG, &target);
+    target.write_lines(3);
+    let thread = target.thread();
+    drop(target);
+    let path = format!("/proc/{}", thread.0);
+    assert!(!fs::exists(path).unwrap());
+    client.stop().unwrap();
+    assert_eq!(decode(&client.trace_data(BUFFER).unwrap()).1, 0);
+    client.start().unwrap();
+    client.stop().unwrap();
+    fails(client.terminate(), Status::BadState);
+    client.release_thread_buffer(BUFFER, thread).unwrap();
+    client.terminate().unwrap();
+}
