@@ -4,6 +4,7 @@ mod analysis;
 mod archives;
 mod daemon;
 mod insn;
+mod insn_control;
 mod pictures;
 mod recording;
 mod selection;
@@ -23,6 +24,10 @@ pub(crate) use daemon::{
 };
 pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
+};
+pub(crate) use insn_control::{
+    InsnAllocArgs, InsnControl, InsnControlMode, InsnDumpArgs, InsnInitArgs, InsnLimits, InsnName,
+    InsnServiceArgs,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{

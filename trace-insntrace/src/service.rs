@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A process cannot trace its own threads, so that the service is a process of its own. The service
-//! ends only after all threads are released: the kernel leaves the trap flag of a stepped thread set
-//! if its tracer is killed.
+//! ends only after all threads are released: if a tracer is killed, the kernel leaves the trap flag
+//! of its threads set.
 
 mod backend;
 mod buffer;

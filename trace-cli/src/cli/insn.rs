@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::insn_control::{InsnControl, InsnServiceArgs};
+
 /// Record and print every executed instruction
 ///
 /// Traces have the format of Intel PT. Programs execute one instruction at a time, on any
@@ -15,7 +17,9 @@ Examples:
   trace insn record -o DIR -- ./server       # until it ends
   trace insn record -o DIR --budget 500000 --attach 1234
   trace insn print DIR                       # calls and returns
-  trace insn print DIR --format fxt -o calls.fxt && trace stats calls.fxt")]
+  trace insn print DIR --format fxt -o calls.fxt && trace stats calls.fxt
+  trace insn init && trace insn alloc --circular && trace insn assign 0 TID && trace insn start
+  trace insn stop && trace insn dump -o DIR && trace insn reset")]
 pub(crate) struct InsnArgs {
     #[command(subcommand)]
     pub(crate) command: InsnCommand,
@@ -25,6 +29,9 @@ pub(crate) struct InsnArgs {
 pub(crate) enum InsnCommand {
     Record(InsnRecordArgs),
     Print(InsnPrintArgs),
+    #[command(flatten)]
+    Control(InsnControl),
+    Service(InsnServiceArgs),
     /// The process that traces for `trace insn record`
     #[command(hide = true)]
     Engine(InsnRecordArgs),
@@ -105,17 +112,29 @@ fn parse_range(text: &str) -> Result<InsnRange, String> {
     let Some((start, end)) = text.split_once("..") else {
         return Ok(InsnRange::Symbol(text.to_owned()));
     };
-    let address = |text: &str| {
-        let parsed = match text.strip_prefix("0x") {
-            Some(hex) => u64::from_str_radix(hex, 16),
-            None => text.parse(),
-        };
-        parsed.map_err(|_| format!("{text} is not an address"))
-    };
-    match (address(start)?, address(end)?) {
-        (start, end) if start <= end => Ok(InsnRange::Addresses(start, end)),
+    addresses(start, end).map(|(start, end)| InsnRange::Addresses(start, end))
+}
+
+/// Parses `0x401000..0x4013ff`.
+pub(super) fn parse_addresses(text: &str) -> Result<(u64, u64), String> {
+    let (start, end) = text.split_once("..").ok_or("the range has no end")?;
+    addresses(start, end)
+}
+
+fn addresses(start: &str, end: &str) -> Result<(u64, u64), String> {
+    match (parse_number(start)?, parse_number(end)?) {
+        (start, end) if start <= end => Ok((start, end)),
         _ => Err("the range ends before it starts".into()),
     }
+}
+
+/// Parses a number, in hexadecimal after `0x`.
+pub(super) fn parse_number(text: &str) -> Result<u64, String> {
+    let parsed = match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16),
+        None => text.parse(),
+    };
+    parsed.map_err(|_| format!("{text} is not a number"))
 }
 
 /// Print a recording of instructions

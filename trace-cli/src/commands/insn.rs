@@ -1,9 +1,15 @@
 //! `trace insn`
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod control;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod engine;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod files;
 mod print;
 mod record;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod service;
 
 use anyhow::Result;
 
@@ -14,15 +20,19 @@ pub(crate) fn run(args: &InsnArgs) -> Result<u8> {
         InsnCommand::Record(args) => record::run(args),
         InsnCommand::Print(args) => print::run(args),
         InsnCommand::Engine(args) => engine::run(args),
+        InsnCommand::Service(args) => service::run(args),
+        InsnCommand::Control(command) => control::run(command),
     }
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod engine {
     use super::Result;
-    use crate::cli::InsnRecordArgs;
 
-    pub(super) fn run(_: &InsnRecordArgs) -> Result<u8> {
+    pub(super) fn run<T>(_: &T) -> Result<u8> {
         anyhow::bail!("instructions cannot be recorded on this processor")
     }
 }
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+use engine::{self as service, self as control};

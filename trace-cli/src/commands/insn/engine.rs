@@ -4,30 +4,25 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::process::{self, Command};
+use std::process::Command;
 use std::thread;
-use std::time::Duration;
 
 use anyhow::{anyhow, Context, Result};
 use rustix::process::{set_parent_process_death_signal, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trace_insntrace::recording::{Clock, ThreadEnd, Writer};
+use trace_insntrace::pt;
+use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::{Options, TracedRange, Tracer};
-use trace_insntrace::{pt, recording};
-use trace_protocol::archive::{anchor, ClockSample, Identity};
 use trace_protocol::clock;
-use trace_protocol::message::ClockSource;
 
+use super::files::Files;
 use crate::cli::{InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
 
 /// How many instructions are executed before their packets are written to the files.
 const WRITE_INTERVAL: u64 = 4096;
-
-/// How long the rate of the clock is measured.
-const MEASURE_CLOCK: Duration = Duration::from_millis(20);
 
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
@@ -36,11 +31,11 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     // If the command is killed, this is the signal to release the program.
     set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
-    let files = Files::create(args)?;
+    let files = Files::create(&args.output)?;
     let mut tracer = match start(args) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
-            files.writer.discard();
+            files.discard();
             say(&describe(error.as_ref()));
             return Ok(code);
         }
@@ -100,10 +95,10 @@ fn record(args: &InsnRecordArgs, mut files: Files<'_>, tracer: &mut Tracer) -> R
     while tracer.step().context("cannot trace")?.is_some() {
         instructions += 1;
         if instructions % WRITE_INTERVAL == 0 {
-            files.write(tracer)?;
+            write(&mut files, tracer)?;
         }
     }
-    files.write(tracer)?;
+    write(&mut files, tracer)?;
     files.finish()?;
     let directory = args.output.display();
     let steps = tracer.steps();
@@ -123,75 +118,6 @@ fn record(args: &InsnRecordArgs, mut files: Files<'_>, tracer: &mut Tracer) -> R
     })
 }
 
-/// The files of the recording.
-struct Files<'a> {
-    args: &'a InsnRecordArgs,
-    writer: Writer,
-    identity: Identity,
-}
-
-impl<'a> Files<'a> {
-    fn create(args: &'a InsnRecordArgs) -> Result<Self> {
-        let clock = Clock { now: clock::ticks, ticks_per_second: measure_rate()? };
-        let writer = Writer::create(&args.output, clock, &processor());
-        let identity = Identity {
-            id: 1,
-            name: "insntrace".into(),
-            process_name: "trace-insn".into(),
-            pid: process::id(),
-            uid: rustix::process::getuid().as_raw(),
-            clock: ClockSource::CpuCounter,
-        };
-        let mut files = Self { args, writer: writer.with_context(|| failed(args))?, identity };
-        files.write_anchor()?;
-        Ok(files)
-    }
-
-    fn write_anchor(&mut self) -> Result<()> {
-        let mut words = Vec::new();
-        anchor(&mut words, &self.identity, &ClockSample::now());
-        self.writer.records(&words).with_context(|| failed(self.args))
-    }
-
-    fn write(&mut self, tracer: &mut Tracer) -> Result<()> {
-        self.write_all(tracer).with_context(|| failed(self.args))
-    }
-
-    fn write_all(&mut self, tracer: &mut Tracer) -> Result<(), recording::Error> {
-        for note in tracer.take_notes() {
-            self.writer.note(&note)?;
-        }
-        for (trace, bytes) in tracer.take_packets() {
-            self.writer.packets(trace, &bytes)?;
-        }
-        self.writer.flush()
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.write_anchor()?;
-        self.writer.flush().with_context(|| failed(self.args))
-    }
-}
-
-fn failed(args: &InsnRecordArgs) -> String {
-    format!("cannot record in {}", args.output.display())
-}
-
-fn measure_rate() -> Result<u64> {
-    let first = ClockSample::now();
-    thread::sleep(MEASURE_CLOCK);
-    let rate = ClockSample::now().rate_since(&first, ClockSource::CpuCounter);
-    rate.context("cannot measure the rate of the clock")
-}
-
-/// Returns what the kernel reports about the first processor.
-fn processor() -> String {
-    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let names = ["vendor_id", "cpu family", "model", "model name", "stepping"];
-    let field = |line: &str| {
-        let (name, value) = line.split_once(':')?;
-        let name = name.trim_end();
-        names.contains(&name).then(|| format!("{}:{value}\n", name.replace(' ', "_")))
-    };
-    text.lines().take_while(|line| !line.is_empty()).filter_map(field).collect()
+fn write(files: &mut Files<'_>, tracer: &mut Tracer) -> Result<()> {
+    files.write(tracer.take_notes(), tracer.take_packets())
 }

@@ -1,0 +1,233 @@
+//! `trace insn init`, `alloc`, `assign` and the other calls of the controller.
+
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use anyhow::{anyhow, bail, Context, Result};
+use trace_insntrace::controller::{
+    ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status, ThreadKoid,
+};
+use trace_insntrace::recording::TraceId;
+use trace_insntrace::service::{socket_path, Client, Error};
+
+use super::files::Files;
+use super::service::READY;
+use crate::cli::{
+    InsnAllocArgs, InsnControl, InsnControlMode, InsnDumpArgs, InsnInitArgs, InsnName,
+};
+use crate::message::{counted, HINT};
+use crate::{exit, say};
+
+pub(super) fn run(command: &InsnControl) -> Result<u8> {
+    match command {
+        InsnControl::Init(args) => init(args),
+        InsnControl::Alloc(args) => alloc(args),
+        InsnControl::Assign(args) => {
+            let (buffer, thread) = (BufferDescriptor(args.buffer), ThreadKoid(args.thread));
+            let assign = |client: &Client| client.assign_thread_buffer(buffer, thread);
+            call(&args.name, "assign the buffer", assign)
+        }
+        InsnControl::Release(args) => {
+            let (buffer, thread) = (BufferDescriptor(args.buffer), ThreadKoid(args.thread));
+            let release = |client: &Client| client.release_thread_buffer(buffer, thread);
+            call(&args.name, "release the buffer", release)
+        }
+        InsnControl::Start(name) => call(name, "start tracing", Client::start),
+        InsnControl::Stop(name) => call(name, "stop tracing", Client::stop),
+        InsnControl::State(name) => state(name),
+        InsnControl::Dump(args) => dump(args),
+        InsnControl::Free(args) => {
+            let buffer = BufferDescriptor(args.buffer);
+            call(&args.name, "free the buffer", |client| client.free_buffer(buffer))
+        }
+        InsnControl::Terminate(name) => call(name, "terminate the trace", Client::terminate),
+        InsnControl::Reset(name) => {
+            connect(name)?.close().map_err(|error| explain(error, "end the controller"))?;
+            Ok(exit::OK)
+        }
+    }
+}
+
+fn connect(name: &InsnName) -> Result<Client> {
+    let path = socket_path(&name.name);
+    Client::connect(&path).map_err(|error| match &error {
+        Error::Io(io)
+            if matches!(io.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+        {
+            anyhow!(
+                "the controller {} does not run{HINT}start it with `trace insn init`",
+                name.name
+            )
+        }
+        _ => anyhow!(error).context(format!("cannot connect to {}", path.display())),
+    })
+}
+
+/// Makes one call.
+fn call(
+    name: &InsnName,
+    what: &str,
+    call: impl FnOnce(&Client) -> Result<(), Error>,
+) -> Result<u8> {
+    call(&connect(name)?).map_err(|error| explain(error, what))?;
+    Ok(exit::OK)
+}
+
+/// Returns an error with a hint for its status.
+fn explain(error: Error, what: &str) -> anyhow::Error {
+    let hint = match error.status() {
+        Some(Status::BadState) => "`trace insn state` prints the state",
+        Some(Status::InvalidArgs) => "`trace insn state` prints the buffers",
+        Some(Status::AccessDenied) => "the process must be yours, not privileged, and not traced",
+        _ => return anyhow!(error).context(format!("cannot {what}")),
+    };
+    anyhow!("cannot {what}: {error}{HINT}{hint}")
+}
+
+/// Starts the process, and begins a trace.
+fn init(args: &InsnInitArgs) -> Result<u8> {
+    start_service(args)?;
+    let mode = match args.mode {
+        InsnControlMode::Cpu => Mode::Cpu,
+        InsnControlMode::Thread => Mode::Thread,
+    };
+    let client = connect(&args.name)?;
+    let allocation = Allocation { mode, num_traces: args.num_traces };
+    if let Err(error) = client.initialize(allocation) {
+        client.close().map_err(|error| explain(error, "end the controller"))?;
+        return Err(anyhow!(error).context("cannot begin a trace"));
+    }
+    Ok(exit::OK)
+}
+
+fn start_service(args: &InsnInitArgs) -> Result<()> {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("trace-insn").args(["insn", "service", "--hold", "--name", &args.name.name]);
+    command.args(["--memory", &args.limits.memory.to_string()]);
+    if let Some(steps) = args.limits.budget {
+        command.args(["--budget", &steps.to_string()]);
+    }
+    // It must not keep the terminal, or a pipe, open.
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
+    let mut process = command.spawn().context("cannot start the controller")?;
+    let mut output = BufReader::new(process.stdout.take().context("it has no output")?);
+    let mut message = String::new();
+    output.read_line(&mut message).context("cannot start the controller")?;
+    if message.trim_end() == READY {
+        return Ok(());
+    }
+    // The process ends after an error, which may have a hint.
+    output.read_to_string(&mut message).context("cannot start the controller")?;
+    process.wait().context("cannot wait for the controller")?;
+    match message.trim_end() {
+        "" => bail!("the controller did not start"),
+        error => bail!("{}", error.to_owned()),
+    }
+}
+
+fn alloc(args: &InsnAllocArgs) -> Result<u8> {
+    let mut ranges = args.range.iter().copied();
+    let address_ranges = [(); 2].map(|()| ranges.next().unwrap_or_default());
+    if ranges.next().is_some() {
+        bail!("a buffer has at most 2 address ranges");
+    }
+    let config = BufferConfig {
+        num_chunks: args.num_chunks,
+        chunk_order: args.chunk_order,
+        is_circular: args.circular,
+        ctl: args.ctl.unwrap_or(ctl::DEFAULT),
+        address_space_match: args.cr3_match,
+        address_ranges,
+    };
+    let client = connect(&args.name)?;
+    let buffer = client.allocate_buffer(config).map_err(|error| {
+        let hint = match error.status() {
+            Some(Status::BadState) => format!("{HINT}begin a trace with `trace insn init`"),
+            Some(Status::NoMemory) => format!("{HINT}`trace insn init --memory` sets the limit"),
+            _ => String::new(),
+        };
+        anyhow!("cannot allocate a buffer: {error}{hint}")
+    })?;
+    writeln!(io::stdout(), "{}", buffer.0).context("cannot write to standard output")?;
+    Ok(exit::OK)
+}
+
+fn state(name: &InsnName) -> Result<u8> {
+    let client = connect(name)?;
+    let failed = |error| explain(error, "read the state");
+    let mut text = String::new();
+    match client.get_allocation().map_err(failed)? {
+        None => text.push_str("no trace\n"),
+        Some(allocation) => {
+            let mode = match allocation.mode {
+                Mode::Cpu => "cpu",
+                Mode::Thread => "thread",
+            };
+            writeln!(text, "mode {mode}, at most {} buffers", allocation.num_traces)?;
+            for (buffer, config) in buffers(&client, allocation).map_err(failed)? {
+                let end = client.get_buffer_state(buffer).map_err(failed)?.capture_end;
+                let bytes = u64::from(config.num_chunks) * config.chunk_bytes();
+                let kind = if config.is_circular { "circular" } else { "stops when full" };
+                writeln!(
+                    text,
+                    "buffer {}: {} chunks, {bytes} bytes, {kind}, ctl 0x{:x}, capture end {end}",
+                    buffer.0, config.num_chunks, config.ctl,
+                )?;
+            }
+        }
+    }
+    io::stdout().write_all(text.as_bytes()).context("cannot write to standard output")?;
+    Ok(exit::OK)
+}
+
+/// Returns the allocated buffers.
+fn buffers(
+    client: &Client,
+    allocation: Allocation,
+) -> Result<Vec<(BufferDescriptor, BufferConfig)>, Error> {
+    let mut found = Vec::new();
+    for buffer in (0..allocation.num_traces.into()).map(BufferDescriptor) {
+        match client.get_buffer_config(buffer) {
+            Ok(config) => found.push((buffer, config)),
+            Err(error) if error.status() == Some(Status::InvalidArgs) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the buffers that have packets.
+fn dump(args: &InsnDumpArgs) -> Result<u8> {
+    let client = connect(&args.name)?;
+    let failed = |error: Error| match error.status() {
+        Some(Status::BadState) => {
+            anyhow!("cannot dump: tracing is on{HINT}stop it with `trace insn stop`")
+        }
+        _ => explain(error, "read the buffers"),
+    };
+    let Some(allocation) = client.get_allocation().map_err(failed)? else {
+        bail!("there is no trace{HINT}begin one with `trace insn init`");
+    };
+    let mut traces = Vec::new();
+    for (buffer, _) in buffers(&client, allocation).map_err(failed)? {
+        let data = client.trace_data(buffer).map_err(failed)?;
+        if !data.packets.is_empty() {
+            traces.push((TraceId(buffer.0), data));
+        }
+    }
+    if traces.is_empty() {
+        bail!("no buffer has packets{HINT}assign buffers to threads, and start tracing");
+    }
+    let mut files = Files::create(&args.output)?;
+    let mut bytes = 0;
+    let number = counted(traces.len() as u64, "trace", "traces");
+    for (trace, data) in traces {
+        bytes += data.packets.len();
+        files.write(data.notes, vec![(trace, data.packets)])?;
+    }
+    files.finish()?;
+    say(&format!("{number} of {bytes} bytes written to {}", args.output.display()));
+    Ok(exit::OK)
+}

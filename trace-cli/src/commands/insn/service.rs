@@ -1,0 +1,99 @@
+//! `trace insn service`, and the process that `trace insn init` starts.
+
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::thread;
+
+use anyhow::{anyhow, Context, Result};
+use rustix::process::{getrlimit, setrlimit, setsid, Resource, Rlimit};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+use trace_insntrace::service::{socket_path, Lifetime, Limits, Service};
+
+use crate::cli::{InsnLimits, InsnServiceArgs};
+use crate::message::{describe, HINT};
+use crate::{exit, say};
+
+/// The line with which the process reports that it accepts clients. Any other one is an error.
+pub(super) const READY: &str = "ready";
+
+pub(super) fn run(args: &InsnServiceArgs) -> Result<u8> {
+    if args.hold {
+        return Ok(run_held(args));
+    }
+    let service = start(args, Lifetime::Connection)?;
+    say(&format!("clients connect to {}", socket_path(&args.name.name).display()));
+    service.run().context("cannot accept clients")?;
+    Ok(exit::OK)
+}
+
+/// Runs in the background. The starter reads one line from standard output.
+fn run_held(args: &InsnServiceArgs) -> u8 {
+    // It fails only if the process has a session already.
+    let _ = setsid();
+    let (line, service) = match start(args, Lifetime::Service) {
+        Ok(service) => (READY.to_owned(), Some(service)),
+        Err(error) => (describe(error.as_ref()), None),
+    };
+    // Without the starter, there is no one to report to.
+    let _ = writeln!(io::stdout(), "{line}");
+    match service.map(Service::run) {
+        Some(Ok(())) => exit::OK,
+        _ => exit::FAILURE,
+    }
+}
+
+fn start(args: &InsnServiceArgs, lifetime: Lifetime) -> Result<Service> {
+    // The name that `ps` shows. Without this it would be `exe`.
+    let _unnamed = std::fs::write("/proc/self/comm", "trace-insn");
+    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    let mut signals = Signals::new(signals).context("cannot watch for signals")?;
+    allow_files();
+    let path = socket_path(&args.name.name);
+    create_folder(&path).with_context(|| failed(args, &path))?;
+    let service = Service::bind(&path, lifetime, limits(&args.limits)).map_err(|error| {
+        let context = failed(args, &path);
+        match error.kind() {
+            ErrorKind::AddrInUse => {
+                let hint = "end it with `trace insn reset`, or select another --name";
+                anyhow!("the controller {} runs already{HINT}{hint}", args.name.name)
+            }
+            _ => anyhow!(error).context(context),
+        }
+    })?;
+    let ender = service.ender();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            // A killed tracer would kill its threads: they are released first.
+            ender.end();
+        }
+    });
+    Ok(service)
+}
+
+fn failed(args: &InsnServiceArgs, path: &Path) -> String {
+    format!("cannot start the controller {} at {}", args.name.name, path.display())
+}
+
+fn limits(limits: &InsnLimits) -> Limits {
+    Limits { bytes: u64::from(limits.memory) << 20, steps: limits.budget }
+}
+
+/// Allows as many descriptors as this user may have: each chunk has one.
+fn allow_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let all = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    // Otherwise there are fewer chunks.
+    let _ = setrlimit(Resource::Nofile, all);
+}
+
+/// Creates the folder of the socket if it is missing, for this user only.
+fn create_folder(socket: &Path) -> io::Result<()> {
+    let Some(folder) = socket.parent() else { return Ok(()) };
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
