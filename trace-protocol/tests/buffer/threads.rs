@@ -136,7 +136,7 @@ fn a_thread_that_leaves_its_trace_point_is_not_waited_for() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
     let slot = harness.attach(1);
     assert!(harness.instant(slot, 1));
-    let open = slot.open(harness.recorder, 2).unwrap();
+    let _open = slot.open(harness.recorder, 2).unwrap();
     assert!(!harness.recorder.quiesce(Duration::ZERO));
     slot.leave();
     assert!(harness.recorder.quiesce(Duration::ZERO));
@@ -146,7 +146,6 @@ fn a_thread_that_leaves_its_trace_point_is_not_waited_for() {
     harness.finish(&mut out);
     assert_eq!(instants(&out, 1), [1], "the record is not committed");
     assert!(harness.recorder.end().is_some());
-    std::mem::forget(open);
 }
 
 /// Threads write numbers and scopes as fast as they can while the test plays the service thread: in
