@@ -2,7 +2,6 @@
 
 mod category;
 mod condition;
-mod duration;
 mod format;
 mod id;
 mod kernel_scope;
@@ -18,7 +17,6 @@ mod trigger;
 
 pub(crate) use category::parse_category;
 pub(crate) use condition::parse_condition;
-pub(crate) use duration::parse_duration;
 pub(crate) use format::Format;
 pub(crate) use id::parse_id;
 pub(crate) use kernel_scope::{parse_kernel_scope, KernelScope};
@@ -30,4 +28,5 @@ pub(crate) use rotate::{parse_part_limit, PartLimit};
 pub(crate) use share::parse_share;
 pub(crate) use size::{parse_provider_size, parse_size};
 pub(crate) use table::{parse_stats_by, GroupBy, SortBy, StatsBy};
-pub(crate) use trigger::{parse_trigger, Action, Trigger};
+pub(crate) use trace_manager::parse_duration;
+pub(crate) use trigger::parse_trigger;

@@ -176,11 +176,10 @@ mod tests {
     #[test]
     fn triggers_are_repeated() {
         let args = record(&["--trigger", "slow:snapshot", "--trigger=done:exit", "--", "ls"]);
-        let alerts: Vec<&str> =
-            args.session.triggers.iter().map(|trigger| &*trigger.alert).collect();
-        assert_eq!(alerts, ["slow", "done"]);
+        let causes: Vec<String> = args.session.triggers.iter().map(|rule| rule.cause()).collect();
+        assert_eq!(causes, ["slow", "done"]);
         let wrong = ["trace", "record", "--trigger", "slow"];
-        assert!(Cli::try_parse_from(wrong).unwrap_err().to_string().contains("NAME:ACTION"));
+        assert!(Cli::try_parse_from(wrong).unwrap_err().to_string().contains("CONDITION:ACTION"));
     }
 
     #[test]

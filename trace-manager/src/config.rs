@@ -11,7 +11,8 @@ use trace_protocol::categories;
 use crate::error::ManagerError;
 use crate::machine::{ProviderConfig, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::memory::available_memory;
-use crate::snapshot::SnapshotLimits;
+use crate::snapshot::{KeepLimits, SnapshotLimits};
+use crate::trigger::TriggerRule;
 
 /// The configuration of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,9 @@ pub struct SessionConfig {
     pub timeouts: Timeouts,
     /// The effects of alerts; default none.
     pub triggers: Vec<Trigger>,
+    /// Triggers with other conditions and actions; default none. Conditions over counters,
+    /// scopes and log messages require streaming mode.
+    pub rules: Vec<TriggerRule>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
     /// When the archive is cut into parts; default never. Requires streaming mode.
@@ -68,6 +72,7 @@ impl Default for SessionConfig {
             categories: Vec::new(),
             timeouts: Timeouts::default(),
             triggers: Vec::new(),
+            rules: Vec::new(),
             snapshots: SnapshotLimits::default(),
             rotation: None,
             user: None,
@@ -99,7 +104,24 @@ impl SessionConfig {
         if let Some(size) = self.rotation.and_then(|it| it.size).filter(|size| *size < least) {
             return Err(ManagerError::RotationSize { size, least });
         }
-        Ok(())
+        self.check_rules()
+    }
+
+    /// Checks that the manager gets the records of conditions while they are recorded.
+    fn check_rules(&self) -> Result<(), ManagerError> {
+        if self.mode == BufferingMode::Streaming {
+            return Ok(());
+        }
+        match self.rules.iter().find(|rule| rule.condition.needs_records()) {
+            Some(rule) => Err(ManagerError::TriggerMode { condition: rule.cause() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the limits of snapshots.
+    pub(crate) fn keep_limits(&self) -> KeepLimits {
+        let own = self.rules.iter().filter_map(|rule| Some((rule.cause(), rule.keep?)));
+        KeepLimits { limits: self.snapshots, own: own.collect() }
     }
 
     /// Selects categories by patterns, of which each may be of the form `PROVIDER/PATTERN`.
@@ -170,6 +192,7 @@ impl SessionConfig {
     /// Returns whether alerts may cause snapshots.
     pub(crate) fn takes_snapshots(&self) -> bool {
         self.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot)
+            || self.rules.iter().any(|rule| rule.actions.snapshot)
     }
 
     pub(crate) fn provider_config(&self) -> ProviderConfig {
@@ -239,6 +262,24 @@ mod tests {
         let error = check(Rotation::MIN_SIZE - 1).unwrap_err().to_string();
         assert!(error.starts_with("parts of 65535 bytes are too small"), "{error}");
         assert!(error.ends_with("hint: use at least 64K"), "{error}");
+    }
+
+    #[test]
+    fn conditions_over_records_require_streaming_mode() {
+        let check = |mode, rule: &str| {
+            let rules = vec![rule.parse().unwrap()];
+            SessionConfig { mode, rules, ..SessionConfig::default() }.check()
+        };
+        for rule in ["log:error", "counter:a/b.c>1:stop", "duration:a/b>1s"] {
+            assert!(check(BufferingMode::Streaming, rule).is_ok());
+            for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
+                let error = check(mode, rule).unwrap_err();
+                assert!(matches!(error, ManagerError::TriggerMode { .. }), "{error}");
+            }
+        }
+        for rule in ["slow:stop", "drop", "death", "every:1s", "at:0:00"] {
+            assert!(check(BufferingMode::Circular, rule).is_ok(), "{rule}");
+        }
     }
 
     #[test]

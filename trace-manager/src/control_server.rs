@@ -32,6 +32,7 @@ mod output;
 mod recorder;
 mod shared;
 mod snapshot;
+mod triggers;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -47,6 +47,11 @@ pub enum ManagerError {
     },
     /// The session has further sinks, whose categories cannot change.
     CategoriesOfSinks,
+    /// A trigger depends on records, which are collected at the end in this mode.
+    TriggerMode {
+        /// The trigger's condition.
+        condition: String,
+    },
     /// The session is not in streaming mode, so its records are collected at the end.
     FollowMode,
     /// The session has too many live streams.
@@ -117,6 +122,11 @@ impl fmt::Display for ManagerError {
             Self::CategoriesOfSinks => {
                 write!(f, "the categories of a session with further sinks cannot change")
             }
+            Self::TriggerMode { condition } => write!(
+                f,
+                "the condition '{condition}' requires streaming mode\nhint: other modes collect \
+                 the records at the end; raise an alert with trace_alert!"
+            ),
             Self::FollowMode => write!(
                 f,
                 "only a session in streaming mode can be followed\nhint: take a snapshot"

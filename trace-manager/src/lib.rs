@@ -48,6 +48,7 @@ mod server;
 mod sink;
 mod snapshot;
 mod summary;
+mod trigger;
 mod waker;
 
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
@@ -67,3 +68,7 @@ pub use recover::{recover, RecoverError, Recovered};
 pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};
 pub use snapshot::SnapshotLimits;
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+pub use trigger::{
+    parse_duration, Condition, CounterCondition, DurationCondition, LogLevel, TimeOfDay,
+    TriggerActions, TriggerRule, TriggerSignal,
+};

@@ -1,6 +1,7 @@
 //! The data of a session: its share of the collected records, and its sinks.
 
 mod categories;
+mod conditions;
 mod following;
 mod retention;
 mod rotation;
@@ -11,7 +12,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use trace_format::notes::Omission;
 use trace_protocol::archive::{self, ClockSample, Identity, Loss};
@@ -30,10 +31,11 @@ use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
 use crate::machine::{ProviderId, SessionNumber};
 use crate::query::ProviderStatistics;
-use crate::records::{Records, Spares};
+use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Finish, Opening, Sink};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
+use crate::trigger::Evaluator;
 
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
@@ -90,6 +92,8 @@ pub(crate) struct Recording {
     refused: Vec<Refusal>,
     refusals: u64,
     alerts: BTreeMap<String, u64>,
+    /// The conditions of triggers.
+    conditions: Evaluator,
     /// The alert that stopped the session.
     pub(crate) stopped_by: Option<String>,
     snapshots: Snapshots,
@@ -138,6 +142,7 @@ pub(crate) struct EndedRecording {
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refusals: u64,
     pub(crate) alerts: BTreeMap<String, u64>,
+    pub(crate) unknown_conditions: Vec<String>,
     pub(crate) stopped_by: Option<String>,
     pub(crate) snapshots: FinishingSnapshots,
     pub(crate) categories: Vec<String>,
@@ -166,6 +171,7 @@ impl Recording {
         }
         let start_clocks = sample_after(earlier);
         let categories = outputs.categories().to_vec();
+        let conditions = Evaluator::new(&config.rules, SystemTime::now());
         Self {
             number,
             selection: CategoryFilter::new(&categories, spares.clone()),
@@ -186,6 +192,7 @@ impl Recording {
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
+            conditions,
             stopped_by: None,
             snapshots,
             pending_snapshots: Vec::new(),
@@ -222,6 +229,7 @@ impl Recording {
         let interrupted_at = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
+        self.conditions.open(provider, joined.identity.clock, opening.ticks_per_second());
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
         self.retention.add(*id, provider, mode, memory);
         let own = self.config.categories_for(&joined.identity.name, &self.categories);
@@ -270,10 +278,15 @@ impl Recording {
 
     /// Counts an alert. Only the first names are kept.
     pub(crate) fn alert(&mut self, name: &str) {
+        self.count_alerts(name, 1);
+    }
+
+    /// Counts alerts of one name, or the times that a condition began to hold.
+    fn count_alerts(&mut self, name: &str, times: u64) {
         if let Some(number) = self.alerts.get_mut(name) {
-            *number += 1;
+            *number += times;
         } else if self.alerts.len() < MAX_ALERTS {
-            self.alerts.insert(name.to_owned(), 1);
+            self.alerts.insert(name.to_owned(), times);
         }
     }
 
@@ -297,6 +310,7 @@ impl Recording {
     /// Takes collected records of a provider.
     pub(crate) fn take(&mut self, records: Records) {
         let selected = self.selection.select(&records);
+        self.conditions.records(selected.provider, selected.words());
         for records in self.retention.accept(selected) {
             self.outputs.take(&records);
         }
@@ -328,6 +342,8 @@ impl Recording {
         let LastOfSession { mut closed, mut summary } = last;
         let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
+        self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
+        self.conditions.close(provider);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);
         if !is_limited {
@@ -389,6 +405,7 @@ impl Recording {
             refused: self.refused,
             refusals: self.refusals,
             alerts: self.alerts,
+            unknown_conditions: self.conditions.unknown(),
             stopped_by: self.stopped_by,
             snapshots: self.snapshots.finish(),
             categories: self.config.categories,

@@ -19,6 +19,7 @@
 //! | `perform` | the coordinator's actions |
 //! | `provision` | creation of the providers' buffers |
 //! | `alerts` | the effects of alerts |
+//! | `conditions` | the effects of other conditions of triggers |
 //! | `rotation` | cutting archives into parts |
 //! | `following` | live streams |
 //! | `categories` | changing the categories of a session |
@@ -30,6 +31,7 @@ mod alerts;
 mod categories;
 mod categories_query;
 mod command;
+mod conditions;
 mod connection;
 mod event_loop;
 mod following;

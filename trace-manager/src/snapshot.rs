@@ -24,6 +24,7 @@ use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
 
 pub(crate) use names::SnapshotNames;
+pub(crate) use rotation::KeepLimits;
 pub use rotation::SnapshotLimits;
 
 use crate::archive::{lower_priority, ArchiveOutput, OffsetReader, Prefix, WriterStatus};
@@ -95,14 +96,14 @@ impl Snapshots {
     pub(crate) fn spawn(
         waker: Waker,
         notices: NoticeSender,
-        limits: SnapshotLimits,
+        limits: KeepLimits,
     ) -> io::Result<Self> {
         let (jobs, to_do) = crossbeam_channel::unbounded();
         let (done, finished) = crossbeam_channel::unbounded();
         let builder = thread::Builder::new().name("trace-snapshot".to_owned());
         let thread = builder.spawn(move || {
             lower_priority();
-            work(&to_do, &done, &waker, &notices, limits)
+            work(&to_do, &done, &waker, &notices, &limits)
         })?;
         Ok(Self { jobs, finished, thread })
     }
@@ -136,7 +137,7 @@ fn work(
     done: &Sender<()>,
     waker: &Waker,
     notices: &NoticeSender,
-    limits: SnapshotLimits,
+    limits: &KeepLimits,
 ) -> WrittenSnapshots {
     let mut all = WrittenSnapshots::default();
     for Snapshot { path, requester, contents } in to_do {

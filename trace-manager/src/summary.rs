@@ -61,8 +61,12 @@ pub struct SessionSummary {
     pub refused: Vec<Refusal>,
     /// The number of all refusals.
     pub refusals: u64,
-    /// The number of times that each alert was raised; the first 1000 names.
+    /// The number of times that each alert was raised, and that each condition of a trigger began
+    /// to hold, by its text; the first 1000 names.
     pub alerts: BTreeMap<String, u64>,
+    /// The conditions of triggers whose category and name no program has, so that they cannot
+    /// hold.
+    pub unknown_conditions: Vec<String>,
     /// The alert that stopped the session, if one did.
     pub stopped_by: Option<String>,
     /// The snapshots of alerts, and those that the caller requested without waiting, in order.
@@ -246,6 +250,7 @@ mod tests {
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
+            unknown_conditions: Vec::new(),
             stopped_by: None,
             snapshots: Vec::new(),
             snapshots_removed: 0,

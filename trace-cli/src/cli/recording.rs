@@ -8,8 +8,9 @@ use clap::{Args, ValueEnum};
 
 use crate::args::{
     output_name, parse_category, parse_duration, parse_kernel_scope, parse_part_limit,
-    parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit, Trigger,
+    parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit,
 };
+use trace_manager::TriggerRule;
 
 /// Run a program and record its trace
 ///
@@ -29,6 +30,9 @@ Examples:
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
+  trace record -m circular --trigger 'duration:web/request>50ms' -- ./server
+  trace record --trigger 'counter:app/queue.depth>100 for 2s:keep=3' -- ./server
+  trace record --trigger death:run:./upload --trigger drop:status=9 -- ./server
   trace record --format xray -o logs -- ./server                # for llvm-xray")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
@@ -144,11 +148,17 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]
     pub(crate) mode: Mode,
 
-    /// Act on the alert NAME; repeatable. `stop` ends the recording, and COMMAND
-    /// continues; `exit` ends both, with status 0; `snapshot` writes the records so
-    /// far to FILE with `-snapshot-` and the time in its name, as SIGUSR1 does at once
-    #[arg(long = "trigger", value_name = "NAME:ACTION", value_parser = parse_trigger)]
-    pub(crate) triggers: Vec<Trigger>,
+    /// Act on a condition; repeatable. CONDITION is an alert's NAME, alert:NAME,
+    /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER,
+    /// perhaps with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
+    /// or signal:USR1 or USR2. Actions: `snapshot` writes the records so far to FILE
+    /// with `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends
+    /// the recording, and COMMAND continues; `exit` or `exit=STATUS` ends both; with
+    /// `status=STATUS` record exits with it if COMMAND succeeds; `run:COMMAND`, which is
+    /// last, runs a command of the shell with the archive's path. `keep=N` and
+    /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
+    #[arg(long = "trigger", value_name = "CONDITION:ACTION", value_parser = parse_trigger)]
+    pub(crate) triggers: Vec<TriggerRule>,
 
     /// Cut the archive into parts of about this size or time, such as 64M, 10m or 64M,10m.
     /// Part 1 of trace.fxt is trace.1.fxt; numbers follow those of parts that exist

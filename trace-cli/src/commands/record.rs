@@ -2,6 +2,7 @@
 
 mod alert;
 mod child;
+mod commands;
 mod compiled_out;
 mod compress;
 pub(crate) mod guard;
@@ -26,8 +27,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, Context, Result};
 use trace_manager::{
-    ArchiveTarget, Manager, Rotation, SessionConfig, SessionHandle, SessionState, SessionSummary,
-    SnapshotLimits, Timeouts,
+    ArchiveTarget, Condition, Manager, Rotation, SessionConfig, SessionHandle, SessionState,
+    SessionSummary, SnapshotLimits, Timeouts,
 };
 use trace_protocol::file::Placeholders;
 
@@ -41,6 +42,7 @@ use crate::{descriptors, exit};
 
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
+use commands::Commands;
 use kernel::{KernelEvents, KernelResult};
 use logs::LogOutput;
 use progress::Meter;
@@ -93,12 +95,14 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Format::Fxt.refuse_other(&args.session.output)?;
         refuse_compressed_parts(&args.session)?;
     }
+    alert::check(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;
     let started = child::wait_on_thread(sender)?;
+    let commands = Commands::start(args)?;
     // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory(), logs.as_ref());
     let manager = Manager::bind(place.path())?;
@@ -133,11 +137,13 @@ fn record(args: &RecordArgs) -> Result<u8> {
         let place = place.path().display();
         note(args, &format!("recording programs that find {place}{begin}; Ctrl-C stops"));
     }
-    let recorder = Recorder { args, session: &session, events: &events, meter: Meter::new(args) };
+    let mut recorder =
+        Recorder { args, session: &session, events: &events, meter: Meter::new(args), commands };
     let Ending { mut status, then } = recorder.run(&mut child);
+    let mut commands = recorder.commands;
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
-    let mut summary = end(args, &session)?;
+    let mut summary = end(args, &session, &mut commands)?;
     child.end(then == CommandAction::End);
     let kept = logs.as_ref().map(LogOutput::kept);
     let written = logs.map(|logs| write_logs(args, &logs, &mut summary)).transpose();
@@ -149,6 +155,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         note(args, &format!("the earlier archive is now {}", path.display()));
     }
     compress_all(args, &summary)?;
+    commands.end(&summary, &args.session.output);
     if then == CommandAction::Wait {
         status = wait_for(&mut child, &events);
     }
@@ -211,11 +218,15 @@ fn note(args: &RecordArgs, message: &str) {
 }
 
 /// Ends the session, and reports the last alerts.
-fn end(args: &RecordArgs, session: &SessionHandle) -> Result<SessionSummary> {
+fn end(
+    args: &RecordArgs,
+    session: &SessionHandle,
+    commands: &mut Commands<'_>,
+) -> Result<SessionSummary> {
     session.stop();
     let summary = session.join()?;
     while let Some(notice) = session.next_notice(Duration::ZERO) {
-        alert::report(args, &notice);
+        alert::report(args, commands, &notice);
     }
     Ok(summary)
 }
@@ -252,7 +263,7 @@ fn config(args: &RecordArgs) -> SessionConfig {
             stop: args.session.stop_timeout,
             ..Timeouts::default()
         },
-        triggers: alert::triggers(args),
+        rules: args.session.triggers.clone(),
         snapshots: SnapshotLimits {
             keep: args.session.keep.unwrap_or(SnapshotLimits::default().keep),
             min_interval: args.session.min_interval,
@@ -297,6 +308,9 @@ fn code(
         || summary.is_empty()
         || !kernel::categories_without_events(summary, kernel).is_empty()
         || kernel.is_some_and(|kernel| !kernel.is_complete || kernel.dropped > 0);
+    if let Some(requested) = alert::status(args, summary).filter(|_| status == exit::OK) {
+        return requested;
+    }
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
     } else {
@@ -317,11 +331,12 @@ struct Recorder<'a> {
     session: &'a SessionHandle,
     events: &'a Receiver<Event>,
     meter: Meter,
+    commands: Commands<'a>,
 }
 
 impl Recorder<'_> {
     /// Waits until recording is to end.
-    fn run(self, child: &mut Child) -> Ending {
+    fn run(&mut self, child: &mut Child) -> Ending {
         if self.args.wait && !child.is_running() && !self.wait_for_first() {
             return Ending { status: exit::OK, then: CommandAction::Leave };
         }
@@ -332,6 +347,9 @@ impl Recorder<'_> {
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Ended(ended)) => {
+                    if alert::is_death(&ended) {
+                        self.session.hold(Condition::Death);
+                    }
                     status = child.ended(ended);
                     if self.args.wait {
                         // A background program of the command may be about to join.
@@ -341,7 +359,7 @@ impl Recorder<'_> {
                         return Ending { status, then: CommandAction::Leave };
                     }
                 }
-                Ok(Event::Signal(SNAPSHOT)) => self.request_snapshot(),
+                Ok(Event::Signal(signal)) if self.takes(signal) => {}
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
                         return Ending { status, then: CommandAction::End };
@@ -377,9 +395,22 @@ impl Recorder<'_> {
     }
 
     /// Reports new alerts. Returns the command's action if an alert has ended recording.
-    fn next_notices(&self) -> Option<CommandAction> {
-        let notices = std::iter::from_fn(|| self.session.next_notice(Duration::ZERO));
-        notices.filter_map(|notice| alert::report(self.args, &notice)).last()
+    fn next_notices(&mut self) -> Option<CommandAction> {
+        let session = self.session;
+        let notices = std::iter::from_fn(|| session.next_notice(Duration::ZERO));
+        let report = |notice| alert::report(self.args, &mut self.commands, &notice);
+        notices.filter_map(report).last()
+    }
+
+    /// Handles a signal that is for this process only: it takes a snapshot, or is the condition of
+    /// a trigger. Returns whether it is one.
+    fn takes(&self, signal: i32) -> bool {
+        match alert::signal_condition(self.args, signal) {
+            Some(condition) => self.session.hold(condition),
+            None if signal == SNAPSHOT => self.request_snapshot(),
+            None => return false,
+        }
+        true
     }
 
     /// Returns the ending for an alert that ended recording. The command may have ended meanwhile.
@@ -402,7 +433,7 @@ impl Recorder<'_> {
     fn wait_for_first(&self) -> bool {
         while !self.session.wait_provider(TICK) {
             match self.events.try_recv() {
-                Ok(Event::Signal(SNAPSHOT)) => self.request_snapshot(),
+                Ok(Event::Signal(signal)) if self.takes(signal) => {}
                 Ok(_) => return false,
                 Err(_) => {}
             }

@@ -10,13 +10,12 @@ use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig, TriggerAction,
-    TriggerSpec,
+    Controller, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
 };
+use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
 
 use super::daemon_client::{connect, output, print_json};
-use crate::args::{Action, Trigger};
 use crate::cli::{SessionArgs, StartArgs};
 use crate::exit;
 use crate::message::HINT;
@@ -51,7 +50,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         true => path,
         false => directory.join(path),
     };
-    let triggers = options.triggers.iter().map(trigger).collect::<Result<_>>()?;
+    options.triggers.iter().try_for_each(check_trigger)?;
     let (to, output) = output(&path)?;
     let config = TraceConfig {
         name,
@@ -64,7 +63,8 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         defer_transfer: args.defer_transfer,
         duration: options.duration.unwrap_or(Duration::ZERO),
         detached: true,
-        triggers,
+        triggers: Vec::new(),
+        rules: options.triggers.iter().map(ToString::to_string).collect(),
         snapshots: SnapshotOptions {
             keep: options.keep.unwrap_or(0),
             min_interval: options.min_interval,
@@ -96,15 +96,15 @@ fn provider((name, buffer_size): &(String, u64)) -> ProviderSpec {
     ProviderSpec { name: name.clone(), buffer_size: *buffer_size, ..ProviderSpec::default() }
 }
 
-fn trigger(trigger: &Trigger) -> Result<TriggerSpec> {
-    let action = match trigger.action {
-        Action::Stop => TriggerAction::Stop,
-        Action::Snapshot => TriggerAction::Snapshot,
-        Action::Exit => bail!(
-            "the trigger '{}:exit' needs a COMMAND, which a session of the daemon has not{HINT}use \
+/// Checks that a session of the daemon can follow the trigger.
+fn check_trigger(trigger: &TriggerRule) -> Result<()> {
+    let actions = &trigger.actions;
+    if actions.exit.is_some() || actions.status.is_some() {
+        bail!(
+            "the trigger '{}' sets an exit status, which a session of the daemon has not{HINT}use \
              'stop', or trace record -- COMMAND",
-            visible(&trigger.alert)
-        ),
-    };
-    Ok(TriggerSpec { alert: trigger.alert.clone(), action })
+            visible(&trigger.to_string())
+        );
+    }
+    Ok(())
 }

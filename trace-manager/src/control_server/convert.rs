@@ -37,6 +37,8 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
             ..timeouts
         },
         triggers: config.triggers.iter().map(trigger).collect(),
+        // The control machine has checked them.
+        rules: config.rules.iter().filter_map(|rule| rule.parse().ok()).collect(),
         snapshots: SnapshotLimits {
             keep: match config.snapshots.keep {
                 0 => snapshots.keep,
@@ -137,6 +139,7 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         duration: of.duration,
         categories: of.categories,
         alerts: of.alerts.into_iter().collect(),
+        unknown_conditions: of.unknown_conditions,
         stopped_by: of.stopped_by,
         bytes,
         failure,

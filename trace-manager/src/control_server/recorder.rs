@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::{self, Seek};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig, TriggerAction};
+use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
@@ -16,6 +17,7 @@ use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
+use super::triggers::{takes_snapshots, Commands};
 use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
@@ -44,6 +46,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 
 fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let alerts = Arc::clone(&request.alerts);
+    let commands = Commands::of(&request.config);
     let Opened { handle, output, transfer, guard_failure } = match open(&shared, request) {
         Ok(opened) => opened,
         Err(error) => {
@@ -73,6 +76,10 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 );
                 continue;
             }
+            Notice::Snapshot { path, alerts, result: Ok(_) } => {
+                commands.on_snapshot(&alerts, &path);
+                continue;
+            }
             _ => continue,
         };
         if !alerts.is_watched() {
@@ -89,6 +96,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let mut summary = Box::new(end(&handle, output, transfer));
     if let Some(reason) = guard_failure {
         summary.guard_failure = Some(reason.to_owned());
+    }
+    if summary.failure.is_none() {
+        commands.on_end(summary.stopped_by.as_deref(), Path::new(&summary.output));
     }
     drop(handle);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
@@ -119,9 +129,7 @@ struct Opened {
 
 fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let OpenRequest { config, descriptor, peer, .. } = request;
-    let takes_snapshots =
-        config.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot);
-    if takes_snapshots && is_deputy(peer) {
+    if takes_snapshots(&config) && is_deputy(peer) {
         let reason = "snapshots of triggers require a daemon of the same user\nhint: start a \
                       daemon of your own, or take snapshots with trace snapshot";
         return Err(ControlError::general(GeneralError::Unsupported, reason));
@@ -138,7 +146,8 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
             ManagerError::ZeroBufferSize
             | ManagerError::BufferTooLarge { .. }
             | ManagerError::RotationMode
-            | ManagerError::RotationSize { .. } => GeneralError::BadRequest,
+            | ManagerError::RotationSize { .. }
+            | ManagerError::TriggerMode { .. } => GeneralError::BadRequest,
             ManagerError::CreateArchive { .. } => GeneralError::Output,
             _ => GeneralError::Failed,
         };

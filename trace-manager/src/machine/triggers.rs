@@ -13,6 +13,7 @@
 //! apart. One that the caller requests does not wait for the interval.
 
 use super::Time;
+use crate::trigger::{Condition, TriggerRule};
 
 /// The effect of one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +53,50 @@ pub enum Reaction {
 /// The most names that one snapshot is for.
 const MAX_WAITING: usize = 100;
 
+/// A trigger and its own limits.
+#[derive(Debug, Clone)]
+struct Rule {
+    /// The alert's name, or the text of another condition.
+    cause: String,
+    is_alert: bool,
+    snapshot: bool,
+    stop: bool,
+    /// The time between two snapshots, if it has its own.
+    min_interval: Option<Time>,
+    /// When its next snapshot may start, if it has its own interval.
+    next_start: Time,
+}
+
+impl From<Trigger> for Rule {
+    fn from(Trigger { alert, action }: Trigger) -> Self {
+        Self {
+            cause: alert,
+            is_alert: true,
+            snapshot: action == TriggerAction::Snapshot,
+            stop: action == TriggerAction::Stop,
+            min_interval: None,
+            next_start: Time::ZERO,
+        }
+    }
+}
+
+impl From<&TriggerRule> for Rule {
+    fn from(rule: &TriggerRule) -> Self {
+        Self {
+            cause: rule.cause(),
+            is_alert: matches!(rule.condition, Condition::Alert(_)),
+            snapshot: rule.actions.snapshot,
+            stop: rule.ends_session(),
+            min_interval: rule.min_interval,
+            next_start: Time::ZERO,
+        }
+    }
+}
+
 /// The triggers of a session.
 #[derive(Debug, Clone, Default)]
 pub struct Triggers {
-    triggers: Vec<Trigger>,
+    rules: Vec<Rule>,
     /// Whether a snapshot is being written.
     writing: bool,
     /// The alerts of the next snapshot.
@@ -71,15 +112,33 @@ impl Triggers {
     /// Makes a session's triggers, with a time between the starts of two snapshots for alerts. Of
     /// an alert with several triggers, snapshots come first.
     pub fn new(triggers: Vec<Trigger>, min_interval: Time) -> Self {
-        Self { triggers, min_interval, ..Self::default() }
+        let rules = triggers.into_iter().map(Rule::from).collect();
+        Self { rules, min_interval, ..Self::default() }
+    }
+
+    /// Adds triggers with further conditions and limits of their own.
+    #[must_use]
+    pub fn with_rules(mut self, rules: &[TriggerRule]) -> Self {
+        self.rules.extend(rules.iter().map(Rule::from));
+        self
     }
 
     /// Takes an alert, returns what to do, in this order.
     pub fn alert(&mut self, name: &str, now: Time) -> Vec<Reaction> {
-        let has = |action| {
-            self.triggers.iter().any(|trigger| trigger.alert == name && trigger.action == action)
+        self.hold(name, true, now)
+    }
+
+    /// Takes a condition that holds, by its text; returns what to do, in this order.
+    pub fn condition(&mut self, cause: &str, now: Time) -> Vec<Reaction> {
+        self.hold(cause, false, now)
+    }
+
+    fn hold(&mut self, name: &str, is_alert: bool, now: Time) -> Vec<Reaction> {
+        let rules = || {
+            let rules = self.rules.iter();
+            rules.filter(|rule| rule.is_alert == is_alert && rule.cause == name)
         };
-        let (snapshot, stop) = (has(TriggerAction::Snapshot), has(TriggerAction::Stop));
+        let (snapshot, stop) = (rules().any(|rule| rule.snapshot), rules().any(|rule| rule.stop));
         let taken = if snapshot { self.snapshot(name, now) } else { None };
         let stopped = stop.then(|| Reaction::Stop { alert: name.to_owned() });
         taken.into_iter().chain(stopped).collect()
@@ -111,18 +170,40 @@ impl Triggers {
             self.writing = true;
             return Some(Reaction::Snapshot { alerts: Vec::new() });
         }
-        if self.waiting.is_empty() || now < self.next_start {
+        if !self.waiting.iter().any(|cause| self.next_start_of(cause) <= now) {
             return None;
         }
         self.writing = true;
-        self.next_start = now.saturating_add(self.min_interval);
-        Some(Reaction::Snapshot { alerts: std::mem::take(&mut self.waiting) })
+        let alerts = std::mem::take(&mut self.waiting);
+        alerts.iter().for_each(|cause| self.started(cause, now));
+        Some(Reaction::Snapshot { alerts })
+    }
+
+    /// Returns when the next snapshot for a cause may start. The shortest interval of its triggers
+    /// counts.
+    fn next_start_of(&self, cause: &str) -> Time {
+        let own = self.rules.iter().filter(|rule| rule.snapshot && rule.cause == cause);
+        let next = own.map(|rule| match rule.min_interval {
+            Some(_) => rule.next_start,
+            None => self.next_start,
+        });
+        next.min().unwrap_or(self.next_start)
+    }
+
+    /// Notes that a snapshot for a cause starts.
+    fn started(&mut self, cause: &str, now: Time) {
+        for rule in self.rules.iter_mut().filter(|rule| rule.snapshot && rule.cause == cause) {
+            match rule.min_interval {
+                Some(interval) => rule.next_start = now.saturating_add(interval),
+                None => self.next_start = now.saturating_add(self.min_interval),
+            }
+        }
     }
 
     /// Ends them. Returns the alerts of each snapshot that was not taken because the session ended
     /// first.
     pub fn end(&mut self) -> Vec<Vec<String>> {
-        self.triggers.clear();
+        self.rules.clear();
         let requested = std::mem::take(&mut self.is_requested).then(Vec::new);
         let waiting = std::mem::take(&mut self.waiting);
         requested.into_iter().chain((!waiting.is_empty()).then_some(waiting)).collect()

@@ -19,6 +19,7 @@ use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
 use crate::sink::{Finish, Follower, StreamLease};
 use crate::summary::{Progress, SessionSummary};
+use crate::trigger::Condition;
 
 /// A session. It stops when it is dropped.
 ///
@@ -145,6 +146,13 @@ impl SessionHandle {
         let _ = self.mailbox.send(Command::RequestSnapshot { session: self.number });
     }
 
+    /// Performs the actions of the triggers with this condition: for conditions that the caller
+    /// evaluates, such as signals.
+    pub fn hold(&self, condition: Condition) {
+        // Fails if the loop has ended, and the session with it.
+        let _ = self.mailbox.send(Command::Hold { session: self.number, condition });
+    }
+
     /// Waits for the next notice of the session, for at most `timeout`.
     ///
     /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
@@ -203,6 +211,7 @@ impl SessionHandle {
             refused: ended.refused,
             refusals: ended.refusals,
             alerts: ended.alerts,
+            unknown_conditions: ended.unknown_conditions,
             categories: ended.categories,
             archive,
             parts,

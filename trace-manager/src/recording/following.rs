@@ -50,11 +50,13 @@ impl Recording {
         Ok(())
     }
 
-    /// Returns whether the providers must be flushed now for live streams.
+    /// Returns whether the providers must be flushed now for live streams and conditions over
+    /// records.
     pub(crate) fn must_flush(&mut self) -> bool {
         let now = self.elapsed();
         let is_due = now.saturating_sub(self.flushed_at) >= FLUSH_INTERVAL;
-        let must_flush = is_due && self.outputs.followers() > 0;
+        let must_flush =
+            is_due && (self.outputs.followers() > 0 || self.conditions.needs_records());
         if must_flush {
             self.flushed_at = now;
         }

@@ -48,7 +48,7 @@ impl EventLoop {
         }
     }
 
-    fn react(&mut self, session: SessionNumber, reaction: Reaction) {
+    pub(super) fn react(&mut self, session: SessionNumber, reaction: Reaction) {
         match reaction {
             Reaction::Snapshot { alerts } => {
                 self.pass_all_on();

@@ -17,6 +17,7 @@ use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
 use crate::recording::{EndedRecording, Uncounted};
 use crate::sink::{Follower, SinkRequest};
 use crate::summary::Progress;
+use crate::trigger::Condition;
 use crate::waker::Waker;
 
 /// A command of the caller.
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
     /// Take a snapshot beside the archive, if it is this session. A notice follows.
     RequestSnapshot { session: u64 },
+    /// React to a condition of the session that the caller has evaluated.
+    Hold { session: u64, condition: Condition },
     /// Return the registered providers of one user, or all.
     Providers { user: Option<u32>, reply: Sender<Vec<ProviderInfo>> },
     /// Request the categories of the providers of one user, or of all, and return them merged.

@@ -76,6 +76,7 @@ impl EventLoop {
         self.close_unregistered();
         self.reply_categories();
         self.serve_waiting();
+        self.react_to_conditions();
         self.next_snapshots();
         self.rotate_archives();
         self.flush_followed();
@@ -180,6 +181,7 @@ impl EventLoop {
                     self.caller_snapshot(session, path, reply);
                 }
                 Command::RequestSnapshot { session } => self.request_snapshot(session),
+                Command::Hold { session, condition } => self.hold(session, &condition),
                 // A reply fails if the caller no longer waits.
                 Command::Providers { user, reply } => {
                     drop(reply.send(self.provider_infos(user)));

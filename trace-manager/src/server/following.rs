@@ -22,7 +22,8 @@ impl EventLoop {
         }
     }
 
-    /// Flushes the providers of the sessions that are followed.
+    /// Flushes the providers of the sessions that are followed, or that have conditions over
+    /// records.
     pub(super) fn flush_followed(&mut self) {
         for session in self.active.keys().copied().collect::<Vec<_>>() {
             if self.active.get_mut(&session).is_some_and(|it| it.recording.must_flush()) {

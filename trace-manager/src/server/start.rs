@@ -33,8 +33,8 @@ impl EventLoop {
     fn try_start(&mut self, request: StartRequest) -> io::Result<u64> {
         let StartRequest { config, output, sinks, guard, path, notices, discarded, .. } = request;
         let (shared, done, waker) = (request.shared, request.done, self.inbox.waker.clone());
-        let limits = config.snapshots;
-        let snapshots = Snapshots::spawn(waker, notices.clone(), limits);
+        let (limits, keep) = (config.snapshots, config.keep_limits());
+        let snapshots = Snapshots::spawn(waker, notices.clone(), keep);
         let is_guarded = guard.is_some();
         let handle =
             guard.and_then(|guard| GuardHandle::begin(guard, &output, &config.all_categories()));
@@ -66,6 +66,7 @@ impl EventLoop {
             ..config.provider_config()
         };
         let triggers = Triggers::new(config.triggers.clone(), limits.min_interval);
+        let triggers = triggers.with_rules(&config.rules);
         let clocks = &mut self.clocks;
         let recording = Recording::begin(number, config, outputs, snapshots, spares, clocks);
         let alerts = Alerts { triggers, notices, names: SnapshotNames::new(path) };

@@ -1,5 +1,6 @@
 //! Limits of the snapshots that alerts take.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
@@ -27,14 +28,49 @@ impl Default for SnapshotLimits {
     }
 }
 
-impl SnapshotLimits {
+/// The limits of a session's snapshots, with those of single triggers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeepLimits {
+    pub(crate) limits: SnapshotLimits,
+    /// The number of snapshots that are kept of a cause, if it has its own. A snapshot belongs to
+    /// its first cause.
+    pub(crate) own: BTreeMap<String, u32>,
+}
+
+impl KeepLimits {
     /// Removes the oldest snapshots beyond the limits. Returns the number of removed files.
     ///
     /// Failed snapshots have no file, so they do not count.
     pub(super) fn enforce(&self, summaries: &mut Vec<SnapshotSummary>) -> u64 {
+        let own: u64 = self.own.iter().map(|(cause, keep)| keep_of(summaries, cause, *keep)).sum();
+        let is_shared = |summary: &SnapshotSummary| {
+            is_file_of_alerts(summary)
+                && summary.alerts.first().is_none_or(|cause| !self.own.contains_key(cause))
+        };
+        own + self.limits.enforce_for(summaries, is_shared)
+    }
+}
+
+/// Removes the oldest snapshots of a cause beyond `keep`. Returns the number of removed files.
+fn keep_of(summaries: &mut Vec<SnapshotSummary>, cause: &str, keep: u32) -> u64 {
+    let is_own = |summary: &SnapshotSummary| {
+        is_file_of_alerts(summary) && summary.alerts.first().is_some_and(|first| first == cause)
+    };
+    let limits = SnapshotLimits { keep, max_size: u64::MAX, ..SnapshotLimits::default() };
+    limits.enforce_for(summaries, is_own)
+}
+
+impl SnapshotLimits {
+    /// Removes the oldest of the selected snapshots beyond the limits. Returns the number of
+    /// removed files.
+    fn enforce_for(
+        &self,
+        summaries: &mut Vec<SnapshotSummary>,
+        is_selected: impl Fn(&SnapshotSummary) -> bool,
+    ) -> u64 {
         let mut removed = 0;
-        while self.are_exceeded(summaries) {
-            let Some(oldest) = summaries.iter().position(is_file_of_alerts) else { break };
+        while self.are_exceeded(summaries, &is_selected) {
+            let Some(oldest) = summaries.iter().position(&is_selected) else { break };
             // If it cannot be removed, the user has moved or removed it.
             removed += u64::from(fs::remove_file(summaries.remove(oldest).path).is_ok());
         }
@@ -42,8 +78,12 @@ impl SnapshotLimits {
         removed
     }
 
-    fn are_exceeded(&self, summaries: &[SnapshotSummary]) -> bool {
-        let counted = || summaries.iter().filter(|summary| is_file_of_alerts(summary));
+    fn are_exceeded(
+        &self,
+        summaries: &[SnapshotSummary],
+        is_selected: impl Fn(&SnapshotSummary) -> bool,
+    ) -> bool {
+        let counted = || summaries.iter().filter(|summary| is_selected(summary));
         let sizes = counted().filter_map(|summary| summary.archive.as_ref().ok().copied());
         let size = sizes.fold(0, u64::saturating_add);
         let number = counted().count();
@@ -93,6 +133,7 @@ mod tests {
             .zip(sizes)
             .map(|(name, size)| summary(directory.path(), name, size))
             .collect();
+        let limits = KeepLimits { limits, own: BTreeMap::new() };
         let removed = limits.enforce(&mut summaries);
         let files = fs::read_dir(directory.path()).unwrap().count();
         assert_eq!(files, summaries.iter().filter(|summary| summary.archive.is_ok()).count());
@@ -118,11 +159,34 @@ mod tests {
         assert_eq!(max_size(1), (names(&["requested", "b", "d"]), 2), "the newest stays");
     }
 
+    /// A trigger with its own number neither removes nor protects snapshots of others.
+    #[test]
+    fn a_trigger_keeps_its_own_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let of = |name: &str, causes: &[&str]| SnapshotSummary {
+            alerts: causes.iter().map(|cause| (*cause).to_owned()).collect(),
+            ..summary(directory.path(), name, Some(10))
+        };
+        let mut summaries = vec![
+            of("a", &["own"]),
+            of("b", &["other"]),
+            of("c", &["own", "other"]),
+            of("d", &["other", "own"]),
+            of("e", &["own"]),
+        ];
+        let limits = SnapshotLimits { keep: 1, ..SnapshotLimits::default() };
+        let own = BTreeMap::from([("own".to_owned(), 2)]);
+        assert_eq!(KeepLimits { limits, own }.enforce(&mut summaries), 2);
+        let kept: Vec<_> = summaries.iter().map(|it| it.path.file_name().unwrap()).collect();
+        assert_eq!(kept, ["c", "d", "e"]);
+    }
+
     /// An alert that waits when the session ends has no snapshot.
     #[test]
     fn a_failed_snapshot_does_not_remove_a_file() {
         let directory = tempfile::tempdir().unwrap();
         let limits = SnapshotLimits { keep: 1, max_size: 1, ..SnapshotLimits::default() };
+        let limits = KeepLimits { limits, own: BTreeMap::new() };
         let mut summaries = vec![summary(directory.path(), "good", Some(100))];
         for number in 0..=MAX_FAILURES {
             summaries.push(summary(directory.path(), &format!("failed{number}"), None));

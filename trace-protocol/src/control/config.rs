@@ -21,6 +21,9 @@ pub const MAX_NAME: usize = 1024;
 /// The longest time to wait for the replies of providers.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The longest text of a trigger, in bytes.
+const MAX_RULE: usize = 4096;
+
 /// The most items of the other lists of a configuration.
 const MAX_ITEMS: usize = 100;
 
@@ -52,6 +55,8 @@ record! {
         pub detached: bool,
         /// The effects of alerts.
         pub triggers: Vec<TriggerSpec>,
+        /// Triggers with other conditions, as the text `CONDITION[:ACTION…]`.
+        pub rules: Vec<String>,
         /// The limits of snapshots that alerts take.
         pub snapshots: SnapshotOptions,
         /// When the archive is cut into parts.
@@ -169,6 +174,9 @@ impl TraceConfig {
         if self.triggers.iter().any(|trigger| !(1..=MAX_ALERT_NAME).contains(&trigger.alert.len()))
         {
             return Err(format!("the name of an alert has 1 to {MAX_ALERT_NAME} bytes"));
+        }
+        if self.rules.len() > MAX_ITEMS || self.rules.iter().any(|rule| rule.len() > MAX_RULE) {
+            return Err(format!("more than {MAX_ITEMS} triggers, or one of {MAX_RULE} bytes"));
         }
         self.check_providers()?;
         self.check_output()

@@ -16,8 +16,11 @@ record! {
         pub duration: Duration,
         /// The configured category patterns.
         pub categories: Vec<String>,
-        /// The number of times that each alert was raised.
+        /// The number of times that each alert was raised, and that each condition of a trigger
+        /// began to hold.
         pub alerts: Vec<(String, u64)>,
+        /// The conditions of triggers whose category and name no program has.
+        pub unknown_conditions: Vec<String>,
         /// The alert that stopped it.
         pub stopped_by: Option<String>,
         /// The archive's size in bytes.

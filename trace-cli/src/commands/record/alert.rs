@@ -1,9 +1,19 @@
-//! Reports of alerts, and their effect on the command.
+//! Reports of alerts and conditions, and their effect on the command.
 
-use trace_manager::{Notice, Trigger, TriggerAction};
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 
-use crate::args::Action;
+use anyhow::{bail, Result};
+use trace_convert::visible;
+use trace_manager::{Condition, Notice, SessionSummary, TriggerRule, TriggerSignal};
+
+use super::commands::Commands;
 use crate::cli::RecordArgs;
+use crate::message::HINT;
+
+/// The exit status of a Rust program whose main thread panicked.
+const PANIC: i32 = 101;
 
 /// The action on the command when recording has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,27 +26,21 @@ pub(super) enum CommandAction {
     Wait,
 }
 
-/// Returns the triggers of the session.
-pub(super) fn triggers(args: &RecordArgs) -> Vec<Trigger> {
-    let trigger = |trigger: &crate::args::Trigger| Trigger {
-        alert: trigger.alert.clone(),
-        action: match trigger.action {
-            Action::Snapshot => TriggerAction::Snapshot,
-            Action::Stop | Action::Exit => TriggerAction::Stop,
-        },
-    };
-    args.session.triggers.iter().map(trigger).collect()
-}
-
-/// Reports an alert. Returns the action on the command if the alert has stopped recording.
-pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction> {
+/// Reports an alert or a condition, and runs commands. Returns the action on the command if it has
+/// stopped recording.
+pub(super) fn report(
+    args: &RecordArgs,
+    commands: &mut Commands<'_>,
+    notice: &Notice,
+) -> Option<CommandAction> {
     match notice {
         Notice::Snapshot { path, alerts, result: Ok(_) } => {
-            super::note(args, &format!("{}snapshot {}", prefix(alerts), path.display()));
+            super::note(args, &format!("{}snapshot {}", prefix(args, alerts), path.display()));
+            commands.on_snapshot(alerts, path);
             None
         }
         Notice::Snapshot { alerts, result: Err(error), .. } => {
-            crate::say(&format!("{}no snapshot: {error}", prefix(alerts)));
+            crate::say(&format!("{}no snapshot: {error}", prefix(args, alerts)));
             None
         }
         Notice::GuardFailed { reason } => {
@@ -50,24 +54,72 @@ pub(super) fn report(args: &RecordArgs, notice: &Notice) -> Option<CommandAction
     }
 }
 
-fn stopping(args: &RecordArgs, alert: &str) -> CommandAction {
-    let exits =
-        args.session.triggers.iter().any(|it| it.alert == alert && it.action == Action::Exit);
+fn stopping(args: &RecordArgs, cause: &str) -> CommandAction {
+    let mut rules = args.session.triggers.iter();
+    let exits = rules.any(|rule| rule.cause() == cause && rule.actions.exit.is_some());
     let (action, what) = match (args.command.is_empty(), exits) {
         (true, _) => (CommandAction::Leave, "recording ends"),
         (false, true) => (CommandAction::End, "recording ends, and the command is stopped"),
         (false, false) => (CommandAction::Wait, "recording ends, and the command continues"),
     };
-    super::note(args, &format!("alert \"{alert}\": {what}"));
+    super::note(args, &format!("{}{what}", prefix(args, &[cause.to_owned()])));
     action
 }
 
-/// Returns the alerts of a snapshot, before a message about it. A snapshot on demand has none.
-fn prefix(alerts: &[String]) -> String {
-    if alerts.is_empty() {
+/// Returns the causes of a snapshot, before a message about it. A snapshot on demand has none.
+fn prefix(args: &RecordArgs, causes: &[String]) -> String {
+    if causes.is_empty() {
         return String::new();
     }
-    let names: Vec<String> = alerts.iter().map(|alert| format!("\"{alert}\"")).collect();
+    let is_condition = |cause: &&String| is_condition(&args.session.triggers, cause);
+    let (conditions, alerts): (Vec<_>, Vec<_>) = causes.iter().partition(is_condition);
+    let names: Vec<String> = alerts.iter().map(|alert| format!("\"{}\"", visible(alert))).collect();
     let what = if names.len() == 1 { "alert" } else { "alerts" };
-    format!("{what} {}: ", names.join(", "))
+    let alerts = (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
+    let conditions = conditions.iter().map(|condition| visible(condition).into_owned());
+    let causes: Vec<String> = alerts.into_iter().chain(conditions).collect();
+    format!("{}: ", causes.join(", "))
+}
+
+/// Returns whether a cause is the text of a condition, not the name of an alert.
+pub(super) fn is_condition(rules: &[TriggerRule], cause: &str) -> bool {
+    let is_alert = |rule: &TriggerRule| matches!(rule.condition, Condition::Alert(_));
+    rules.iter().any(|rule| !is_alert(rule) && rule.cause() == cause)
+}
+
+/// Returns the condition of a trigger for a signal, if there is one.
+pub(super) fn signal_condition(args: &RecordArgs, signal: i32) -> Option<Condition> {
+    let signal = match signal {
+        signal_hook::consts::SIGUSR1 => TriggerSignal::Usr1,
+        signal_hook::consts::SIGUSR2 => TriggerSignal::Usr2,
+        _ => return None,
+    };
+    let condition = Condition::Signal(signal);
+    args.session.triggers.iter().any(|rule| rule.condition == condition).then_some(condition)
+}
+
+/// Refuses triggers on the end of a command if there is none.
+pub(super) fn check(args: &RecordArgs) -> Result<()> {
+    let is_death = |rule: &TriggerRule| rule.condition == Condition::Death;
+    if args.command.is_empty() && args.session.triggers.iter().any(is_death) {
+        bail!("the trigger 'death' requires COMMAND{HINT}trace record -- COMMAND");
+    }
+    Ok(())
+}
+
+/// Returns whether a command has ended by a signal or a panic, by its exit status.
+pub(super) fn is_death(status: &io::Result<ExitStatus>) -> bool {
+    status.as_ref().is_ok_and(|status| status.signal().is_some() || status.code() == Some(PANIC))
+}
+
+/// Returns the exit status that a trigger requests, if its condition held. The one that stopped
+/// recording comes first.
+pub(super) fn status(args: &RecordArgs, summary: &SessionSummary) -> Option<u8> {
+    let rules = || args.session.triggers.iter();
+    let held = |rule: &&TriggerRule| summary.alerts.contains_key(&rule.cause());
+    let stopped_by = |rule: &&TriggerRule| summary.stopped_by.as_ref() == Some(&rule.cause());
+    let exit = rules().filter(stopped_by).find_map(|rule| rule.actions.exit);
+    let requested = |rule: &TriggerRule| rule.actions.status.or(rule.actions.exit);
+    let statuses = rules().filter(held).filter_map(requested);
+    exit.into_iter().chain(statuses).find(|status| *status != 0)
 }

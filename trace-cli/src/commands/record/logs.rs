@@ -7,7 +7,7 @@ use std::process;
 use anyhow::{bail, Context, Result};
 use trace_xray::fxt::Options;
 
-use crate::args::{Action, Format};
+use crate::args::Format;
 use crate::cli::{RecordArgs, RecordFormat};
 use crate::input::STANDARD;
 use crate::logs::{self, Logs};
@@ -76,10 +76,11 @@ impl Drop for LogOutput {
 
 /// Fails if options require an archive that is kept.
 fn refuse_unsupported(args: &RecordArgs) -> Result<()> {
-    let has_snapshots = args.session.triggers.iter().any(|it| it.action == Action::Snapshot);
+    let mut triggers = args.session.triggers.iter();
+    let needs_archive = triggers.any(|it| it.actions.snapshot || it.actions.run.is_some());
     let option = match () {
         () if !args.session.rotate.is_empty() => "--rotate",
-        () if has_snapshots => "--trigger NAME:snapshot",
+        () if needs_archive => "a --trigger with a snapshot or a command",
         () => return Ok(()),
     };
     bail!("{option} cannot be used with --format xray{HINT}record an archive, and convert it with trace convert FILE.fxt -o FILE.xray")

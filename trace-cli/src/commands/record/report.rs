@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::kernel::KernelResult;
-use crate::args::Trigger;
 use crate::cli::RecordArgs;
 use crate::logs::Logs;
+use trace_manager::TriggerRule;
 
 /// The options of a summary.
 #[derive(Debug)]
 pub(crate) struct Report<'a> {
     /// The path of the archive.
     pub(crate) output: &'a Path,
-    pub(crate) triggers: &'a [Trigger],
+    pub(crate) triggers: &'a [TriggerRule],
     /// The recorded command; empty if programs joined by themselves.
     pub(crate) command: &'a [OsString],
     pub(crate) json: bool,

@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 use trace_convert::visible;
 use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
+use super::alert::is_condition;
 use super::report::Report;
 use super::{kernel, nothing, triggers};
 use crate::commands::daemon_client::print_json;
@@ -52,8 +53,8 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
     }
-    if !summary.alerts.is_empty() {
-        let _ = writeln!(text, "  alerts: {}", alerts(summary));
+    for (kind, causes) in causes(report, summary) {
+        let _ = writeln!(text, "  {kind}: {causes}");
     }
     if summary.snapshots_removed > 0 {
         let noun = plural(summary.snapshots_removed, "snapshot", "snapshots");
@@ -108,12 +109,26 @@ fn files(report: &Report<'_>, summary: &SessionSummary) -> String {
     }
 }
 
-fn alerts(summary: &SessionSummary) -> String {
-    let times = |(name, number): (&String, &u64)| match (visible(name), number) {
-        (name, 1) => format!("\"{name}\""),
-        (name, _) => format!("\"{name}\" ({number} times)"),
+/// Returns the alerts and the conditions that held, each list as text if it is not empty.
+fn causes(report: &Report<'_>, summary: &SessionSummary) -> Vec<(&'static str, String)> {
+    let times = |(name, number): (&String, &u64)| {
+        let name = match is_condition(report.triggers, name) {
+            true => visible(name).into_owned(),
+            false => format!("\"{}\"", visible(name)),
+        };
+        if *number == 1 {
+            name
+        } else {
+            format!("{name} ({number} times)")
+        }
     };
-    summary.alerts.iter().map(times).collect::<Vec<_>>().join(", ")
+    let (conditions, alerts): (Vec<_>, Vec<_>) =
+        summary.alerts.iter().partition(|(name, _)| is_condition(report.triggers, name));
+    let lists = [("alerts", alerts), ("conditions", conditions)];
+    let lists = lists.into_iter().filter(|(_, causes)| !causes.is_empty());
+    lists
+        .map(|(kind, all)| (kind, all.into_iter().map(times).collect::<Vec<_>>().join(", ")))
+        .collect()
 }
 
 fn provider_line(provider: &ProviderSummary) -> String {

@@ -1,14 +1,18 @@
-//! Triggers whose alert no program raised.
+//! Triggers whose condition cannot hold: their alert was not raised, or no program has their
+//! category and name.
 
 use trace_convert::visible;
-use trace_manager::SessionSummary;
+use trace_manager::{Condition, SessionSummary};
 
 use super::report::Report;
 use crate::message::HINT;
 
 /// Returns the alerts of `--trigger` that no program raised.
-pub(super) fn not_raised(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
-    let alerts = report.triggers.iter().map(|trigger| &trigger.alert);
+fn alerts_not_raised(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
+    let alerts = report.triggers.iter().filter_map(|rule| match &rule.condition {
+        Condition::Alert(name) => Some(name),
+        _ => None,
+    });
     let mut missing: Vec<String> =
         alerts.filter(|alert| !summary.alerts.contains_key(*alert)).cloned().collect();
     missing.sort();
@@ -16,7 +20,13 @@ pub(super) fn not_raised(report: &Report<'_>, summary: &SessionSummary) -> Vec<S
     missing
 }
 
-/// Returns messages about alerts that no program raised.
+/// Returns the triggers that no program raised.
+pub(super) fn not_raised(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
+    let conditions = summary.unknown_conditions.iter().cloned();
+    alerts_not_raised(report, summary).into_iter().chain(conditions).collect()
+}
+
+/// Returns messages about triggers that no program raised.
 pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     let raised = summary.alerts.keys().map(|name| format!("\"{}\"", visible(name)));
     let hint = match Vec::from_iter(raised).join(", ") {
@@ -26,5 +36,13 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<Strin
     let message = |alert: String| {
         format!("no program raised the alert \"{}\" of --trigger{hint}", visible(&alert))
     };
-    not_raised(report, summary).into_iter().map(message).collect()
+    let unknown = |condition: &String| {
+        format!(
+            "no program has the category and name of the trigger '{}'{HINT}names are those of \
+             trace list and trace stats, and the category must be selected by -c",
+            visible(condition)
+        )
+    };
+    let alerts = alerts_not_raised(report, summary).into_iter().map(message);
+    alerts.chain(summary.unknown_conditions.iter().map(unknown)).collect()
 }

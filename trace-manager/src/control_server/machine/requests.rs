@@ -14,6 +14,7 @@ use super::session::{buffer_size, ControlledSession, Phase};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
+use crate::control_server::triggers::check_rules;
 use crate::machine::Time;
 use crate::sink::StreamLease;
 
@@ -151,6 +152,7 @@ impl ControlMachine {
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         config.categories = self.expand(&config.categories)?;
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        check_rules(&config, peer).map_err(bad)?;
         self.check_quota(peer.uid, &config)?;
         self.choose_name(peer.uid, &mut config)?;
         let name = config.name.clone();

@@ -5,7 +5,11 @@ use std::time::Duration;
 /// Parses a duration of more than 0: numbers with optional decimals, each followed by `ns`, `us`,
 /// `ms`, `s`, `m` or `h`, as in `1.5s` and `1m30s`. A number alone is in seconds. Fractions of a
 /// nanosecond are discarded.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+///
+/// # Errors
+///
+/// The reason, as the end of a sentence about the text.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let expected = || "is not a time such as 10s, 1.5s, 200ms or 2m".to_owned();
     let mut nanos: u64 = 0;
     let mut rest = text;

@@ -1,0 +1,27 @@
+//! Triggers of a session: conditions, and the actions that follow if one holds.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `condition` | the conditions and their text |
+//! | `rule` | a condition with its actions and limits, and its text |
+//! | `duration` | times such as `1.5s` |
+//! | `counter`, `log`, `schedule`, `scopes` | evaluation of conditions, without I/O |
+//! | `names` | the string table of a provider, as far as conditions need it |
+//! | `evaluator` | evaluation of all conditions of a session over its records |
+
+mod condition;
+mod counter;
+mod duration;
+mod evaluator;
+mod log;
+mod names;
+mod rule;
+mod schedule;
+mod scopes;
+
+pub use condition::{Condition, CounterCondition, DurationCondition, TriggerSignal};
+pub use duration::parse_duration;
+pub(crate) use evaluator::Evaluator;
+pub use log::LogLevel;
+pub use rule::{TriggerActions, TriggerRule};
+pub use schedule::TimeOfDay;
