@@ -5,6 +5,7 @@
 //! | `condition` | the conditions and their text |
 //! | `rule` | a condition with its actions and limits, and its text |
 //! | `duration` | times such as `1.5s` |
+//! | `text` | parts of the text of triggers |
 //! | `counter`, `log`, `schedule`, `scopes` | evaluation of conditions, without I/O |
 //! | `names` | the string table of a provider, as far as conditions need it |
 //! | `evaluator` | evaluation of all conditions of a session over its records |
@@ -18,6 +19,7 @@ mod names;
 mod rule;
 mod schedule;
 mod scopes;
+mod text;
 
 pub use condition::{Condition, CounterCondition, DurationCondition, TriggerSignal};
 pub use duration::parse_duration;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
-use super::{parse_duration, LogLevel, TimeOfDay};
+use super::text::{no_action, text_of, time, without_rest};
+use super::{LogLevel, TimeOfDay};
 
 /// A condition of a trigger.
 ///
@@ -166,25 +167,6 @@ fn alert(name: &str) -> Result<Condition, String> {
     }
 }
 
-pub(super) fn no_action(text: &str) -> String {
-    format!(
-        "'{text}' is not an action: snapshot, stop, exit, exit=STATUS, status=STATUS, \
-         run:COMMAND, keep=N or min-interval=TIME"
-    )
-}
-
-/// Returns the text, which has no colon. A colon separates actions.
-pub(super) fn without_rest(text: &str) -> Result<&str, String> {
-    match text.split_once(':') {
-        Some((_, rest)) => Err(no_action(rest)),
-        None => Ok(text),
-    }
-}
-
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| format!("'{text}' {error}"))
-}
-
 /// Splits `CATEGORY/NAME>LIMIT` or `CATEGORY/NAME<LIMIT`. Returns the operator before the limit.
 fn split_limit(text: &str) -> Option<(&str, &str, char, &str)> {
     let at = text.rfind(['>', '<'])?;
@@ -285,11 +267,6 @@ impl fmt::Display for CounterCondition {
             false => write!(f, " for {}", text_of(*lasting)),
         }
     }
-}
-
-/// Returns the text of a time, which [`parse_duration`] accepts.
-pub(super) fn text_of(time: Duration) -> String {
-    format!("{time:?}").replace('µ', "u")
 }
 
 #[cfg(test)]

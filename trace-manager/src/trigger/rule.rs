@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::condition::{no_action, text_of, time};
+use super::text::{no_action, text_of, time};
 use super::Condition;
 
 /// A trigger: a condition, the actions that follow, and limits of its own.

@@ -1,0 +1,31 @@
+//! Parts of the text of triggers.
+
+use std::time::Duration;
+
+use super::parse_duration;
+
+/// Returns the error for a part of a trigger that is no action.
+pub(super) fn no_action(text: &str) -> String {
+    format!(
+        "'{text}' is not an action: snapshot, stop, exit, exit=STATUS, status=STATUS, \
+         run:COMMAND, keep=N or min-interval=TIME"
+    )
+}
+
+/// Returns the text, which has no colon. A colon separates actions.
+pub(super) fn without_rest(text: &str) -> Result<&str, String> {
+    match text.split_once(':') {
+        Some((_, rest)) => Err(no_action(rest)),
+        None => Ok(text),
+    }
+}
+
+/// Parses a time of a condition.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| format!("'{text}' {error}"))
+}
+
+/// Returns the text of a time, which [`parse_duration`] accepts.
+pub(super) fn text_of(time: Duration) -> String {
+    format!("{time:?}").replace('µ', "u")
+}
