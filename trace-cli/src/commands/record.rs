@@ -144,7 +144,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
     let mut summary = end(args, &session, &mut commands)?;
-    child.end(then == CommandAction::End);
+    if then != CommandAction::Wait {
+        child.end(then == CommandAction::End);
+    }
     let kept = logs.as_ref().map(LogOutput::kept);
     let written = logs.map(|logs| write_logs(args, &logs, &mut summary)).transpose();
     let logs = written.as_ref().ok().and_then(Option::as_ref);
