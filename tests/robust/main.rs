@@ -7,6 +7,7 @@ mod harness;
 mod alerts;
 mod clocks;
 mod comparing;
+mod conditions;
 mod daemon;
 mod descriptors;
 mod ending;

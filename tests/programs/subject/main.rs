@@ -2,6 +2,7 @@
 
 mod alerts;
 mod clocks;
+mod conditions;
 mod counting;
 mod crowd;
 mod descriptors;
@@ -58,6 +59,7 @@ fn main() {
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
         "clock" => clocks::run(&argument(0), number(1)),
+        "meet-condition" => conditions::meet(&argument(0), number(1)),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))
