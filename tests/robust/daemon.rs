@@ -3,6 +3,7 @@
 mod ending;
 mod sessions;
 mod setup;
+mod triggers;
 mod two_daemons;
 mod users;
 

@@ -1,8 +1,10 @@
 //! Triggers of the daemon's sessions.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process;
+use std::thread;
 
+use crossbeam_channel::Sender;
 use trace_protocol::control::{Output, TraceConfig, TriggerAction};
 use trace_protocol::socket::PeerCredentials;
 
@@ -48,22 +50,35 @@ fn check_rule(rule: &TriggerRule, peer: PeerCredentials) -> Result<(), String> {
     Ok(())
 }
 
-/// The command of a trigger of a session in the configuration.
+/// The commands of a session in the configuration. They run one after another on a thread of their
+/// own, for which neither the session nor the daemon waits.
 #[derive(Debug)]
-pub(super) struct Commands(Vec<TriggerRule>);
+pub(super) struct Commands {
+    rules: Vec<TriggerRule>,
+    /// Commands to run; `None` if there are none, or their thread cannot be started.
+    jobs: Option<Sender<Job>>,
+}
+
+/// A command to run with the path of an archive.
+type Job = (TriggerRule, PathBuf);
+
+/// The most commands of a session that wait for the one that runs.
+const MAX_JOBS: usize = 100;
 
 impl Commands {
     /// Returns the commands of a session, whose triggers are checked.
     pub(super) fn of(config: &TraceConfig) -> Self {
         let rules = config.rules.iter().filter_map(|rule| rule.parse().ok());
-        Self(rules.filter(|rule: &TriggerRule| rule.actions.run.is_some()).collect())
+        let rules: Vec<_> = rules.filter(|rule: &TriggerRule| rule.actions.run.is_some()).collect();
+        let jobs = if rules.is_empty() { None } else { start_thread() };
+        Self { rules, jobs }
     }
 
     /// Runs the commands of the triggers that took a snapshot.
     pub(super) fn on_snapshot(&self, causes: &[String], snapshot: &Path) {
         let of_snapshot =
             |rule: &&TriggerRule| rule.actions.snapshot && causes.contains(&rule.cause());
-        self.0.iter().filter(of_snapshot).for_each(|rule| run(rule, snapshot));
+        self.rules.iter().filter(of_snapshot).for_each(|rule| self.run(rule, snapshot));
     }
 
     /// Runs the commands of the trigger that stopped the session, whose archive is complete.
@@ -71,8 +86,24 @@ impl Commands {
         let of_end = |rule: &&TriggerRule| {
             rule.ends_session() && cause.is_some_and(|cause| cause == rule.cause())
         };
-        self.0.iter().filter(of_end).for_each(|rule| run(rule, archive));
+        self.rules.iter().filter(of_end).for_each(|rule| self.run(rule, archive));
     }
+
+    fn run(&self, rule: &TriggerRule, archive: &Path) {
+        let job = (rule.clone(), archive.to_owned());
+        let is_sent = self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok());
+        if !is_sent {
+            log::warn!("the command of the trigger '{}' does not run: too many", rule.condition);
+        }
+    }
+}
+
+/// Starts the thread of the commands, which ends with the last one.
+fn start_thread() -> Option<Sender<Job>> {
+    let (jobs, receiver) = crossbeam_channel::bounded::<Job>(MAX_JOBS);
+    let work = move || receiver.into_iter().for_each(|(rule, archive)| run(&rule, &archive));
+    let thread = thread::Builder::new().name("trace-run".to_owned()).spawn(work);
+    thread.ok().map(|_| jobs)
 }
 
 /// Runs the command on this thread. A failure is logged.

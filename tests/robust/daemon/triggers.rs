@@ -1,0 +1,55 @@
+//! Triggers of the daemon's sessions.
+
+use super::*;
+
+/// A session with a command that runs until the configuration is removed.
+const CONFIG: &str = "[session.errors]\ntrigger = ['log:error:run:cd \"$(dirname \"$1\")\" && \
+    touch started && while test -e daemon.toml; do sleep 0.1; done #']\n";
+
+fn meet(daemon: &Daemon, condition: &str) {
+    let mut program = subject(&["meet-condition", condition, "0"]);
+    let run = Run::of(program.env("TRACE_SOCKET", daemon.path("manager.sock")));
+    assert_eq!(run.code(), 0, "{run:?}");
+}
+
+fn snapshots(daemon: &Daemon) -> usize {
+    let entries = std::fs::read_dir(daemon.path(".")).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.contains("-snapshot-") && !name.starts_with('.')).count()
+}
+
+#[test]
+fn a_session_ends_while_a_command_of_its_trigger_runs() {
+    let daemon = Daemon::with_config(CONFIG);
+    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    meet(&daemon, "log");
+    wait_until("the command runs", || daemon.path("started").exists());
+    let results = daemon.json(&["stop", "errors"]);
+    assert_eq!(results["alerts"]["log:error"], 1);
+    assert_eq!(snapshots(&daemon), 1);
+    std::fs::remove_file(daemon.path("daemon.toml")).unwrap();
+}
+
+#[test]
+fn a_session_of_a_client_has_conditions_without_commands() {
+    let daemon = Daemon::start();
+    let start = |name: &str, trigger: &str| {
+        let output = format!("{name}.fxt");
+        daemon.run(&["start", "--name", name, "-o", &output, "--trigger", trigger])
+    };
+    for (trigger, why) in [
+        ("log:error:run:true", "only for sessions of its own configuration"),
+        ("death", "requires trace record"),
+        ("signal:USR1", "requires trace record"),
+        ("drop:status=3", "sets an exit status"),
+    ] {
+        let run = start("refused", trigger);
+        assert!(run.code() != 0 && run.stderr().contains(why), "{trigger}: {run:?}");
+    }
+    let run = start("slow", "duration:web/request>50ms");
+    assert_eq!(run.code(), 0, "{run:?}");
+    meet(&daemon, "scope");
+    wait_until("a snapshot", || snapshots(&daemon) == 1);
+    let results = daemon.json(&["stop", "slow"]);
+    assert_eq!(results["alerts"]["duration:web/request>50ms"], 1);
+}
