@@ -33,5 +33,6 @@ mod signals;
 mod slow_paths;
 mod snapshot_limits;
 mod threads;
+mod trigger_causes;
 mod unwinding;
 mod xray_logs;

@@ -176,8 +176,9 @@ mod tests {
     #[test]
     fn triggers_are_repeated() {
         let args = record(&["--trigger", "slow:snapshot", "--trigger=done:exit", "--", "ls"]);
-        let causes: Vec<String> = args.session.triggers.iter().map(|rule| rule.cause()).collect();
-        assert_eq!(causes, ["slow", "done"]);
+        let rules = args.session.triggers.iter();
+        let causes: Vec<String> = rules.map(|rule| rule.cause().to_string()).collect();
+        assert_eq!(causes, ["alert:slow", "alert:done"]);
         let wrong = ["trace", "record", "--trigger", "slow"];
         assert!(Cli::try_parse_from(wrong).unwrap_err().to_string().contains("CONDITION:ACTION"));
     }

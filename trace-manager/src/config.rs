@@ -113,7 +113,7 @@ impl SessionConfig {
             return Ok(());
         }
         match self.rules.iter().find(|rule| rule.condition.needs_records()) {
-            Some(rule) => Err(ManagerError::TriggerMode { condition: rule.cause() }),
+            Some(rule) => Err(ManagerError::TriggerMode { condition: rule.condition.to_string() }),
             None => Ok(()),
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::summary::SnapshotSummary;
+use crate::trigger::Cause;
 
 /// The number of notices that can wait for the caller. Alerts use half of it: the notices of their
 /// effects are more important.
@@ -25,8 +26,8 @@ pub enum Notice {
     Snapshot {
         /// Its path.
         path: PathBuf,
-        /// The alerts that caused it; none if the caller requested it.
-        alerts: Vec<String>,
+        /// Its causes; none if the caller requested it.
+        causes: Vec<Cause>,
         /// Its size in bytes, or the error.
         result: Result<u64, String>,
     },
@@ -44,17 +45,17 @@ pub enum Notice {
         /// The reason.
         reason: String,
     },
-    /// An alert stops the session.
+    /// A trigger stops the session.
     Stopping {
-        /// The alert's name.
-        alert: String,
+        /// The cause.
+        cause: Cause,
     },
 }
 
 impl Notice {
     pub(crate) fn of_snapshot(summary: &SnapshotSummary) -> Self {
         let result = summary.archive.as_ref().map(|bytes| *bytes).map_err(ToString::to_string);
-        Self::Snapshot { path: summary.path.clone(), alerts: summary.alerts.clone(), result }
+        Self::Snapshot { path: summary.path.clone(), causes: summary.causes.clone(), result }
     }
 }
 
@@ -87,7 +88,7 @@ mod tests {
     }
 
     fn stopping() -> Notice {
-        Notice::Stopping { alert: "alert".to_owned() }
+        Notice::Stopping { cause: Cause::Alert("alert".to_owned()) }
     }
 
     /// A caller that receives late still gets the effects of alerts.

@@ -35,7 +35,7 @@ use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Finish, Opening, Sink};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
-use crate::trigger::Evaluator;
+use crate::trigger::{Cause, Evaluator};
 
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
@@ -94,8 +94,10 @@ pub(crate) struct Recording {
     alerts: BTreeMap<String, u64>,
     /// The conditions of triggers.
     conditions: Evaluator,
-    /// The alert that stopped the session.
-    pub(crate) stopped_by: Option<String>,
+    /// The number of times that each condition began to hold, by its text.
+    held: BTreeMap<String, u64>,
+    /// The cause of the session's end, if it is a trigger.
+    pub(crate) stopped_by: Option<Cause>,
     snapshots: Snapshots,
     /// Snapshots that wait for the last records of providers, with the number of these providers.
     pending_snapshots: Vec<(usize, Snapshot)>,
@@ -142,8 +144,9 @@ pub(crate) struct EndedRecording {
     pub(crate) refused: Vec<Refusal>,
     pub(crate) refusals: u64,
     pub(crate) alerts: BTreeMap<String, u64>,
+    pub(crate) conditions: BTreeMap<String, u64>,
     pub(crate) unknown_conditions: Vec<String>,
-    pub(crate) stopped_by: Option<String>,
+    pub(crate) stopped_by: Option<Cause>,
     pub(crate) snapshots: FinishingSnapshots,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finish,
@@ -193,6 +196,7 @@ impl Recording {
             refusals: 0,
             alerts: BTreeMap::new(),
             conditions,
+            held: BTreeMap::new(),
             stopped_by: None,
             snapshots,
             pending_snapshots: Vec::new(),
@@ -278,15 +282,10 @@ impl Recording {
 
     /// Counts an alert. Only the first names are kept.
     pub(crate) fn alert(&mut self, name: &str) {
-        self.count_alerts(name, 1);
-    }
-
-    /// Counts alerts of one name, or the times that a condition began to hold.
-    fn count_alerts(&mut self, name: &str, times: u64) {
         if let Some(number) = self.alerts.get_mut(name) {
-            *number += times;
+            *number += 1;
         } else if self.alerts.len() < MAX_ALERTS {
-            self.alerts.insert(name.to_owned(), times);
+            self.alerts.insert(name.to_owned(), 1);
         }
     }
 
@@ -405,6 +404,7 @@ impl Recording {
             refused: self.refused,
             refusals: self.refusals,
             alerts: self.alerts,
+            conditions: self.held,
             unknown_conditions: self.conditions.unknown(),
             stopped_by: self.stopped_by,
             snapshots: self.snapshots.finish(),

@@ -34,6 +34,7 @@ use crate::error::ManagerError;
 use crate::notice::{Notice, NoticeSender};
 use crate::records::Words;
 use crate::summary::SnapshotSummary;
+use crate::trigger::Cause;
 use crate::waker::Waker;
 
 /// The interval of checks whether the session's archive is written.
@@ -64,8 +65,8 @@ pub(crate) struct Contents {
 /// The requester of a snapshot.
 #[derive(Debug)]
 pub(crate) enum Requester {
-    /// The triggers of these alerts, or the caller, who does not wait.
-    Triggers(Vec<String>),
+    /// The triggers of these causes, or the caller, who does not wait.
+    Triggers(Vec<Cause>),
     /// The caller, who waits for the size in bytes.
     Caller(Sender<Result<u64, ManagerError>>),
 }
@@ -146,8 +147,8 @@ fn work(
         match requester {
             // Fails if the caller no longer waits.
             Requester::Caller(reply) => drop(reply.send(written)),
-            Requester::Triggers(alerts) => {
-                let summary = SnapshotSummary { path, alerts, archive: written };
+            Requester::Triggers(causes) => {
+                let summary = SnapshotSummary { path, causes, archive: written };
                 notices.send(Notice::of_snapshot(&summary));
                 all.summaries.push(summary);
                 all.removed += limits.enforce(&mut all.summaries);

@@ -11,6 +11,7 @@ use trace_protocol::categories::CategorySet;
 
 use crate::error::{ArchiveError, ManagerError};
 use crate::machine::{End, SessionState};
+use crate::trigger::Cause;
 
 /// The progress of a running session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,14 +62,15 @@ pub struct SessionSummary {
     pub refused: Vec<Refusal>,
     /// The number of all refusals.
     pub refusals: u64,
-    /// The number of times that each alert was raised, and that each condition of a trigger began
-    /// to hold, by its text; the first 1000 names.
+    /// The number of times that each alert was raised; the first 1000 names.
     pub alerts: BTreeMap<String, u64>,
+    /// The number of times that each other condition of a trigger began to hold, by its text.
+    pub conditions: BTreeMap<String, u64>,
     /// The conditions of triggers whose category and name no program has, so that they cannot
     /// hold.
     pub unknown_conditions: Vec<String>,
-    /// The alert that stopped the session, if one did.
-    pub stopped_by: Option<String>,
+    /// The cause of the session's end, if it is a trigger.
+    pub stopped_by: Option<Cause>,
     /// The snapshots of alerts, and those that the caller requested without waiting, in order.
     pub snapshots: Vec<SnapshotSummary>,
     /// The number of snapshots of alerts that were removed because of the limits.
@@ -131,13 +133,13 @@ impl SessionSummary {
     }
 }
 
-/// A snapshot of alerts.
+/// A snapshot of triggers.
 #[derive(Debug)]
 pub struct SnapshotSummary {
     /// Its path.
     pub path: PathBuf,
-    /// The alerts that caused it.
-    pub alerts: Vec<String>,
+    /// Its causes.
+    pub causes: Vec<Cause>,
     /// Its size in bytes, or the error.
     pub archive: Result<u64, ManagerError>,
 }
@@ -250,6 +252,7 @@ mod tests {
             refused: Vec::new(),
             refusals: 0,
             alerts: BTreeMap::new(),
+            conditions: BTreeMap::new(),
             unknown_conditions: Vec::new(),
             stopped_by: None,
             snapshots: Vec::new(),

@@ -3,6 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | `condition` | the conditions and their text |
+//! | `cause` | the causes of snapshots and of a session's end |
 //! | `rule` | a condition with its actions and limits, and its text |
 //! | `duration` | times such as `1.5s` |
 //! | `text` | parts of the text of triggers |
@@ -10,6 +11,7 @@
 //! | `names` | the string table of a provider, as far as conditions need it |
 //! | `evaluator` | evaluation of all conditions of a session over its records |
 
+mod cause;
 mod condition;
 mod counter;
 mod duration;
@@ -21,6 +23,7 @@ mod schedule;
 mod scopes;
 mod text;
 
+pub use cause::Cause;
 pub use condition::{Condition, CounterCondition, DurationCondition, TriggerSignal};
 pub use duration::parse_duration;
 pub(crate) use evaluator::Evaluator;

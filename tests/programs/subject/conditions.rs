@@ -4,7 +4,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use trace_runtime::{
-    trace_async_enter, trace_counter, trace_duration, trace_instant, trace_log, trace_nonce,
+    raise_alert, trace_async_enter, trace_counter, trace_duration, trace_instant, trace_log,
+    trace_nonce,
 };
 
 /// Traces, meets the condition `kind`, waits for `milliseconds`, and traces again.
@@ -35,6 +36,7 @@ fn plant(kind: &str, time: Duration) {
         "panic" => panic!("planted"),
         "abort" => std::process::abort(),
         "nothing" => {}
+        alert if alert.starts_with("alert:") => drop(raise_alert(&alert["alert:".len()..])),
         other => panic!("unknown condition {other:?}"),
     }
 }

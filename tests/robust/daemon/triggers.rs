@@ -25,7 +25,7 @@ fn a_session_ends_while_a_command_of_its_trigger_runs() {
     meet(&daemon, "log");
     wait_until("the command runs", || daemon.path("started").exists());
     let results = daemon.json(&["stop", "errors"]);
-    assert_eq!(results["alerts"]["log:error"], 1);
+    assert_eq!(results["conditions"]["log:error"], 1);
     assert_eq!(snapshots(&daemon), 1);
     std::fs::remove_file(daemon.path("daemon.toml")).unwrap();
 }
@@ -51,5 +51,5 @@ fn a_session_of_a_client_has_conditions_without_commands() {
     meet(&daemon, "scope");
     wait_until("a snapshot", || snapshots(&daemon) == 1);
     let results = daemon.json(&["stop", "slow"]);
-    assert_eq!(results["alerts"]["duration:web/request>50ms"], 1);
+    assert_eq!(results["conditions"]["duration:web/request>50ms"], 1);
 }

@@ -16,6 +16,7 @@ use crate::machine::{End, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{ProviderInfo, ProviderStatistics};
 use crate::snapshot::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+use crate::trigger::Cause;
 
 /// The number of parts of an archive in a summary.
 const MAX_PARTS: usize = 100;
@@ -133,14 +134,21 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         Ok(bytes) => (bytes, None),
         Err(error) => (0, Some(failure(error))),
     };
+    let (stopped_by, stopped_by_condition) = match of.stopped_by {
+        Some(Cause::Alert(name)) => (Some(name), None),
+        Some(Cause::Condition(text)) => (None, Some(text)),
+        None => (None, None),
+    };
     Summary {
         session: String::new(),
         output,
         duration: of.duration,
         categories: of.categories,
         alerts: of.alerts.into_iter().collect(),
+        conditions: of.conditions.into_iter().collect(),
         unknown_conditions: of.unknown_conditions,
-        stopped_by: of.stopped_by,
+        stopped_by,
+        stopped_by_condition,
         bytes,
         failure,
         guard_failure: of.guard_failure,
@@ -174,9 +182,11 @@ fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
 }
 
 fn snapshot(of: SnapshotSummary) -> SnapshotInfo {
+    let (alerts, conditions) = Cause::split(&of.causes);
     SnapshotInfo {
         path: of.path.to_string_lossy().into_owned(),
-        alerts: of.alerts,
+        alerts,
+        conditions,
         bytes: *of.archive.as_ref().unwrap_or(&0),
         error: of.archive.err().map(|error| error.to_string()),
     }

@@ -22,6 +22,7 @@ use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
+use crate::trigger::Cause;
 
 /// The time for which a thread waits for a notice. The end of the session wakes it before.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -76,8 +77,8 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 );
                 continue;
             }
-            Notice::Snapshot { path, alerts, result: Ok(_) } => {
-                commands.on_snapshot(&alerts, &path);
+            Notice::Snapshot { path, causes, result: Ok(_) } => {
+                commands.on_snapshot(&causes, &path);
                 continue;
             }
             _ => continue,
@@ -98,7 +99,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
         summary.guard_failure = Some(reason.to_owned());
     }
     if summary.failure.is_none() {
-        commands.on_end(summary.stopped_by.as_deref(), Path::new(&summary.output));
+        let (alert, condition) = (summary.stopped_by.clone(), summary.stopped_by_condition.clone());
+        let cause = Cause::either(alert, condition);
+        commands.on_end(cause.as_ref(), Path::new(&summary.output));
     }
     drop(handle);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));

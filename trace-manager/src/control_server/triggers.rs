@@ -8,7 +8,7 @@ use crossbeam_channel::Sender;
 use trace_protocol::control::{Output, TraceConfig, TriggerAction};
 use trace_protocol::socket::PeerCredentials;
 
-use crate::trigger::{Condition, TriggerRule};
+use crate::trigger::{Cause, Condition, TriggerRule};
 
 /// Checks the triggers of a session that this process requests.
 pub(super) fn check_rules(config: &TraceConfig, peer: PeerCredentials) -> Result<(), String> {
@@ -75,16 +75,16 @@ impl Commands {
     }
 
     /// Runs the commands of the triggers that took a snapshot.
-    pub(super) fn on_snapshot(&self, causes: &[String], snapshot: &Path) {
+    pub(super) fn on_snapshot(&self, causes: &[Cause], snapshot: &Path) {
         let of_snapshot =
             |rule: &&TriggerRule| rule.actions.snapshot && causes.contains(&rule.cause());
         self.rules.iter().filter(of_snapshot).for_each(|rule| self.run(rule, snapshot));
     }
 
     /// Runs the commands of the trigger that stopped the session, whose archive is complete.
-    pub(super) fn on_end(&self, cause: Option<&str>, archive: &Path) {
+    pub(super) fn on_end(&self, cause: Option<&Cause>, archive: &Path) {
         let of_end = |rule: &&TriggerRule| {
-            rule.ends_session() && cause.is_some_and(|cause| cause == rule.cause())
+            rule.ends_session() && cause.is_some_and(|cause| *cause == rule.cause())
         };
         self.rules.iter().filter(of_end).for_each(|rule| self.run(rule, archive));
     }

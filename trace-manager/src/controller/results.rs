@@ -11,6 +11,7 @@ use trace_protocol::control::{EndKind, ProviderResult, RefusalInfo, SnapshotInfo
 use crate::error::{ArchiveError, ManagerError};
 use crate::machine::{End, Violation};
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+use crate::trigger::Cause;
 
 impl From<Summary> for SessionSummary {
     /// Returns the results of a daemon's session as those of an own one.
@@ -25,8 +26,9 @@ impl From<Summary> for SessionSummary {
                 .collect(),
             refusals: of.refusals,
             alerts: of.alerts.into_iter().collect(),
+            conditions: of.conditions.into_iter().collect(),
             unknown_conditions: of.unknown_conditions,
-            stopped_by: of.stopped_by,
+            stopped_by: Cause::either(of.stopped_by, of.stopped_by_condition),
             snapshots: of.snapshots.into_iter().map(SnapshotSummary::from).collect(),
             snapshots_removed: of.snapshots_removed,
             categories: of.categories,
@@ -51,7 +53,7 @@ impl From<SnapshotInfo> for SnapshotSummary {
     fn from(of: SnapshotInfo) -> Self {
         Self {
             path: of.path.into(),
-            alerts: of.alerts,
+            causes: Cause::join(of.alerts, of.conditions),
             archive: of.error.map_or(Ok(of.bytes), |error| Err(ManagerError::Reported(error))),
         }
     }
@@ -124,7 +126,8 @@ mod tests {
             refusals: 3,
             alerts: [("slow".to_owned(), 2)].into(),
             unknown_conditions: vec!["duration:a/b>1s".to_owned()],
-            stopped_by: Some("slow".to_owned()),
+            conditions: [("drop".to_owned(), 1)].into(),
+            stopped_by: Some(Cause::Condition("drop".to_owned())),
             snapshots: Vec::new(),
             snapshots_removed: 1,
             categories: vec!["web".to_owned()],

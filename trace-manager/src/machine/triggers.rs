@@ -13,7 +13,7 @@
 //! apart. One that the caller requests does not wait for the interval.
 
 use super::Time;
-use crate::trigger::{Condition, TriggerRule};
+use crate::trigger::{Cause, TriggerRule};
 
 /// The effect of one alert.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,25 +40,23 @@ pub enum TriggerAction {
 pub enum Reaction {
     /// Take a snapshot, then report [`Triggers::written`].
     Snapshot {
-        /// The alerts that it is for; none if the caller requested it.
-        alerts: Vec<String>,
+        /// Its causes; none if the caller requested it.
+        causes: Vec<Cause>,
     },
     /// Stop the session.
     Stop {
-        /// The alert.
-        alert: String,
+        /// The cause.
+        cause: Cause,
     },
 }
 
-/// The most names that one snapshot is for.
+/// The most causes that one snapshot is for.
 const MAX_WAITING: usize = 100;
 
 /// A trigger and its own limits.
 #[derive(Debug, Clone)]
 struct Rule {
-    /// The alert's name, or the text of another condition.
-    cause: String,
-    is_alert: bool,
+    cause: Cause,
     snapshot: bool,
     stop: bool,
     /// The time between two snapshots, if it has its own.
@@ -70,8 +68,7 @@ struct Rule {
 impl From<Trigger> for Rule {
     fn from(Trigger { alert, action }: Trigger) -> Self {
         Self {
-            cause: alert,
-            is_alert: true,
+            cause: Cause::Alert(alert),
             snapshot: action == TriggerAction::Snapshot,
             stop: action == TriggerAction::Stop,
             min_interval: None,
@@ -84,7 +81,6 @@ impl From<&TriggerRule> for Rule {
     fn from(rule: &TriggerRule) -> Self {
         Self {
             cause: rule.cause(),
-            is_alert: matches!(rule.condition, Condition::Alert(_)),
             snapshot: rule.actions.snapshot,
             stop: rule.ends_session(),
             min_interval: rule.min_interval,
@@ -99,8 +95,8 @@ pub struct Triggers {
     rules: Vec<Rule>,
     /// Whether a snapshot is being written.
     writing: bool,
-    /// The alerts of the next snapshot.
-    waiting: Vec<String>,
+    /// The causes of the next snapshot.
+    waiting: Vec<Cause>,
     /// The caller has requested one.
     is_requested: bool,
     min_interval: Time,
@@ -125,22 +121,19 @@ impl Triggers {
 
     /// Takes an alert, returns what to do, in this order.
     pub fn alert(&mut self, name: &str, now: Time) -> Vec<Reaction> {
-        self.hold(name, true, now)
+        self.hold(Cause::Alert(name.to_owned()), now)
     }
 
     /// Takes a condition that holds, by its text; returns what to do, in this order.
-    pub fn condition(&mut self, cause: &str, now: Time) -> Vec<Reaction> {
-        self.hold(cause, false, now)
+    pub fn condition(&mut self, text: &str, now: Time) -> Vec<Reaction> {
+        self.hold(Cause::Condition(text.to_owned()), now)
     }
 
-    fn hold(&mut self, name: &str, is_alert: bool, now: Time) -> Vec<Reaction> {
-        let rules = || {
-            let rules = self.rules.iter();
-            rules.filter(|rule| rule.is_alert == is_alert && rule.cause == name)
-        };
+    fn hold(&mut self, cause: Cause, now: Time) -> Vec<Reaction> {
+        let rules = || self.rules.iter().filter(|rule| rule.cause == cause);
         let (snapshot, stop) = (rules().any(|rule| rule.snapshot), rules().any(|rule| rule.stop));
-        let taken = if snapshot { self.snapshot(name, now) } else { None };
-        let stopped = stop.then(|| Reaction::Stop { alert: name.to_owned() });
+        let taken = if snapshot { self.snapshot(&cause, now) } else { None };
+        let stopped = stop.then_some(Reaction::Stop { cause });
         taken.into_iter().chain(stopped).collect()
     }
 
@@ -149,9 +142,9 @@ impl Triggers {
         self.is_requested = true;
     }
 
-    fn snapshot(&mut self, name: &str, now: Time) -> Option<Reaction> {
-        if self.waiting.len() < MAX_WAITING && !self.waiting.iter().any(|known| known == name) {
-            self.waiting.push(name.to_owned());
+    fn snapshot(&mut self, cause: &Cause, now: Time) -> Option<Reaction> {
+        if self.waiting.len() < MAX_WAITING && !self.waiting.contains(cause) {
+            self.waiting.push(cause.clone());
         }
         self.next(now)
     }
@@ -168,21 +161,21 @@ impl Triggers {
         }
         if std::mem::take(&mut self.is_requested) {
             self.writing = true;
-            return Some(Reaction::Snapshot { alerts: Vec::new() });
+            return Some(Reaction::Snapshot { causes: Vec::new() });
         }
         if !self.waiting.iter().any(|cause| self.next_start_of(cause) <= now) {
             return None;
         }
         self.writing = true;
-        let alerts = std::mem::take(&mut self.waiting);
-        alerts.iter().for_each(|cause| self.started(cause, now));
-        Some(Reaction::Snapshot { alerts })
+        let causes = std::mem::take(&mut self.waiting);
+        causes.iter().for_each(|cause| self.started(cause, now));
+        Some(Reaction::Snapshot { causes })
     }
 
     /// Returns when the next snapshot for a cause may start. The shortest interval of its triggers
     /// counts.
-    fn next_start_of(&self, cause: &str) -> Time {
-        let own = self.rules.iter().filter(|rule| rule.snapshot && rule.cause == cause);
+    fn next_start_of(&self, cause: &Cause) -> Time {
+        let own = self.rules.iter().filter(|rule| rule.snapshot && rule.cause == *cause);
         let next = own.map(|rule| match rule.min_interval {
             Some(_) => rule.next_start,
             None => self.next_start,
@@ -191,8 +184,8 @@ impl Triggers {
     }
 
     /// Notes that a snapshot for a cause starts.
-    fn started(&mut self, cause: &str, now: Time) {
-        for rule in self.rules.iter_mut().filter(|rule| rule.snapshot && rule.cause == cause) {
+    fn started(&mut self, cause: &Cause, now: Time) {
+        for rule in self.rules.iter_mut().filter(|rule| rule.snapshot && rule.cause == *cause) {
             match rule.min_interval {
                 Some(interval) => rule.next_start = now.saturating_add(interval),
                 None => self.next_start = now.saturating_add(self.min_interval),
@@ -200,9 +193,9 @@ impl Triggers {
         }
     }
 
-    /// Ends them. Returns the alerts of each snapshot that was not taken because the session ended
+    /// Ends them. Returns the causes of each snapshot that was not taken because the session ended
     /// first.
-    pub fn end(&mut self) -> Vec<Vec<String>> {
+    pub fn end(&mut self) -> Vec<Vec<Cause>> {
         self.rules.clear();
         let requested = std::mem::take(&mut self.is_requested).then(Vec::new);
         let waiting = std::mem::take(&mut self.waiting);

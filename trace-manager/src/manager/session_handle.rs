@@ -211,6 +211,7 @@ impl SessionHandle {
             refused: ended.refused,
             refusals: ended.refusals,
             alerts: ended.alerts,
+            conditions: ended.conditions,
             unknown_conditions: ended.unknown_conditions,
             categories: ended.categories,
             archive,

@@ -21,7 +21,9 @@ impl Recording {
             self.conditions.advance(&ClockSample::now());
         }
         let held = self.conditions.take();
-        held.iter().for_each(|(cause, times)| self.count_alerts(cause, *times));
+        for (condition, times) in &held {
+            *self.held.entry(condition.clone()).or_default() += times;
+        }
         held.into_iter().map(|(cause, _)| cause).collect()
     }
 

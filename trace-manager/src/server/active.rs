@@ -15,6 +15,7 @@ use crate::query::SessionInfo;
 use crate::recording::{EndedRecording, Recording};
 use crate::snapshot::{Requester, SnapshotNames};
 use crate::summary::Progress;
+use crate::trigger::Cause;
 
 /// The alerts of a session: their effects, and the notices of them.
 #[derive(Debug)]
@@ -103,18 +104,18 @@ impl Active {
         }
     }
 
-    /// Takes a snapshot for alerts. All copies are checked before the call.
-    pub(super) fn take_snapshot(&mut self, collection: &Collection, alerts: Vec<String>) {
+    /// Takes a snapshot for triggers. All copies are checked before the call.
+    pub(super) fn take_snapshot(&mut self, collection: &Collection, causes: Vec<Cause>) {
         let path = self.alerts.names.next(SystemTime::now());
-        self.recording.snapshot(collection, path, Requester::Triggers(alerts));
+        self.recording.snapshot(collection, path, Requester::Triggers(causes));
     }
 
-    /// Reports the alerts whose snapshot the session's end prevented.
+    /// Reports the triggers whose snapshot the session's end prevented.
     pub(super) fn end_alerts(&mut self) {
-        for alerts in self.alerts.triggers.end() {
+        for causes in self.alerts.triggers.end() {
             let (path, ended) =
                 (self.alerts.names.next(SystemTime::now()), ManagerError::SessionEnded);
-            self.recording.refuse_snapshot(path, Requester::Triggers(alerts), ended);
+            self.recording.refuse_snapshot(path, Requester::Triggers(causes), ended);
         }
     }
 }

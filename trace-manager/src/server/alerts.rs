@@ -50,19 +50,19 @@ impl EventLoop {
 
     pub(super) fn react(&mut self, session: SessionNumber, reaction: Reaction) {
         match reaction {
-            Reaction::Snapshot { alerts } => {
+            Reaction::Snapshot { causes } => {
                 self.pass_all_on();
                 if let (Some(active), Some(collection)) =
                     (self.active.get_mut(&session), &self.collection)
                 {
-                    active.take_snapshot(collection, alerts);
+                    active.take_snapshot(collection, causes);
                 }
             }
-            Reaction::Stop { alert } => {
+            Reaction::Stop { cause } => {
                 let Some(active) = self.active.get_mut(&session) else { return };
                 if active.state < SessionState::Stopping {
-                    active.recording.stopped_by = Some(alert.clone());
-                    active.alerts.notices.send(Notice::Stopping { alert });
+                    active.recording.stopped_by = Some(cause.clone());
+                    active.alerts.notices.send(Notice::Stopping { cause });
                     self.dispatch(Input::Terminate(session));
                 }
             }

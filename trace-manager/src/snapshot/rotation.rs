@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use crate::summary::SnapshotSummary;
+use crate::trigger::Cause;
 
 /// The number of failed snapshots whose errors are kept.
 const MAX_FAILURES: usize = 100;
@@ -34,7 +35,7 @@ pub(crate) struct KeepLimits {
     pub(crate) limits: SnapshotLimits,
     /// The number of snapshots that are kept of a cause, if it has its own. A snapshot belongs to
     /// its first cause.
-    pub(crate) own: BTreeMap<String, u32>,
+    pub(crate) own: BTreeMap<Cause, u32>,
 }
 
 impl KeepLimits {
@@ -45,16 +46,16 @@ impl KeepLimits {
         let own: u64 = self.own.iter().map(|(cause, keep)| keep_of(summaries, cause, *keep)).sum();
         let is_shared = |summary: &SnapshotSummary| {
             is_file_of_alerts(summary)
-                && summary.alerts.first().is_none_or(|cause| !self.own.contains_key(cause))
+                && summary.causes.first().is_none_or(|cause| !self.own.contains_key(cause))
         };
         own + self.limits.enforce_for(summaries, is_shared)
     }
 }
 
 /// Removes the oldest snapshots of a cause beyond `keep`. Returns the number of removed files.
-fn keep_of(summaries: &mut Vec<SnapshotSummary>, cause: &str, keep: u32) -> u64 {
+fn keep_of(summaries: &mut Vec<SnapshotSummary>, cause: &Cause, keep: u32) -> u64 {
     let is_own = |summary: &SnapshotSummary| {
-        is_file_of_alerts(summary) && summary.alerts.first().is_some_and(|first| first == cause)
+        is_file_of_alerts(summary) && summary.causes.first().is_some_and(|first| first == cause)
     };
     let limits = SnapshotLimits { keep, max_size: u64::MAX, ..SnapshotLimits::default() };
     limits.enforce_for(summaries, is_own)
@@ -103,7 +104,7 @@ fn forget_failures(summaries: &mut Vec<SnapshotSummary>) {
 }
 
 fn is_file_of_alerts(summary: &SnapshotSummary) -> bool {
-    !summary.alerts.is_empty() && summary.archive.is_ok()
+    !summary.causes.is_empty() && summary.archive.is_ok()
 }
 
 #[cfg(test)]
@@ -113,13 +114,17 @@ mod tests {
     use super::*;
     use crate::error::ManagerError;
 
+    fn cause(name: &str) -> Cause {
+        Cause::Alert(name.to_owned())
+    }
+
     fn summary(directory: &Path, name: &str, bytes: Option<u64>) -> SnapshotSummary {
         let path = directory.join(name);
         if bytes.is_some() {
             fs::write(&path, name).unwrap();
         }
-        let alerts = if name.starts_with("requested") { vec![] } else { vec!["slow".to_owned()] };
-        SnapshotSummary { path, alerts, archive: bytes.ok_or(ManagerError::SessionEnded) }
+        let causes = if name.starts_with("requested") { vec![] } else { vec![cause("slow")] };
+        SnapshotSummary { path, causes, archive: bytes.ok_or(ManagerError::SessionEnded) }
     }
 
     /// Returns the names that stay of `a` (100 bytes), `requested` (100), `b` (failed), `c` (50)
@@ -164,7 +169,7 @@ mod tests {
     fn a_trigger_keeps_its_own_number() {
         let directory = tempfile::tempdir().unwrap();
         let of = |name: &str, causes: &[&str]| SnapshotSummary {
-            alerts: causes.iter().map(|cause| (*cause).to_owned()).collect(),
+            causes: causes.iter().map(|name| cause(name)).collect(),
             ..summary(directory.path(), name, Some(10))
         };
         let mut summaries = vec![
@@ -175,7 +180,7 @@ mod tests {
             of("e", &["own"]),
         ];
         let limits = SnapshotLimits { keep: 1, ..SnapshotLimits::default() };
-        let own = BTreeMap::from([("own".to_owned(), 2)]);
+        let own = BTreeMap::from([(cause("own"), 2)]);
         assert_eq!(KeepLimits { limits, own }.enforce(&mut summaries), 2);
         let kept: Vec<_> = summaries.iter().map(|it| it.path.file_name().unwrap()).collect();
         assert_eq!(kept, ["c", "d", "e"]);

@@ -80,7 +80,7 @@ impl Evaluated {
             Condition::At(time) => State::Schedule(Schedule::at(*time, now)),
             _ => State::External,
         };
-        let (condition, cause) = (rule.condition.clone(), rule.cause());
+        let (condition, cause) = (rule.condition.clone(), rule.condition.to_string());
         let is_known = condition.texts().is_empty();
         Self { condition, cause, state, is_known, held: 0 }
     }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::text::{no_action, text_of, time};
-use super::Condition;
+use super::{Cause, Condition};
 
 /// A trigger: a condition, the actions that follow, and limits of its own.
 ///
@@ -65,13 +65,9 @@ impl TriggerRule {
         self.actions.stop || self.actions.exit.is_some()
     }
 
-    /// Returns the name by which notices and summaries report the condition: that of an alert, or
-    /// the condition's text.
-    pub fn cause(&self) -> String {
-        match &self.condition {
-            Condition::Alert(name) => name.clone(),
-            condition => condition.to_string(),
-        }
+    /// Returns the cause by which notices and summaries report the condition.
+    pub fn cause(&self) -> Cause {
+        Cause::from(&self.condition)
     }
 
     /// Runs the command with the path of an archive as its last argument, and waits for its end.
@@ -84,7 +80,7 @@ impl TriggerRule {
         let command = self.actions.run.as_deref().unwrap_or_default();
         let mut shell = Command::new("/bin/sh");
         shell.arg("-c").arg(format!("{command} \"$@\"")).arg("trace").arg(archive);
-        shell.env("TRACE_CONDITION", self.cause()).stdin(Stdio::null());
+        shell.env("TRACE_CONDITION", self.condition.to_string()).stdin(Stdio::null());
         if let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() {
             shell.stdout(stderr);
         }

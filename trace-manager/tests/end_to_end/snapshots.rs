@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use trace_format::audit::Audit;
 use trace_format::{Item, Reader, Record};
-use trace_manager::{ArchiveTarget, ManagerError, Notice, SessionConfig, Trigger, TriggerAction};
+use trace_manager::{
+    ArchiveTarget, Cause, ManagerError, Notice, SessionConfig, Trigger, TriggerAction,
+};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::packet::{AlertName, Packet};
 use trace_protocol::socket::Socket;
@@ -130,8 +132,8 @@ fn the_last_alert_of_a_dead_provider_counts() {
     drop(provider);
     drop(buffers);
     let path = match next(&session) {
-        Notice::Snapshot { path, alerts, result } => {
-            assert_eq!(alerts, ["last"]);
+        Notice::Snapshot { path, causes, result } => {
+            assert_eq!(causes, [Cause::Alert("last".to_owned())]);
             assert!(result.is_ok(), "{result:?}");
             path
         }
@@ -141,11 +143,12 @@ fn the_last_alert_of_a_dead_provider_counts() {
     let (mut provider, _) = Provider::register(stage.manager.path(), "two");
     let buffers = provider.enter();
     buffers.send(alert("stop"));
-    assert_eq!(next(&session), Notice::Stopping { alert: "stop".to_owned() });
+    let stop = Cause::Alert("stop".to_owned());
+    assert_eq!(next(&session), Notice::Stopping { cause: stop.clone() });
     provider.stop(&buffers);
     drop((provider, buffers));
     let summary = session.join().unwrap();
-    assert_eq!(summary.stopped_by.as_deref(), Some("stop"));
+    assert_eq!(summary.stopped_by, Some(stop));
     assert_eq!(summary.alerts.values().sum::<u64>(), 102);
     assert_eq!(summary.snapshots.len(), 1);
     assert!(session.next_notice(Duration::ZERO).is_none());

@@ -16,13 +16,16 @@ record! {
         pub duration: Duration,
         /// The configured category patterns.
         pub categories: Vec<String>,
-        /// The number of times that each alert was raised, and that each condition of a trigger
-        /// began to hold.
+        /// The number of times that each alert was raised.
         pub alerts: Vec<(String, u64)>,
+        /// The number of times that each other condition of a trigger began to hold.
+        pub conditions: Vec<(String, u64)>,
         /// The conditions of triggers whose category and name no program has.
         pub unknown_conditions: Vec<String>,
         /// The alert that stopped it.
         pub stopped_by: Option<String>,
+        /// The other condition that stopped it.
+        pub stopped_by_condition: Option<String>,
         /// The archive's size in bytes.
         pub bytes: u64,
         /// The error of the archive, if it is incomplete.
@@ -79,6 +82,8 @@ record! {
         pub path: String,
         /// The alerts that caused it.
         pub alerts: Vec<String>,
+        /// The other conditions that caused it.
+        pub conditions: Vec<String>,
         /// Its size in bytes.
         pub bytes: u64,
         /// The error, if it was not written.

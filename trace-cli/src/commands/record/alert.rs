@@ -3,10 +3,11 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::slice;
 
 use anyhow::{bail, Result};
 use trace_convert::visible;
-use trace_manager::{Condition, Notice, SessionSummary, TriggerRule, TriggerSignal};
+use trace_manager::{Cause, Condition, Notice, SessionSummary, TriggerRule, TriggerSignal};
 
 use super::commands::Commands;
 use crate::cli::RecordArgs;
@@ -34,13 +35,13 @@ pub(super) fn report(
     notice: &Notice,
 ) -> Option<CommandAction> {
     match notice {
-        Notice::Snapshot { path, alerts, result: Ok(_) } => {
-            super::note(args, &format!("{}snapshot {}", prefix(args, alerts), path.display()));
-            commands.on_snapshot(alerts, path);
+        Notice::Snapshot { path, causes, result: Ok(_) } => {
+            super::note(args, &format!("{}snapshot {}", prefix(causes), path.display()));
+            commands.on_snapshot(causes, path);
             None
         }
-        Notice::Snapshot { alerts, result: Err(error), .. } => {
-            crate::say(&format!("{}no snapshot: {error}", prefix(args, alerts)));
+        Notice::Snapshot { causes, result: Err(error), .. } => {
+            crate::say(&format!("{}no snapshot: {error}", prefix(causes)));
             None
         }
         Notice::GuardFailed { reason } => {
@@ -49,42 +50,35 @@ pub(super) fn report(
             ));
             None
         }
-        Notice::Stopping { alert } => Some(stopping(args, alert)),
+        Notice::Stopping { cause } => Some(stopping(args, cause)),
         _ => None,
     }
 }
 
-fn stopping(args: &RecordArgs, cause: &str) -> CommandAction {
+fn stopping(args: &RecordArgs, cause: &Cause) -> CommandAction {
     let mut rules = args.session.triggers.iter();
-    let exits = rules.any(|rule| rule.cause() == cause && rule.actions.exit.is_some());
+    let exits = rules.any(|rule| rule.cause() == *cause && rule.actions.exit.is_some());
     let (action, what) = match (args.command.is_empty(), exits) {
         (true, _) => (CommandAction::Leave, "recording ends"),
         (false, true) => (CommandAction::End, "recording ends, and the command is stopped"),
         (false, false) => (CommandAction::Wait, "recording ends, and the command continues"),
     };
-    super::note(args, &format!("{}{what}", prefix(args, &[cause.to_owned()])));
+    super::note(args, &format!("{}{what}", prefix(slice::from_ref(cause))));
     action
 }
 
 /// Returns the causes of a snapshot, before a message about it. A snapshot on demand has none.
-fn prefix(args: &RecordArgs, causes: &[String]) -> String {
+fn prefix(causes: &[Cause]) -> String {
     if causes.is_empty() {
         return String::new();
     }
-    let is_condition = |cause: &&String| is_condition(&args.session.triggers, cause);
-    let (conditions, alerts): (Vec<_>, Vec<_>) = causes.iter().partition(is_condition);
+    let (alerts, conditions) = Cause::split(causes);
     let names: Vec<String> = alerts.iter().map(|alert| format!("\"{}\"", visible(alert))).collect();
     let what = if names.len() == 1 { "alert" } else { "alerts" };
     let alerts = (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")));
     let conditions = conditions.iter().map(|condition| visible(condition).into_owned());
     let causes: Vec<String> = alerts.into_iter().chain(conditions).collect();
     format!("{}: ", causes.join(", "))
-}
-
-/// Returns whether a cause is the text of a condition, not the name of an alert.
-pub(super) fn is_condition(rules: &[TriggerRule], cause: &str) -> bool {
-    let is_alert = |rule: &TriggerRule| matches!(rule.condition, Condition::Alert(_));
-    rules.iter().any(|rule| !is_alert(rule) && rule.cause() == cause)
 }
 
 /// Returns the condition of a trigger for a signal, if there is one.
@@ -116,7 +110,10 @@ pub(super) fn is_death(status: &io::Result<ExitStatus>) -> bool {
 /// recording comes first.
 pub(super) fn status(args: &RecordArgs, summary: &SessionSummary) -> Option<u8> {
     let rules = || args.session.triggers.iter();
-    let held = |rule: &&TriggerRule| summary.alerts.contains_key(&rule.cause());
+    let held = |rule: &&TriggerRule| match rule.cause() {
+        Cause::Alert(name) => summary.alerts.contains_key(&name),
+        Cause::Condition(text) => summary.conditions.contains_key(&text),
+    };
     let stopped_by = |rule: &&TriggerRule| summary.stopped_by.as_ref() == Some(&rule.cause());
     let exit = rules().filter(stopped_by).find_map(|rule| rule.actions.exit);
     let requested = |rule: &TriggerRule| rule.actions.status.or(rule.actions.exit);

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result};
 use trace_convert::visible;
-use trace_manager::{SessionSummary, TriggerRule};
+use trace_manager::{Cause, SessionSummary, TriggerRule};
 
 use crate::cli::RecordArgs;
 use crate::compression::Compression;
@@ -39,7 +39,7 @@ impl<'a> Commands<'a> {
     }
 
     /// Runs the commands of the triggers that took a snapshot.
-    pub(super) fn on_snapshot(&mut self, causes: &[String], path: &Path) {
+    pub(super) fn on_snapshot(&mut self, causes: &[Cause], path: &Path) {
         for rule in self.rules.iter().filter(|rule| has_command(rule)) {
             if rule.actions.snapshot && causes.contains(&rule.cause()) {
                 let job = (rule.clone(), path.to_owned());
@@ -85,7 +85,7 @@ fn has_command(rule: &TriggerRule) -> bool {
 fn work(jobs: &Receiver<Job>) {
     for (rule, path) in jobs {
         let path = std::path::absolute(&path).unwrap_or(path);
-        let cause = rule.cause();
+        let cause = rule.condition.to_string();
         match rule.run(&path) {
             Ok(status) if status.success() => {}
             Ok(status) => {

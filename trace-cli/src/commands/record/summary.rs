@@ -1,5 +1,6 @@
 //! The summary of a session, as text and as JSON.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -7,9 +8,8 @@ use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_convert::visible;
-use trace_manager::{End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
+use trace_manager::{Cause, End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
-use super::alert::is_condition;
 use super::report::Report;
 use super::{kernel, nothing, triggers};
 use crate::commands::daemon_client::print_json;
@@ -53,9 +53,10 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     for provider in &summary.providers {
         let _ = writeln!(text, "  {}", provider_line(provider));
     }
-    for (kind, causes) in causes(report, summary) {
-        let _ = writeln!(text, "  {kind}: {causes}");
-    }
+    let quoted = |name: &String| format!("\"{}\"", visible(name));
+    let plain = |condition: &String| visible(condition).into_owned();
+    text.push_str(&counts("alerts", &summary.alerts, quoted));
+    text.push_str(&counts("conditions", &summary.conditions, plain));
     if summary.snapshots_removed > 0 {
         let noun = plural(summary.snapshots_removed, "snapshot", "snapshots");
         let _ = writeln!(text, "  {} older {noun} removed", HumanCount(summary.snapshots_removed));
@@ -109,26 +110,16 @@ fn files(report: &Report<'_>, summary: &SessionSummary) -> String {
     }
 }
 
-/// Returns the alerts and the conditions that held, each list as text if it is not empty.
-fn causes(report: &Report<'_>, summary: &SessionSummary) -> Vec<(&'static str, String)> {
-    let times = |(name, number): (&String, &u64)| {
-        let name = match is_condition(report.triggers, name) {
-            true => visible(name).into_owned(),
-            false => format!("\"{}\"", visible(name)),
-        };
-        if *number == 1 {
-            name
-        } else {
-            format!("{name} ({number} times)")
-        }
+/// Returns a line with the names and the numbers, or nothing if there are none.
+fn counts(kind: &str, counts: &BTreeMap<String, u64>, text: impl Fn(&String) -> String) -> String {
+    let times = |(name, number): (&String, &u64)| match number {
+        1 => text(name),
+        _ => format!("{} ({number} times)", text(name)),
     };
-    let (conditions, alerts): (Vec<_>, Vec<_>) =
-        summary.alerts.iter().partition(|(name, _)| is_condition(report.triggers, name));
-    let lists = [("alerts", alerts), ("conditions", conditions)];
-    let lists = lists.into_iter().filter(|(_, causes)| !causes.is_empty());
-    lists
-        .map(|(kind, all)| (kind, all.into_iter().map(times).collect::<Vec<_>>().join(", ")))
-        .collect()
+    match counts.is_empty() {
+        true => String::new(),
+        false => format!("  {kind}: {}\n", counts.iter().map(times).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn provider_line(provider: &ProviderSummary) -> String {
@@ -222,6 +213,11 @@ fn known(summary: &SessionSummary) -> impl Iterator<Item = &str> {
 }
 
 fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> Value {
+    let (alert, condition) = match &summary.stopped_by {
+        Some(Cause::Alert(name)) => (Some(name), None),
+        Some(Cause::Condition(text)) => (None, Some(text)),
+        None => (None, None),
+    };
     json!({
         "archive": report.output.to_string_lossy(),
         "bytes": summary.archive.as_ref().ok(),
@@ -237,7 +233,9 @@ fn as_json(report: &Report<'_>, summary: &SessionSummary, advice: &[String]) -> 
         "lost": summary.lost(),
         "providers": summary.providers.iter().map(provider_json).collect::<Vec<_>>(),
         "alerts": summary.alerts,
-        "stopped_by_alert": summary.stopped_by,
+        "conditions": summary.conditions,
+        "stopped_by_alert": alert,
+        "stopped_by_condition": condition,
         "triggers_not_raised": triggers::not_raised(report, summary),
         "snapshots": summary.snapshots.iter().map(snapshot_json).collect::<Vec<_>>(),
         "snapshots_removed": summary.snapshots_removed,
@@ -253,9 +251,11 @@ fn refusal_json(refusal: &Refusal) -> Value {
 }
 
 fn snapshot_json(snapshot: &SnapshotSummary) -> Value {
+    let (alerts, conditions) = Cause::split(&snapshot.causes);
     json!({
         "archive": snapshot.path.to_string_lossy(),
-        "alerts": snapshot.alerts,
+        "alerts": alerts,
+        "conditions": conditions,
         "bytes": snapshot.archive.as_ref().ok(),
         "error": snapshot.archive.as_ref().err().map(ToString::to_string),
     })

@@ -1,4 +1,5 @@
 use super::*;
+use crate::trigger::Cause;
 
 /// The time between the starts of two snapshots.
 const INTERVAL: Time = Time::from_secs(1);
@@ -14,13 +15,16 @@ fn triggers(list: &[(&str, TriggerAction)]) -> Triggers {
     Triggers::new(list.iter().map(trigger).collect(), INTERVAL)
 }
 
+fn cause(alert: &str) -> Cause {
+    Cause::Alert(alert.to_owned())
+}
+
 fn snapshot(alerts: &[&str]) -> Reaction {
-    let alerts = alerts.iter().map(|alert| (*alert).to_owned()).collect();
-    Reaction::Snapshot { alerts }
+    Reaction::Snapshot { causes: alerts.iter().map(|alert| cause(alert)).collect() }
 }
 
 fn stop(alert: &str) -> Reaction {
-    Reaction::Stop { alert: alert.to_owned() }
+    Reaction::Stop { cause: cause(alert) }
 }
 
 /// Notes that a snapshot is written, and returns the next one.
@@ -86,7 +90,7 @@ fn snapshots_that_wait_at_the_end_are_returned() {
     triggers.alert("a", LATER);
     assert_eq!(triggers.alert("a", LATER), []);
     triggers.request();
-    assert_eq!(triggers.end(), [vec![], vec!["a".to_owned()]]);
+    assert_eq!(triggers.end(), [vec![], vec![cause("a")]]);
     assert_eq!(written(&mut triggers, LATER + INTERVAL), None);
     assert_eq!(triggers.alert("a", LATER + INTERVAL), []);
 }
@@ -100,6 +104,7 @@ fn a_snapshot_has_at_most_a_hundred_alerts() {
         triggers.alert(name, LATER);
     }
     let next = written(&mut triggers, LATER + INTERVAL);
-    let Some(Reaction::Snapshot { alerts }) = next else { panic!("{next:?}") };
-    assert_eq!(alerts, names[1..=100]);
+    let Some(Reaction::Snapshot { causes }) = next else { panic!("{next:?}") };
+    let names: Vec<Cause> = names[1..=100].iter().map(|name| cause(name)).collect();
+    assert_eq!(causes, names);
 }

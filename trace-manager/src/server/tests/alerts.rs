@@ -1,4 +1,9 @@
 use super::*;
+use crate::trigger::Cause;
+
+fn alert_cause(name: &str) -> Cause {
+    Cause::Alert(name.to_owned())
+}
 
 #[test]
 fn the_first_alert_stops_the_session() {
@@ -14,11 +19,11 @@ fn the_first_alert_stops_the_session() {
     scene.run_until(|scene| scene.event_loop.active.is_empty());
     let pid = std::process::id();
     let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid };
-    let stopping = Notice::Stopping { alert: "first".to_owned() };
+    let stopping = Notice::Stopping { cause: alert_cause("first") };
     let expected = [alert("other"), alert("first"), stopping, alert("second")];
     assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
     let ended = ended.try_recv().unwrap();
-    assert_eq!((ended.stopped_by.as_deref(), ended.alerts.len()), (Some("first"), 3));
+    assert_eq!((ended.stopped_by, ended.alerts.len()), (Some(alert_cause("first")), 3));
 }
 
 #[test]
@@ -32,7 +37,7 @@ fn an_alert_without_a_snapshot_at_the_end_is_reported() {
     scene.command(Command::Stop { session: number });
     scene.event_loop.housekeeping();
     let snapshots = ended.try_recv().unwrap().snapshots.join().summaries;
-    assert_eq!((snapshots.len(), &*snapshots[0].alerts), (1, &["slow".to_owned()][..]));
+    assert_eq!((snapshots.len(), &*snapshots[0].causes), (1, &[alert_cause("slow")][..]));
     assert!(matches!(snapshots[0].archive, Err(ManagerError::SessionEnded)));
 }
 
