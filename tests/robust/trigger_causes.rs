@@ -63,3 +63,21 @@ fn results_list_alerts_and_conditions_separately() {
     let snapshot = &json["snapshots"][0];
     assert_eq!((&snapshot["alerts"], &snapshot["conditions"]), (&json!(["slow"]), &json!([])));
 }
+
+/// The condition and the end of the recording come at the same time.
+#[test]
+fn a_condition_at_the_end_stops_the_recording() {
+    for condition in ["abort", "panic"] {
+        let directory = tempfile::tempdir().unwrap();
+        let results = results(&directory, &["death:stop"], condition);
+        assert_eq!(results["stopped_by_condition"], json!("death"), "{results}");
+    }
+}
+
+#[test]
+fn a_condition_in_the_last_records_stops_the_recording() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = run(directory.path(), &["--trigger", "log:error:exit=9"], "log");
+    assert_eq!(run.code(), 9, "{run:?}");
+    assert!(run.stderr().contains("log:error: recording ends"), "{run:?}");
+}

@@ -228,7 +228,7 @@ fn end(
     session.stop();
     let summary = session.join()?;
     while let Some(notice) = session.next_notice(Duration::ZERO) {
-        alert::report(args, commands, &notice);
+        alert::report_last(args, commands, &notice);
     }
     Ok(summary)
 }

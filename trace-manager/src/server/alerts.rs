@@ -60,9 +60,12 @@ impl EventLoop {
             }
             Reaction::Stop { cause } => {
                 let Some(active) = self.active.get_mut(&session) else { return };
-                if active.state < SessionState::Stopping {
+                // The last records of a session that stops may have the condition.
+                if active.recording.stopped_by.is_none() {
                     active.recording.stopped_by = Some(cause.clone());
                     active.alerts.notices.send(Notice::Stopping { cause });
+                }
+                if active.state < SessionState::Stopping {
                     self.dispatch(Input::Terminate(session));
                 }
             }

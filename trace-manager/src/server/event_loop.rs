@@ -181,7 +181,11 @@ impl EventLoop {
                     self.caller_snapshot(session, path, reply);
                 }
                 Command::RequestSnapshot { session } => self.request_snapshot(session),
-                Command::Hold { session, condition } => self.hold(session, &condition),
+                Command::Hold { session, condition } => {
+                    self.hold(session, &condition);
+                    // A Stop may be the next command.
+                    self.react_to_conditions();
+                }
                 // A reply fails if the caller no longer waits.
                 Command::Providers { user, reply } => {
                     drop(reply.send(self.provider_infos(user)));

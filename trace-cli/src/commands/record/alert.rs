@@ -55,6 +55,16 @@ pub(super) fn report(
     }
 }
 
+/// Reports a notice after the end of recording.
+pub(super) fn report_last(args: &RecordArgs, commands: &mut Commands<'_>, notice: &Notice) {
+    match notice {
+        Notice::Stopping { cause } => {
+            super::note(args, &format!("{}recording ends", prefix(slice::from_ref(cause))));
+        }
+        notice => drop(report(args, commands, notice)),
+    }
+}
+
 fn stopping(args: &RecordArgs, cause: &Cause) -> CommandAction {
     let mut rules = args.session.triggers.iter();
     let exits = rules.any(|rule| rule.cause() == *cause && rule.actions.exit.is_some());
