@@ -129,7 +129,7 @@ fn triggers_set_the_exit_status_of_a_command_that_succeeds() {
         (["log:error:status=9", "drop"], "log", 9),
         (["log:error:exit=8", "drop"], "log", 8),
         (["log:error:status=9", "drop"], "nothing", 0),
-        (["death:status=9", "drop"], "panic", 101),
+        (["death:status=9", "drop"], "panic", 9),
     ] {
         let recorded = Recorded::of(&triggers, kind);
         assert_eq!(recorded.run.code(), status, "{triggers:?} {kind}: {:?}", recorded.run);
@@ -143,7 +143,7 @@ fn commands_get_the_path_of_a_snapshot() {
     for name in ["out.fxt", "out.fxt.gz"] {
         let directory = tempfile::tempdir().unwrap();
         let list = directory.path().join("list");
-        let command = format!("log:error:run:cp -t '{}'", list.display());
+        let command = format!("log:error:run:cp -t '{}' \"$1\"", list.display());
         fs::create_dir(&list).unwrap();
         let options = ["--trigger", command.as_str()];
         let role = ["meet-condition", "log", "0"];

@@ -34,5 +34,6 @@ mod slow_paths;
 mod snapshot_limits;
 mod threads;
 mod trigger_causes;
+mod trigger_commands;
 mod unwinding;
 mod xray_logs;

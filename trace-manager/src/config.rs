@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod category_changes;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
@@ -120,8 +121,13 @@ impl SessionConfig {
 
     /// Returns the limits of snapshots.
     pub(crate) fn keep_limits(&self) -> KeepLimits {
-        let own = self.rules.iter().filter_map(|rule| Some((rule.cause(), rule.keep?)));
-        KeepLimits { limits: self.snapshots, own: own.collect() }
+        let mut own = BTreeMap::new();
+        for (cause, keep) in self.rules.iter().filter_map(|rule| Some((rule.cause(), rule.keep?))) {
+            // Of several triggers of a cause, the largest number counts.
+            let largest = own.entry(cause).or_insert(keep);
+            *largest = keep.max(*largest);
+        }
+        KeepLimits { limits: self.snapshots, own }
     }
 
     /// Selects categories by patterns, of which each may be of the form `PROVIDER/PATTERN`.

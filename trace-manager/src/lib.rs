@@ -69,6 +69,6 @@ pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};
 pub use snapshot::SnapshotLimits;
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 pub use trigger::{
-    parse_duration, Cause, Condition, CounterCondition, DurationCondition, LogLevel, TimeOfDay,
-    TriggerActions, TriggerRule, TriggerSignal,
+    parse_duration, Cause, CommandStopper, Condition, CounterCondition, DurationCondition,
+    LogLevel, TimeOfDay, TriggerActions, TriggerCommands, TriggerRule, TriggerSignal,
 };

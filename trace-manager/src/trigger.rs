@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `condition` | the conditions and their text |
 //! | `cause` | the causes of snapshots and of a session's end |
+//! | `commands` | the commands of triggers, on a thread of their own |
 //! | `rule` | a condition with its actions and limits, and its text |
 //! | `duration` | times such as `1.5s` |
 //! | `text` | parts of the text of triggers |
@@ -12,6 +13,7 @@
 //! | `evaluator` | evaluation of all conditions of a session over its records |
 
 mod cause;
+mod commands;
 mod condition;
 mod counter;
 mod duration;
@@ -24,6 +26,7 @@ mod scopes;
 mod text;
 
 pub use cause::Cause;
+pub use commands::{CommandStopper, TriggerCommands};
 pub use condition::{Condition, CounterCondition, DurationCondition, TriggerSignal};
 pub use duration::parse_duration;
 pub(crate) use evaluator::Evaluator;

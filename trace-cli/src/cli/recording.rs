@@ -32,7 +32,7 @@ Examples:
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
   trace record -m circular --trigger 'duration:web/request>50ms' -- ./server
   trace record --trigger 'counter:app/queue.depth>100 for 2s:keep=3' -- ./server
-  trace record --trigger death:run:./upload --trigger drop:status=9 -- ./server
+  trace record --trigger 'death:run:./upload \"$1\"' --trigger drop:status=9 -- ./server
   trace record --format xray -o logs -- ./server                # for llvm-xray")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
@@ -155,7 +155,7 @@ pub(crate) struct SessionArgs {
     /// with `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends
     /// the recording, and COMMAND continues; `exit` or `exit=STATUS` ends both; with
     /// `status=STATUS` record exits with it if COMMAND succeeds; `run:COMMAND`, which is
-    /// last, runs a command of the shell with the archive's path. `keep=N` and
+    /// last, runs a command of the shell, whose `$1` is the archive's path. `keep=N` and
     /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
     #[arg(long = "trigger", value_name = "CONDITION:ACTION", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<TriggerRule>,

@@ -140,10 +140,10 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let mut recorder =
         Recorder { args, session: &session, events: &events, meter: Meter::new(args), commands };
     let Ending { mut status, then } = recorder.run(&mut child);
-    let mut commands = recorder.commands;
+    let commands = recorder.commands;
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
-    let mut summary = end(args, &session, &mut commands)?;
+    let mut summary = end(args, &session, &commands)?;
     if then != CommandAction::Wait {
         child.end(then == CommandAction::End);
     }
@@ -157,9 +157,9 @@ fn record(args: &RecordArgs) -> Result<u8> {
         note(args, &format!("the earlier archive is now {}", path.display()));
     }
     compress_all(args, &summary)?;
-    commands.end(&summary, &args.session.output);
-    if then == CommandAction::Wait {
-        status = wait_for(&mut child, &events);
+    status = commands.end(args, &summary, &mut child, &events).unwrap_or(status);
+    if then == CommandAction::Wait && child.is_running() {
+        status = wait_for(args, &mut child, &events);
     }
     Ok(code(args, &summary, kernel, status))
 }
@@ -220,11 +220,7 @@ fn note(args: &RecordArgs, message: &str) {
 }
 
 /// Ends the session, and reports the last alerts.
-fn end(
-    args: &RecordArgs,
-    session: &SessionHandle,
-    commands: &mut Commands<'_>,
-) -> Result<SessionSummary> {
+fn end(args: &RecordArgs, session: &SessionHandle, commands: &Commands) -> Result<SessionSummary> {
     session.stop();
     let summary = session.join()?;
     while let Some(notice) = session.next_notice(Duration::ZERO) {
@@ -243,10 +239,11 @@ fn compress_all(args: &RecordArgs, summary: &SessionSummary) -> Result<()> {
 }
 
 /// Waits for the command after recording has ended. Returns the exit code.
-fn wait_for(child: &mut Child, events: &Receiver<Event>) -> u8 {
+fn wait_for(args: &RecordArgs, child: &mut Child, events: &Receiver<Event>) -> u8 {
     loop {
         match events.recv() {
             Ok(Event::Ended(ended)) => return child.ended(ended),
+            Ok(Event::Signal(signal)) if alert::takes(args, signal) => {}
             Ok(Event::Signal(signal)) if child.forward(signal) => {}
             Ok(Event::Signal(_)) | Err(_) => {
                 child.end(true);
@@ -310,9 +307,7 @@ fn code(
         || summary.is_empty()
         || !kernel::categories_without_events(summary, kernel).is_empty()
         || kernel.is_some_and(|kernel| !kernel.is_complete || kernel.dropped > 0);
-    if let Some(requested) = alert::status(args, summary).filter(|_| status == exit::OK) {
-        return requested;
-    }
+    let status = alert::status(args, summary, status).unwrap_or(status);
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
     } else {
@@ -333,7 +328,7 @@ struct Recorder<'a> {
     session: &'a SessionHandle,
     events: &'a Receiver<Event>,
     meter: Meter,
-    commands: Commands<'a>,
+    commands: Commands,
 }
 
 impl Recorder<'_> {
@@ -400,7 +395,7 @@ impl Recorder<'_> {
     fn next_notices(&mut self) -> Option<CommandAction> {
         let session = self.session;
         let notices = std::iter::from_fn(|| session.next_notice(Duration::ZERO));
-        let report = |notice| alert::report(self.args, &mut self.commands, &notice);
+        let report = |notice| alert::report(self.args, &self.commands, &notice);
         notices.filter_map(report).last()
     }
 
@@ -421,6 +416,7 @@ impl Recorder<'_> {
         while let Ok(event) = self.events.try_recv() {
             match event {
                 Event::Ended(ended) => ending.status = child.ended(ended),
+                Event::Signal(signal) if alert::takes(self.args, signal) => {}
                 Event::Signal(signal) if child.forward(signal) => {}
                 Event::Signal(_) => ending.then = CommandAction::End,
             }

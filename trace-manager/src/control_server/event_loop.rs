@@ -22,6 +22,7 @@ use super::machine::{
 };
 use super::output::OpenOutput;
 use super::shared::{Message, Shared};
+use super::triggers::AllCommands;
 use super::{recorder, snapshot, ControlSettings};
 use crate::error::ManagerError;
 use crate::machine::Time;
@@ -91,8 +92,15 @@ impl ControlLoop {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
         epoll::add(&epoll, &waker, EventData::new_u64(WAKER), EventFlags::IN)?;
-        let shared =
-            Shared { manager, scratch, limits, start_guard: guard, messages: sender, waker };
+        let shared = Shared {
+            manager,
+            scratch,
+            limits,
+            start_guard: guard,
+            commands: AllCommands::default(),
+            messages: sender,
+            waker,
+        };
         Ok(Self {
             epoll,
             listener,
@@ -110,7 +118,7 @@ impl ControlLoop {
         })
     }
 
-    /// Runs until [`Message::ShutDown`], and then until all sessions have ended.
+    /// Runs until [`Message::ShutDown`], and then until all sessions and their commands have ended.
     pub(super) fn run(mut self) {
         let mut events = EventVec::with_capacity(64);
         while !self.machine.has_ended() {
@@ -136,6 +144,7 @@ impl ControlLoop {
         for client in self.clients.values_mut() {
             let _sent = client.flush();
         }
+        self.shared.commands.end();
     }
 
     /// Returns the connections with requests that were left in the turn before.

@@ -17,7 +17,7 @@ use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
-use super::triggers::{takes_snapshots, Commands};
+use super::triggers::takes_snapshots;
 use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
@@ -47,7 +47,13 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 
 fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let alerts = Arc::clone(&request.alerts);
-    let commands = Commands::of(&request.config);
+    let commands = match shared.commands.start(&request.config) {
+        Ok(commands) => commands,
+        Err(error) => {
+            let error = ControlError::general(GeneralError::Failed, error.to_string());
+            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
+        }
+    };
     let Opened { handle, output, transfer, guard_failure } = match open(&shared, request) {
         Ok(opened) => opened,
         Err(error) => {
@@ -100,8 +106,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     }
     if summary.failure.is_none() {
         let (alert, condition) = (summary.stopped_by.clone(), summary.stopped_by_condition.clone());
-        let cause = Cause::either(alert, condition);
-        commands.on_end(cause.as_ref(), Path::new(&summary.output));
+        if let Some(cause) = Cause::either(alert, condition) {
+            commands.on_end(&cause, Path::new(&summary.output));
+        }
     }
     drop(handle);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));

@@ -8,6 +8,7 @@ use trace_protocol::control::{ControlError, Reply, SessionInfo};
 
 use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
+use super::triggers::AllCommands;
 use super::{CategoryGroups, StartGuard};
 use crate::manager::{Manager, SessionHandle};
 use crate::waker::Waker;
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub(super) scratch: PathBuf,
     pub(super) limits: ControlLimits,
     pub(super) start_guard: Option<StartGuard>,
+    pub(super) commands: AllCommands,
     pub(super) messages: Sender<Message>,
     pub(super) waker: Waker,
 }

@@ -1,14 +1,14 @@
 //! Triggers of the daemon's sessions.
 
-use std::path::{Path, PathBuf};
+use std::io;
 use std::process;
-use std::thread;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
 use trace_protocol::control::{Output, TraceConfig, TriggerAction};
 use trace_protocol::socket::PeerCredentials;
 
-use crate::trigger::{Cause, Condition, TriggerRule};
+use crate::trigger::{CommandStopper, Condition, TriggerCommands, TriggerRule};
 
 /// Checks the triggers of a session that this process requests.
 pub(super) fn check_rules(config: &TraceConfig, peer: PeerCredentials) -> Result<(), String> {
@@ -23,10 +23,8 @@ pub(super) fn check_rules(config: &TraceConfig, peer: PeerCredentials) -> Result
 
 /// Returns whether triggers of the session take snapshots.
 pub(super) fn takes_snapshots(config: &TraceConfig) -> bool {
-    let is_snapshot =
-        |rule: &String| rule.parse().is_ok_and(|rule: TriggerRule| rule.actions.snapshot);
     config.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot)
-        || config.rules.iter().any(is_snapshot)
+        || rules(config).iter().any(|rule| rule.actions.snapshot)
 }
 
 fn check_rule(rule: &TriggerRule, peer: PeerCredentials) -> Result<(), String> {
@@ -50,71 +48,40 @@ fn check_rule(rule: &TriggerRule, peer: PeerCredentials) -> Result<(), String> {
     Ok(())
 }
 
-/// The commands of a session in the configuration. They run one after another on a thread of their
-/// own, for which neither the session nor the daemon waits.
-#[derive(Debug)]
-pub(super) struct Commands {
-    rules: Vec<TriggerRule>,
-    /// Commands to run; `None` if there are none, or their thread cannot be started.
-    jobs: Option<Sender<Job>>,
+/// Returns the triggers of a session, which are checked.
+pub(super) fn rules(config: &TraceConfig) -> Vec<TriggerRule> {
+    config.rules.iter().filter_map(|rule| rule.parse().ok()).collect()
 }
 
-/// A command to run with the path of an archive.
-type Job = (TriggerRule, PathBuf);
+/// The commands of all sessions, to end them with the daemon.
+#[derive(Debug, Default)]
+pub(super) struct AllCommands(Mutex<Vec<CommandStopper>>);
 
-/// The most commands of a session that wait for the one that runs.
-const MAX_JOBS: usize = 100;
+/// The time for which the daemon waits for the end of commands after a signal.
+const PATIENCE: Duration = Duration::from_secs(2);
 
-impl Commands {
-    /// Returns the commands of a session, whose triggers are checked.
-    pub(super) fn of(config: &TraceConfig) -> Self {
-        let rules = config.rules.iter().filter_map(|rule| rule.parse().ok());
-        let rules: Vec<_> = rules.filter(|rule: &TriggerRule| rule.actions.run.is_some()).collect();
-        let jobs = if rules.is_empty() { None } else { start_thread() };
-        Self { rules, jobs }
+impl AllCommands {
+    /// Starts the commands of a session. Messages about them are logged.
+    pub(super) fn start(&self, config: &TraceConfig) -> io::Result<TriggerCommands> {
+        let commands = TriggerCommands::start(&rules(config), |message| log::warn!("{message}"))?;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|commands| !commands.wait(Duration::ZERO));
+        all.push(commands.stopper());
+        Ok(commands)
     }
 
-    /// Runs the commands of the triggers that took a snapshot.
-    pub(super) fn on_snapshot(&self, causes: &[Cause], snapshot: &Path) {
-        let of_snapshot =
-            |rule: &&TriggerRule| rule.actions.snapshot && causes.contains(&rule.cause());
-        self.rules.iter().filter(of_snapshot).for_each(|rule| self.run(rule, snapshot));
-    }
-
-    /// Runs the commands of the trigger that stopped the session, whose archive is complete.
-    pub(super) fn on_end(&self, cause: Option<&Cause>, archive: &Path) {
-        let of_end = |rule: &&TriggerRule| {
-            rule.ends_session() && cause.is_some_and(|cause| *cause == rule.cause())
+    /// Ends the commands that run, first with SIGTERM, then with SIGKILL.
+    pub(super) fn end(&self) {
+        let all = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let wait = || {
+            let deadline = Instant::now() + PATIENCE;
+            let rest = || deadline.saturating_duration_since(Instant::now());
+            all.iter().all(|commands| commands.wait(rest()))
         };
-        self.rules.iter().filter(of_end).for_each(|rule| self.run(rule, archive));
-    }
-
-    fn run(&self, rule: &TriggerRule, archive: &Path) {
-        let job = (rule.clone(), archive.to_owned());
-        let is_sent = self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok());
-        if !is_sent {
-            log::warn!("the command of the trigger '{}' does not run: too many", rule.condition);
-        }
-    }
-}
-
-/// Starts the thread of the commands, which ends with the last one.
-fn start_thread() -> Option<Sender<Job>> {
-    let (jobs, receiver) = crossbeam_channel::bounded::<Job>(MAX_JOBS);
-    let work = move || receiver.into_iter().for_each(|(rule, archive)| run(&rule, &archive));
-    let thread = thread::Builder::new().name("trace-run".to_owned()).spawn(work);
-    thread.ok().map(|_| jobs)
-}
-
-/// Runs the command on this thread. A failure is logged.
-fn run(rule: &TriggerRule, archive: &Path) {
-    match rule.run(archive) {
-        Ok(status) if status.success() => {}
-        Ok(status) => {
-            log::warn!("the command of the trigger '{}' failed: {status}", rule.condition)
-        }
-        Err(error) => {
-            log::warn!("the command of the trigger '{}' did not run: {error}", rule.condition);
+        all.iter().for_each(CommandStopper::terminate);
+        if !wait() {
+            all.iter().for_each(CommandStopper::kill);
+            wait();
         }
     }
 }

@@ -34,7 +34,7 @@ impl Default for SnapshotLimits {
 pub(crate) struct KeepLimits {
     pub(crate) limits: SnapshotLimits,
     /// The number of snapshots that are kept of a cause, if it has its own. A snapshot belongs to
-    /// its first cause.
+    /// its first cause. The size limit is that of all snapshots.
     pub(crate) own: BTreeMap<Cause, u32>,
 }
 
@@ -48,7 +48,10 @@ impl KeepLimits {
             is_file_of_alerts(summary)
                 && summary.causes.first().is_none_or(|cause| !self.own.contains_key(cause))
         };
-        own + self.limits.enforce_for(summaries, is_shared)
+        let number = SnapshotLimits { max_size: u64::MAX, ..self.limits };
+        let size = SnapshotLimits { keep: u32::MAX, ..self.limits };
+        let shared = number.enforce_for(summaries, is_shared);
+        own + shared + size.enforce_for(summaries, is_file_of_alerts)
     }
 }
 
@@ -184,6 +187,19 @@ mod tests {
         assert_eq!(KeepLimits { limits, own }.enforce(&mut summaries), 2);
         let kept: Vec<_> = summaries.iter().map(|it| it.path.file_name().unwrap()).collect();
         assert_eq!(kept, ["c", "d", "e"]);
+    }
+
+    #[test]
+    fn the_size_limit_is_for_all_triggers() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut summaries: Vec<_> =
+            ["a", "b", "c"].iter().map(|name| summary(directory.path(), name, Some(50))).collect();
+        summaries[1].causes = vec![cause("other")];
+        let limits = SnapshotLimits { max_size: 100, ..SnapshotLimits::default() };
+        let own = BTreeMap::from([(cause("slow"), 1000)]);
+        assert_eq!(KeepLimits { limits, own }.enforce(&mut summaries), 1);
+        let kept: Vec<_> = summaries.iter().map(|it| it.path.file_name().unwrap()).collect();
+        assert_eq!(kept, ["b", "c"]);
     }
 
     /// An alert that waits when the session ends has no snapshot.

@@ -1,10 +1,6 @@
 //! Triggers and their text.
 
 use std::fmt;
-use std::io;
-use std::os::fd::AsFd;
-use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -41,7 +37,7 @@ pub struct TriggerActions {
     pub exit: Option<u8>,
     /// The caller exits with this status at the end, if the recorded command succeeds.
     pub status: Option<u8>,
-    /// A command of the shell. Its last argument is the path of the snapshot, or of the archive if
+    /// A command of the shell. Its parameter `$1` is the path of the snapshot, or of the archive if
     /// the trigger stops the session.
     pub run: Option<String>,
 }
@@ -68,23 +64,6 @@ impl TriggerRule {
     /// Returns the cause by which notices and summaries report the condition.
     pub fn cause(&self) -> Cause {
         Cause::from(&self.condition)
-    }
-
-    /// Runs the command with the path of an archive as its last argument, and waits for its end.
-    /// Standard output is that of this process's standard error.
-    ///
-    /// # Errors
-    ///
-    /// If the shell cannot be started.
-    pub fn run(&self, archive: &Path) -> io::Result<ExitStatus> {
-        let command = self.actions.run.as_deref().unwrap_or_default();
-        let mut shell = Command::new("/bin/sh");
-        shell.arg("-c").arg(format!("{command} \"$@\"")).arg("trace").arg(archive);
-        shell.env("TRACE_CONDITION", self.condition.to_string()).stdin(Stdio::null());
-        if let Ok(stderr) = io::stderr().as_fd().try_clone_to_owned() {
-            shell.stdout(stderr);
-        }
-        shell.status()
     }
 
     fn add(&mut self, part: Part) {
@@ -124,6 +103,13 @@ impl FromStr for TriggerRule {
             let Some(part) = part(last) else { break };
             parts.push(part?);
             head = rest;
+        }
+        if command.is_some() && !Condition::has_keyword(head) {
+            return Err(format!(
+                "the alert of a trigger with 'run:' requires 'alert:' before its name: use \
+                 'alert:{text}', in which the command is '{}'",
+                command.unwrap_or_default()
+            ));
         }
         if parts.is_empty() && command.is_none() && !Condition::has_keyword(head) {
             return Err(not_a_trigger(text));
@@ -266,6 +252,8 @@ mod tests {
             ("drop:exit=256", "'256' is not an exit status"),
             ("drop:min-interval=soon", "'soon' is not a time"),
             ("drop:run: ", "has no command"),
+            ("job:run:done:snapshot", "requires 'alert:' before its name"),
+            ("job:snapshot:run:true", "use 'alert:job:snapshot:run:true'"),
             ("log:slow:snapshot", "'slow' is not a log level"),
         ] {
             let error = wrong.parse::<TriggerRule>().unwrap_err();

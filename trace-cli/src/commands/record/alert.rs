@@ -11,6 +11,7 @@ use trace_manager::{Cause, Condition, Notice, SessionSummary, TriggerRule, Trigg
 
 use super::commands::Commands;
 use crate::cli::RecordArgs;
+use crate::exit;
 use crate::message::HINT;
 
 /// The exit status of a Rust program whose main thread panicked.
@@ -31,7 +32,7 @@ pub(super) enum CommandAction {
 /// stopped recording.
 pub(super) fn report(
     args: &RecordArgs,
-    commands: &mut Commands<'_>,
+    commands: &Commands,
     notice: &Notice,
 ) -> Option<CommandAction> {
     match notice {
@@ -56,7 +57,7 @@ pub(super) fn report(
 }
 
 /// Reports a notice after the end of recording.
-pub(super) fn report_last(args: &RecordArgs, commands: &mut Commands<'_>, notice: &Notice) {
+pub(super) fn report_last(args: &RecordArgs, commands: &Commands, notice: &Notice) {
     match notice {
         Notice::Stopping { cause } => {
             super::note(args, &format!("{}recording ends", prefix(slice::from_ref(cause))));
@@ -102,6 +103,11 @@ pub(super) fn signal_condition(args: &RecordArgs, signal: i32) -> Option<Conditi
     args.session.triggers.iter().any(|rule| rule.condition == condition).then_some(condition)
 }
 
+/// Returns whether a signal is the condition of a trigger, so that it is not forwarded.
+pub(super) fn takes(args: &RecordArgs, signal: i32) -> bool {
+    signal_condition(args, signal).is_some()
+}
+
 /// Refuses triggers on the end of a command if there is none.
 pub(super) fn check(args: &RecordArgs) -> Result<()> {
     let is_death = |rule: &TriggerRule| rule.condition == Condition::Death;
@@ -116,17 +122,20 @@ pub(super) fn is_death(status: &io::Result<ExitStatus>) -> bool {
     status.as_ref().is_ok_and(|status| status.signal().is_some() || status.code() == Some(PANIC))
 }
 
-/// Returns the exit status that a trigger requests, if its condition held. The one that stopped
-/// recording comes first.
-pub(super) fn status(args: &RecordArgs, summary: &SessionSummary) -> Option<u8> {
+/// Returns the exit status that a trigger requests, if its condition held. That of the trigger that
+/// stopped recording with `exit` comes first. The others are for a command that succeeds, except
+/// that of `death`.
+pub(super) fn status(args: &RecordArgs, summary: &SessionSummary, command: u8) -> Option<u8> {
     let rules = || args.session.triggers.iter();
     let held = |rule: &&TriggerRule| match rule.cause() {
         Cause::Alert(name) => summary.alerts.contains_key(&name),
         Cause::Condition(text) => summary.conditions.contains_key(&text),
     };
+    let applies = |rule: &&TriggerRule| command == exit::OK || rule.condition == Condition::Death;
     let stopped_by = |rule: &&TriggerRule| summary.stopped_by.as_ref() == Some(&rule.cause());
     let exit = rules().filter(stopped_by).find_map(|rule| rule.actions.exit);
     let requested = |rule: &TriggerRule| rule.actions.status.or(rule.actions.exit);
-    let statuses = rules().filter(held).filter_map(requested);
-    exit.into_iter().chain(statuses).find(|status| *status != 0)
+    let mut statuses =
+        exit.into_iter().chain(rules().filter(held).filter(applies).filter_map(requested));
+    statuses.find(|status| *status != exit::OK).or(exit)
 }

@@ -148,7 +148,7 @@ pub(super) fn wait_on_thread(events: Sender<Event>) -> Result<Sender<process::Ch
     Ok(sender)
 }
 
-fn asks_to_end(signal: i32) -> bool {
+pub(super) fn asks_to_end(signal: i32) -> bool {
     matches!(signal, SIGINT | SIGTERM | SIGHUP | SIGQUIT)
 }
 

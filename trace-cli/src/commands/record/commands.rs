@@ -1,100 +1,96 @@
 //! Commands of triggers, as this user.
 
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::Receiver;
+use std::time::Instant;
 
 use anyhow::{Context, Result};
+use signal_hook::consts::SIGINT;
 use trace_convert::visible;
-use trace_manager::{Cause, SessionSummary, TriggerRule};
+use trace_manager::{Cause, CommandStopper, SessionSummary, TriggerCommands};
 
+use super::child::{asks_to_end, Child};
+use super::{alert, Event, GRACE, TICK};
 use crate::cli::RecordArgs;
 use crate::compression::Compression;
-use crate::message::describe;
+use crate::exit;
 
-/// A command to run with the path of an archive.
-type Job = (TriggerRule, PathBuf);
-
-/// Runs the commands of triggers one after another, on a thread of its own.
+/// The commands of a recording.
 #[derive(Debug)]
-pub(super) struct Commands<'a> {
-    rules: &'a [TriggerRule],
-    jobs: Sender<Job>,
-    /// Compressed snapshots are complete at the end.
-    deferred: Option<Vec<Job>>,
-    thread: Option<JoinHandle<()>>,
+pub(super) struct Commands {
+    commands: TriggerCommands,
+    /// Whether snapshots are complete only at the end, because they are compressed.
+    are_deferred: bool,
 }
 
-impl<'a> Commands<'a> {
-    /// Starts the thread, if a trigger has a command.
-    pub(super) fn start(args: &'a RecordArgs) -> Result<Self> {
-        let rules = &args.session.triggers[..];
-        let (jobs, receiver) = mpsc::channel();
-        let has_command = rules.iter().any(|rule| rule.actions.run.is_some());
-        let is_compressed = Compression::of(&args.session.output)? != Compression::None;
-        let builder = thread::Builder::new().name("trace-run".to_owned());
-        let thread = has_command.then(|| builder.spawn(move || work(&receiver))).transpose();
-        let thread = thread.context("cannot start a thread")?;
-        Ok(Self { rules, jobs, deferred: is_compressed.then(Vec::new), thread })
+impl Commands {
+    /// Prepares the commands of the triggers.
+    pub(super) fn start(args: &RecordArgs) -> Result<Self> {
+        let report = |message: &str| crate::say(&visible(message));
+        let commands = TriggerCommands::start(&args.session.triggers, report);
+        let are_deferred = Compression::of(&args.session.output)? != Compression::None;
+        Ok(Self { commands: commands.context("cannot start a thread")?, are_deferred })
     }
 
     /// Runs the commands of the triggers that took a snapshot.
-    pub(super) fn on_snapshot(&mut self, causes: &[Cause], path: &Path) {
-        for rule in self.rules.iter().filter(|rule| has_command(rule)) {
-            if rule.actions.snapshot && causes.contains(&rule.cause()) {
-                let job = (rule.clone(), path.to_owned());
-                match &mut self.deferred {
-                    Some(deferred) => deferred.push(job),
-                    None => self.run(job),
+    pub(super) fn on_snapshot(&self, causes: &[Cause], path: &Path) {
+        if !self.are_deferred {
+            self.commands.on_snapshot(causes, path);
+        }
+    }
+
+    /// Runs the remaining commands: all archives are complete. Waits for the end of all. Returns
+    /// the exit code if the recorded command has ended meanwhile, or a signal has ended the
+    /// commands.
+    pub(super) fn end(
+        self,
+        args: &RecordArgs,
+        summary: &SessionSummary,
+        child: &mut Child,
+        events: &Receiver<Event>,
+    ) -> Option<u8> {
+        if self.are_deferred {
+            let complete = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
+            complete.for_each(|it| self.commands.on_last_snapshot(&it.causes, &it.path));
+        }
+        if let (Some(cause), Ok(_)) = (&summary.stopped_by, &summary.archive) {
+            let path = summary.parts.last().map_or(&*args.session.output, PathBuf::as_path);
+            self.commands.on_end(cause, path);
+        }
+        wait(args, &self.commands.stopper(), child, events)
+    }
+}
+
+/// Waits for the end of the commands.
+///
+/// The recorded command gets the signals while it runs. One that it does not get, and the second
+/// one that asks it to end, ends the commands of the triggers. Another one kills them.
+fn wait(
+    args: &RecordArgs,
+    commands: &CommandStopper,
+    child: &mut Child,
+    events: &Receiver<Event>,
+) -> Option<u8> {
+    let mut status = None;
+    let mut deadline: Option<Instant> = None;
+    while !commands.wait(TICK) {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            commands.kill();
+        }
+        for event in events.try_iter() {
+            match event {
+                Event::Ended(ended) => status = Some(child.ended(ended)),
+                Event::Signal(signal) if alert::takes(args, signal) => {}
+                Event::Signal(signal) if child.is_running() && child.forward(signal) => {}
+                Event::Signal(signal) if !asks_to_end(signal) => {}
+                Event::Signal(_) if deadline.is_some() => commands.kill(),
+                Event::Signal(_) => {
+                    commands.terminate();
+                    deadline = Some(Instant::now() + GRACE);
+                    status = Some(exit::SIGNALLED + SIGINT as u8);
                 }
             }
         }
     }
-
-    /// Runs the remaining commands: all archives are complete. Waits for the end of all.
-    pub(super) fn end(mut self, summary: &SessionSummary, archive: &Path) {
-        self.deferred.take().into_iter().flatten().for_each(|job| self.run(job));
-        let stopped_by = |rule: &&TriggerRule| {
-            has_command(rule)
-                && rule.ends_session()
-                && summary.stopped_by.as_ref().is_some_and(|cause| *cause == rule.cause())
-        };
-        let path = summary.parts.last().map_or(archive, PathBuf::as_path);
-        if summary.archive.is_ok() {
-            self.rules.iter().filter(stopped_by).for_each(|rule| {
-                self.run((rule.clone(), path.to_owned()));
-            });
-        }
-        drop(self.jobs);
-        if let Some(thread) = self.thread {
-            // A panic is reported by its hook.
-            let _ended = thread.join();
-        }
-    }
-
-    fn run(&self, job: Job) {
-        // Fails only if the thread has panicked.
-        let _sent = self.jobs.send(job);
-    }
-}
-
-fn has_command(rule: &TriggerRule) -> bool {
-    rule.actions.run.is_some()
-}
-
-fn work(jobs: &Receiver<Job>) {
-    for (rule, path) in jobs {
-        let path = std::path::absolute(&path).unwrap_or(path);
-        let cause = rule.condition.to_string();
-        match rule.run(&path) {
-            Ok(status) if status.success() => {}
-            Ok(status) => {
-                crate::say(&format!("the command of {} failed: {status}", visible(&cause)))
-            }
-            Err(error) => {
-                let reason = describe(&error);
-                crate::say(&format!("cannot run the command of {}: {reason}", visible(&cause)));
-            }
-        }
-    }
+    status
 }
