@@ -57,7 +57,10 @@ impl Commands {
             let path = summary.parts.last().map_or(&*args.session.output, PathBuf::as_path);
             self.commands.on_end(cause, path);
         }
-        wait(args, &self.commands.stopper(), child, events)
+        let stopper = self.commands.stopper();
+        // The thread ends with its last command.
+        drop(self.commands);
+        wait(args, &stopper, child, events)
     }
 }
 
