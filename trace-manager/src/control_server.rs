@@ -37,6 +37,8 @@ mod triggers;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -47,6 +49,7 @@ use trace_protocol::socket::Listener;
 use self::event_loop::ControlLoop;
 pub use self::limits::ControlLimits;
 use self::shared::Message;
+use crate::controller::Controller;
 use crate::error::ManagerError;
 use crate::guard::Guard;
 use crate::manager::Manager;
@@ -105,6 +108,19 @@ impl ControlServer {
         let thread = server.and_then(|server| builder.spawn(|| server.run()));
         let thread = thread.map_err(ManagerError::EventLoop)?;
         Ok(Self { messages, waker, thread: Some(thread) })
+    }
+
+    /// Connects as the daemon itself: only sessions of this connection may have triggers that run
+    /// commands.
+    ///
+    /// # Errors
+    ///
+    /// If the process or the system has no file descriptor left.
+    pub fn connect(&self) -> io::Result<Controller> {
+        let (own, theirs) = UnixStream::pair()?;
+        let controller = Controller::of_socket(OwnedFd::from(own).into())?;
+        self.send(Message::Connect(OwnedFd::from(theirs).into()));
+        Ok(controller)
     }
 
     /// Replaces the category groups. Running sessions are not affected.

@@ -99,14 +99,24 @@ impl Controller {
         if uid != 0 && uid != geteuid().as_raw() {
             return Err(ControllerError::Untrusted { uid });
         }
-        Ok(Self {
+        Ok(Self::new(socket, daemon))
+    }
+
+    /// Uses a connected socket, whose other end this process has.
+    pub(crate) fn of_socket(socket: Socket) -> io::Result<Self> {
+        let daemon = socket.peer_credentials()?;
+        Ok(Self::new(socket, daemon))
+    }
+
+    fn new(socket: Socket, daemon: PeerCredentials) -> Self {
+        Self {
             socket,
             daemon,
             decoder: Decoder::new(),
             parts: Parts::default(),
             last: EVENT,
             events: VecDeque::new(),
-        })
+        }
     }
 
     /// Returns the process that has created the control socket, from the kernel: the daemon, or the

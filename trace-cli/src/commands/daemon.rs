@@ -14,7 +14,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trace_manager::controller::Controller;
 use trace_manager::{ControlLimits, ControlServer, ControlSettings, Limits, Manager};
 
 use self::config::Config;
@@ -60,7 +59,6 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
 struct Daemon {
     server: ControlServer,
     guards: Arc<Guards>,
-    control: PathBuf,
     directory: PathBuf,
     /// Files that are not complete. Dropped last.
     _scratch: tempfile::TempDir,
@@ -75,7 +73,6 @@ impl Daemon {
             .tempdir_in(&directory)
             .with_context(|| format!("cannot use the directory {}", directory.display()))?;
         let Places { registration, control } = Places::open(args.socket.as_deref())?;
-        let path = control.path().to_owned();
         log::info!("programs register at {}", registration.path().display());
         let manager = Manager::with_listener(registration, Limits::default())?;
         let guards = Arc::new(Guards::default());
@@ -87,7 +84,7 @@ impl Daemon {
             guard: Some(Box::new(move || start_guard.start())),
         };
         let server = ControlServer::start(control, manager, settings)?;
-        Ok(Self { server, guards, control: path, directory, _scratch: scratch })
+        Ok(Self { server, guards, directory, _scratch: scratch })
     }
 
     /// Starts the sessions of the configuration that do not run. Errors are logged.
@@ -104,9 +101,9 @@ impl Daemon {
         }
     }
 
-    /// Starts a session, as any client does. Returns false if it runs already.
+    /// Starts a session, as a client does. Returns false if it runs already.
     fn start_session(&self, args: &crate::cli::StartArgs, name: &str) -> Result<bool> {
-        let mut controller = Controller::connect(&self.control)?;
+        let mut controller = self.server.connect()?;
         let runs = |it: &trace_manager::controller::SessionInfo| {
             it.name == name && it.state != trace_manager::controller::SessionState::Stopped
         };

@@ -191,7 +191,7 @@ impl ControlLoop {
     fn accept(&mut self) {
         for _ in 0..ACCEPTS_PER_TURN {
             match self.listener.accept() {
-                Ok(socket) => self.connect(socket),
+                Ok(socket) => drop(self.connect(socket)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => return self.pause_accepting(),
@@ -212,17 +212,16 @@ impl ControlLoop {
         self.accept_resumes_at = added.err().map(|_| Instant::now() + ACCEPT_PAUSE);
     }
 
-    fn connect(&mut self, socket: Socket) {
-        // A connection that cannot be watched is closed.
-        let Ok(client) = Client::new(socket) else { return };
+    /// Adds a connection. One that cannot be watched is closed.
+    fn connect(&mut self, socket: Socket) -> Option<ClientId> {
+        let client = Client::new(socket).ok()?;
         let id = self.next_client;
-        let data = EventData::new_u64(id);
-        if epoll::add(&self.epoll, client.as_fd(), data, EventFlags::IN).is_ok() {
-            self.next_client += 1;
-            let peer = client.peer;
-            self.clients.insert(id, client);
-            self.dispatch(Input::Connected(id, peer));
-        }
+        epoll::add(&self.epoll, client.as_fd(), EventData::new_u64(id), EventFlags::IN).ok()?;
+        self.next_client += 1;
+        let peer = client.peer;
+        self.clients.insert(id, client);
+        self.dispatch(Input::Connected(id, peer));
+        Some(id)
     }
 
     fn receive(&mut self, id: ClientId) {
@@ -280,6 +279,11 @@ impl ControlLoop {
                 Message::Counted(ticket, sessions, counts) => {
                     self.counted(&counts);
                     self.reply_sessions(ticket, sessions);
+                }
+                Message::Connect(socket) => {
+                    if let Some(id) = self.connect(socket) {
+                        self.dispatch(Input::IsOwn(id));
+                    }
                 }
                 Message::Groups(groups) => self.dispatch(Input::Groups(groups)),
                 Message::ShutDown => self.dispatch(Input::ShutDown),

@@ -20,7 +20,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub(super) struct Ticket {
 pub(super) enum Input {
     /// A controller connected.
     Connected(ClientId, PeerCredentials),
+    /// This connection is that of the daemon itself.
+    IsOwn(ClientId),
     /// A controller sent a request, with its descriptor.
     Request(ClientId, Box<ToDaemon>, Option<OwnedFd>),
     /// A connection ended.
@@ -169,6 +171,8 @@ pub(super) enum Query {
 #[derive(Debug)]
 pub(super) struct ControlMachine {
     clients: BTreeMap<ClientId, PeerCredentials>,
+    /// The connections of the daemon itself.
+    own: BTreeSet<ClientId>,
     /// The users of connections that are closing, and that still take memory.
     closing: BTreeMap<ClientId, u32>,
     sessions: BTreeMap<SessionId, ControlledSession>,
@@ -196,6 +200,7 @@ impl ControlMachine {
     pub(super) fn new(groups: CategoryGroups, limits: ControlLimits) -> Self {
         Self {
             clients: BTreeMap::new(),
+            own: BTreeSet::new(),
             closing: BTreeMap::new(),
             sessions: BTreeMap::new(),
             last_session: 0,
@@ -228,6 +233,7 @@ impl ControlMachine {
     pub(super) fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
         match input {
             Input::Connected(client, peer) => self.connected(client, peer),
+            Input::IsOwn(client) => drop(self.own.insert(client)),
             Input::Request(client, message, descriptor) => {
                 self.request(client, *message, descriptor, now);
             }
@@ -281,6 +287,7 @@ impl ControlMachine {
     /// Ends the client's sessions that are not detached, and writes their results.
     fn disconnected(&mut self, client: ClientId) {
         self.clients.remove(&client);
+        self.own.remove(&client);
         let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
         for id in sessions {
             let Some(session) = self.sessions.get_mut(&id) else { continue };

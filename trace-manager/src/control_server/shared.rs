@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::Sender;
 use trace_protocol::control::{ControlError, Reply, SessionInfo};
+use trace_protocol::socket::Socket;
 
 use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
@@ -27,6 +28,8 @@ pub(super) enum Message {
     /// The sessions of a query are counted: their numbers of events.
     Counted(Ticket, Vec<(SessionId, SessionInfo)>, Vec<(SessionId, u64)>),
     Groups(CategoryGroups),
+    /// The daemon itself connects with this socket.
+    Connect(Socket),
     ShutDown,
 }
 

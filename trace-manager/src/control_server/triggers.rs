@@ -1,24 +1,22 @@
 //! Triggers of the daemon's sessions.
 
 use std::io;
-use std::process;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use trace_protocol::control::{Output, TraceConfig, TriggerAction};
-use trace_protocol::socket::PeerCredentials;
 
 use crate::trigger::{CommandStopper, Condition, TriggerCommands, TriggerRule};
 
-/// Checks the triggers of a session that this process requests.
-pub(super) fn check_rules(config: &TraceConfig, peer: PeerCredentials) -> Result<(), String> {
+/// Checks the triggers of a session. `is_own` is whether the daemon itself requests it.
+pub(super) fn check_rules(config: &TraceConfig, is_own: bool) -> Result<(), String> {
     let rules: Result<Vec<TriggerRule>, String> =
         config.rules.iter().map(|rule| rule.parse()).collect();
     let rules = rules?;
     if rules.iter().any(|rule| rule.actions.snapshot) && config.output == Output::Descriptor {
         return Err("snapshots of triggers require a directory as the output".to_owned());
     }
-    rules.iter().try_for_each(|rule| check_rule(rule, peer))
+    rules.iter().try_for_each(|rule| check_rule(rule, is_own))
 }
 
 /// Returns whether triggers of the session take snapshots.
@@ -27,7 +25,7 @@ pub(super) fn takes_snapshots(config: &TraceConfig) -> bool {
         || rules(config).iter().any(|rule| rule.actions.snapshot)
 }
 
-fn check_rule(rule: &TriggerRule, peer: PeerCredentials) -> Result<(), String> {
+fn check_rule(rule: &TriggerRule, is_own: bool) -> Result<(), String> {
     let condition = &rule.condition;
     if rule.actions.exit.is_some() || rule.actions.status.is_some() {
         return Err(format!(
@@ -39,7 +37,7 @@ fn check_rule(rule: &TriggerRule, peer: PeerCredentials) -> Result<(), String> {
         return Err(format!("the trigger '{condition}' requires trace record"));
     }
     // The daemon itself starts the sessions of its configuration.
-    if rule.actions.run.is_some() && peer.pid != process::id() {
+    if rule.actions.run.is_some() && !is_own {
         return Err(format!(
             "the trigger '{condition}' runs a command, which the daemon does only for sessions of \
              its own configuration\nhint: use trace record"
@@ -90,19 +88,16 @@ impl AllCommands {
 mod tests {
     use super::*;
 
-    const OTHER: PeerCredentials = PeerCredentials { pid: 1, uid: 7, gid: 7 };
-
-    fn check(rule: &str, peer: PeerCredentials, output: Output) -> Result<(), String> {
+    fn check(rule: &str, is_own: bool, output: Output) -> Result<(), String> {
         let rules = vec![rule.to_owned()];
-        check_rules(&TraceConfig { rules, output, ..TraceConfig::default() }, peer)
+        check_rules(&TraceConfig { rules, output, ..TraceConfig::default() }, is_own)
     }
 
     #[test]
     fn only_the_daemon_itself_selects_commands() {
-        let own = PeerCredentials { pid: process::id(), ..OTHER };
         let directory = || Output::Beneath("a".to_owned());
-        assert_eq!(check("drop:run:true", own, directory()), Ok(()));
-        let refused = check("drop:run:true", OTHER, directory()).unwrap_err();
+        assert_eq!(check("drop:run:true", true, directory()), Ok(()));
+        let refused = check("drop:run:true", false, directory()).unwrap_err();
         assert!(refused.contains("only for sessions of its own configuration"), "{refused}");
     }
 
@@ -116,9 +111,9 @@ mod tests {
             ("drop", "require a directory"),
             ("drip", "is not CONDITION:ACTION"),
         ] {
-            let refused = check(rule, OTHER, Output::Descriptor).unwrap_err();
+            let refused = check(rule, false, Output::Descriptor).unwrap_err();
             assert!(refused.contains(why), "{rule}: {refused}");
         }
-        assert_eq!(check("drop:stop", OTHER, Output::Descriptor), Ok(()));
+        assert_eq!(check("drop:stop", false, Output::Descriptor), Ok(()));
     }
 }

@@ -152,7 +152,7 @@ impl ControlMachine {
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         config.categories = self.expand(&config.categories)?;
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
-        check_rules(&config, peer).map_err(bad)?;
+        check_rules(&config, self.own.contains(&ticket.client)).map_err(bad)?;
         self.check_quota(peer.uid, &config)?;
         self.choose_name(peer.uid, &mut config)?;
         let name = config.name.clone();
