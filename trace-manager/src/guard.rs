@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `messages` | the messages of the socket |
 //! | `ledger` | the numbers of a ledger |
+//! | `link` | the manager's socket to the guard |
 //! | `handle` | the manager's side: sending memory, and updating ledgers |
 //! | `slot_pool` | the manager's side: memory for copies |
 //! | `state` | the guard's side while the manager lives |
@@ -25,6 +26,7 @@
 mod completion;
 mod handle;
 mod ledger;
+mod link;
 mod messages;
 mod remaining;
 mod slot_pool;

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,10 @@ use trace_protocol::buffer::consumer::{IdentityPolicy, SaveSlot};
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::file::NewFile;
-use trace_protocol::socket::{MemoryFile, Socket};
+use trace_protocol::socket::MemoryFile;
 
 use super::ledger::{provider, session, LedgerUpdate};
+use super::link::{Link, UnsentCategories};
 use super::messages::{ArchiveNames, Message, Provider};
 use super::Guard;
 use crate::archive::ArchiveOutput;
@@ -69,15 +70,6 @@ pub(crate) struct JoinedProvider<'a> {
     pub(crate) packets: BorrowedFd<'a>,
 }
 
-#[derive(Debug)]
-pub(super) struct Link {
-    socket: Socket,
-    /// Closed providers that are not sent yet, because the socket was full.
-    unsent: Mutex<Vec<u32>>,
-    /// Why the guard would not complete the archive.
-    failure: OnceLock<&'static str>,
-}
-
 impl GuardHandle {
     /// Sends the archive and its categories to the guard. If that fails, the session has no guard.
     pub(crate) fn begin(
@@ -85,8 +77,7 @@ impl GuardHandle {
         output: &ArchiveOutput,
         categories: &[String],
     ) -> Option<Self> {
-        let link =
-            Link { socket: guard.socket, unsent: Mutex::default(), failure: OnceLock::new() };
+        let link = Link::new(guard.socket);
         let (ledger, memory) = new_ledger().ok()?;
         let message = Message::Session(output.naming().and_then(ArchiveNames::of));
         let mut handles = vec![memory.as_fd()];
@@ -104,16 +95,29 @@ impl GuardHandle {
         Some(guard)
     }
 
-    /// Replaces the category patterns of the archive. If that fails, the session continues without
-    /// the guard.
+    /// Replaces the category patterns of the archive. A slow guard gets them later, from
+    /// [`failure`](Self::failure). If that fails, the session continues without the guard.
     pub(crate) fn set_categories(&self, categories: &[String]) {
-        let is_sent = self.link.send(&Message::ForgetCategories, &[]).is_ok();
-        if !is_sent || !self.send_categories(categories) {
-            // The guard would complete the archive with other events. Only the first failure is
-            // kept.
-            let _ = self.link.failure.set(if self.has_ended() { ENDED } else { CATEGORIES });
-            self.abandoned();
+        let Some(messages) = Message::categories(categories) else {
+            return self.give_up_categories();
+        };
+        let unsent = UnsentCategories { messages, deadline: Instant::now() + PATIENCE };
+        *self.link.unsent_categories() = Some(unsent);
+        self.send_unsent();
+    }
+
+    /// Sends the category patterns that the socket had no space for.
+    fn send_unsent(&self) {
+        if self.link.send_categories().is_err() {
+            self.give_up_categories();
         }
+    }
+
+    /// Gives the guard up: it would complete the archive with other events.
+    fn give_up_categories(&self) {
+        // Only the first failure is kept.
+        let _ = self.link.failure.set(if self.has_ended() { ENDED } else { CATEGORIES });
+        self.abandoned();
     }
 
     /// Sends category patterns. Returns whether the guard has all.
@@ -162,11 +166,13 @@ impl GuardHandle {
         }
     }
 
-    /// Returns why the guard would not complete the archive, if it was given up or has ended.
+    /// Returns why the guard would not complete the archive, if it was given up or has ended. The
+    /// event loop calls it several times a second.
     pub(crate) fn failure(&self) -> Option<&'static str> {
         if !self.completes_archive {
             return None;
         }
+        self.send_unsent();
         if self.link.failure.get().is_none() && self.has_ended() {
             let _ = self.link.failure.set(ENDED);
         }
@@ -272,25 +278,6 @@ impl ProviderLedger {
     }
 }
 
-impl Link {
-    pub(super) fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
-        self.socket.send(&message.encode(), handles).map(drop)
-    }
-
-    /// Makes the guard free a provider's memory, now or with the next call.
-    fn close(&self, id: u32) {
-        let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
-        unsent.push(id);
-        while let Some(id) = unsent.last() {
-            match self.send(&Message::Closed(*id), &[]) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // The message is sent, or the guard has ended.
-                _ => unsent.pop(),
-            };
-        }
-    }
-}
-
 fn new_ledger() -> io::Result<(Ledger, MemoryFile)> {
     let memory = MemoryFile::new("trace-ledger", Ledger::SIZE as u64)?;
     let mapping = WriteMapping::map(memory.as_fd(), Ledger::SIZE)?;
@@ -301,6 +288,8 @@ fn new_ledger() -> io::Result<(Ledger, MemoryFile)> {
 mod tests {
     use std::fs::File;
     use std::os::unix::fs::FileExt;
+
+    use trace_protocol::socket::Socket;
 
     use super::*;
     use crate::archive::ArchiveTarget;
@@ -338,7 +327,7 @@ mod tests {
         let (socket, theirs) = Socket::packet_pair().unwrap();
         socket.set_nonblocking(true);
         theirs.set_nonblocking(true);
-        let link = Link { socket, unsent: Mutex::default(), failure: OnceLock::new() };
+        let link = Link::new(socket);
         let unsent = || link.unsent.lock().unwrap().len();
         let mut last = 0;
         while unsent() == 0 {

@@ -68,14 +68,22 @@ pub(super) enum Message {
     Slot(u64),
     /// The provider is completely archived.
     Closed(u32),
-    /// Category patterns of the archive, after those of earlier messages. Without any, it gets all
-    /// categories.
-    Categories(Vec<String>),
-    /// Forgets the category patterns of earlier messages. New ones follow.
-    ForgetCategories,
+    /// Category patterns of the archive, or a part of them.
+    Categories(Patterns),
     /// The next part of the archive begins after this number of bytes. Descriptors: the part and
     /// its directory.
     Part(u64, ArchiveNames),
+}
+
+/// Category patterns of the archive. They replace the earlier ones with the last message of a list.
+/// Without any, the archive gets all categories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Patterns {
+    /// Whether the message is the first one of its list.
+    pub(super) is_first: bool,
+    /// Whether it is the last one.
+    pub(super) is_last: bool,
+    pub(super) patterns: Vec<String>,
 }
 
 /// The data of a provider that the guard needs.
@@ -95,21 +103,23 @@ pub(super) struct Provider {
 impl Message {
     /// Returns messages with these patterns; `None` if a pattern does not fit into a message.
     pub(super) fn categories(patterns: &[String]) -> Option<Vec<Self>> {
-        let mut messages = vec![Vec::new()];
-        // The message has two numbers, and each pattern one before its text.
-        let mut size = 16;
+        // The message has four numbers, and each pattern one before its text.
+        const EMPTY: usize = 32;
+        let mut messages = vec![Patterns { is_first: true, ..Patterns::default() }];
+        let mut size = EMPTY;
         for pattern in patterns {
             let bytes = 8 + pattern.len();
-            if 16 + bytes > MAX_MESSAGE {
+            if EMPTY + bytes > MAX_MESSAGE {
                 return None;
             }
             if size + bytes > MAX_MESSAGE {
-                messages.push(Vec::new());
-                size = 16;
+                messages.push(Patterns::default());
+                size = EMPTY;
             }
             size += bytes;
-            messages.last_mut()?.push(pattern.clone());
+            messages.last_mut()?.patterns.push(pattern.clone());
         }
+        messages.last_mut()?.is_last = true;
         Some(messages.into_iter().map(Self::Categories).collect())
     }
 
@@ -129,11 +139,12 @@ impl Message {
             Self::Closed(id) => {
                 [4, u64::from(*id)].iter().for_each(|it| put_number(&mut bytes, *it));
             }
-            Self::Categories(patterns) => {
-                [5, patterns.len() as u64].iter().for_each(|it| put_number(&mut bytes, *it));
+            Self::Categories(Patterns { is_first, is_last, patterns }) => {
+                [5, u64::from(*is_first), u64::from(*is_last), patterns.len() as u64]
+                    .iter()
+                    .for_each(|it| put_number(&mut bytes, *it));
                 patterns.iter().for_each(|pattern| put_bytes(&mut bytes, pattern.as_bytes()));
             }
-            Self::ForgetCategories => put_number(&mut bytes, 7),
             Self::Part(start, names) => {
                 [6, *start].iter().for_each(|it| put_number(&mut bytes, *it));
                 names.encode(&mut bytes);
@@ -151,15 +162,19 @@ impl Message {
             2 => Self::Join(Provider::decode(&mut rest)?),
             3 => Self::Slot(number(&mut rest)?),
             4 => Self::Closed(number_u32(&mut rest)?),
-            5 => {
-                let number = number(&mut rest)?;
-                Self::Categories((0..number).map(|_| string(&mut rest)).collect::<Option<_>>()?)
-            }
-            7 => Self::ForgetCategories,
+            5 => Self::Categories(Patterns::decode(&mut rest)?),
             6 => Self::Part(number(&mut rest)?, ArchiveNames::decode(&mut rest)?),
             _ => return None,
         };
         rest.is_empty().then_some(message)
+    }
+}
+
+impl Patterns {
+    fn decode(rest: &mut &[u8]) -> Option<Self> {
+        let (is_first, is_last, number) = (flag(rest)?, flag(rest)?, number(rest)?);
+        let patterns = (0..number).map(|_| string(rest)).collect::<Option<_>>()?;
+        Some(Self { is_first, is_last, patterns })
     }
 }
 
@@ -226,6 +241,14 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*number))
 }
 
+fn flag(rest: &mut &[u8]) -> Option<bool> {
+    match number(rest)? {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
 fn number_u32(rest: &mut &[u8]) -> Option<u32> {
     u32::try_from(number(rest)?).ok()
 }
@@ -279,8 +302,11 @@ mod tests {
             join(IdentityPolicy::Machine, ClockSource::Boottime, Some(8)),
             Message::Slot(1 << 40),
             Message::Closed(9),
-            Message::ForgetCategories,
-            Message::Categories(vec!["a*".to_owned(), "-b".to_owned()]),
+            Message::Categories(Patterns {
+                is_first: true,
+                is_last: false,
+                patterns: vec!["a*".to_owned(), "-b".to_owned()],
+            }),
         ]
     }
 
@@ -304,14 +330,14 @@ mod tests {
             .flat_map(|message| {
                 let bytes = message.encode();
                 assert!(bytes.len() <= MAX_MESSAGE);
-                let Some(Message::Categories(patterns)) = Message::decode(&bytes) else {
+                let Some(Message::Categories(it)) = Message::decode(&bytes) else {
                     panic!("the bytes are a message")
                 };
-                patterns
+                it.patterns
             })
             .collect();
         assert_eq!(received, patterns);
-        let longest = MAX_MESSAGE - 24;
+        let longest = MAX_MESSAGE - 40;
         assert_eq!(Message::categories(&["a".repeat(longest)]).unwrap().len(), 1);
         assert!(Message::categories(&["a".repeat(longest + 1)]).is_none());
     }

@@ -11,7 +11,7 @@ use trace_protocol::file::NewFile;
 use trace_protocol::socket::Socket;
 
 use super::ledger::{provider, session};
-use super::messages::{ArchiveNames, Message, Provider, MAX_MESSAGE};
+use super::messages::{ArchiveNames, Message, Patterns, Provider, MAX_MESSAGE};
 
 /// The memory and files that the guard has received.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct GuardState {
     pub(super) former_part: Option<NewFile>,
     /// The category patterns of the archive.
     pub(super) categories: Vec<String>,
+    /// The first of the patterns that replace them.
+    next_categories: Vec<String>,
     /// The providers that are not completely archived.
     pub(super) providers: BTreeMap<u32, GuardedProvider>,
     pub(super) slots: Vec<SlotReader>,
@@ -81,6 +83,18 @@ impl GuardState {
         self.part_start = start;
         self.former_part = self.archive.replace(part);
         self.rates.clear();
+    }
+
+    /// Adds category patterns. They apply when the list is complete: the manager may be killed
+    /// before.
+    fn add_categories(&mut self, Patterns { is_first, is_last, patterns }: Patterns) {
+        if is_first {
+            self.next_categories.clear();
+        }
+        self.next_categories.extend(patterns);
+        if is_last {
+            self.categories = std::mem::take(&mut self.next_categories);
+        }
     }
 
     /// Frees the memory of a provider that is completely archived.
@@ -138,8 +152,7 @@ fn apply(state: &mut Option<GuardState>, message: Message, handles: Vec<OwnedFd>
             state.slots.push(slot.ok()?);
         }
         (Message::Closed(id), Some(state)) => state.close(id),
-        (Message::Categories(patterns), Some(state)) => state.categories.extend(patterns),
-        (Message::ForgetCategories, Some(state)) => state.categories.clear(),
+        (Message::Categories(patterns), Some(state)) => state.add_categories(patterns),
         (Message::Part(start, names), Some(state)) => {
             let mut handles = handles.into_iter();
             state.begin_part(start, names.into_file(handles.next()?, handles.next()?));
@@ -163,6 +176,7 @@ fn begin_session(names: Option<ArchiveNames>, handles: Vec<OwnedFd>) -> Option<G
         part_start: 0,
         former_part: None,
         categories: Vec::new(),
+        next_categories: Vec::new(),
         providers: BTreeMap::new(),
         slots: Vec::new(),
         rates: Vec::new(),

@@ -1,5 +1,6 @@
 //! The manager's side and the guard's side together. The manager ends at a chosen moment.
 
+mod categories;
 mod departures;
 mod names;
 mod parts;
