@@ -32,6 +32,8 @@ mod output;
 mod recorder;
 mod shared;
 mod snapshot;
+#[cfg(test)]
+mod tests;
 mod triggers;
 
 use std::collections::BTreeMap;

@@ -30,6 +30,24 @@ fn a_session_ends_while_a_command_of_its_trigger_runs() {
     std::fs::remove_file(daemon.path("daemon.toml")).unwrap();
 }
 
+/// The daemon ends the process group of the command.
+#[test]
+fn a_daemon_ends_while_a_command_of_a_trigger_runs() {
+    let mut daemon = Daemon::with_config(
+        "[session.errors]\ntrigger = ['log:error:stop:run:echo $$ > \"$1.pid\"; sleep 600; true']\n",
+    );
+    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    meet(&daemon, "log");
+    let path = daemon.path("errors.fxt.pid");
+    let text = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_until("the command runs", || text().ends_with('\n'));
+    daemon.signal(Signal::Term);
+    wait_until("the daemon ends", || daemon.child.try_wait().unwrap().is_some());
+    let stat = format!("/proc/{}/stat", text().trim());
+    let is_running = || std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z "));
+    wait_until("the command has ended", || !is_running());
+}
+
 #[test]
 fn a_session_of_a_client_has_conditions_without_commands() {
     let daemon = Daemon::start();
