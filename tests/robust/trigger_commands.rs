@@ -224,6 +224,28 @@ fn a_command_whose_snapshot_was_removed_does_not_run() {
     assert!(run.stderr().contains("does not run: its archive"), "{run:?}");
 }
 
+/// Commands of compressed snapshots run at the end.
+#[test]
+fn commands_of_compressed_snapshots_run_for_those_that_are_kept() {
+    let scene = Scene::new();
+    let trigger = "every:10ms:min-interval=1ns:keep=2:run:echo \"$1\" >> runs";
+    let role = [trigger, "meet-condition", "nothing", "600000"];
+    let mut command = record(&["--trigger", role[0]], &scene.path("out.fxt.gz"), &role[1..]);
+    let child = command.current_dir(scene.0.path()).stderr(Stdio::piped()).spawn().unwrap();
+    let record = Running(Some(child));
+    wait_until("a snapshot is removed", || {
+        // Each snapshot has its time in its name.
+        let names = fs::read_dir(scene.0.path()).unwrap().map(|it| it.unwrap().file_name());
+        let text = names.map(|name| name.into_string().unwrap()).collect::<Vec<_>>();
+        text.iter().filter(|name| name.starts_with("out-snapshot-")).count() == 2
+    });
+    record.signal(Signal::Term);
+    let run = record.end();
+    let runs = fs::read_to_string(scene.path("runs")).unwrap();
+    assert_eq!(runs.lines().count(), 2, "{run:?}");
+    assert!(runs.lines().all(|path| path.ends_with(".gz") && is_archive(Path::new(path))));
+}
+
 /// After `stop`, the signal of a trigger does not reach the program.
 #[test]
 fn the_signal_of_a_trigger_is_not_forwarded_at_the_end() {

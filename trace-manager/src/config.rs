@@ -232,6 +232,7 @@ impl ProviderConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trigger::Cause;
 
     fn sized(buffer_size: u64) -> SessionConfig {
         SessionConfig { buffer_size, ..SessionConfig::default() }
@@ -268,6 +269,15 @@ mod tests {
         let error = check(Rotation::MIN_SIZE - 1).unwrap_err().to_string();
         assert!(error.starts_with("parts of 65535 bytes are too small"), "{error}");
         assert!(error.ends_with("hint: use at least 64K"), "{error}");
+    }
+
+    #[test]
+    fn the_largest_number_of_a_condition_counts() {
+        let rules = ["drop:keep=5", "drop:keep=9:status=3", "drop:keep=7", "death:keep=2", "drop"];
+        let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+        let own = SessionConfig { rules, ..SessionConfig::default() }.keep_limits().own;
+        let of = |text: &str| own.get(&Cause::Condition(text.to_owned())).copied();
+        assert_eq!((of("drop"), of("death"), own.len()), (Some(9), Some(2), 2));
     }
 
     #[test]

@@ -100,6 +100,11 @@ impl TriggerCommands {
         self.of_snapshot(causes).for_each(|rule| self.add(rule, snapshot));
     }
 
+    /// Returns the number of commands that a snapshot with these causes has.
+    pub fn count(&self, causes: &[Cause]) -> usize {
+        self.of_snapshot(causes).count()
+    }
+
     /// Adds the commands of the trigger that stopped the session, whose archive is complete.
     pub fn on_end(&self, cause: &Cause, archive: &Path) {
         let of_end = |rule: &&TriggerRule| rule.ends_session() && rule.cause() == *cause;

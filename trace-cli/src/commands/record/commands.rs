@@ -1,5 +1,6 @@
 //! Commands of triggers, as this user.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
@@ -14,13 +15,14 @@ use super::{alert, Event, GRACE, TICK};
 use crate::cli::RecordArgs;
 use crate::compression::Compression;
 use crate::exit;
+use crate::message::plural;
 
 /// The commands of a recording.
 #[derive(Debug)]
 pub(super) struct Commands {
     commands: TriggerCommands,
-    /// Whether snapshots are complete only at the end, because they are compressed.
-    are_deferred: bool,
+    /// The number of commands that wait for the end, if snapshots are compressed then.
+    deferred: Option<Cell<usize>>,
 }
 
 impl Commands {
@@ -28,14 +30,16 @@ impl Commands {
     pub(super) fn start(args: &RecordArgs) -> Result<Self> {
         let report = |message: &str| crate::say(&visible(message));
         let commands = TriggerCommands::start(&args.session.triggers, report);
-        let are_deferred = Compression::of(&args.session.output)? != Compression::None;
-        Ok(Self { commands: commands.context("cannot start a thread")?, are_deferred })
+        let is_compressed = Compression::of(&args.session.output)? != Compression::None;
+        let deferred = is_compressed.then(Cell::default);
+        Ok(Self { commands: commands.context("cannot start a thread")?, deferred })
     }
 
     /// Runs the commands of the triggers that took a snapshot.
     pub(super) fn on_snapshot(&self, causes: &[Cause], path: &Path) {
-        if !self.are_deferred {
-            self.commands.on_snapshot(causes, path);
+        match &self.deferred {
+            Some(deferred) => deferred.set(deferred.get() + self.commands.count(causes)),
+            None => self.commands.on_snapshot(causes, path),
         }
     }
 
@@ -49,9 +53,8 @@ impl Commands {
         child: &mut Child,
         events: &Receiver<Event>,
     ) -> Option<u8> {
-        if self.are_deferred {
-            let complete = summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok());
-            complete.for_each(|it| self.commands.on_last_snapshot(&it.causes, &it.path));
+        if let Some(deferred) = &self.deferred {
+            self.run_deferred(deferred.get(), summary);
         }
         if let (Some(cause), Ok(_)) = (&summary.stopped_by, &summary.archive) {
             let path = summary.parts.last().map_or(&*args.session.output, PathBuf::as_path);
@@ -61,6 +64,21 @@ impl Commands {
         // The thread ends with its last command.
         drop(self.commands);
         wait(args, &stopper, child, events)
+    }
+}
+
+impl Commands {
+    /// Runs the commands of the snapshots that are kept.
+    fn run_deferred(&self, deferred: usize, summary: &SessionSummary) {
+        let mut run = 0;
+        for snapshot in summary.snapshots.iter().filter(|snapshot| snapshot.archive.is_ok()) {
+            run += self.commands.count(&snapshot.causes);
+            self.commands.on_last_snapshot(&snapshot.causes, &snapshot.path);
+        }
+        if let Some(removed @ 1..) = deferred.checked_sub(run) {
+            let commands = plural(removed as u64, "command does", "commands do");
+            crate::say(&format!("{removed} {commands} not run: the snapshots were removed before"));
+        }
     }
 }
 
