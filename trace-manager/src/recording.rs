@@ -98,6 +98,8 @@ pub(crate) struct Recording {
     held: BTreeMap<String, u64>,
     /// The cause of the session's end, if it is a trigger.
     pub(crate) stopped_by: Option<Cause>,
+    /// The last check of the conditions that depend on time and losses.
+    checked_at: Duration,
     snapshots: Snapshots,
     /// Snapshots that wait for the last records of providers, with the number of these providers.
     pending_snapshots: Vec<(usize, Snapshot)>,
@@ -197,6 +199,7 @@ impl Recording {
             alerts: BTreeMap::new(),
             conditions,
             held: BTreeMap::new(),
+            checked_at: Duration::ZERO,
             stopped_by: None,
             snapshots,
             pending_snapshots: Vec::new(),

@@ -265,8 +265,8 @@ fn evaluate_event(rules: &mut [Evaluated], id: u32, provider: &Provider, event: 
             let Some(value) = value else { continue };
             if state.condition().matches(category, name, series) {
                 rule.is_known = true;
-                let key = (id, counter, key_of(argument.name));
-                let holds = state.sample(key, nanos, value);
+                let key = (counter, key_of(argument.name));
+                let holds = state.sample(id, key, nanos, value);
                 rule.held += u64::from(holds);
             }
         }
