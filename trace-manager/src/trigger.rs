@@ -10,7 +10,7 @@
 //! | `text` | parts of the text of triggers |
 //! | `counter`, `log`, `schedule`, `scopes` | evaluation of conditions, without I/O |
 //! | `names` | the string table of a provider, as far as conditions need it |
-//! | `evaluator` | evaluation of all conditions of a session over its records |
+//! | `evaluator` | all conditions of a session, and their evaluation over its records |
 
 mod cause;
 mod commands;

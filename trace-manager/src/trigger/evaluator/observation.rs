@@ -1,0 +1,127 @@
+//! The parts of events that conditions compare.
+
+use std::collections::BTreeMap;
+
+use trace_format::record::Argument;
+use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
+use trace_protocol::message::ClockSource;
+
+use super::evaluated::{Evaluated, State};
+use crate::trigger::counter::Key;
+use crate::trigger::names::Names;
+use crate::trigger::scopes::Owner;
+use crate::trigger::LogLevel;
+
+/// The argument of an event that has the level of a log message.
+pub(super) const LEVEL: &str = "level";
+
+/// The part of an event that a condition compares.
+#[derive(Debug)]
+pub(super) struct Observation {
+    /// The event's time.
+    pub(super) nanos: u64,
+    /// The index of the condition.
+    pub(super) condition: usize,
+    pub(super) observed: Observed,
+}
+
+#[derive(Debug)]
+pub(super) enum Observed {
+    /// A value of a counter.
+    Value { key: Key, value: f64 },
+    /// The begin of a scope or an asynchronous operation.
+    Begin(Owner),
+    /// Its end.
+    End(Owner),
+    /// A scope from the event's time to `end`.
+    Complete { end: u64 },
+}
+
+/// The tables of a provider, and its clock.
+#[derive(Debug)]
+pub(super) struct Provider {
+    pub(super) id: u32,
+    pub(super) names: Names,
+    pub(super) threads: BTreeMap<u8, ThreadKoids>,
+    pub(super) clock: ClockSource,
+    pub(super) rate: TickRate,
+}
+
+impl Provider {
+    /// Adds the observations of an event to `observations`.
+    pub(super) fn observe(
+        &self,
+        conditions: &mut [Evaluated],
+        event: &Event<'_>,
+        observations: &mut Vec<Observation>,
+    ) {
+        let nanos = self.rate.to_nanos(event.ticks);
+        let (category, name) = (self.names.text(event.category), self.names.text(event.name));
+        for (condition, evaluated) in conditions.iter_mut().enumerate() {
+            let mut add = |observed| {
+                evaluated.is_known = true;
+                observations.push(Observation { nanos, condition, observed });
+            };
+            match (&evaluated.state, event.kind) {
+                (State::Counter(counter), EventKind::Counter { id }) => {
+                    for Argument { name: series, value } in event.arguments.iter() {
+                        let Some(value) = value.number() else { continue };
+                        if counter.condition().matches(category, name, self.names.text(series)) {
+                            add(Observed::Value { key: (id, key_of(series)), value });
+                        }
+                    }
+                }
+                (State::Scopes(scopes), kind) if scopes.matches(category, name) => {
+                    self.scope(event.thread, kind).into_iter().for_each(add);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn scope(&self, thread: Thread, kind: EventKind) -> Option<Observed> {
+        let operation = |id| Owner::Operation { provider: self.id, id };
+        match kind {
+            EventKind::DurationComplete { end } => {
+                Some(Observed::Complete { end: self.rate.to_nanos(end) })
+            }
+            EventKind::DurationBegin => Some(Observed::Begin(self.thread(thread))),
+            EventKind::AsyncBegin { id } => Some(Observed::Begin(operation(id))),
+            EventKind::DurationEnd => Some(Observed::End(self.thread(thread))),
+            EventKind::AsyncEnd { id } => Some(Observed::End(operation(id))),
+            _ => None,
+        }
+    }
+
+    fn thread(&self, thread: Thread) -> Owner {
+        let koids = match thread {
+            Thread::Inline(koids) => koids,
+            Thread::Indexed(index) => {
+                self.threads.get(&index).copied().unwrap_or(ThreadKoids::UNKNOWN)
+            }
+        };
+        Owner::Thread { provider: self.id, process: koids.process, thread: koids.thread }
+    }
+
+    /// Returns the level of an event that is a log message, as the bridge of `tracing` records it.
+    pub(super) fn level_of(&self, event: &Event<'_>) -> Option<LogLevel> {
+        if !matches!(event.kind, EventKind::Instant { .. }) {
+            return None;
+        }
+        let mut arguments = event.arguments.iter();
+        let is_level = |name| self.names.text(name) == LEVEL.as_bytes();
+        let level = arguments.find(|argument| is_level(argument.name))?;
+        match level.value {
+            Value::String(text) => LogLevel::from_name(self.names.text(text)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the part of a counter's key for a series.
+fn key_of(series: Text<'_>) -> Box<[u8]> {
+    match series {
+        Text::Inline(bytes) => bytes.into(),
+        Text::Indexed(index) => index.to_le_bytes().into(),
+    }
+}

@@ -1,0 +1,103 @@
+//! Conditions over the records of providers whose clock counts nanoseconds.
+
+use trace_format::encode::append;
+use trace_format::record::Argument;
+use trace_format::{Event, EventKind, Thread, ThreadKoids, Value};
+
+use super::*;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MS;
+
+/// The evaluator of some triggers, with provider 1.
+fn evaluator(triggers: &[&str]) -> Evaluator {
+    let rules: Vec<TriggerRule> = triggers.iter().map(|text| text.parse().unwrap()).collect();
+    let mut evaluator = Evaluator::new(&rules, SystemTime::UNIX_EPOCH);
+    evaluator.open(1, ClockSource::Boottime, SECOND);
+    evaluator
+}
+
+fn thread(thread: u64) -> Thread {
+    Thread::Inline(ThreadKoids::new(7, thread))
+}
+
+/// Returns an event without arguments of the category `web`.
+fn event(on: Thread, ticks: u64, name: &'static str, kind: EventKind) -> Record<'static> {
+    let (category, name, arguments) = ("web".into(), name.into(), (&[]).into());
+    Record::Event(Event { ticks, thread: on, category, name, kind, arguments })
+}
+
+fn begin(on: u64, ticks: u64) -> Record<'static> {
+    event(thread(on), ticks, "request", EventKind::DurationBegin)
+}
+
+fn end(on: u64, ticks: u64) -> Record<'static> {
+    event(thread(on), ticks, "request", EventKind::DurationEnd)
+}
+
+fn async_begin(id: u64, ticks: u64) -> Record<'static> {
+    event(thread(1), ticks, "request", EventKind::AsyncBegin { id })
+}
+
+fn async_end(id: u64, ticks: u64) -> Record<'static> {
+    event(thread(2), ticks, "request", EventKind::AsyncEnd { id })
+}
+
+/// A value of the counter `app/queue` with the id 0.
+fn value<'a>(ticks: u64, argument: &'a [Argument<'a>]) -> Record<'a> {
+    Record::Event(Event {
+        ticks,
+        thread: thread(1),
+        category: "app".into(),
+        name: "queue".into(),
+        kind: EventKind::Counter { id: 0 },
+        arguments: argument.into(),
+    })
+}
+
+fn depth(value: f64) -> [Argument<'static>; 1] {
+    [Argument::new("depth", Value::Double(value))]
+}
+
+fn encode(records: &[Record<'_>]) -> Vec<u64> {
+    let mut words = Vec::new();
+    records.iter().for_each(|record| append(&mut words, record).unwrap());
+    words
+}
+
+/// Collects records of provider 1. Returns how often each condition began to hold.
+fn collect(evaluator: &mut Evaluator, records: &[Record<'_>]) -> Vec<(String, u64)> {
+    evaluator.records(1, &encode(records));
+    evaluator.take()
+}
+
+/// Collects records of provider 1. Returns whether any condition began to hold.
+fn holds(evaluator: &mut Evaluator, records: &[Record<'_>]) -> bool {
+    !collect(evaluator, records).is_empty()
+}
+
+/// The records of a save are in the order of threads, not of time.
+#[test]
+fn records_of_threads_are_evaluated_in_the_order_of_time() {
+    let mut evaluator = evaluator(&["duration:web/request>50ms"]);
+    assert!(holds(&mut evaluator, &[async_end(1, 60 * MS), async_begin(1, 0)]));
+    assert!(!holds(&mut evaluator, &[async_end(1, 900 * MS)]), "it has ended");
+}
+
+#[test]
+fn values_of_threads_are_evaluated_in_the_order_of_time() {
+    let mut evaluator = evaluator(&["counter:app/queue.depth>10 for 2s"]);
+    let (high, low) = (depth(11.0), depth(1.0));
+    let second_thread = [value(SECOND, &low), value(3 * SECOND, &low)];
+    let first_thread = [value(0, &high), value(2 * SECOND, &high)];
+    let records = [first_thread, second_thread].concat();
+    assert!(!holds(&mut evaluator, &records), "it was over the limit for 1 s, twice");
+}
+
+#[test]
+fn a_scope_ends_on_its_thread() {
+    let mut evaluator = evaluator(&["duration:web/request>50ms"]);
+    let records = [begin(1, 0), begin(2, 30 * MS), end(2, 40 * MS)];
+    assert!(!holds(&mut evaluator, &records) && !holds(&mut evaluator, &[end(2, 900 * MS)]));
+    assert!(holds(&mut evaluator, &[end(1, 51 * MS)]), "the begin is of an earlier save");
+}
