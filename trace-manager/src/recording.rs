@@ -149,6 +149,7 @@ pub(crate) struct EndedRecording {
     pub(crate) conditions: BTreeMap<String, u64>,
     pub(crate) unknown_conditions: Vec<String>,
     pub(crate) stopped_by: Option<Cause>,
+    pub(crate) incomplete_conditions: Vec<String>,
     pub(crate) snapshots: FinishingSnapshots,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finish,
@@ -400,6 +401,8 @@ impl Recording {
         self.report_refusals(&now, counter_rate);
         let mut providers = self.summaries;
         providers.sort_by_key(|provider| provider.id);
+        let has_lost = providers.iter().any(|provider| provider.dropped > 0);
+        let incomplete_conditions = self.conditions.incomplete(has_lost);
         let (archive, sinks) = self.outputs.finish(counter_rate);
         EndedRecording {
             duration: self.started.elapsed(),
@@ -409,6 +412,7 @@ impl Recording {
             alerts: self.alerts,
             conditions: self.held,
             unknown_conditions: self.conditions.unknown(),
+            incomplete_conditions,
             stopped_by: self.stopped_by,
             snapshots: self.snapshots.finish(),
             categories: self.config.categories,

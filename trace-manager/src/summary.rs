@@ -71,6 +71,9 @@ pub struct SessionSummary {
     pub unknown_conditions: Vec<String>,
     /// The cause of the session's end, if it is a trigger.
     pub stopped_by: Option<Cause>,
+    /// The conditions of triggers that may have held without notice: records were dropped, or a
+    /// program had too many counters or open scopes of the condition.
+    pub incomplete_conditions: Vec<String>,
     /// The snapshots of alerts, and those that the caller requested without waiting, in order.
     pub snapshots: Vec<SnapshotSummary>,
     /// The number of snapshots of alerts that were removed because of the limits.
@@ -254,6 +257,7 @@ mod tests {
             alerts: BTreeMap::new(),
             conditions: BTreeMap::new(),
             unknown_conditions: Vec::new(),
+            incomplete_conditions: Vec::new(),
             stopped_by: None,
             snapshots: Vec::new(),
             snapshots_removed: 0,

@@ -149,6 +149,7 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         unknown_conditions: of.unknown_conditions,
         stopped_by,
         stopped_by_condition,
+        incomplete_conditions: of.incomplete_conditions,
         bytes,
         failure,
         guard_failure: of.guard_failure,

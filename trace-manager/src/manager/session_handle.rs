@@ -213,6 +213,7 @@ impl SessionHandle {
             alerts: ended.alerts,
             conditions: ended.conditions,
             unknown_conditions: ended.unknown_conditions,
+            incomplete_conditions: ended.incomplete_conditions,
             categories: ended.categories,
             archive,
             parts,

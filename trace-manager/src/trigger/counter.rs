@@ -21,6 +21,7 @@ pub(super) struct CounterState {
     /// The time in nanoseconds for which a counter is beyond the limit before the condition holds.
     lasting: u64,
     providers: BTreeMap<u32, Counters>,
+    is_limited: bool,
 }
 
 /// A counter of a provider: the counter's id, and the series' string.
@@ -46,7 +47,7 @@ struct Beyond {
 impl CounterState {
     pub(super) fn new(condition: CounterCondition) -> Self {
         let lasting = u64::try_from(condition.lasting.as_nanos()).unwrap_or(u64::MAX);
-        Self { condition, lasting, providers: BTreeMap::new() }
+        Self { condition, lasting, providers: BTreeMap::new(), is_limited: false }
     }
 
     pub(super) fn condition(&self) -> &CounterCondition {
@@ -58,10 +59,19 @@ impl CounterState {
         let CounterCondition { is_over, limit, .. } = self.condition;
         let is_beyond = if is_over { value > limit } else { value < limit };
         let counters = self.providers.entry(provider).or_default();
+        if is_beyond && counters.is_full_for(&key) {
+            self.is_limited = true;
+            return false;
+        }
         match is_beyond {
             true => counters.exceed(key, nanos, self.lasting),
             false => counters.fall_back(&key, nanos, self.lasting),
         }
+    }
+
+    /// Returns whether a provider had too many counters to observe all.
+    pub(super) fn is_limited(&self) -> bool {
+        self.is_limited
     }
 
     /// Handles the time `nanos` of a provider, all of whose earlier values are known. Returns
@@ -78,12 +88,14 @@ impl CounterState {
 }
 
 impl Counters {
+    /// Returns whether this counter cannot be observed, because too many others are.
+    fn is_full_for(&self, key: &Key) -> bool {
+        self.beyond.len() >= MAX_COUNTERS && !self.beyond.contains_key(key)
+    }
+
     /// Handles a value beyond the limit. Only this counter's time passes: records of threads are
     /// not in the order of time.
     fn exceed(&mut self, key: Key, nanos: u64, lasting: u64) -> bool {
-        if self.beyond.len() >= MAX_COUNTERS && !self.beyond.contains_key(&key) {
-            return false;
-        }
         let first = Beyond { since: nanos, newest: nanos, is_reported: false };
         let counter = self.beyond.entry(key).or_insert(first);
         counter.newest = counter.newest.max(nanos);

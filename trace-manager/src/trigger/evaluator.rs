@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use trace_format::layout::{record, RecordType};
-use trace_format::{decode, Record, TickRate};
+use trace_format::{decode, notes, Record, TickRate};
 use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::message::ClockSource;
@@ -66,6 +66,10 @@ impl Evaluator {
             }
         }
         let needs_records = rules.iter().any(|rule| rule.condition.needs_records());
+        if needs_records {
+            let report = [notes::CATEGORY, notes::RECORDS_DROPPED];
+            wanted.extend(report.map(|text| text.as_bytes().into()));
+        }
         Self {
             conditions: evaluated,
             wanted,
@@ -93,7 +97,7 @@ impl Evaluator {
         }
         if let Some(rate) = TickRate::from_ticks_per_second(ticks_per_second) {
             let (names, threads) = (Names::default(), BTreeMap::new());
-            let state = Provider { id: provider, names, threads, clock, rate };
+            let state = Provider { names, threads, clock, rate };
             self.providers.insert(provider, state);
         }
     }
@@ -192,6 +196,13 @@ impl Evaluator {
     pub(crate) fn take(&mut self) -> Vec<(String, u64)> {
         let held = self.conditions.iter_mut().filter(|rule| rule.held != 0);
         held.map(|rule| (rule.cause.clone(), std::mem::take(&mut rule.held))).collect()
+    }
+
+    /// Returns the conditions of which some records were not compared: they were dropped, or a
+    /// program has too many counters or open scopes. `has_lost` is whether the session lost any.
+    pub(crate) fn incomplete(&self, has_lost: bool) -> Vec<String> {
+        let incomplete = self.conditions.iter().filter(|rule| rule.is_incomplete(has_lost));
+        incomplete.map(|rule| rule.cause.clone()).collect()
     }
 
     /// Returns the conditions whose category and name no program has.

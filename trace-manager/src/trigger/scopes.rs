@@ -3,40 +3,51 @@
 //! A scope that ends before its record is collected is one complete record. If it is open then, its
 //! begin and its end are two records, and so are those of asynchronous operations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::DurationCondition;
 
-/// The most open scopes that a condition observes.
+/// The most open scopes of a provider that a condition observes.
 const MAX_OPEN: usize = 4096;
 
-/// A thread of a provider, or an asynchronous operation by its id.
+/// A thread, or an asynchronous operation by its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
-    Thread { provider: u32, process: u64, thread: u64 },
-    Operation { provider: u32, id: u64 },
-}
-
-impl Owner {
-    fn provider(self) -> u32 {
-        match self {
-            Self::Thread { provider, .. } | Self::Operation { provider, .. } => provider,
-        }
-    }
+    Operation(u64),
+    Thread { process: u64, thread: u64 },
 }
 
 /// The state of a condition. Times are in nanoseconds of the provider's clock.
 #[derive(Debug, Clone)]
 pub(super) struct ScopeState {
     condition: DurationCondition,
-    /// The begins of open scopes, the innermost last.
-    open: BTreeMap<Owner, Vec<u64>>,
+    providers: BTreeMap<u32, OpenScopes>,
+}
+
+/// The open scopes of a provider.
+#[derive(Debug, Clone, Default)]
+struct OpenScopes {
+    stacks: BTreeMap<Owner, Stack>,
+    by_age: BTreeSet<Age>,
     number: usize,
+}
+
+/// The order in which owners are removed if there are too many: operations first, because a
+/// program may not end them, then those with the oldest begin.
+type Age = (bool, u64, Owner);
+
+/// The open scopes of a thread or an operation.
+#[derive(Debug, Clone)]
+struct Stack {
+    /// The begins, the innermost last.
+    begins: Vec<u64>,
+    /// The number of scopes in them that are not observed.
+    ignored: u64,
 }
 
 impl ScopeState {
     pub(super) fn new(condition: DurationCondition) -> Self {
-        Self { condition, open: BTreeMap::new(), number: 0 }
+        Self { condition, providers: BTreeMap::new() }
     }
 
     /// Returns whether it is about scopes of this name.
@@ -44,22 +55,14 @@ impl ScopeState {
         self.condition.category.as_bytes() == category && self.condition.name.as_bytes() == name
     }
 
-    /// Handles a begin.
-    pub(super) fn begin(&mut self, owner: Owner, nanos: u64) {
-        if self.number < MAX_OPEN {
-            self.number += 1;
-            self.open.entry(owner).or_default().push(nanos);
-        }
+    /// Handles a begin. Returns false if the provider has too many open scopes to observe all.
+    pub(super) fn begin(&mut self, provider: u32, owner: Owner, nanos: u64) -> bool {
+        self.providers.entry(provider).or_default().begin(owner, nanos)
     }
 
     /// Handles an end. Returns whether the condition holds for the innermost open scope.
-    pub(super) fn end(&mut self, owner: Owner, nanos: u64) -> bool {
-        let Some(begins) = self.open.get_mut(&owner) else { return false };
-        let begin = begins.pop();
-        if begins.is_empty() {
-            self.open.remove(&owner);
-        }
-        self.number -= usize::from(begin.is_some());
+    pub(super) fn end(&mut self, provider: u32, owner: Owner, nanos: u64) -> bool {
+        let begin = self.providers.get_mut(&provider).and_then(|open| open.end(owner));
         begin.is_some_and(|begin| self.holds(begin, nanos))
     }
 
@@ -68,11 +71,90 @@ impl ScopeState {
         u128::from(end.saturating_sub(begin)) > self.condition.limit.as_nanos()
     }
 
+    /// Handles the loss of records of a thread, or of several ones. An end may now be that of a
+    /// lost begin, so the scopes are removed that the loss may concern.
+    pub(super) fn lose(&mut self, provider: u32, thread: Option<Owner>) {
+        match (thread, self.providers.get_mut(&provider)) {
+            (Some(thread), Some(open)) => open.lose(thread),
+            _ => self.remove(provider),
+        }
+    }
+
     /// Removes the open scopes of a provider that has left.
     pub(super) fn remove(&mut self, provider: u32) {
-        self.open.retain(|owner, _| owner.provider() != provider);
-        self.number = self.open.values().map(Vec::len).sum();
+        self.providers.remove(&provider);
     }
+}
+
+impl OpenScopes {
+    fn begin(&mut self, owner: Owner, nanos: u64) -> bool {
+        match self.stacks.get_mut(&owner) {
+            // Inside an ignored scope.
+            Some(stack) if stack.ignored > 0 => {
+                stack.ignored += 1;
+                return false;
+            }
+            _ => {}
+        }
+        if self.number < MAX_OPEN {
+            self.push(owner, nanos);
+            return true;
+        }
+        match self.by_age.iter().find(|(.., other)| *other != owner) {
+            Some((.., oldest)) => {
+                self.remove(*oldest);
+                self.push(owner, nanos);
+            }
+            // All are scopes of this owner.
+            None => self.stacks.values_mut().for_each(|stack| stack.ignored += 1),
+        }
+        false
+    }
+
+    fn push(&mut self, owner: Owner, nanos: u64) {
+        let stack = self.stacks.entry(owner);
+        let stack = stack.or_insert_with(|| Stack { begins: Vec::new(), ignored: 0 });
+        if stack.begins.is_empty() {
+            self.by_age.insert(age(owner, nanos));
+        }
+        stack.begins.push(nanos);
+        self.number += 1;
+    }
+
+    /// Returns the begin of the innermost scope, if it is observed.
+    fn end(&mut self, owner: Owner) -> Option<u64> {
+        let stack = self.stacks.get_mut(&owner)?;
+        if stack.ignored > 0 {
+            stack.ignored -= 1;
+            return None;
+        }
+        let begin = stack.begins.pop()?;
+        self.number -= 1;
+        if stack.begins.is_empty() {
+            self.stacks.remove(&owner);
+            self.by_age.remove(&age(owner, begin));
+        }
+        Some(begin)
+    }
+
+    fn remove(&mut self, owner: Owner) {
+        if let Some(Stack { begins, .. }) = self.stacks.remove(&owner) {
+            self.number -= begins.len();
+            begins.first().map(|begin| self.by_age.remove(&age(owner, *begin)));
+        }
+    }
+
+    /// Removes the scopes of a thread, and all operations.
+    fn lose(&mut self, thread: Owner) {
+        self.remove(thread);
+        while let Some((false, _, operation)) = self.by_age.first().copied() {
+            self.remove(operation);
+        }
+    }
+}
+
+fn age(owner: Owner, begin: u64) -> Age {
+    (matches!(owner, Owner::Thread { .. }), begin, owner)
 }
 
 #[cfg(test)]
@@ -89,7 +171,7 @@ mod tests {
     }
 
     fn thread(thread: u64) -> Owner {
-        Owner::Thread { provider: 1, process: 7, thread }
+        Owner::Thread { process: 7, thread }
     }
 
     #[test]
@@ -103,35 +185,69 @@ mod tests {
     #[test]
     fn an_open_scope_holds_at_its_end() {
         let mut state = state();
-        state.begin(thread(1), 0);
-        state.begin(thread(2), 30 * MS);
-        assert!(!state.end(thread(2), 60 * MS) && state.end(thread(1), 60 * MS));
-        assert!(!state.end(thread(1), 900 * MS), "an end without a begin");
+        state.begin(1, thread(1), 0);
+        state.begin(1, thread(2), 30 * MS);
+        assert!(!state.end(1, thread(2), 60 * MS) && state.end(1, thread(1), 60 * MS));
+        assert!(!state.end(1, thread(1), 900 * MS), "an end without a begin");
     }
 
     #[test]
     fn nested_scopes_end_from_the_inside() {
         let mut state = state();
-        state.begin(thread(1), 0);
-        state.begin(thread(1), 50 * MS);
-        assert!(!state.end(thread(1), 60 * MS) && state.end(thread(1), 60 * MS));
+        state.begin(1, thread(1), 0);
+        state.begin(1, thread(1), 50 * MS);
+        assert!(!state.end(1, thread(1), 60 * MS) && state.end(1, thread(1), 60 * MS));
     }
 
     #[test]
     fn operations_end_on_any_thread() {
         let mut state = state();
-        let operation = |id| Owner::Operation { provider: 1, id };
-        state.begin(operation(1), 0);
-        state.begin(operation(2), 0);
-        assert!(!state.end(operation(1), MS) && state.end(operation(2), 51 * MS));
+        let operation = Owner::Operation;
+        state.begin(1, operation(1), 0);
+        state.begin(1, operation(2), 0);
+        assert!(!state.end(1, operation(1), MS) && state.end(1, operation(2), 51 * MS));
     }
 
     #[test]
     fn the_number_of_open_scopes_is_limited() {
         let mut state = state();
-        (0..2 * MAX_OPEN as u64).for_each(|id| state.begin(thread(id), 0));
-        assert_eq!(state.open.len(), MAX_OPEN);
+        let begun = (0..2 * MAX_OPEN as u64).filter(|id| state.begin(1, thread(*id), *id));
+        assert_eq!(begun.count(), MAX_OPEN);
+        let open = &state.providers[&1];
+        assert_eq!([open.stacks.len(), open.by_age.len(), open.number], [MAX_OPEN; 3]);
+        assert!(open.stacks.keys().all(|owner| *owner >= thread(MAX_OPEN as u64)), "the newest");
         state.remove(1);
-        assert!(state.open.is_empty() && state.number == 0);
+        assert!(state.providers.is_empty());
+    }
+
+    #[test]
+    fn operations_are_removed_before_threads() {
+        let mut state = state();
+        state.begin(1, thread(1), 0);
+        let begun = (0..MAX_OPEN as u64).filter(|id| state.begin(1, Owner::Operation(*id), MS));
+        assert_eq!(begun.count(), MAX_OPEN - 1);
+        assert!(!state.end(1, Owner::Operation(0), 900 * MS) && state.end(1, thread(1), 900 * MS));
+    }
+
+    #[test]
+    fn counts_are_right_after_any_events() {
+        let mut state = state();
+        for step in 0..40_000_u64 {
+            let owner = match step * 7919 % 5 {
+                0..3 => Owner::Operation(step * 31 % 6000),
+                _ => thread(step * 17 % 300),
+            };
+            match step * 104_729 % 8 {
+                0..5 => state.begin(1, owner, step),
+                _ => state.end(1, owner, step),
+            };
+            if step % 9973 == 0 {
+                state.lose(1, Some(thread(3)));
+            }
+        }
+        let open = &state.providers[&1];
+        assert_eq!(open.number, open.stacks.values().map(|stack| stack.begins.len()).sum());
+        let ages = open.stacks.iter().map(|(owner, stack)| age(*owner, stack.begins[0]));
+        assert_eq!(open.by_age, ages.collect());
     }
 }

@@ -22,6 +22,8 @@ record! {
         pub conditions: Vec<(String, u64)>,
         /// The conditions of triggers whose category and name no program has.
         pub unknown_conditions: Vec<String>,
+        /// The conditions of triggers of which some records were not compared.
+        pub incomplete_conditions: Vec<String>,
         /// The alert that stopped it.
         pub stopped_by: Option<String>,
         /// The other condition that stopped it.

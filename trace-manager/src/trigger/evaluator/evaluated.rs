@@ -19,6 +19,8 @@ pub(super) struct Evaluated {
     pub(super) is_known: bool,
     /// The number of times that it began to hold and was not taken.
     pub(super) held: u64,
+    /// Whether all its records were compared so far.
+    pub(super) is_complete: bool,
 }
 
 /// The state of a condition.
@@ -46,7 +48,7 @@ impl Evaluated {
         };
         let (condition, cause) = (rule.condition.clone(), rule.condition.to_string());
         let is_known = condition.texts().is_empty();
-        Self { condition, cause, state, is_known, held: 0 }
+        Self { condition, cause, state, is_known, held: 0, is_complete: true }
     }
 
     pub(super) fn hold_if(&mut self, holds: bool) {
@@ -61,14 +63,27 @@ impl Evaluated {
                 counter.sample(provider, key, nanos, value)
             }
             (State::Scopes(scopes), Observed::Begin(owner)) => {
-                scopes.begin(owner, nanos);
+                self.is_complete &= scopes.begin(provider, owner, nanos);
                 false
             }
-            (State::Scopes(scopes), Observed::End(owner)) => scopes.end(owner, nanos),
+            (State::Scopes(scopes), Observed::End(owner)) => scopes.end(provider, owner, nanos),
             (State::Scopes(scopes), Observed::Complete { end }) => scopes.holds(nanos, end),
+            (state, Observed::Lost(thread)) => {
+                if let State::Scopes(scopes) = state {
+                    scopes.lose(provider, thread);
+                }
+                self.is_complete = false;
+                false
+            }
             _ => false,
         };
         self.hold_if(holds);
+    }
+
+    /// Returns whether some of its records were not compared.
+    pub(super) fn is_incomplete(&self, has_lost: bool) -> bool {
+        let is_limited = matches!(&self.state, State::Counter(counter) if counter.is_limited());
+        self.condition.needs_records() && (!self.is_complete || is_limited || has_lost)
     }
 
     /// Returns whether a provider with these strings may have the condition's category and name.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trace_format::layout::InstantScope;
+use trace_format::notes;
 use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
 use trace_protocol::message::ClockSource;
@@ -35,12 +37,13 @@ pub(super) enum Observed {
     End(Owner),
     /// A scope from the event's time to `end`.
     Complete { end: u64 },
+    /// The loss of records of a thread, or of several ones.
+    Lost(Option<Owner>),
 }
 
 /// The tables of a provider, and its clock.
 #[derive(Debug)]
 pub(super) struct Provider {
-    pub(super) id: u32,
     pub(super) names: Names,
     pub(super) threads: BTreeMap<u8, ThreadKoids>,
     pub(super) clock: ClockSource,
@@ -57,6 +60,11 @@ impl Provider {
     ) {
         let nanos = self.rate.to_nanos(event.ticks);
         let (category, name) = (self.names.text(event.category), self.names.text(event.name));
+        if category == notes::CATEGORY.as_bytes() && name == notes::RECORDS_DROPPED.as_bytes() {
+            let all = 0..conditions.len();
+            let lost = |condition| Observation { nanos, condition, observed: self.lost(event) };
+            return observations.extend(all.map(lost));
+        }
         for (condition, evaluated) in conditions.iter_mut().enumerate() {
             let mut add = |observed| {
                 evaluated.is_known = true;
@@ -79,16 +87,20 @@ impl Provider {
         }
     }
 
+    fn lost(&self, event: &Event<'_>) -> Observed {
+        let is_of_thread = EventKind::Instant { scope: Some(InstantScope::Thread) } == event.kind;
+        Observed::Lost(is_of_thread.then(|| self.thread(event.thread)))
+    }
+
     fn scope(&self, thread: Thread, kind: EventKind) -> Option<Observed> {
-        let operation = |id| Owner::Operation { provider: self.id, id };
         match kind {
             EventKind::DurationComplete { end } => {
                 Some(Observed::Complete { end: self.rate.to_nanos(end) })
             }
             EventKind::DurationBegin => Some(Observed::Begin(self.thread(thread))),
-            EventKind::AsyncBegin { id } => Some(Observed::Begin(operation(id))),
+            EventKind::AsyncBegin { id } => Some(Observed::Begin(Owner::Operation(id))),
             EventKind::DurationEnd => Some(Observed::End(self.thread(thread))),
-            EventKind::AsyncEnd { id } => Some(Observed::End(operation(id))),
+            EventKind::AsyncEnd { id } => Some(Observed::End(Owner::Operation(id))),
             _ => None,
         }
     }
@@ -100,7 +112,7 @@ impl Provider {
                 self.threads.get(&index).copied().unwrap_or(ThreadKoids::UNKNOWN)
             }
         };
-        Owner::Thread { provider: self.id, process: koids.process, thread: koids.thread }
+        Owner::Thread { process: koids.process, thread: koids.thread }
     }
 
     /// Returns the level of an event that is a log message, as the bridge of `tracing` records it.

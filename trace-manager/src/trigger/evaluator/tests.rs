@@ -1,6 +1,7 @@
 //! Conditions over the records of providers whose clock counts nanoseconds.
 
 use trace_format::encode::append;
+use trace_format::layout::InstantScope;
 use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Thread, ThreadKoids, Value};
 
@@ -45,18 +46,34 @@ fn async_end(id: u64, ticks: u64) -> Record<'static> {
 
 /// A value of the counter `app/queue` with the id 0.
 fn value<'a>(ticks: u64, argument: &'a [Argument<'a>]) -> Record<'a> {
+    counter(0, ticks, argument)
+}
+
+fn counter<'a>(id: u64, ticks: u64, argument: &'a [Argument<'a>]) -> Record<'a> {
     Record::Event(Event {
         ticks,
         thread: thread(1),
         category: "app".into(),
         name: "queue".into(),
-        kind: EventKind::Counter { id: 0 },
+        kind: EventKind::Counter { id },
         arguments: argument.into(),
     })
 }
 
 fn depth(value: f64) -> [Argument<'static>; 1] {
     [Argument::new("depth", Value::Double(value))]
+}
+
+/// The report of records that a thread dropped.
+fn loss(on: u64, ticks: u64) -> Record<'static> {
+    Record::Event(Event {
+        ticks,
+        thread: thread(on),
+        category: "trace".into(),
+        name: "records dropped".into(),
+        kind: EventKind::Instant { scope: Some(InstantScope::Thread) },
+        arguments: (&[]).into(),
+    })
 }
 
 fn encode(records: &[Record<'_>]) -> Vec<u64> {
@@ -100,4 +117,66 @@ fn a_scope_ends_on_its_thread() {
     let records = [begin(1, 0), begin(2, 30 * MS), end(2, 40 * MS)];
     assert!(!holds(&mut evaluator, &records) && !holds(&mut evaluator, &[end(2, 900 * MS)]));
     assert!(holds(&mut evaluator, &[end(1, 51 * MS)]), "the begin is of an earlier save");
+}
+
+const LIMIT: &str = "duration:web/request>50ms";
+
+#[test]
+fn operations_without_an_end_do_not_end_the_evaluation() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    let begins: Vec<_> = (0..5000).map(|id| async_begin(id, id)).collect();
+    assert!(!holds(&mut evaluator, &begins));
+    let next = [async_begin(9000, MS), async_end(9000, 900 * MS)];
+    assert!(holds(&mut evaluator, &next));
+    assert_eq!(evaluator.incomplete(false), [LIMIT], "the first ones may have lasted longer");
+}
+
+#[test]
+fn an_inner_scope_does_not_end_an_outer_one() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    let begins = (0..5000).map(|_| begin(1, 1000 * MS));
+    assert!(!holds(&mut evaluator, &[vec![begin(1, 0)], begins.collect()].concat()));
+    let ends: Vec<_> = (0..5000).map(|_| end(1, 1001 * MS)).collect();
+    assert!(!holds(&mut evaluator, &ends), "each lasted for 1 ms");
+    assert!(holds(&mut evaluator, &[end(1, 1002 * MS)]));
+    assert_eq!(evaluator.incomplete(false), [LIMIT], "some inner scopes were ignored");
+}
+
+#[test]
+fn open_scopes_are_limited_for_each_provider() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    evaluator.open(2, ClockSource::Boottime, SECOND);
+    let begins: Vec<_> = (0..5000).map(|id| async_begin(id, 0)).collect();
+    evaluator.records(2, &encode(&begins));
+    assert!(holds(&mut evaluator, &[async_begin(1, 0), async_end(1, 51 * MS)]));
+    evaluator.records(2, &encode(&begins));
+    assert!(!holds(&mut evaluator, &[async_end(1, 51 * MS)]), "of another provider");
+}
+
+/// The begin of the scope that ends may be among the lost records.
+#[test]
+fn a_loss_ends_the_open_scopes_of_its_thread_and_the_operations() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    let begins = [begin(1, 0), begin(2, 0), async_begin(1, 0)];
+    assert!(!holds(&mut evaluator, &begins) && evaluator.incomplete(false).is_empty());
+    assert!(!holds(&mut evaluator, &[loss(1, 10 * MS), end(1, 900 * MS), async_end(1, 900 * MS)]));
+    assert!(holds(&mut evaluator, &[end(2, 900 * MS)]), "no record of its thread is lost");
+    assert!(holds(&mut evaluator, &[begin(1, MS * 20), end(1, MS * 90)]), "a later scope");
+    assert_eq!(evaluator.incomplete(false), [LIMIT]);
+}
+
+#[test]
+fn a_condition_that_is_not_over_records_is_complete() {
+    let mut evaluator = evaluator(&["drop", "every:1s"]);
+    collect(&mut evaluator, &[loss(1, 10 * MS)]);
+    assert!(evaluator.incomplete(true).is_empty());
+}
+
+#[test]
+fn counters_beyond_the_limit_are_not_observed() {
+    let mut evaluator = evaluator(&["counter:app/queue.depth>10", "counter:app/queue.depth<10"]);
+    let high = depth(11.0);
+    let values: Vec<_> = (0..=1024).map(|id| counter(id, 0, &high)).collect();
+    assert_eq!(collect(&mut evaluator, &values), [("counter:app/queue.depth>10".to_owned(), 1024)]);
+    assert_eq!(evaluator.incomplete(false), ["counter:app/queue.depth>10"]);
 }
