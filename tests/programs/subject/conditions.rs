@@ -31,6 +31,12 @@ fn plant(kind: &str, time: Duration) {
             let _operation = trace_async_enter!("web", "request", trace_nonce!());
             sleep(time);
         }
+        "operations without an end" => {
+            for _ in 0..5000 {
+                std::mem::forget(trace_async_enter!("web", "request", trace_nonce!()));
+            }
+            plant("operation", time);
+        }
         "counter" => trace_counter!("app", "queue", 1, "depth" => 200),
         "log" => trace_log!("app", "ERROR app: planted"),
         "panic" => panic!("planted"),

@@ -44,5 +44,14 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<Strin
         )
     };
     let alerts = alerts_not_raised(report, summary).into_iter().map(message);
-    alerts.chain(summary.unknown_conditions.iter().map(unknown)).collect()
+    let unknown = summary.unknown_conditions.iter().map(unknown);
+    alerts.chain(unknown).chain(summary.incomplete_conditions.iter().map(incomplete)).collect()
+}
+
+fn incomplete(condition: &String) -> String {
+    format!(
+        "the trigger '{}' was not observed completely: records were dropped, or a program had more \
+         than 1024 such counters or 4096 such open scopes",
+        visible(condition)
+    )
 }
