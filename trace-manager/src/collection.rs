@@ -7,9 +7,11 @@
 //! | module | subject |
 //! |---|---|
 //! | `provider` | one provider: its buffer, and copies that are not checked yet |
+//! | `completeness` | the time before which all its records are passed on |
 //! | `window` | the time for which a session has a provider, and the counts in it |
 //! | `finisher` | the thread that reads the last records of providers |
 
+mod completeness;
 mod finisher;
 mod provider;
 #[cfg(test)]

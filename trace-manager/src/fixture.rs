@@ -11,7 +11,9 @@ use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Val
 use trace_format::ThreadKoids;
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, Rejection};
-use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout, Parts, PAGE_SIZE};
+use trace_protocol::buffer::header::{
+    directory_entry, field, BufferingMode, Layout, Parts, PAGE_SIZE,
+};
 use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::message::ClockSource;
@@ -96,6 +98,12 @@ pub(crate) fn event(ticks: u64) -> Record<'static> {
 /// Writes one event into a rolling buffer, as the provider does.
 pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32, ticks: u64) {
     write_records(buffer, layout, wrapped_count, &[event(ticks)]);
+}
+
+/// Publishes the number of the rolling buffer that is written, as the provider does.
+pub(crate) fn write_wrapped_count(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32) {
+    let word = layout.to_header()[field::VERSION_MODE_WRAPPED] | u64::from(wrapped_count) << 32;
+    buffer.write_at(as_bytes(&[word]), field::VERSION_MODE_WRAPPED as u64 * 8).unwrap();
 }
 
 /// Writes the report of the losses of thread 4712 into a rolling buffer and the loss table, as the

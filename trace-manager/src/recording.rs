@@ -237,7 +237,7 @@ impl Recording {
         let interrupted_at = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
-        self.conditions.open(provider, joined.identity.clock, opening.ticks_per_second());
+        self.conditions.open(provider, opening.ticks_per_second());
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
         self.retention.add(*id, provider, mode, memory);
         let own = self.config.categories_for(&joined.identity.name, &self.categories);
@@ -346,7 +346,9 @@ impl Recording {
         let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
         self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
-        self.conditions.close(provider);
+        let now = closed.now.ticks(closed.identity.clock);
+        let left = self.earlier.get(&id).copied().unwrap_or(now);
+        self.close_conditions(provider, &summary.end, left);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);
         if !is_limited {

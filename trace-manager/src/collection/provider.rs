@@ -13,6 +13,7 @@ use trace_protocol::buffer::consumer::{
 };
 use trace_protocol::buffer::header::Layout;
 
+use super::completeness::Completeness;
 use super::window::{Closed, Counts, Window};
 use crate::buffers::SharedBuffer;
 use crate::category_filter::CategoryFilter;
@@ -34,6 +35,7 @@ pub(crate) struct ProviderData {
     buffer: Arc<SharedBuffer>,
     layout: Layout,
     copies: VecDeque<BufferCopy>,
+    completeness: Completeness,
     sessions: BTreeMap<SessionNumber, Window>,
 }
 
@@ -164,8 +166,17 @@ impl ProviderData {
         buffer: Arc<SharedBuffer>,
         layout: Layout,
     ) -> Self {
-        let (copies, sessions) = (VecDeque::new(), BTreeMap::new());
-        Self { identity, known_categories, policy, collector, buffer, layout, copies, sessions }
+        Self {
+            identity,
+            known_categories,
+            policy,
+            collector,
+            buffer,
+            layout,
+            copies: VecDeque::new(),
+            completeness: Completeness::default(),
+            sessions: BTreeMap::new(),
+        }
     }
 
     /// Adds a session that has the provider from the start of its buffer.
@@ -290,6 +301,15 @@ impl ProviderData {
             false => Rolling::Shared(slots),
         };
         self.copies.push_back(BufferCopy { rolling, durable_data_end });
+    }
+
+    /// Returns the time before which all its records are passed on. Both times are in its ticks.
+    pub(crate) fn complete_until(&mut self, now: u64) -> u64 {
+        let copied = self.collector.last_saved().map_or(0, |last| last.wrapping_add(1));
+        let next = copied.wrapping_sub(self.copies.len() as u32);
+        let current = self.collector.wrapped_count();
+        let has_records = current == next && self.collector.has_records(current);
+        self.completeness.update(now, next, current, has_records)
     }
 
     /// Returns the number of copies that are not checked yet.

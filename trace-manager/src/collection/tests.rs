@@ -2,7 +2,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::category_filter::CategoryFilter;
-use crate::fixture::{identity, layout, provider, write_event, write_loss_report, write_losses};
+use crate::fixture::{
+    identity, layout, provider, write_event, write_loss_report, write_losses, write_wrapped_count,
+};
 use crate::machine::End;
 use crate::waker::Waker;
 use trace_protocol::buffer::header::BufferingMode;
@@ -227,4 +229,33 @@ fn a_count_has_the_events_until_its_copy() {
     assert_eq!(counted.join().unwrap(), 1);
     let events = collection.of_session(1).map(ProviderData::events).sum::<u64>();
     assert_eq!(events, 0, "the collector is not changed");
+}
+
+/// Records that a provider has not handed over may be of any earlier time.
+#[test]
+fn records_are_complete_until_a_rolling_buffer_that_is_passed_on() {
+    let (mut collection, layout) = (collection(), layout(BufferingMode::Streaming));
+    let (data, buffer) = provider(layout);
+    collection.join(1, data);
+    let until =
+        |collection: &mut Collection, now| collection.provider_mut(1).unwrap().complete_until(now);
+    assert_eq!(until(&mut collection, 10), 10, "nothing is written");
+    write_event(&buffer, &layout, 0, 15);
+    assert_eq!([20, 9_000].map(|now| until(&mut collection, now)), [10, 10]);
+    write_wrapped_count(&buffer, &layout, 1);
+    collection.copy(1, request(0), Vec::new());
+    assert_eq!(until(&mut collection, 9_001), 10, "the copy is not checked");
+    collection.sanitize_one().unwrap();
+    assert_eq!(until(&mut collection, 9_002), 9_002, "the next one has no records");
+    write_event(&buffer, &layout, 1, 9_003);
+    assert_eq!(until(&mut collection, 9_004), 9_002);
+    write_wrapped_count(&buffer, &layout, 2);
+    write_event(&buffer, &layout, 2, 9_005);
+    collection.copy(1, request(1), Vec::new());
+    collection.sanitize_one().unwrap();
+    assert_eq!(until(&mut collection, 9_006), 9_004, "the time at which 1 was written");
+    write_wrapped_count(&buffer, &layout, 3);
+    collection.copy(1, request(2), Vec::new());
+    collection.sanitize_one().unwrap();
+    assert_eq!(until(&mut collection, 9_007), 9_007);
 }

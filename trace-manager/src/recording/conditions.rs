@@ -6,6 +6,7 @@ use trace_protocol::archive::ClockSample;
 
 use super::Recording;
 use crate::collection::Collection;
+use crate::machine::End;
 use crate::trigger::Condition;
 
 /// The time between two checks of the conditions that depend on time and losses: they take time
@@ -15,7 +16,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 impl Recording {
     /// Returns the conditions that began to hold since the last call, and counts them. Those that
     /// depend on time and losses are evaluated at intervals.
-    pub(crate) fn held_conditions(&mut self, collection: &Collection) -> Vec<String> {
+    pub(crate) fn held_conditions(&mut self, collection: &mut Collection) -> Vec<String> {
         if self.conditions.is_empty() {
             return Vec::new();
         }
@@ -25,12 +26,17 @@ impl Recording {
         self.take_conditions()
     }
 
-    fn check_conditions(&mut self, collection: &Collection) {
+    fn check_conditions(&mut self, collection: &mut Collection) {
         self.checked_at = self.elapsed();
         let lost = self.lost(collection);
         self.conditions.tick(self.checked_at, SystemTime::now(), lost);
-        if self.conditions.needs_records() {
-            self.conditions.advance(&ClockSample::now());
+        let now = ClockSample::now();
+        for provider in collection.of_session_mut(self.number) {
+            let id = provider.id();
+            if self.conditions.waits_for(id) {
+                let until = provider.complete_until(now.ticks(provider.identity().clock));
+                self.conditions.advance(id, until);
+            }
         }
     }
 
@@ -40,6 +46,14 @@ impl Recording {
             *self.held.entry(condition.clone()).or_default() += times;
         }
         held.into_iter().map(|(cause, _)| cause).collect()
+    }
+
+    /// Evaluates the conditions on the counters of a provider that left at `left`, in its ticks.
+    pub(super) fn close_conditions(&mut self, provider: u32, end: &End, left: u64) {
+        if matches!(end, End::Terminated | End::Disconnected) {
+            self.conditions.advance(provider, left);
+        }
+        self.conditions.close(provider);
     }
 
     /// Notes that a condition holds which is evaluated elsewhere. Does nothing if no trigger has

@@ -10,7 +10,7 @@ impl EventLoop {
         let now = self.now();
         for session in self.active.keys().copied().collect::<Vec<_>>() {
             let (Some(active), Some(collection)) =
-                (self.active.get_mut(&session), &self.collection)
+                (self.active.get_mut(&session), &mut self.collection)
             else {
                 continue;
             };

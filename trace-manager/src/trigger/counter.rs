@@ -74,6 +74,11 @@ impl CounterState {
         self.is_limited
     }
 
+    /// Returns whether the condition begins to hold if the provider's counters keep their values.
+    pub(super) fn is_waiting(&self, provider: u32) -> bool {
+        self.providers.get(&provider).is_some_and(|counters| counters.due.is_some())
+    }
+
     /// Handles the time `nanos` of a provider, all of whose earlier values are known. Returns
     /// whether the condition begins to hold.
     pub(super) fn advance(&mut self, provider: u32, nanos: u64) -> bool {

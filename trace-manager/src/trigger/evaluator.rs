@@ -14,9 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use trace_format::layout::{record, RecordType};
 use trace_format::{decode, notes, Record, TickRate};
-use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::consumer::record_words;
-use trace_protocol::message::ClockSource;
 use trace_protocol::words::as_bytes;
 
 use self::evaluated::{Evaluated, State};
@@ -24,8 +22,8 @@ use self::observation::{Observation, Provider, LEVEL};
 use super::names::Names;
 use super::{Condition, LogLevel, TriggerRule};
 
-/// The age at which all records of a provider are collected: it is flushed several times a second.
-const COLLECTED_AFTER: Duration = Duration::from_secs(1);
+/// The time after which the manager sees that another processor has begun a rolling buffer.
+const VISIBLE_AFTER: Duration = Duration::from_millis(1);
 
 /// The state of the conditions of a session.
 #[derive(Debug)]
@@ -91,13 +89,13 @@ impl Evaluator {
     }
 
     /// Adds a provider whose clock has this many ticks in a second.
-    pub(crate) fn open(&mut self, provider: u32, clock: ClockSource, ticks_per_second: u64) {
+    pub(crate) fn open(&mut self, provider: u32, ticks_per_second: u64) {
         if self.is_empty() {
             return;
         }
         if let Some(rate) = TickRate::from_ticks_per_second(ticks_per_second) {
             let (names, threads) = (Names::default(), BTreeMap::new());
-            let state = Provider { names, threads, clock, rate };
+            let state = Provider { names, threads, rate };
             self.providers.insert(provider, state);
         }
     }
@@ -171,16 +169,24 @@ impl Evaluator {
         }
     }
 
-    /// Evaluates the conditions on counters that keep their values.
-    pub(crate) fn advance(&mut self, now: &ClockSample) {
-        for (id, provider) in &self.providers {
-            let nanos = provider.rate.to_nanos(now.ticks(provider.clock));
-            let nanos = nanos.saturating_sub(COLLECTED_AFTER.as_nanos() as u64);
-            for rule in &mut self.conditions {
-                if let State::Counter(counter) = &mut rule.state {
-                    let holds = counter.advance(*id, nanos);
-                    rule.held += u64::from(holds);
-                }
+    /// Returns whether a condition begins to hold for a provider if its counters keep their values.
+    pub(crate) fn waits_for(&self, provider: u32) -> bool {
+        let is_waiting = |state: &State| match state {
+            State::Counter(counter) => counter.is_waiting(provider),
+            _ => false,
+        };
+        self.conditions.iter().any(|rule| is_waiting(&rule.state))
+    }
+
+    /// Evaluates the conditions on counters that keep their values. All records of the provider
+    /// before `ticks` are evaluated.
+    pub(crate) fn advance(&mut self, provider: u32, ticks: u64) {
+        let Some(state) = self.providers.get(&provider) else { return };
+        let nanos = state.rate.to_nanos(ticks).saturating_sub(VISIBLE_AFTER.as_nanos() as u64);
+        for rule in &mut self.conditions {
+            if let State::Counter(counter) = &mut rule.state {
+                let holds = counter.advance(provider, nanos);
+                rule.hold_if(holds);
             }
         }
     }

@@ -6,7 +6,6 @@ use trace_format::layout::InstantScope;
 use trace_format::notes;
 use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
-use trace_protocol::message::ClockSource;
 
 use super::evaluated::{Evaluated, State};
 use crate::trigger::counter::Key;
@@ -41,12 +40,11 @@ pub(super) enum Observed {
     Lost(Option<Owner>),
 }
 
-/// The tables of a provider, and its clock.
+/// The tables of a provider, and the rate of its clock.
 #[derive(Debug)]
 pub(super) struct Provider {
     pub(super) names: Names,
     pub(super) threads: BTreeMap<u8, ThreadKoids>,
-    pub(super) clock: ClockSource,
     pub(super) rate: TickRate,
 }
 

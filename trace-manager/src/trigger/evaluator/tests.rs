@@ -14,7 +14,7 @@ const SECOND: u64 = 1000 * MS;
 fn evaluator(triggers: &[&str]) -> Evaluator {
     let rules: Vec<TriggerRule> = triggers.iter().map(|text| text.parse().unwrap()).collect();
     let mut evaluator = Evaluator::new(&rules, SystemTime::UNIX_EPOCH);
-    evaluator.open(1, ClockSource::Boottime, SECOND);
+    evaluator.open(1, SECOND);
     evaluator
 }
 
@@ -119,6 +119,24 @@ fn a_scope_ends_on_its_thread() {
     assert!(holds(&mut evaluator, &[end(1, 51 * MS)]), "the begin is of an earlier save");
 }
 
+#[test]
+fn a_counter_keeps_its_value_while_all_its_records_are_known() {
+    let mut evaluator = evaluator(&["counter:app/queue.depth>10 for 2s"]);
+    assert!(!evaluator.waits_for(1));
+    let (high, low) = (depth(11.0), depth(1.0));
+    assert!(!holds(&mut evaluator, &[value(0, &high)]) && evaluator.waits_for(1));
+    evaluator.advance(1, 2 * SECOND);
+    assert!(evaluator.take().is_empty(), "a later record may not be visible yet");
+    evaluator.advance(2, 3 * SECOND);
+    assert!(evaluator.take().is_empty(), "of another provider");
+    evaluator.advance(1, 2 * SECOND + MS);
+    assert!(!evaluator.take().is_empty() && !evaluator.waits_for(1));
+    let again = [value(3 * SECOND, &low), value(4 * SECOND, &high), value(5 * SECOND, &low)];
+    assert!(!holds(&mut evaluator, &again));
+    evaluator.advance(1, 9 * SECOND);
+    assert!(evaluator.take().is_empty() && !evaluator.waits_for(1));
+}
+
 const LIMIT: &str = "duration:web/request>50ms";
 
 #[test]
@@ -145,7 +163,7 @@ fn an_inner_scope_does_not_end_an_outer_one() {
 #[test]
 fn open_scopes_are_limited_for_each_provider() {
     let mut evaluator = evaluator(&[LIMIT]);
-    evaluator.open(2, ClockSource::Boottime, SECOND);
+    evaluator.open(2, SECOND);
     let begins: Vec<_> = (0..5000).map(|id| async_begin(id, 0)).collect();
     evaluator.records(2, &encode(&begins));
     assert!(holds(&mut evaluator, &[async_begin(1, 0), async_end(1, 51 * MS)]));

@@ -5,7 +5,7 @@ use crate::buffer::memory::ReadMapping;
 use crate::buffer::producer::LossReason;
 use crate::sync::Ordering;
 
-use super::chunks::{live_wraps, RawSave};
+use super::chunks::{live_chunks, live_wraps, RawSave};
 use super::filter::Filter;
 use super::losses::{LossTable, Unreported};
 use super::ownership::IdentityPolicy;
@@ -208,6 +208,12 @@ impl Collector {
     /// Returns the provider's wrapped count, as it reports it.
     pub fn wrapped_count(&self) -> u32 {
         (self.word(field::VERSION_MODE_WRAPPED) >> 32) as u32
+    }
+
+    /// Returns whether the rolling buffer of `wrapped_count` has chunks, while its provider may be
+    /// writing to it.
+    pub fn has_records(&self, wrapped_count: u32) -> bool {
+        live_chunks(&self.mapping, &self.layout, wrapped_count).next().is_some()
     }
 
     /// Records that the provider says it lost, and that no event in the rolling buffers reports, by
