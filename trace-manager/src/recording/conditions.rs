@@ -29,8 +29,8 @@ impl Recording {
     fn check_conditions(&mut self, collection: &mut Collection) {
         self.checked_at = self.elapsed();
         let lost = self.lost(collection);
-        self.conditions.tick(self.checked_at, SystemTime::now(), lost);
         let now = ClockSample::now();
+        self.conditions.tick(now.since(&self.start_clocks), SystemTime::now(), lost);
         for provider in collection.of_session_mut(self.number) {
             let id = provider.id();
             if self.conditions.waits_for(id) {

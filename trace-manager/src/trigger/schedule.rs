@@ -9,6 +9,12 @@ use super::text::no_action;
 const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 60 * MINUTE;
 
+/// The most seconds by which the clock may differ from the time that has passed between two calls.
+const MAX_DRIFT: u64 = MINUTE;
+
+/// The time after a time of day in which it does not come again: the clock was set back.
+const REPEATED: Duration = Duration::from_secs(DAY / 2);
+
 /// A time of day in UTC, to the minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeOfDay {
@@ -63,8 +69,20 @@ impl TimeOfDay {
 pub(super) enum Schedule {
     /// Each `interval` since the session's start.
     Every { interval: Duration, due: Duration },
-    /// Each day at a time. `due` is in seconds since the epoch.
-    At { time: TimeOfDay, due: u64 },
+    /// Each day at a time.
+    At(Daily),
+}
+
+/// Each day at a time.
+#[derive(Debug, Clone)]
+pub(super) struct Daily {
+    time: TimeOfDay,
+    /// The next time, in seconds since the epoch.
+    due: u64,
+    /// The last call: the time since the session's start, and seconds since the epoch.
+    last: (Duration, u64),
+    /// When it was due last, since the session's start.
+    held_at: Option<Duration>,
 }
 
 impl Schedule {
@@ -73,11 +91,13 @@ impl Schedule {
     }
 
     pub(super) fn at(time: TimeOfDay, now: SystemTime) -> Self {
-        Self::At { time, due: time.next_after(seconds(now)) }
+        let now = seconds(now);
+        let (due, last) = (time.next_after(now), (Duration::ZERO, now));
+        Self::At(Daily { time, due, last, held_at: None })
     }
 
     /// Returns whether the time has come since the last call. `elapsed` is the time since the
-    /// session's start. Times that were missed together count once.
+    /// session's start by CLOCK_BOOTTIME. Times that were missed together count once.
     pub(super) fn is_due(&mut self, elapsed: Duration, now: SystemTime) -> bool {
         match self {
             Self::Every { interval, due } => {
@@ -89,16 +109,33 @@ impl Schedule {
                 }
                 is_due
             }
-            Self::At { time, due } => {
-                let now = seconds(now);
-                let is_due = now >= *due;
-                // A clock that was set back would otherwise delay the next time by days.
-                if is_due || *due - now > DAY {
-                    *due = time.next_after(now);
-                }
-                is_due
-            }
+            Self::At(daily) => daily.is_due(elapsed, seconds(now)),
         }
+    }
+}
+
+impl Daily {
+    fn is_due(&mut self, elapsed: Duration, now: u64) -> bool {
+        let was_set = self.was_set(elapsed, now);
+        self.last = (elapsed, now);
+        let has_come = now >= self.due;
+        if has_come || was_set {
+            self.due = self.time.next_after(now);
+        }
+        let is_repeated = self.held_at.is_some_and(|at| elapsed.saturating_sub(at) < REPEATED);
+        let is_due = has_come && !was_set && !is_repeated;
+        if is_due {
+            self.held_at = Some(elapsed);
+        }
+        is_due
+    }
+
+    /// Returns whether the clock was set since the last call: it moved by another time than that
+    /// which has passed.
+    fn was_set(&self, elapsed: Duration, now: u64) -> bool {
+        let (earlier, before) = self.last;
+        let expected = before.saturating_add(elapsed.saturating_sub(earlier).as_secs());
+        now.abs_diff(expected) > MAX_DRIFT
     }
 }
 
@@ -136,15 +173,50 @@ mod tests {
     fn a_time_of_day_comes_once_a_day() {
         let time: TimeOfDay = "01:00".parse().unwrap();
         let mut schedule = Schedule::at(time, at(3600));
-        let mut is_due = |now| schedule.is_due(Duration::ZERO, at(now));
+        let mut is_due = |now| schedule.is_due(Duration::from_secs(now - 3600), at(now));
         assert!(!is_due(3601) && !is_due(DAY + 3599));
         assert!(is_due(DAY + 3600) && !is_due(DAY + 3601) && is_due(2 * DAY + 3700));
+    }
+
+    /// A session that starts at 00:00, with a condition at 03:30 and the times of calls: the time
+    /// since the start, and that of day, both in minutes. Returns the times of day at which it is
+    /// due.
+    fn due_times(calls: &[(u64, u64)]) -> Vec<u64> {
+        let mut schedule = Schedule::at("03:30".parse().unwrap(), at(10 * DAY));
+        let mut is_due = |(elapsed, wall)| {
+            let elapsed = Duration::from_secs(elapsed * MINUTE);
+            schedule.is_due(elapsed, at(10 * DAY + wall * MINUTE))
+        };
+        calls.iter().filter(|call| is_due(**call)).map(|call| call.1).collect()
+    }
+
+    #[test]
+    fn a_clock_that_is_set_forward_does_not_reach_the_time() {
+        assert_eq!(due_times(&[(1, 1), (2, 480), (3, 481)]), []);
+        assert_eq!(due_times(&[(1, 1), (2, 200), (11, 209), (12, 210)]), [210], "to before it");
+        let next_day = 1440 + 210;
+        assert_eq!(due_times(&[(1, 480), (2, 481), (1171, next_day)]), [next_day]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_does_not_reach_the_time_again() {
+        let next_day = 1440 + 210;
+        assert_eq!(due_times(&[(210, 210), (211, 151), (270, 210), (271, 211)]), [210]);
+        let calls = [(210, 210), (211, 151), (270, 210), (1709, next_day - 1), (1710, next_day)];
+        assert_eq!(due_times(&calls), [210, next_day]);
+        assert_eq!(due_times(&[(200, 200), (201, 100), (311, 210)]), [210], "from before it");
+    }
+
+    /// It is due if the machine slept or the event loop was busy at the time.
+    #[test]
+    fn time_that_passes_without_calls_counts() {
+        assert_eq!(due_times(&[(1, 1), (400, 400), (401, 401)]), [400]);
     }
 
     #[test]
     fn a_clock_that_is_set_back_delays_by_a_day_at_most() {
         let mut schedule = Schedule::at("01:00".parse().unwrap(), at(10 * DAY));
         assert!(!schedule.is_due(Duration::ZERO, at(2 * DAY)));
-        assert!(schedule.is_due(Duration::ZERO, at(2 * DAY + 3600)));
+        assert!(schedule.is_due(Duration::from_secs(3600), at(2 * DAY + 3600)));
     }
 }
