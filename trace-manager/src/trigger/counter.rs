@@ -24,8 +24,8 @@ pub(super) struct CounterState {
     is_limited: bool,
 }
 
-/// A counter of a provider: the counter's id, and the series' string.
-pub(super) type Key = (u64, Box<[u8]>);
+/// A counter of a provider: the counter's id, and the hash of the series' name.
+pub(super) type Key = (u64, u64);
 
 /// The counters of a provider that are beyond the limit. Times are in nanoseconds of its clock.
 #[derive(Debug, Clone, Default)]
@@ -54,18 +54,22 @@ impl CounterState {
         &self.condition
     }
 
-    /// Handles a value. Returns whether the condition begins to hold.
+    /// Handles a value. Returns whether the condition begins to hold. If the new value is not a
+    /// number, the counter keeps its value.
     pub(super) fn sample(&mut self, provider: u32, key: Key, nanos: u64, value: f64) -> bool {
+        if value.is_nan() {
+            return false;
+        }
         let CounterCondition { is_over, limit, .. } = self.condition;
         let is_beyond = if is_over { value > limit } else { value < limit };
         let counters = self.providers.entry(provider).or_default();
-        if is_beyond && counters.is_full_for(&key) {
+        if is_beyond && counters.is_full_for(key) {
             self.is_limited = true;
             return false;
         }
         match is_beyond {
             true => counters.exceed(key, nanos, self.lasting),
-            false => counters.fall_back(&key, nanos, self.lasting),
+            false => counters.fall_back(key, nanos, self.lasting),
         }
     }
 
@@ -94,8 +98,8 @@ impl CounterState {
 
 impl Counters {
     /// Returns whether this counter cannot be observed, because too many others are.
-    fn is_full_for(&self, key: &Key) -> bool {
-        self.beyond.len() >= MAX_COUNTERS && !self.beyond.contains_key(key)
+    fn is_full_for(&self, key: Key) -> bool {
+        self.beyond.len() >= MAX_COUNTERS && !self.beyond.contains_key(&key)
     }
 
     /// Handles a value beyond the limit. Only this counter's time passes: records of threads are
@@ -113,15 +117,15 @@ impl Counters {
     }
 
     /// Handles a value within the limit. The one before it lasted until now.
-    fn fall_back(&mut self, key: &Key, nanos: u64, lasting: u64) -> bool {
-        let Some(counter) = self.beyond.get_mut(key) else { return false };
+    fn fall_back(&mut self, key: Key, nanos: u64, lasting: u64) -> bool {
+        let Some(counter) = self.beyond.get_mut(&key) else { return false };
         if nanos < counter.newest {
             // A record of another thread that is collected late: the counter went beyond again.
             counter.since = counter.newest;
             return false;
         }
         let holds = counter.hold(nanos, lasting);
-        self.beyond.remove(key);
+        self.beyond.remove(&key);
         holds
     }
 
@@ -162,7 +166,7 @@ mod tests {
     }
 
     fn key(id: u64) -> Key {
-        (id, Box::from(*b"s"))
+        (id, 9)
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl Evaluator {
 
     /// Adds a provider whose clock has this many ticks in a second.
     pub(crate) fn open(&mut self, provider: u32, ticks_per_second: u64) {
-        if self.is_empty() {
+        if !self.needs_records {
             return;
         }
         if let Some(rate) = TickRate::from_ticks_per_second(ticks_per_second) {
@@ -108,7 +108,7 @@ impl Evaluator {
             let size = record_words(*header).unwrap_or(usize::MAX).min(rest.len());
             let (record, behind) = rest.split_at(size);
             rest = behind;
-            if !is_relevant(*header, self.needs_records) {
+            if !is_relevant(*header) {
                 continue;
             }
             match decode::record(as_bytes(record)) {
@@ -223,10 +223,9 @@ impl Evaluator {
 
 /// Returns whether a record must be decoded.
 #[inline]
-fn is_relevant(header: u64, needs_records: bool) -> bool {
-    let kind = record::Type::get(header);
-    let kinds = [RecordType::Event, RecordType::Log, RecordType::Thread].map(RecordType::bits);
-    kind == RecordType::String.bits() || (needs_records && kinds.contains(&kind))
+fn is_relevant(header: u64) -> bool {
+    let kinds = [RecordType::String, RecordType::Thread, RecordType::Event, RecordType::Log];
+    kinds.map(RecordType::bits).contains(&record::Type::get(header))
 }
 
 fn log_message(rules: &mut [Evaluated], level: Option<LogLevel>) {

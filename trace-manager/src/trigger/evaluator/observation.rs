@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace_format::layout::InstantScope;
 use trace_format::notes;
 use trace_format::record::Argument;
-use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
+use trace_format::{Event, EventKind, Thread, ThreadKoids, TickRate, Value};
 
 use super::evaluated::{Evaluated, State};
 use crate::trigger::counter::Key;
@@ -73,7 +73,7 @@ impl Provider {
                     for Argument { name: series, value } in event.arguments.iter() {
                         let Some(value) = value.number() else { continue };
                         if counter.condition().matches(category, name, self.names.text(series)) {
-                            add(Observed::Value { key: (id, key_of(series)), value });
+                            add(Observed::Value { key: (id, self.names.hash(series)), value });
                         }
                     }
                 }
@@ -125,13 +125,5 @@ impl Provider {
             Value::String(text) => LogLevel::from_name(self.names.text(text)),
             _ => None,
         }
-    }
-}
-
-/// Returns the part of a counter's key for a series.
-fn key_of(series: Text<'_>) -> Box<[u8]> {
-    match series {
-        Text::Inline(bytes) => bytes.into(),
-        Text::Indexed(index) => index.to_le_bytes().into(),
     }
 }

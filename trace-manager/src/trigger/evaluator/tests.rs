@@ -3,7 +3,7 @@
 use trace_format::encode::append;
 use trace_format::layout::InstantScope;
 use trace_format::record::Argument;
-use trace_format::{Event, EventKind, Thread, ThreadKoids, Value};
+use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
 
@@ -197,4 +197,37 @@ fn counters_beyond_the_limit_are_not_observed() {
     let values: Vec<_> = (0..=1024).map(|id| counter(id, 0, &high)).collect();
     assert_eq!(collect(&mut evaluator, &values), [("counter:app/queue.depth>10".to_owned(), 1024)]);
     assert_eq!(evaluator.incomplete(false), ["counter:app/queue.depth>10"]);
+}
+
+fn string(index: u16, text: &str) -> Record<'_> {
+    Record::String { index, value: text.as_bytes() }
+}
+
+#[test]
+fn series_are_distinguished_by_their_text() {
+    let mut evaluator = evaluator(&["counter:app/queue>10"]);
+    // The bytes of the index of the first series are those of the second one's name.
+    let indexed = [Argument::new(Text::Indexed(0x6161), Value::Double(11.0))];
+    let inline = [Argument::new("aa", Value::Double(11.0))];
+    let same = [Argument::new("depth", Value::Double(12.0))];
+    let records = [string(0x6161, "depth"), value(0, &indexed), value(1, &inline)];
+    assert_eq!(collect(&mut evaluator, &records), [("counter:app/queue>10".to_owned(), 2)]);
+    assert!(!holds(&mut evaluator, &[value(2, &same)]), "the same text without an index");
+}
+
+#[test]
+fn an_index_that_is_registered_again_is_another_series() {
+    let mut evaluator = evaluator(&["counter:app/queue>10"]);
+    let high = [Argument::new(Text::Indexed(1), Value::Double(11.0))];
+    let records = [string(1, "depth"), value(0, &high), string(1, "depth"), value(1, &high)];
+    assert_eq!(collect(&mut evaluator, &records)[0].1, 1, "the same text");
+    assert_eq!(collect(&mut evaluator, &[string(1, "size"), value(2, &high)])[0].1, 1);
+}
+
+#[test]
+fn a_value_that_is_not_a_number_is_ignored() {
+    let mut evaluator = evaluator(&["counter:app/queue.depth>10 for 2s"]);
+    let (high, nan) = (depth(11.0), depth(f64::NAN));
+    assert!(!holds(&mut evaluator, &[value(0, &high), value(SECOND, &nan)]));
+    assert!(holds(&mut evaluator, &[value(2 * SECOND, &high)]));
 }
