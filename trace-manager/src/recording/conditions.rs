@@ -28,7 +28,8 @@ impl Recording {
 
     fn check_conditions(&mut self, collection: &mut Collection) {
         self.checked_at = self.elapsed();
-        let lost = self.lost(collection);
+        // A sum over all providers, also those that have left.
+        let lost = if self.conditions.needs_losses() { self.lost(collection) } else { 0 };
         let now = ClockSample::now();
         self.conditions.tick(now.since(&self.start_clocks), SystemTime::now(), lost);
         for provider in collection.of_session_mut(self.number) {
@@ -46,6 +47,15 @@ impl Recording {
             *self.held.entry(condition.clone()).or_default() += times;
         }
         held.into_iter().map(|(cause, _)| cause).collect()
+    }
+
+    /// Returns the conditions that began to hold since the last call, at the end of the session.
+    pub(crate) fn last_conditions(&mut self, collection: &mut Collection) -> Vec<String> {
+        if self.conditions.is_empty() {
+            return Vec::new();
+        }
+        self.check_conditions(collection);
+        self.take_conditions()
     }
 
     /// Evaluates the conditions on the counters of a provider that left at `left`, in its ticks.

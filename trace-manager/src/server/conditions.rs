@@ -1,24 +1,39 @@
 //! Conditions of triggers that hold.
 
 use super::state::EventLoop;
+use crate::collection::Collection;
 use crate::machine::SessionNumber;
+use crate::recording::Recording;
 use crate::trigger::Condition;
 
 impl EventLoop {
     /// Performs the actions of the conditions that began to hold.
     pub(super) fn react_to_conditions(&mut self) {
-        let now = self.now();
         for session in self.active.keys().copied().collect::<Vec<_>>() {
-            let (Some(active), Some(collection)) =
-                (self.active.get_mut(&session), &mut self.collection)
-            else {
-                continue;
-            };
-            for cause in active.recording.held_conditions(collection) {
-                let Some(active) = self.active.get_mut(&session) else { continue };
-                for reaction in active.alerts.triggers.condition(&cause, now) {
-                    self.react(session, reaction);
-                }
+            self.react_to(session, Recording::held_conditions);
+        }
+    }
+
+    /// Performs the actions of the conditions that the last records of an ended session meet.
+    pub(super) fn react_to_last_conditions(&mut self, session: SessionNumber) {
+        self.react_to(session, Recording::last_conditions);
+    }
+
+    fn react_to(
+        &mut self,
+        session: SessionNumber,
+        held: fn(&mut Recording, &mut Collection) -> Vec<String>,
+    ) {
+        let now = self.now();
+        let (Some(active), Some(collection)) =
+            (self.active.get_mut(&session), &mut self.collection)
+        else {
+            return;
+        };
+        for cause in held(&mut active.recording, collection) {
+            let Some(active) = self.active.get_mut(&session) else { return };
+            for reaction in active.alerts.triggers.condition(&cause, now) {
+                self.react(session, reaction);
             }
         }
     }

@@ -157,10 +157,7 @@ impl EventLoop {
         };
         let ended = self.active.iter().filter(|(_, active)| is_collected(active));
         let ended: Vec<_> = ended.map(|(number, _)| *number).collect();
-        if !ended.is_empty() {
-            // Their last records may have been collected after the conditions of this turn.
-            self.react_to_conditions();
-        }
+        ended.iter().for_each(|session| self.react_to_last_conditions(*session));
         let Some(collection) = &self.collection else { return };
         for mut active in ended.into_iter().filter_map(|number| self.active.remove(&number)) {
             active.end_alerts();

@@ -1,6 +1,7 @@
 //! The event loop, one step at a time.
 
 mod alerts;
+mod conditions;
 mod retained;
 mod waiting;
 
@@ -67,6 +68,11 @@ impl Scene {
             action: *action,
         };
         let triggers = triggers.iter().map(trigger).collect();
+        self.start_config(SessionConfig { triggers, timeouts, ..SessionConfig::default() })
+    }
+
+    /// Starts a session with this configuration and small buffers.
+    fn start_config(&mut self, config: SessionConfig) -> Result<Started, ManagerError> {
         let path = self.directory.path().join("out.fxt");
         let (reply, replies) = crossbeam_channel::bounded(1);
         let (done, ended) = crossbeam_channel::bounded(1);
@@ -74,10 +80,8 @@ impl Scene {
         let request = StartRequest {
             config: SessionConfig {
                 buffer_size: 64 << 10,
-                triggers,
-                timeouts,
                 snapshots: SnapshotLimits { min_interval: Duration::ZERO, ..Default::default() },
-                ..SessionConfig::default()
+                ..config
             },
             output: ArchiveOutput::open(ArchiveTarget::File(path.clone())).unwrap(),
             sinks: Vec::new(),

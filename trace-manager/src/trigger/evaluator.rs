@@ -88,6 +88,11 @@ impl Evaluator {
         self.needs_records
     }
 
+    /// Returns whether [`tick`](Self::tick) compares the number of dropped records.
+    pub(crate) fn needs_losses(&self) -> bool {
+        self.conditions.iter().any(|rule| matches!(rule.state, State::Drop))
+    }
+
     /// Adds a provider whose clock has this many ticks in a second.
     pub(crate) fn open(&mut self, provider: u32, ticks_per_second: u64) {
         if !self.needs_records {
@@ -155,7 +160,7 @@ impl Evaluator {
     }
 
     /// Evaluates the conditions that depend on time and on losses. `lost` is the number of dropped
-    /// records of the session.
+    /// records of the session, and `elapsed` the time since its start.
     pub(crate) fn tick(&mut self, elapsed: Duration, wall: SystemTime, lost: u64) {
         let has_dropped = lost > self.lost;
         self.lost = self.lost.max(lost);
