@@ -2,7 +2,7 @@
 
 use trace_format::encode::append;
 use trace_format::layout::InstantScope;
-use trace_format::record::Argument;
+use trace_format::record::{Argument, Log};
 use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, Value};
 
 use super::*;
@@ -230,4 +230,141 @@ fn a_value_that_is_not_a_number_is_ignored() {
     let (high, nan) = (depth(11.0), depth(f64::NAN));
     assert!(!holds(&mut evaluator, &[value(0, &high), value(SECOND, &nan)]));
     assert!(holds(&mut evaluator, &[value(2 * SECOND, &high)]));
+}
+
+#[test]
+fn names_are_resolved_in_the_table_of_their_provider() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    evaluator.open(2, SECOND);
+    let names = [(1, "web"), (2, "request"), (3, "other")].map(|(index, text)| string(index, text));
+    evaluator.records(1, &encode(&names));
+    let scope = |name| {
+        Record::Event(Event {
+            ticks: 0,
+            thread: thread(1),
+            category: Text::Indexed(1),
+            name: Text::Indexed(name),
+            kind: EventKind::DurationComplete { end: 51 * MS },
+            arguments: (&[]).into(),
+        })
+    };
+    assert!(holds(&mut evaluator, &[scope(2)]) && !holds(&mut evaluator, &[scope(3)]));
+    assert!(holds(&mut evaluator, &[string(3, "request"), scope(3)]), "registered again");
+    assert!(!holds(&mut evaluator, &[string(2, "any"), scope(2)]), "replaced");
+    evaluator.records(2, &encode(&[scope(3)]));
+    assert!(evaluator.take().is_empty(), "another provider has another table");
+}
+
+#[test]
+fn threads_are_resolved_in_the_table_of_their_provider() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    let register = |thread| Record::Thread { index: 1, koids: ThreadKoids::new(7, thread) };
+    let indexed = |ticks, kind| event(Thread::Indexed(1), ticks, "request", kind);
+    let begins = [register(1), indexed(0, EventKind::DurationBegin), register(2)];
+    assert!(!holds(&mut evaluator, &begins));
+    assert!(!holds(&mut evaluator, &[indexed(900 * MS, EventKind::DurationEnd)]), "thread 2");
+    assert!(holds(&mut evaluator, &[register(1), indexed(900 * MS, EventKind::DurationEnd)]));
+}
+
+#[test]
+fn times_are_in_ticks_of_the_providers_clock() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    evaluator.open(2, 1000);
+    evaluator.records(2, &encode(&[async_begin(1, 0), async_end(1, 51)]));
+    assert!(!evaluator.take().is_empty(), "51 ms");
+    assert!(!holds(&mut evaluator, &[async_begin(1, 0), async_end(1, 51)]), "51 ns");
+}
+
+fn log(message: &'static str) -> Record<'static> {
+    Record::Log(Log { ticks: 0, thread: thread(1), message: message.as_bytes() })
+}
+
+#[test]
+fn a_message_of_the_level_or_a_more_severe_one_holds() {
+    let mut evaluator = evaluator(&["log:warn", "log:error"]);
+    let held = |evaluator: &mut Evaluator, record| {
+        let held = collect(evaluator, &[record]).into_iter();
+        held.map(|(cause, _)| cause).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&mut evaluator, log("ERROR net: no route")), ["log:warn", "log:error"]);
+    assert_eq!(held(&mut evaluator, log("WARN hot")), ["log:warn"]);
+    assert!(held(&mut evaluator, log("INFO errors: 0")).is_empty());
+    let level = [Argument::new(Text::Indexed(1), Value::String(Text::Indexed(2)))];
+    let message = |kind| {
+        let (category, name) = ("app".into(), "event".into());
+        let arguments = (&level).into();
+        Record::Event(Event { ticks: 0, thread: thread(1), category, name, kind, arguments })
+    };
+    evaluator.records(1, &encode(&[string(1, "level"), string(2, "ERROR")]));
+    let instant = message(EventKind::Instant { scope: Some(InstantScope::Thread) });
+    assert_eq!(held(&mut evaluator, instant), ["log:warn", "log:error"]);
+    assert!(held(&mut evaluator, message(EventKind::DurationBegin)).is_empty(), "of a span");
+}
+
+#[test]
+fn further_losses_hold_again() {
+    let mut evaluator = evaluator(&["drop"]);
+    assert!(evaluator.needs_losses() && !evaluator.needs_records());
+    let mut tick = |lost| {
+        evaluator.tick(Duration::ZERO, SystemTime::UNIX_EPOCH, lost);
+        evaluator.take().len()
+    };
+    // A provider that has left and is not collected yet is missing in the sum.
+    assert_eq!([0, 5, 5, 2, 5, 6].map(&mut tick), [0, 1, 0, 0, 0, 1]);
+}
+
+#[test]
+fn schedules_hold_by_the_time_since_the_start() {
+    let mut evaluator = evaluator(&["every:10s"]);
+    let mut tick = |seconds| {
+        let elapsed = Duration::from_secs(seconds);
+        evaluator.tick(elapsed, SystemTime::UNIX_EPOCH + elapsed, 0);
+        evaluator.take().len()
+    };
+    assert_eq!([9, 10, 11, 40].map(&mut tick), [0, 1, 0, 1]);
+    assert!(!evaluator.needs_losses());
+}
+
+#[test]
+fn conditions_that_others_evaluate_are_counted() {
+    let mut evaluator = evaluator(&["death", "signal:USR1"]);
+    evaluator.hold(&Condition::Death);
+    evaluator.hold(&Condition::Death);
+    evaluator.hold(&Condition::Drop);
+    assert_eq!(evaluator.take(), [("death".to_owned(), 2)]);
+    assert!(evaluator.take().is_empty());
+}
+
+#[test]
+fn a_condition_of_several_triggers_is_counted_once() {
+    let mut evaluator = evaluator(&["log:error", "log:error:stop"]);
+    assert_eq!(collect(&mut evaluator, &[log("ERROR")]), [("log:error".to_owned(), 1)]);
+}
+
+#[test]
+fn names_that_no_program_has_are_unknown() {
+    let triggers =
+        [LIMIT, "counter:app/queue.depth>1", "counter:app/queue.size>1", "drop", "log:error"];
+    let mut evaluator = evaluator(&triggers);
+    assert_eq!(evaluator.unknown(), triggers[..3]);
+    evaluator.records(1, &encode(&[string(1, "web")]));
+    assert_eq!(evaluator.unknown(), triggers[..3], "the name is missing");
+    evaluator.records(1, &encode(&[string(2, "request")]));
+    assert_eq!(evaluator.unknown(), triggers[1..3]);
+    // A counter's name may have a point.
+    evaluator.records(1, &encode(&[string(3, "app"), string(4, "queue.size")]));
+    assert_eq!(evaluator.unknown(), triggers[1..2]);
+    collect(&mut evaluator, &[value(0, &depth(1.0))]);
+    assert!(evaluator.unknown().is_empty(), "strings in the record");
+}
+
+#[test]
+fn the_state_of_a_provider_ends_with_it() {
+    let mut evaluator = evaluator(&[LIMIT, "counter:app/queue.depth>10 for 2s"]);
+    let high = depth(11.0);
+    assert!(!holds(&mut evaluator, &[async_begin(1, 0), value(0, &high)]));
+    evaluator.close(1);
+    assert!(!evaluator.waits_for(1));
+    evaluator.open(1, SECOND);
+    assert!(!holds(&mut evaluator, &[async_end(1, 900 * MS), value(3 * SECOND, &high)]));
 }
