@@ -45,10 +45,11 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<Strin
     };
     let alerts = alerts_not_raised(report, summary).into_iter().map(message);
     let unknown = summary.unknown_conditions.iter().map(unknown);
-    alerts.chain(unknown).chain(summary.incomplete_conditions.iter().map(incomplete)).collect()
+    let incomplete = summary.incomplete_conditions.iter().map(|condition| incomplete(condition));
+    alerts.chain(unknown).chain(incomplete).collect()
 }
 
-fn incomplete(condition: &String) -> String {
+fn incomplete(condition: &str) -> String {
     format!(
         "the trigger '{}' was not observed completely: records were dropped, or a program had more \
          than 1024 such counters or 4096 such open scopes",
