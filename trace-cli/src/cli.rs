@@ -1,5 +1,6 @@
 //! The command line.
 
+mod addresses;
 mod analysis;
 mod archives;
 mod daemon;

@@ -6,6 +6,7 @@
 mod code;
 mod encoder;
 mod maps;
+mod options;
 mod ptrace;
 mod range;
 mod spawn;
@@ -14,6 +15,7 @@ mod stops;
 mod thread;
 mod tracer;
 
+pub use options::Options;
 pub use range::TracedRange;
 pub use thread::Executed;
-pub use tracer::{Options, StopHandle, Tracer};
+pub use tracer::{StopHandle, Tracer};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::addresses::parse_addresses;
 use super::insn_control::{InsnControl, InsnServiceArgs};
 
 /// Record and print every executed instruction
@@ -109,32 +110,10 @@ pub(crate) enum InsnRange {
 
 /// Parses `0x401000..0x4013ff` or the name of a function.
 fn parse_range(text: &str) -> Result<InsnRange, String> {
-    let Some((start, end)) = text.split_once("..") else {
+    if !text.contains("..") {
         return Ok(InsnRange::Symbol(text.to_owned()));
-    };
-    addresses(start, end).map(|(start, end)| InsnRange::Addresses(start, end))
-}
-
-/// Parses `0x401000..0x4013ff`.
-pub(super) fn parse_addresses(text: &str) -> Result<(u64, u64), String> {
-    let (start, end) = text.split_once("..").ok_or("the range has no end")?;
-    addresses(start, end)
-}
-
-fn addresses(start: &str, end: &str) -> Result<(u64, u64), String> {
-    match (parse_number(start)?, parse_number(end)?) {
-        (start, end) if start <= end => Ok((start, end)),
-        _ => Err("the range ends before it starts".into()),
     }
-}
-
-/// Parses a number, in hexadecimal after `0x`.
-pub(super) fn parse_number(text: &str) -> Result<u64, String> {
-    let parsed = match text.strip_prefix("0x") {
-        Some(hex) => u64::from_str_radix(hex, 16),
-        None => text.parse(),
-    };
-    parsed.map_err(|_| format!("{text} is not a number"))
+    parse_addresses(text).map(|(start, end)| InsnRange::Addresses(start, end))
 }
 
 /// Print a recording of instructions

@@ -95,15 +95,15 @@ pub(crate) struct InsnAllocArgs {
     pub(crate) circular: bool,
 
     /// Control register; its bits are in docs/insntrace.md [default: 0x240c]
-    #[arg(long, value_name = "BITS", value_parser = super::insn::parse_number)]
+    #[arg(long, value_name = "BITS", value_parser = super::addresses::parse_number)]
     pub(crate) ctl: Option<u64>,
 
     /// Trace only the instructions from address A to address B, both included; at most twice
-    #[arg(long, value_name = "A..B", value_parser = super::insn::parse_addresses)]
+    #[arg(long, value_name = "A..B", value_parser = super::addresses::parse_addresses)]
     pub(crate) range: Vec<(u64, u64)>,
 
     /// Trace only the address space with this CR3; requires hardware
-    #[arg(long, value_name = "CR3", default_value = "0", value_parser = super::insn::parse_number)]
+    #[arg(long, value_name = "CR3", default_value = "0", value_parser = super::addresses::parse_number)]
     pub(crate) cr3_match: u64,
 }
 

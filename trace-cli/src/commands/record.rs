@@ -5,6 +5,7 @@ mod child;
 mod commands;
 mod compiled_out;
 mod compress;
+mod conditions;
 pub(crate) mod guard;
 pub(crate) mod kernel;
 mod logs;
@@ -95,7 +96,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Format::Fxt.refuse_other(&args.session.output)?;
         refuse_compressed_parts(&args.session)?;
     }
-    alert::check(args)?;
+    conditions::check(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
@@ -243,7 +244,7 @@ fn wait_for(args: &RecordArgs, child: &mut Child, events: &Receiver<Event>) -> u
     loop {
         match events.recv() {
             Ok(Event::Ended(ended)) => return child.ended(ended),
-            Ok(Event::Signal(signal)) if alert::takes(args, signal) => {}
+            Ok(Event::Signal(signal)) if conditions::takes(args, signal) => {}
             Ok(Event::Signal(signal)) if child.forward(signal) => {}
             Ok(Event::Signal(_)) | Err(_) => {
                 child.end(true);
@@ -307,7 +308,7 @@ fn code(
         || summary.is_empty()
         || !kernel::categories_without_events(summary, kernel).is_empty()
         || kernel.is_some_and(|kernel| !kernel.is_complete || kernel.dropped > 0);
-    let status = alert::status(args, summary, status).unwrap_or(status);
+    let status = conditions::status(args, summary, status).unwrap_or(status);
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE
     } else {
@@ -344,7 +345,7 @@ impl Recorder<'_> {
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Ended(ended)) => {
-                    if alert::is_death(&ended) {
+                    if conditions::is_death(&ended) {
                         self.session.hold(Condition::Death);
                     }
                     status = child.ended(ended);
@@ -402,7 +403,7 @@ impl Recorder<'_> {
     /// Handles a signal that is for this process only: it takes a snapshot, or is the condition of
     /// a trigger. Returns whether it is one.
     fn takes(&self, signal: i32) -> bool {
-        match alert::signal_condition(self.args, signal) {
+        match conditions::signal_condition(self.args, signal) {
             Some(condition) => self.session.hold(condition),
             None if signal == SNAPSHOT => self.request_snapshot(),
             None => return false,
@@ -416,7 +417,7 @@ impl Recorder<'_> {
         while let Ok(event) = self.events.try_recv() {
             match event {
                 Event::Ended(ended) => ending.status = child.ended(ended),
-                Event::Signal(signal) if alert::takes(self.args, signal) => {}
+                Event::Signal(signal) if conditions::takes(self.args, signal) => {}
                 Event::Signal(signal) if child.forward(signal) => {}
                 Event::Signal(_) => ending.then = CommandAction::End,
             }

@@ -1,6 +1,6 @@
 //! Packets of the instructions that were executed.
 
-use super::tracer::Options;
+use super::options::Options;
 use crate::flow::{DecodedInstruction, End};
 use crate::pt::{ExecMode, Packet, PsbState, Writer};
 

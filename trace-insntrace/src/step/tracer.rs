@@ -10,36 +10,12 @@ use std::process::{Child, Command};
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 
 use super::code::Space;
+use super::options::Options;
 use super::ptrace::{self, Follow, Tid};
-use super::range::TracedRange;
 use super::spawn;
 use super::status::{gone, has_exited, is_gone, traced_by_us};
 use super::thread::{Executed, Thread};
-use crate::pt::Writer;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
-
-/// The settings of a step engine.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Writes the packets of each thread.
-    pub writer: Writer,
-    /// Returns time stamps.
-    pub clock: fn() -> u64,
-    /// Whether the packets have time stamps.
-    pub has_time: bool,
-    /// The distance of PSB packets in bytes.
-    pub psb_bytes: u64,
-    /// The traced addresses, or none for all. Other instructions are executed one by one too.
-    pub ranges: Vec<TracedRange>,
-    /// The number of steps after which all threads are released. Each iteration of a `rep` is a
-    /// step.
-    pub budget: Option<u64>,
-}
-
-impl Options {
-    /// The distance of PSB packets that the hardware has by default.
-    pub const PSB_BYTES: u64 = 4096;
-}
 
 /// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
 #[derive(Debug)]

@@ -7,8 +7,8 @@ use super::backend::Backend;
 use super::clock::TraceClock;
 use super::error::LiveError;
 use super::instance;
+use super::options::Options;
 use super::perf::Perf;
-use super::provider::Options;
 use super::sampling::Sampling;
 use super::tracefs::Tracefs;
 

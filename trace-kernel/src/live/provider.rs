@@ -11,6 +11,7 @@ use trace_provider::{Provider, ProviderObserver, TraceState};
 use super::categories::CATEGORIES;
 use super::choice::{choose, Choice, Fallback};
 use super::error::LiveError;
+use super::options::Options;
 use super::recorder::{Recorder, Request};
 use super::selection::kernel_patterns;
 use super::sink::Tables;
@@ -18,19 +19,6 @@ use super::totals::{lock, Totals};
 
 /// The bytes for strings and the names of threads in the provider's buffer.
 const DURABLE_BYTES: usize = 1 << 20;
-
-/// What a [`KernelProvider`] records.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Category patterns, of which those of the kernel are used; see [`CATEGORIES`]. A name
-    /// `kernel:event:SYSTEM/NAME` selects one event.
-    pub categories: Vec<String>,
-    /// The threads whose events are recorded, with the threads and processes that they start from
-    /// now on. If the list is empty, the events of all threads are recorded.
-    pub threads: Vec<u64>,
-    /// The size of the kernel's buffer of each CPU in bytes.
-    pub buffer_size: u64,
-}
 
 /// A provider of the kernel's events. Its buffer in the kernel is removed when this is dropped.
 #[derive(Debug)]

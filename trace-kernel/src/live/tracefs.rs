@@ -12,7 +12,7 @@ use super::batch::{Batch, BatchEvent, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
-use super::provider::Options;
+use super::options::Options;
 use super::selection::{Selection, Uses};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};

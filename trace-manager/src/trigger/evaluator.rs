@@ -6,6 +6,7 @@
 
 mod evaluated;
 mod observation;
+mod provider;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,8 @@ use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::words::as_bytes;
 
 use self::evaluated::{Evaluated, State};
-use self::observation::{Observation, Provider, LEVEL};
+use self::observation::Observation;
+use self::provider::{Provider, LEVEL};
 use super::names::Names;
 use super::{Condition, LogLevel, TriggerRule};
 

@@ -11,7 +11,7 @@ use trace_convert::visible;
 use trace_manager::{Cause, CommandStopper, SessionSummary, TriggerCommands};
 
 use super::child::{asks_to_end, Child};
-use super::{alert, Event, GRACE, TICK};
+use super::{conditions, Event, GRACE, TICK};
 use crate::cli::RecordArgs;
 use crate::compression::Compression;
 use crate::exit;
@@ -101,7 +101,7 @@ fn wait(
         for event in events.try_iter() {
             match event {
                 Event::Ended(ended) => status = Some(child.ended(ended)),
-                Event::Signal(signal) if alert::takes(args, signal) => {}
+                Event::Signal(signal) if conditions::takes(args, signal) => {}
                 Event::Signal(signal) if child.is_running() && child.forward(signal) => {}
                 Event::Signal(signal) if !asks_to_end(signal) => {}
                 Event::Signal(_) if deadline.is_some() => commands.kill(),

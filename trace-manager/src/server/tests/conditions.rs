@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::write_losses;
+use crate::Cause;
 
 /// Starts a session with a trigger. Returns its number, and the receiver of its end.
 fn start(scene: &mut Scene, trigger: &str) -> (u64, Receiver<EndedRecording>) {
@@ -25,8 +26,9 @@ fn conditions_are_evaluated_once_more_at_the_end() {
     scene.command(Command::Stop { session: number });
     scene.run_until(|scene| scene.event_loop.active.is_empty());
     let ended = ended.try_recv().unwrap();
-    assert_eq!(ended.alerts.get("drop"), Some(&1));
+    assert_eq!(ended.conditions.get("drop"), Some(&1));
     let snapshots = ended.snapshots.join().summaries;
-    assert_eq!((snapshots.len(), &*snapshots[0].alerts), (1, &["drop".to_owned()][..]));
+    let causes = [Cause::Condition("drop".to_owned())];
+    assert_eq!((snapshots.len(), &*snapshots[0].causes), (1, &causes[..]));
     assert!(snapshots[0].archive.is_ok());
 }

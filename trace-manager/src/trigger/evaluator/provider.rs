@@ -1,0 +1,105 @@
+//! The observations of one provider's events.
+
+use std::collections::BTreeMap;
+
+use trace_format::layout::InstantScope;
+use trace_format::notes;
+use trace_format::record::Argument;
+use trace_format::{Event, EventKind, Thread, ThreadKoids, TickRate, Value};
+
+use super::evaluated::{Evaluated, State};
+use super::observation::{Observation, Observed};
+use crate::trigger::names::Names;
+use crate::trigger::scopes::Owner;
+use crate::trigger::LogLevel;
+
+/// The argument of an event that has the level of a log message.
+pub(super) const LEVEL: &str = "level";
+
+/// The tables of a provider, and the rate of its clock.
+#[derive(Debug)]
+pub(super) struct Provider {
+    pub(super) names: Names,
+    pub(super) threads: BTreeMap<u8, ThreadKoids>,
+    pub(super) rate: TickRate,
+}
+
+impl Provider {
+    /// Adds the observations of an event to `observations`.
+    pub(super) fn observe(
+        &self,
+        conditions: &mut [Evaluated],
+        event: &Event<'_>,
+        observations: &mut Vec<Observation>,
+    ) {
+        let nanos = self.rate.to_nanos(event.ticks);
+        let (category, name) = (self.names.text(event.category), self.names.text(event.name));
+        if category == notes::CATEGORY.as_bytes() && name == notes::RECORDS_DROPPED.as_bytes() {
+            let all = 0..conditions.len();
+            let lost = |condition| Observation { nanos, condition, observed: self.lost(event) };
+            return observations.extend(all.map(lost));
+        }
+        for (condition, evaluated) in conditions.iter_mut().enumerate() {
+            let mut add = |observed| {
+                evaluated.is_known = true;
+                observations.push(Observation { nanos, condition, observed });
+            };
+            match (&evaluated.state, event.kind) {
+                (State::Counter(counter), EventKind::Counter { id }) => {
+                    for Argument { name: series, value } in event.arguments.iter() {
+                        let Some(value) = value.number() else { continue };
+                        if counter.condition().matches(category, name, self.names.text(series)) {
+                            add(Observed::Value { key: (id, self.names.hash(series)), value });
+                        }
+                    }
+                }
+                (State::Scopes(scopes), kind) if scopes.matches(category, name) => {
+                    self.scope(event.thread, kind).into_iter().for_each(add);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn lost(&self, event: &Event<'_>) -> Observed {
+        let is_of_thread = EventKind::Instant { scope: Some(InstantScope::Thread) } == event.kind;
+        Observed::Lost(is_of_thread.then(|| self.thread(event.thread)))
+    }
+
+    fn scope(&self, thread: Thread, kind: EventKind) -> Option<Observed> {
+        match kind {
+            EventKind::DurationComplete { end } => {
+                Some(Observed::Complete { end: self.rate.to_nanos(end) })
+            }
+            EventKind::DurationBegin => Some(Observed::Begin(self.thread(thread))),
+            EventKind::AsyncBegin { id } => Some(Observed::Begin(Owner::Operation(id))),
+            EventKind::DurationEnd => Some(Observed::End(self.thread(thread))),
+            EventKind::AsyncEnd { id } => Some(Observed::End(Owner::Operation(id))),
+            _ => None,
+        }
+    }
+
+    fn thread(&self, thread: Thread) -> Owner {
+        let koids = match thread {
+            Thread::Inline(koids) => koids,
+            Thread::Indexed(index) => {
+                self.threads.get(&index).copied().unwrap_or(ThreadKoids::UNKNOWN)
+            }
+        };
+        Owner::Thread { process: koids.process, thread: koids.thread }
+    }
+
+    /// Returns the level of an event that is a log message, as the bridge of `tracing` records it.
+    pub(super) fn level_of(&self, event: &Event<'_>) -> Option<LogLevel> {
+        if !matches!(event.kind, EventKind::Instant { .. }) {
+            return None;
+        }
+        let mut arguments = event.arguments.iter();
+        let is_level = |name| self.names.text(name) == LEVEL.as_bytes();
+        let level = arguments.find(|argument| is_level(argument.name))?;
+        match level.value {
+            Value::String(text) => LogLevel::from_name(self.names.text(text)),
+            _ => None,
+        }
+    }
+}
