@@ -161,7 +161,7 @@ fn wrong_options_and_outputs_are_refused() {
         (&["--format", "xray"], "file", "is not a directory"),
         (&["--format", "xray"], "missing/logs", "cannot create the directory"),
         (&["--format", "xray", "--rotate", "1M"], "logs", "--rotate cannot be used"),
-        (&["--format", "xray", "--trigger", "a:snapshot"], "logs", "--trigger NAME:snapshot"),
+        (&["--format", "xray", "--trigger", "a:snapshot"], "logs", "a --trigger with a snapshot"),
         (&["--min-duration", "5us"], "a.fxt", "--min-duration requires --format xray"),
     ] {
         let run = Run::of(&mut record(options, &directory.path().join(output), &["burst", "1"]));

@@ -78,10 +78,16 @@ impl Events {
         let thread = u64::from(record.sample.thread);
         let entry = |thread, event| Entry { ticks, cpu, thread, event };
         match &record.body {
-            // The record of the thread before has both threads.
-            Body::SwitchIn { from: Some(_) } => {
-                self.running.insert(cpu, thread);
-                Ok(())
+            // The record of the thread before has both threads. On some virtual machines, the idle
+            // thread of a CPU has no records.
+            Body::SwitchIn { from: Some(from) } => {
+                let is_known = self.running.insert(cpu, thread) == Some(thread);
+                if is_known || *from != 0 || !self.is_in_scope(thread) {
+                    return Ok(());
+                }
+                let (outgoing, incoming) = (self.task(0), self.task(thread));
+                let state = ThreadState::RUNNING;
+                visit(&entry(0, Event::Switch { outgoing, state, incoming }))
             }
             Body::SwitchIn { from: None } => {
                 let (outgoing, state) = (others(cpu), ThreadState::RUNNING);
@@ -320,5 +326,21 @@ mod tests {
         let all = events(&mut Events::new(names, true, &[]), &records);
         assert_eq!(all.len(), expected.len() + 4, "{all:?}");
         assert_eq!(all[0], "other5 runnable -> 6");
+    }
+
+    #[test]
+    fn a_switch_from_an_idle_thread_without_records() {
+        let records = [
+            (7, out(false, Some(0))),
+            (5, Body::SwitchIn { from: Some(0) }),
+            (5, out(true, Some(0))),
+            (7, Body::SwitchIn { from: Some(0) }),
+            (7, out(false, Some(0))),
+            (0, out(false, Some(7))),
+            (7, Body::SwitchIn { from: Some(0) }),
+        ];
+        let found = events(&mut Events::new([], true, &[7]), &records);
+        let expected = ["7 blocked -> 0", "0 runnable -> 7", "7 blocked -> 0", "0 runnable -> 7"];
+        assert_eq!(found, expected);
     }
 }
