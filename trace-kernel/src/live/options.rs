@@ -3,8 +3,8 @@
 /// What a [`KernelProvider`](super::KernelProvider) records.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Category patterns, of which those of the kernel are used; see [`CATEGORIES`](super::CATEGORIES). A name
-    /// `kernel:event:SYSTEM/NAME` selects one event.
+    /// Category patterns, of which those of the kernel are used; see
+    /// [`CATEGORIES`](super::CATEGORIES). A name `kernel:event:SYSTEM/NAME` selects one event.
     pub categories: Vec<String>,
     /// The threads whose events are recorded, with the threads and processes that they start from
     /// now on. If the list is empty, the events of all threads are recorded.

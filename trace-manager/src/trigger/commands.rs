@@ -89,7 +89,7 @@ impl TriggerCommands {
             if self.jobs.len() < MAX_WAITING {
                 self.add(rule, snapshot);
             } else {
-                let reason = format_args!("{MAX_WAITING} commands wait before it");
+                let reason = format!("{MAX_WAITING} commands wait before it");
                 self.runner.report_skipped(rule, reason);
             }
         }

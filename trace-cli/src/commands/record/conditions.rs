@@ -1,5 +1,5 @@
-//! Conditions of triggers that the recorder evaluates: signals, and the end of the command. The exit
-//! statuses of triggers.
+//! Conditions of triggers that the recorder evaluates, signals and the end of the command, and the
+//! exit statuses of triggers.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
