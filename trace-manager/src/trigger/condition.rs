@@ -112,20 +112,40 @@ impl Condition {
 }
 
 impl CounterCondition {
-    /// Returns whether it is about this series of this counter.
-    pub(super) fn matches(&self, category: &[u8], name: &[u8], series: &[u8]) -> bool {
+    /// Returns the series that it compares of a counter; `None` if it is about another counter.
+    pub(super) fn series_of(&self, category: &[u8], name: &[u8]) -> Option<Series<'_>> {
         if self.category.as_bytes() != category {
-            return false;
+            return None;
         }
-        let is_series = self.series.as_ref().is_none_or(|own| own.as_bytes() == series);
-        let is_dotted = || self.dotted_name().is_some_and(|own| own.as_bytes() == name);
-        (self.name.as_bytes() == name && is_series) || is_dotted()
+        match (&self.series, name.strip_prefix(self.name.as_bytes())?) {
+            (None, []) => Some(Series::All),
+            (Some(series), []) => Some(Series::One(series)),
+            // A counter's name may have a point.
+            (Some(series), [b'.', rest @ ..]) if rest == series.as_bytes() => Some(Series::All),
+            _ => None,
+        }
     }
 
     /// Returns the name with the series behind a point, if there is one: a counter's name may have
     /// a point.
     pub(super) fn dotted_name(&self) -> Option<String> {
         self.series.as_ref().map(|series| format!("{}.{series}", self.name))
+    }
+}
+
+/// The series of a counter that a condition compares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Series<'a> {
+    All,
+    One(&'a str),
+}
+
+impl Series<'_> {
+    pub(super) fn contains(self, name: &[u8]) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(series) => series.as_bytes() == name,
+        }
     }
 }
 
@@ -323,6 +343,26 @@ mod tests {
         assert_eq!((&*counter.name, counter.series.as_deref()), ("b.c", Some("d")));
         let Condition::Counter(counter) = round_trip("counter:a/b>1") else { panic!() };
         assert_eq!((&*counter.name, counter.series), ("b", None));
+    }
+
+    #[test]
+    fn a_counters_name_may_have_the_series() {
+        let Condition::Counter(one) = round_trip("counter:a/b.c>1") else { panic!() };
+        let Condition::Counter(all) = round_trip("counter:a/b>1") else { panic!() };
+        for (name, of_one, of_all) in [
+            ("b", Some(Series::One("c")), Some(Series::All)),
+            ("b.c", Some(Series::All), None),
+            ("b.", None, None),
+            ("bc", None, None),
+            ("b.cd", None, None),
+            ("x.c", None, None),
+            ("", None, None),
+        ] {
+            assert_eq!(one.series_of(b"a", name.as_bytes()), of_one, "{name}");
+            assert_eq!(all.series_of(b"a", name.as_bytes()), of_all, "{name}");
+        }
+        assert_eq!(one.series_of(b"ab", b"b"), None);
+        assert!(Series::One("c").contains(b"c") && !Series::One("c").contains(b"cd"));
     }
 
     #[test]

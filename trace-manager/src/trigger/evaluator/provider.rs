@@ -46,9 +46,12 @@ impl Provider {
             };
             match (&evaluated.state, event.kind) {
                 (State::Counter(counter), EventKind::Counter { id }) => {
+                    let Some(compared) = counter.condition().series_of(category, name) else {
+                        continue;
+                    };
                     for Argument { name: series, value } in event.arguments.iter() {
                         let Some(value) = value.number() else { continue };
-                        if counter.condition().matches(category, name, self.names.text(series)) {
+                        if compared.contains(self.names.text(series)) {
                             add(Observed::Value { key: (id, self.names.hash(series)), value });
                         }
                     }
