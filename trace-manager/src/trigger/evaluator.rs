@@ -19,7 +19,7 @@ use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::words::as_bytes;
 
 use self::evaluated::{Evaluated, State};
-use self::observation::Observation;
+use self::observation::Observations;
 use self::provider::{Provider, LEVEL};
 use super::names::Names;
 use super::{Condition, LogLevel, TriggerRule};
@@ -37,8 +37,8 @@ pub(crate) struct Evaluator {
     /// The number of dropped records that was seen last.
     lost: u64,
     needs_records: bool,
-    /// Observations of the records of one call, empty between calls.
-    observations: Vec<Observation>,
+    /// Empty between calls.
+    observations: Observations,
 }
 
 impl Evaluator {
@@ -76,7 +76,7 @@ impl Evaluator {
             providers: BTreeMap::new(),
             lost: 0,
             needs_records,
-            observations: Vec::new(),
+            observations: Observations::default(),
         }
     }
 
@@ -109,6 +109,11 @@ impl Evaluator {
 
     /// Evaluates the conditions over collected records of a provider.
     pub(crate) fn records(&mut self, provider: u32, words: &[u64]) {
+        self.compare(provider, words);
+        self.observations.finish(&mut self.conditions, provider);
+    }
+
+    fn compare(&mut self, provider: u32, words: &[u64]) {
         let Some(state) = self.providers.get_mut(&provider) else { return };
         let mut rest = words;
         while let Some(header) = rest.first() {
@@ -126,6 +131,7 @@ impl Evaluator {
                 Ok(Record::Event(event)) => {
                     log_message(&mut self.conditions, state.level_of(&event));
                     state.observe(&mut self.conditions, &event, &mut self.observations);
+                    self.observations.limit(&mut self.conditions, provider);
                 }
                 Ok(Record::Log(log)) => {
                     log_message(&mut self.conditions, LogLevel::of_message(log.message));
@@ -135,17 +141,6 @@ impl Evaluator {
         }
         for rule in self.conditions.iter_mut().filter(|rule| !rule.is_known) {
             rule.is_known = rule.is_known_to(&state.names);
-        }
-        self.apply_observations(provider);
-    }
-
-    /// Evaluates the observations in the order of time: records are in that of threads.
-    fn apply_observations(&mut self, provider: u32) {
-        self.observations.sort_by_key(|observation| observation.nanos);
-        for observation in self.observations.drain(..) {
-            if let Some(condition) = self.conditions.get_mut(observation.condition) {
-                condition.apply(provider, observation);
-            }
         }
     }
 

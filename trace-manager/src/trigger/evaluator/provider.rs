@@ -8,7 +8,7 @@ use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Thread, ThreadKoids, TickRate, Value};
 
 use super::evaluated::{Evaluated, State};
-use super::observation::{Observation, Observed};
+use super::observation::{Observation, Observations, Observed};
 use crate::trigger::names::Names;
 use crate::trigger::scopes::Owner;
 use crate::trigger::LogLevel;
@@ -30,19 +30,18 @@ impl Provider {
         &self,
         conditions: &mut [Evaluated],
         event: &Event<'_>,
-        observations: &mut Vec<Observation>,
+        observations: &mut Observations,
     ) {
         let nanos = self.rate.to_nanos(event.ticks);
         let (category, name) = (self.names.text(event.category), self.names.text(event.name));
         if category == notes::CATEGORY.as_bytes() && name == notes::RECORDS_DROPPED.as_bytes() {
-            let all = 0..conditions.len();
-            let lost = |condition| Observation { nanos, condition, observed: self.lost(event) };
-            return observations.extend(all.map(lost));
+            let observed = self.lost(event);
+            return observations.push(Observation { nanos, condition: None, observed });
         }
         for (condition, evaluated) in conditions.iter_mut().enumerate() {
             let mut add = |observed| {
                 evaluated.is_known = true;
-                observations.push(Observation { nanos, condition, observed });
+                observations.push(Observation { nanos, condition: Some(condition), observed });
             };
             match (&evaluated.state, event.kind) {
                 (State::Counter(counter), EventKind::Counter { id }) => {

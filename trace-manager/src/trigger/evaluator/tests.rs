@@ -112,6 +112,33 @@ fn values_of_threads_are_evaluated_in_the_order_of_time() {
 }
 
 #[test]
+fn the_memory_of_observations_is_limited() {
+    let mut evaluator = evaluator(&["counter:app/queue>10", "counter:app/queue<5", LIMIT]);
+    let high = depth(11.0);
+    let values = (0..100_000).map(|ms| value(ms * MS, &high));
+    let losses = (0..100_000).map(|ms| loss(1, ms * MS));
+    evaluator.compare(1, &encode(&values.chain(losses).collect::<Vec<_>>()));
+    assert!((1024..=1 << 17).contains(&evaluator.observations.capacity()));
+    let scope = [begin(1, 300 * SECOND), end(1, 301 * SECOND)];
+    assert_eq!(collect(&mut evaluator, &scope).len(), 2, "a counter and the scope");
+    assert!(evaluator.observations.capacity() <= 1024);
+    assert_eq!(evaluator.incomplete(false).len(), 3, "a loss concerns all conditions");
+}
+
+/// More observations than the limit, of two threads whose buffers have turns.
+#[test]
+fn the_order_of_time_is_kept_across_the_limit() {
+    let mut evaluator = evaluator(&[LIMIT]);
+    let chunks = (0..200).map(|chunk| chunk * 1000..(chunk + 1) * 1000);
+    let records = chunks.flat_map(|ids: std::ops::Range<u64>| {
+        let ends = ids.clone().map(|id| async_end(id, id * MS + 51 * MS));
+        ends.chain(ids.map(|id| async_begin(id, id * MS))).collect::<Vec<_>>()
+    });
+    let held = collect(&mut evaluator, &records.collect::<Vec<_>>());
+    assert_eq!(held, [(LIMIT.to_owned(), 200_000)]);
+}
+
+#[test]
 fn a_scope_ends_on_its_thread() {
     let mut evaluator = evaluator(&["duration:web/request>50ms"]);
     let records = [begin(1, 0), begin(2, 30 * MS), end(2, 40 * MS)];
