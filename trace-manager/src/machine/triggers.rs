@@ -10,7 +10,8 @@
 //! A snapshot takes a while to be written. Alerts that come meanwhile have one together, which is
 //! taken as soon as the first is written: each alert so has one that was taken after it, and there
 //! is never more than one copy of the buffers. Snapshots of alerts start at least an interval
-//! apart. One that the caller requests does not wait for the interval.
+//! apart. An alert whose trigger has a longer interval of its own waits for a later snapshot. A
+//! snapshot that the caller requests does not wait for the interval.
 
 use super::Time;
 use crate::trigger::{Cause, TriggerRule};
@@ -163,13 +164,21 @@ impl Triggers {
             self.writing = true;
             return Some(Reaction::Snapshot { causes: Vec::new() });
         }
-        if !self.waiting.iter().any(|cause| self.next_start_of(cause) <= now) {
+        let causes = self.take_due(now);
+        if causes.is_empty() {
             return None;
         }
         self.writing = true;
-        let causes = std::mem::take(&mut self.waiting);
         causes.iter().for_each(|cause| self.started(cause, now));
         Some(Reaction::Snapshot { causes })
+    }
+
+    /// Takes the causes whose interval is over.
+    fn take_due(&mut self, now: Time) -> Vec<Cause> {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (due, waiting) = waiting.partition(|cause| self.next_start_of(cause) <= now);
+        self.waiting = waiting;
+        due
     }
 
     /// Returns when the next snapshot for a cause may start. The shortest interval of its triggers

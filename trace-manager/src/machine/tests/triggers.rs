@@ -73,6 +73,28 @@ fn snapshots_of_alerts_start_an_interval_apart() {
 }
 
 #[test]
+fn a_trigger_does_not_shorten_the_interval_of_another() {
+    let rules = ["every:2s:min-interval=1h", "every:3s:min-interval=1ms", "drop", "log:error"];
+    let rules = rules.map(|rule| rule.parse().unwrap());
+    let mut triggers = Triggers::new(Vec::new(), INTERVAL).with_rules(&rules);
+    let cause = |text: &str| Cause::Condition(text.to_owned());
+    let of =
+        |texts: &[&str]| Reaction::Snapshot { causes: texts.iter().copied().map(cause).collect() };
+    let mut now = LATER;
+    assert_eq!(triggers.condition("every:2s", now), [of(&["every:2s"])]);
+    for condition in ["every:2s", "drop", "log:error", "every:3s"] {
+        assert_eq!(triggers.condition(condition, now), []);
+    }
+    assert_eq!(written(&mut triggers, now), Some(of(&["drop", "log:error", "every:3s"])));
+    assert_eq!(triggers.condition("drop", now), []);
+    now = now + Time::from_nanos(500_000_000);
+    assert_eq!(triggers.condition("every:3s", now), []);
+    assert_eq!(written(&mut triggers, now), Some(of(&["every:3s"])));
+    assert_eq!(written(&mut triggers, now + INTERVAL), Some(of(&["drop"])));
+    assert_eq!(written(&mut triggers, LATER + 3600 * INTERVAL), Some(of(&["every:2s"])));
+}
+
+#[test]
 fn a_requested_snapshot_waits_for_the_one_that_is_written_only() {
     let mut triggers = triggers(&[("a", TriggerAction::Snapshot)]);
     assert_eq!(triggers.alert("a", LATER), [snapshot(&["a"])]);
