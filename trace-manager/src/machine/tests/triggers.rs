@@ -87,7 +87,7 @@ fn a_trigger_does_not_shorten_the_interval_of_another() {
     }
     assert_eq!(written(&mut triggers, now), Some(of(&["drop", "log:error", "every:3s"])));
     assert_eq!(triggers.condition("drop", now), []);
-    now = now + Time::from_nanos(500_000_000);
+    now += Time::from_nanos(500_000_000);
     assert_eq!(triggers.condition("every:3s", now), []);
     assert_eq!(written(&mut triggers, now), Some(of(&["every:3s"])));
     assert_eq!(written(&mut triggers, now + INTERVAL), Some(of(&["drop"])));
