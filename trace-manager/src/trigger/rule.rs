@@ -77,13 +77,19 @@ impl TriggerRule {
         }
     }
 
-    /// Adds the snapshot that the other actions imply.
-    fn complete(mut self) -> Self {
-        let TriggerActions { snapshot, status, run, .. } = &self.actions;
+    /// Adds the snapshot that the other actions imply. Fails if parts contradict each other.
+    fn complete(mut self) -> Result<Self, String> {
+        let TriggerActions { snapshot, exit, status, run, .. } = &self.actions;
+        if exit.is_some() && status.is_some() {
+            return Err(format!("'{self}' has two exit statuses: use 'exit' or 'status'"));
+        }
         let has_none = !snapshot && status.is_none() && !self.ends_session();
         let runs_on_snapshot = run.is_some() && !self.ends_session();
         self.actions.snapshot |= has_none || runs_on_snapshot;
-        self
+        if !self.actions.snapshot && (self.keep.is_some() || self.min_interval.is_some()) {
+            return Err(format!("'{self}' limits snapshots, but takes none: add 'snapshot'"));
+        }
+        Ok(self)
     }
 }
 
@@ -91,19 +97,14 @@ impl FromStr for TriggerRule {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (mut head, command) = match text.split_once(RUN) {
+        let (head, command) = match text.split_once(RUN) {
             Some((_, command)) if command.trim().is_empty() => {
-                return Err(format!("'{text}' has no command behind 'run:'"));
+                return Err(format!("'{text}' has no command after 'run:'"));
             }
             Some((head, command)) => (head, Some(command.to_owned())),
             None => (text, None),
         };
-        let mut parts = Vec::new();
-        while let Some((rest, last)) = head.rsplit_once(':') {
-            let Some(part) = part(last) else { break };
-            parts.push(part?);
-            head = rest;
-        }
+        let (head, parts) = split_parts(head)?;
         if command.is_some() && !Condition::has_keyword(head) {
             return Err(format!(
                 "the alert of a trigger with 'run:' requires 'alert:' before its name: use \
@@ -118,8 +119,24 @@ impl FromStr for TriggerRule {
         let actions = TriggerActions { run: command, ..TriggerActions::default() };
         let mut rule = Self { condition, actions, keep: None, min_interval: None };
         parts.into_iter().for_each(|part| rule.add(part));
-        Ok(rule.complete())
+        rule.complete()
     }
+}
+
+/// Splits the text of a trigger without its command into the condition's and the parts.
+fn split_parts(text: &str) -> Result<(&str, Vec<Part>), String> {
+    let (mut head, mut words, mut parts) = (text, Vec::new(), Vec::new());
+    while let Some((rest, last)) = head.rsplit_once(':') {
+        let Some(part) = part(last) else { break };
+        let word = last.split_once('=').map_or(last, |(word, _)| word);
+        if words.contains(&word) {
+            return Err(format!("'{text}' has '{word}' twice"));
+        }
+        words.push(word);
+        parts.push(part?);
+        head = rest;
+    }
+    Ok((head, parts))
 }
 
 fn not_a_trigger(text: &str) -> String {
@@ -236,6 +253,8 @@ mod tests {
         let ten = Duration::from_secs(10);
         assert_eq!((limited.keep, limited.min_interval), (Some(5), Some(ten)));
         assert!(limited.actions.snapshot);
+        assert_eq!(rule("drop:keep=5:run:gzip").keep, Some(5), "a command has a snapshot");
+        assert_eq!(rule("drop:snapshot:stop:keep=5").keep, Some(5));
     }
 
     #[test]
@@ -255,6 +274,12 @@ mod tests {
             ("job:run:done:snapshot", "requires 'alert:' before its name"),
             ("job:snapshot:run:true", "use 'alert:job:snapshot:run:true'"),
             ("log:slow:snapshot", "'slow' is not a log level"),
+            ("drop:stop:keep=3", "limits snapshots, but takes none"),
+            ("drop:status=3:min-interval=1s", "limits snapshots, but takes none"),
+            ("drop:exit:keep=3:run:true", "limits snapshots, but takes none"),
+            ("drop:exit=3:status=4", "has two exit statuses"),
+            ("log:error:keep=5:keep=6", "has 'keep' twice"),
+            ("drop:exit:stop:exit=3", "has 'exit' twice"),
         ] {
             let error = wrong.parse::<TriggerRule>().unwrap_err();
             assert!(error.contains(why), "{wrong:?}: {error}");
