@@ -32,7 +32,7 @@ const VISIBLE_AFTER: Duration = Duration::from_millis(1);
 pub(crate) struct Evaluator {
     conditions: Vec<Evaluated>,
     /// The strings that conditions compare.
-    wanted: BTreeSet<Box<[u8]>>,
+    compared: BTreeSet<Box<[u8]>>,
     providers: BTreeMap<u32, Provider>,
     /// The number of dropped records that was seen last.
     lost: u64,
@@ -51,16 +51,16 @@ impl Evaluator {
                 evaluated.push(Evaluated::new(rule, now));
             }
         }
-        let mut wanted: BTreeSet<Box<[u8]>> = BTreeSet::new();
+        let mut compared: BTreeSet<Box<[u8]>> = BTreeSet::new();
         for rule in &evaluated {
-            wanted.extend(rule.condition.texts().iter().map(|text| text.as_bytes().into()));
+            compared.extend(rule.condition.texts().iter().map(|text| text.as_bytes().into()));
             match &rule.condition {
                 Condition::Counter(counter) => {
-                    wanted.extend(counter.dotted_name().map(|name| name.into_bytes().into()));
+                    compared.extend(counter.dotted_name().map(|name| name.into_bytes().into()));
                 }
                 Condition::Log(_) => {
                     let names = LogLevel::names().chain([LEVEL.to_owned()]);
-                    wanted.extend(names.map(|name| name.into_bytes().into()));
+                    compared.extend(names.map(|name| name.into_bytes().into()));
                 }
                 _ => {}
             }
@@ -68,11 +68,11 @@ impl Evaluator {
         let needs_records = rules.iter().any(|rule| rule.condition.needs_records());
         if needs_records {
             let report = [notes::CATEGORY, notes::RECORDS_DROPPED];
-            wanted.extend(report.map(|text| text.as_bytes().into()));
+            compared.extend(report.map(|text| text.as_bytes().into()));
         }
         Self {
             conditions: evaluated,
-            wanted,
+            compared,
             providers: BTreeMap::new(),
             lost: 0,
             needs_records,
@@ -125,7 +125,7 @@ impl Evaluator {
             }
             match decode::record(as_bytes(record)) {
                 Ok(Record::String { index, value }) => {
-                    state.names.register(index, value, &self.wanted);
+                    state.names.register(index, value, &self.compared);
                 }
                 Ok(Record::Thread { index, koids }) => drop(state.threads.insert(index, koids)),
                 Ok(Record::Event(event)) => {

@@ -15,10 +15,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Registers a string. Its text is kept if it is one of `wanted`.
-    pub(super) fn register(&mut self, index: u16, text: &[u8], wanted: &BTreeSet<Box<[u8]>>) {
+    /// Registers a string. Its text is kept if it is one of `compared`.
+    pub(super) fn register(&mut self, index: u16, text: &[u8], compared: &BTreeSet<Box<[u8]>>) {
         self.hashes.insert(index, hash(text));
-        match wanted.get(text) {
+        match compared.get(text) {
             Some(text) => drop(self.texts.insert(index, text.clone())),
             None => drop(self.texts.remove(&index)),
         }

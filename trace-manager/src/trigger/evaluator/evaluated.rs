@@ -31,7 +31,7 @@ pub(super) enum State {
     Scopes(ScopeState),
     Drop,
     Schedule(Schedule),
-    /// Others report it.
+    /// Reported by the caller.
     External,
 }
 
