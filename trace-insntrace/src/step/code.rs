@@ -175,8 +175,21 @@ impl Space {
 
     /// Returns whether the instruction at `ip` is `pushf`.
     pub(super) fn is_pushf(&self, ip: u64) -> bool {
-        let is_prefix = |byte: &u8| *byte == 0x66 || (0x40..=0x4f).contains(byte);
-        self.code_at(ip).is_some_and(|code| code.into_iter().find(|b| !is_prefix(b)) == Some(0x9c))
+        self.opcode_at(ip) == Some(0x9c)
+    }
+
+    /// Returns whether the instruction at `ip` is `popf` or `iret`.
+    pub(super) fn loads_flags(&self, ip: u64) -> bool {
+        matches!(self.opcode_at(ip), Some(0x9d | 0xcf))
+    }
+
+    /// Returns the first byte behind the prefixes, which are those of the kernel's
+    /// `is_setting_trap_flag`.
+    fn opcode_at(&self, ip: u64) -> Option<u8> {
+        const PREFIXES: [u8; 11] =
+            [0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3];
+        let is_prefix = |byte: &u8| PREFIXES.contains(byte) || (0x40..=0x4f).contains(byte);
+        self.code_at(ip)?.into_iter().find(|byte| !is_prefix(byte))
     }
 
     /// Returns whether the instruction at `ip` loads SS, so that the next one executes with it.

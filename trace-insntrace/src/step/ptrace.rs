@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -50,7 +50,20 @@ pub(super) struct Registers {
     pub(super) is_64_bit: bool,
     /// Whether the kernel executes the interrupted system call again, unless a handler runs.
     pub(super) restarts: bool,
+    /// The flags without the trap flag, if the kernel attributes it to the steps.
+    flags: u64,
 }
+
+impl Registers {
+    /// Returns whether the kernel attributes a trap flag to the program. It would stay set when
+    /// tracing ends.
+    pub(super) fn has_trap_flag(&self) -> bool {
+        self.flags & TRAP_FLAG != 0
+    }
+}
+
+/// The trap flag, TF in `eflags`.
+const TRAP_FLAG: u64 = 1 << 8;
 
 /// The code segment of 64-bit code, `__USER_CS` in Linux.
 const CODE_SEGMENT_64: u64 = 0x33;
@@ -151,9 +164,32 @@ pub(super) fn step(tid: Tid, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_SINGLESTEP, tid, signal as usize)
 }
 
+/// Stops a thread again where it is stopped after a step. The kernel forgets that a step has loaded
+/// the flags: from the next step on it attributes the trap flag to the steps, and clears it.
+pub(super) fn stop_again(tid: Tid, registers: Registers) -> io::Result<()> {
+    clear_trap_flag(tid, registers)?;
+    interrupt(tid)?;
+    request(libc::PTRACE_CONT, tid, 0)
+}
+
 /// Ends tracing. The thread continues, with `signal` if it is not 0.
 pub(super) fn detach(tid: Tid, signal: i32) -> io::Result<()> {
+    // If this fails, the thread has to be released all the same.
+    let _ = registers(tid).and_then(|registers| clear_trap_flag(tid, registers));
     request(libc::PTRACE_DETACH, tid, signal as usize)
+}
+
+/// Clears a trap flag that would end an untraced thread.
+fn clear_trap_flag(tid: Tid, registers: Registers) -> io::Result<()> {
+    if !registers.has_trap_flag() {
+        return Ok(());
+    }
+    let offset = mem::offset_of!(libc::user, regs.eflags);
+    let address: *mut libc::c_void = ptr::without_provenance_mut(offset);
+    let cleared = (registers.flags & !TRAP_FLAG) as usize;
+    let data: *mut libc::c_void = ptr::without_provenance_mut(cleared);
+    // SAFETY: PTRACE_POKEUSER takes an offset and a number, and touches no memory of ours.
+    check(unsafe { libc::ptrace(libc::PTRACE_POKEUSER, tid.0, address, data) })
 }
 
 /// Makes a request whose only argument is a number.
@@ -177,6 +213,7 @@ pub(super) fn registers(tid: Tid) -> io::Result<Registers> {
         sp: registers.rsp,
         is_64_bit: registers.cs == CODE_SEGMENT_64,
         restarts: interrupted && RESTARTS.contains(&(registers.rax as i64)),
+        flags: registers.eflags,
     })
 }
 

@@ -207,6 +207,9 @@ impl Tracer {
             return ptrace::detach(tid, signal);
         }
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        if let Some(registers) = thread.take_loaded_flags() {
+            return ptrace::stop_again(tid, registers);
+        }
         if let Some(space) = self.spaces.get_mut(&thread.space) {
             thread.prepare(space, &mut self.notes);
         }

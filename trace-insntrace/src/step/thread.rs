@@ -42,6 +42,8 @@ pub(super) struct Thread {
     restarts: bool,
     /// Whether the next step only leaves a system call that has no return address.
     leaves_exec: bool,
+    /// The registers after a step that may have set the trap flag as the program's own.
+    loaded_flags: Option<Registers>,
 }
 
 impl Thread {
@@ -66,6 +68,7 @@ impl Thread {
             is_64_bit: true,
             restarts: false,
             leaves_exec,
+            loaded_flags: None,
         }
     }
 
@@ -117,8 +120,15 @@ impl Thread {
             if space.is_pushf(self.ip) {
                 space.clear_pushed_trap_flag(registers.sp);
             }
+            let has_loaded = space.loads_flags(self.ip) || registers.has_trap_flag();
+            self.loaded_flags = has_loaded.then_some(registers);
         }
         self.moved(registers);
+    }
+
+    /// Returns the registers if the kernel has to stop the thread again before the next step.
+    pub(super) fn take_loaded_flags(&mut self) -> Option<Registers> {
+        self.loaded_flags.take()
     }
 
     /// Moves back to the system call that is executed again.

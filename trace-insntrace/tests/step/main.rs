@@ -1,6 +1,7 @@
 //! The step engine: its traces have the executed instructions.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod flags;
 mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;
@@ -130,7 +131,11 @@ fn a_program_that_is_missing_is_an_error() {
 
 /// Starts `waiting.c`, and waits until its threads run.
 fn waiting() -> Child {
-    let mut command = Command::new(program("waiting.c"));
+    spawn(&mut Command::new(program("waiting.c")))
+}
+
+/// Starts a program, and waits for its first output.
+fn spawn(command: &mut Command) -> Child {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
     child
