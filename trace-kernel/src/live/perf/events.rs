@@ -8,7 +8,7 @@ use super::record::{Body, PerfRecord, NO_THREAD};
 use crate::event::{Entry, Event, Task};
 use crate::page::Missed;
 
-/// The first of the threads that stand for the threads of a CPU that are not recorded.
+/// The first of the artificial threads, one for the threads of each CPU that are not recorded.
 const OTHERS: u64 = ARTIFICIAL_KOID_BIT | 3 << 29;
 
 /// The name of such a thread.
@@ -81,8 +81,12 @@ impl Events {
             // The record of the thread before has both threads. On some virtual machines, the idle
             // thread of a CPU has no records.
             Body::SwitchIn { from: Some(from) } => {
-                let is_known = self.running.insert(cpu, thread) == Some(thread);
-                if is_known || *from != 0 || !self.is_in_scope(thread) {
+                // A thread without an id was preempted while it ended.
+                let before = match record.sample.thread {
+                    NO_THREAD => self.running.remove(&cpu),
+                    _ => self.running.insert(cpu, thread),
+                };
+                if (before, *from) != (Some(0), 0) || !self.is_in_scope(thread) {
                     return Ok(());
                 }
                 let (outgoing, incoming) = (self.task(0), self.task(thread));
@@ -97,8 +101,11 @@ impl Events {
             Body::SwitchOut { is_preempted, to } => {
                 let thread = self.outgoing(record.sample.thread, cpu);
                 let state = self.state(thread, *is_preempted);
-                let to = to.map(|to| if to == NO_THREAD { 0 } else { u64::from(to) });
-                self.running.insert(cpu, to.unwrap_or(0));
+                let to = to.map(|to| match to {
+                    NO_THREAD => others(cpu).thread,
+                    to => u64::from(to),
+                });
+                self.running.insert(cpu, to.unwrap_or(others(cpu).thread));
                 if self.is_in_scope(thread) || to.is_some_and(|to| self.is_in_scope(to)) {
                     let outgoing = self.task(thread);
                     let incoming = to.map_or_else(|| others(cpu), |to| self.task(to));
@@ -158,7 +165,7 @@ impl Events {
     /// Returns the thread that leaves a CPU. The kernel does not name one that has ended.
     fn outgoing(&self, thread: u32, cpu: u16) -> u64 {
         match thread {
-            NO_THREAD => self.running.get(&cpu).copied().unwrap_or(0),
+            NO_THREAD => self.running.get(&cpu).copied().unwrap_or(others(cpu).thread),
             thread => u64::from(thread),
         }
     }
@@ -168,7 +175,7 @@ impl Events {
             _ if self.ending.contains(&thread) => ThreadState::DEAD,
             true => ThreadState::RUNNING,
             // The idle thread can always continue.
-            false if thread == 0 => ThreadState::RUNNING,
+            false if thread == 0 || thread >= OTHERS => ThreadState::RUNNING,
             false => ThreadState::BLOCKED,
         }
     }
@@ -178,7 +185,11 @@ impl Events {
     }
 
     fn task(&self, thread: u64) -> Task<'_> {
-        let name = self.names.get(&thread).map_or("", |name| name);
+        let name = match self.names.get(&thread) {
+            Some(name) => name,
+            None if thread >= OTHERS => OTHERS_NAME,
+            None => "",
+        };
         Task { name, thread, priority: None }
     }
 
@@ -198,7 +209,7 @@ impl Events {
     }
 }
 
-/// Returns the thread that stands for all threads of a CPU that are not recorded.
+/// Returns the artificial thread of all threads of a CPU that are not recorded.
 fn others(cpu: u16) -> Task<'static> {
     Task { name: OTHERS_NAME, thread: OTHERS + u64::from(cpu), priority: None }
 }
@@ -342,5 +353,25 @@ mod tests {
         let found = events(&mut Events::new([], true, &[7]), &records);
         let expected = ["7 blocked -> 0", "0 runnable -> 7", "7 blocked -> 0", "0 runnable -> 7"];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_thread_that_is_preempted_while_it_ends_is_dead_and_has_no_other_id() {
+        let records = [
+            (7, Body::SwitchIn { from: Some(0) }),
+            (7, Body::Exit { thread: 7 }),
+            (NO_THREAD, out(true, Some(5))),
+            (5, Body::SwitchIn { from: Some(NO_THREAD) }),
+            (5, out(false, Some(NO_THREAD))),
+            (NO_THREAD, Body::SwitchIn { from: Some(5) }),
+            (NO_THREAD, out(false, Some(5))),
+        ];
+        let expected = ["exit 7", "7 dead -> 5", "5 blocked -> others", "others runnable -> 5"];
+        assert_eq!(events(&mut Events::new([], true, &[]), &records), expected);
+        let in_scope = events(&mut Events::new([], true, &[5]), &records);
+        assert_eq!(in_scope, expected[1..]);
+        // The first record of a CPU.
+        let first = [(NO_THREAD, out(false, Some(5)))];
+        assert_eq!(events(&mut Events::new([], true, &[]), &first), ["others runnable -> 5"]);
     }
 }
