@@ -248,8 +248,9 @@ impl Target {
 /// Returns the time at which a thread started, in the kernel's unit (proc(5), `starttime`), or
 /// `None` if it has exited.
 fn start_time(tid: u32) -> io::Result<Option<String>> {
-    let stat = fs::read_to_string(format!("/proc/{tid}/stat"))?;
-    // The second field is the name, which may contain any character.
+    let stat = fs::read(format!("/proc/{tid}/stat"))?;
+    let stat = String::from_utf8_lossy(&stat);
+    // The second field is the name, which may contain any byte.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let has_exited = rest.trim_start().starts_with(['Z', 'X']);
     let started = rest.split_ascii_whitespace().nth(19).map(str::to_owned);

@@ -8,7 +8,8 @@ use crate::recording::Mapping;
 
 /// Returns the executable mappings of the process of `tid`, without build ids.
 pub(super) fn executable(tid: Tid) -> io::Result<Vec<Mapping>> {
-    let text = fs::read_to_string(format!("/proc/{}/maps", tid.0))?;
+    let text = fs::read(format!("/proc/{}/maps", tid.0))?;
+    let text = String::from_utf8_lossy(&text);
     Ok(text.lines().filter_map(parse).collect())
 }
 

@@ -9,8 +9,8 @@ use super::ptrace::Tid;
 
 /// Returns the name of a thread, or an empty one if it has ended.
 pub(super) fn name_of(tid: Tid) -> String {
-    let name = fs::read_to_string(format!("/proc/{}/comm", tid.0)).unwrap_or_default();
-    name.trim_end().to_owned()
+    let name = fs::read(format!("/proc/{}/comm", tid.0)).unwrap_or_default();
+    String::from_utf8_lossy(&name).trim_end().to_owned()
 }
 
 /// Returns the process of a thread. Fails with [`gone`] if the thread has ended.
@@ -51,11 +51,12 @@ fn number(tid: Tid, name: &str) -> io::Result<Option<i32>> {
 
 /// Returns a field, or `None` if the thread has ended.
 fn field(tid: Tid, name: &str) -> io::Result<Option<String>> {
-    let status = match fs::read_to_string(format!("/proc/{}/status", tid.0)) {
+    let status = match fs::read(format!("/proc/{}/status", tid.0)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound || is_gone(&error) => {
             return Ok(None)
         }
-        status => status?,
+        // The name of the thread may have any bytes.
+        status => String::from_utf8_lossy(&status?).into_owned(),
     };
     let line = status.lines().find_map(|line| line.strip_prefix(name));
     Ok(line.map(|line| line.trim().to_owned()))

@@ -13,8 +13,14 @@ pub(crate) struct Target(Child);
 
 impl Target {
     pub(crate) fn start() -> Self {
+        Self::after("")
+    }
+
+    /// The same, after other commands.
+    pub(crate) fn after(commands: &str) -> Self {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", "echo x; while read -r n; do n=$((n + 1)); done; exit 6"]);
+        let compute = "echo x; while read -r n; do n=$((n + 1)); done; exit 6";
+        command.args(["-c", &format!("{commands}\n{compute}")]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
         Self(child)
@@ -30,7 +36,8 @@ impl Target {
     }
 
     pub(crate) fn is_traced(&self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let status = std::fs::read(format!("/proc/{}/status", self.0.id())).unwrap();
+        let status = String::from_utf8_lossy(&status);
         let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
         line.unwrap().trim() != "0"
     }

@@ -68,6 +68,22 @@ fn a_thread_is_traced_from_start_to_stop() {
 }
 
 #[test]
+fn a_thread_whose_name_is_not_utf_8_is_traced_and_released() {
+    let mut target = Target::after(r"printf '\377\376)' > /proc/$$/comm");
+    let name = fs::read(format!("/proc/{}/comm", target.thread().0)).unwrap();
+    assert_eq!(name, b"\xff\xfe)\n");
+    let service = Running::start();
+    let client = service.connect();
+    start(&client, CONFIG, &target);
+    target.write_lines(20);
+    wait_until(|| capture_end(&client) > 1000);
+    client.stop().unwrap();
+    let (ips, errors) = decode(&client.trace_data(BUFFER).unwrap());
+    assert!(ips.len() > 1000 && errors == 0, "{} and {errors}", ips.len());
+    target.finish();
+}
+
+#[test]
 fn a_circular_buffer_has_the_last_instructions() {
     let (service, mut target) = (Running::start(), Target::start());
     let client = service.connect();
