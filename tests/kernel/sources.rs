@@ -297,4 +297,10 @@ fn doctor_reports_the_source_and_the_remedy() {
     assert_eq!(finding["hint"], "allow perf_event_open(2) in the sandbox or container");
     let user = scheduling(&mut doctor(&NOBODY));
     assert_ne!(user["detail"].as_str().unwrap(), "tracefs", "{user}");
+    // Tracefs does not select threads by the ids of a namespace.
+    let namespace = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if can_run(&namespace) {
+        let finding = scheduling(&mut doctor(&namespace));
+        assert_ne!(finding["detail"].as_str().unwrap(), "tracefs", "{finding}");
+    }
 }

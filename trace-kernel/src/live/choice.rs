@@ -10,7 +10,7 @@ use super::instance;
 use super::options::Options;
 use super::perf::Perf;
 use super::sampling::Sampling;
-use super::tracefs::Tracefs;
+use super::tracefs::{check_thread_ids, Tracefs};
 
 /// The size of ring buffers that are only opened to see whether they can be.
 const SMALL: u64 = 1;
@@ -129,7 +129,7 @@ fn open(
 /// cannot be used.
 #[must_use]
 pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
-    let mut refused = match instance::check() {
+    let mut refused = match check_thread_ids().and_then(|()| instance::check()) {
         Ok(_) => return (Some(BackendKind::Tracefs), Vec::new()),
         Err(error) => vec![error],
     };

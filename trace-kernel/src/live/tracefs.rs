@@ -48,8 +48,8 @@ impl Tracefs {
         patterns: &[String],
         source: ClockSource,
     ) -> Result<(Self, TraceClock), LiveError> {
-        if !options.threads.is_empty() && !is_first_pid_namespace() {
-            return Err(LiveError::PidNamespace);
+        if !options.threads.is_empty() {
+            check_thread_ids()?;
         }
         let instance = Instance::create()?;
         let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
@@ -151,10 +151,14 @@ impl Backend for Tracefs {
     }
 }
 
-/// Returns whether this process is in the kernel's first pid namespace, whose thread ids the kernel
+/// Fails if this process is not in the kernel's first pid namespace, whose thread ids the kernel
 /// compares.
-fn is_first_pid_namespace() -> bool {
-    fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == FIRST_PID_NAMESPACE)
+pub(super) fn check_thread_ids() -> Result<(), LiveError> {
+    let namespace = fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino());
+    match namespace {
+        Ok(FIRST_PID_NAMESPACE) => Ok(()),
+        _ => Err(LiveError::PidNamespace),
+    }
 }
 
 /// Writes the records of an event.
