@@ -14,7 +14,9 @@ mod xray;
 
 use std::path::Path;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use trace_analyze::arguments::MAX_CONDITIONS;
 
 use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
@@ -51,6 +53,23 @@ const CATEGORIES: &str = "Select categories: names, `prefix*`, and `-name` or `-
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Fails if there are more conditions on arguments than an analysis distinguishes.
+    pub(crate) fn check(self) -> Result<Self, clap::Error> {
+        let conditions = match &self.command {
+            Command::Stats(args) => args.arg.len(),
+            Command::CriticalPath(args) => args.arg.len(),
+            Command::Dump(args) => args.arg.len(),
+            _ => 0,
+        };
+        if conditions > MAX_CONDITIONS {
+            let message = format!("--arg is given {conditions} times, at most {MAX_CONDITIONS}");
+            return Err(Self::command().error(ErrorKind::TooManyValues, message));
+        }
+        Ok(self)
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -38,7 +38,8 @@ fn main() -> ExitCode {
         }
     };
     let matches = command.try_get_matches();
-    let cli = match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
+    let parsed = matches.and_then(|matches| cli::Cli::from_arg_matches(&matches));
+    let cli = match parsed.and_then(cli::Cli::check) {
         Ok(cli) => cli,
         Err(error) => return answer(&error).into(),
     };

@@ -47,6 +47,25 @@ fn arguments_select_events() {
 }
 
 #[test]
+fn more_conditions_than_are_distinguished_are_refused() {
+    let place = Place::new();
+    place.put("in.fxt", &good());
+    for command in ["dump", "stats", "critical-path"] {
+        let run = |count| {
+            place.run(&[&[command, "in.fxt"], &["--arg", "k=v"].repeat(count)[..]].concat())
+        };
+        assert_ne!(run(32).code, 2, "{command}");
+        let refused = run(33);
+        assert_eq!(refused.code, 2, "{command}");
+        assert!(
+            refused.stderr.contains("--arg is given 33 times, at most 32"),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
 fn damage_is_reported_at_its_position() {
     let place = Place::new();
     place.put("in.fxt", &cut());
