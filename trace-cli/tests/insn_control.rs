@@ -85,11 +85,17 @@ fn a_thread_is_traced_dumped_and_printed() {
     place.insn(&["dump", "-o", folder], 0);
     let printed = place.insn(&["print", folder, "--format", "insns"], 0);
     assert!(printed.lines().count() > 1000);
-    assert!(place.insn(&["terminate"], 1).contains("BAD_STATE"));
+    assert!(place.insn(&["terminate"], 1).contains("hint: release all threads"));
+    assert!(place.insn(&["free", "0"], 1).contains("`trace insn release`"));
+    assert!(place.insn(&["assign", "0", thread], 1).contains("hint: the buffer has a thread"));
     place.insn(&["release", "0", thread], 0);
     place.insn(&["free", "0"], 0);
     place.insn(&["terminate"], 0);
     assert_eq!(place.insn(&["state"], 0), "no trace\n");
+    for call in [&["alloc"][..], &["start"], &["free", "0"], &["dump", "-o", folder]] {
+        let refused = place.insn(call, 1);
+        assert!(refused.contains("`trace insn reset`, then `trace insn init`"), "{refused}");
+    }
     place.insn(&["reset"], 0);
     finish(child);
 }
@@ -115,7 +121,8 @@ fn wrong_uses_are_errors() {
     assert!(place.insn(&["init", "--num-traces", "65"], 1).contains("INVALID_ARGS"));
     place.insn(&["init", "--name", "a/b"], 2);
     place.insn(&["init", "--memory", "1"], 0);
-    assert!(place.insn(&["start"], 1).contains("BAD_STATE"));
+    let start = place.insn(&["start"], 1);
+    assert!(start.contains("BAD_STATE") && start.contains("`trace insn alloc`"), "{start}");
     assert!(place.insn(&["alloc", "--num-chunks", "0"], 1).contains("INVALID_ARGS"));
     assert!(place.insn(&["alloc", "--num-chunks", "4096"], 1).contains("NO_MEMORY"));
     assert!(place.insn(&["alloc", "--cr3-match", "0x1000"], 1).contains("NOT_SUPPORTED"));

@@ -20,6 +20,10 @@ use crate::cli::{
 use crate::message::{counted, HINT};
 use crate::{exit, say};
 
+/// The hint if the controller runs without a trace.
+const NO_TRACE: &str =
+    "the trace was terminated: end the controller with `trace insn reset`, then `trace insn init`";
+
 pub(super) fn run(command: &InsnControl) -> Result<u8> {
     match command {
         InsnControl::Init(args) => init(args),
@@ -27,22 +31,30 @@ pub(super) fn run(command: &InsnControl) -> Result<u8> {
         InsnControl::Assign(args) => {
             let (buffer, thread) = (BufferDescriptor(args.buffer), ThreadKoid(args.thread));
             let assign = |client: &Client| client.assign_thread_buffer(buffer, thread);
-            call(&args.name, "assign the buffer", assign)
+            let required = "the buffer has a thread, or the thread has a buffer";
+            call(&args.name, "assign the buffer", required, assign)
         }
         InsnControl::Release(args) => {
             let (buffer, thread) = (BufferDescriptor(args.buffer), ThreadKoid(args.thread));
             let release = |client: &Client| client.release_thread_buffer(buffer, thread);
-            call(&args.name, "release the buffer", release)
+            call(&args.name, "release the buffer", "the buffer has no thread", release)
         }
-        InsnControl::Start(name) => call(name, "start tracing", Client::start),
-        InsnControl::Stop(name) => call(name, "stop tracing", Client::stop),
+        InsnControl::Start(name) => {
+            let required = "tracing is on, or `trace insn alloc` has to allocate a buffer first";
+            call(name, "start tracing", required, Client::start)
+        }
+        InsnControl::Stop(name) => call(name, "stop tracing", "", Client::stop),
         InsnControl::State(name) => state(name),
         InsnControl::Dump(args) => dump(args),
         InsnControl::Free(args) => {
             let buffer = BufferDescriptor(args.buffer);
-            call(&args.name, "free the buffer", |client| client.free_buffer(buffer))
+            let required = "use `trace insn stop`, then `trace insn release` for its thread";
+            call(&args.name, "free the buffer", required, |client| client.free_buffer(buffer))
         }
-        InsnControl::Terminate(name) => call(name, "terminate the trace", Client::terminate),
+        InsnControl::Terminate(name) => {
+            let required = "release all threads with `trace insn release`";
+            call(name, "terminate the trace", required, Client::terminate)
+        }
         InsnControl::Reset(name) => {
             connect(name)?.close().map_err(|error| explain(error, "end the controller"))?;
             Ok(exit::OK)
@@ -65,20 +77,28 @@ fn connect(name: &InsnName) -> Result<Client> {
     })
 }
 
-/// Makes one call.
+/// Makes one call. `required` is the hint if the state of the trace does not allow it.
 fn call(
     name: &InsnName,
     what: &str,
+    required: &str,
     call: impl FnOnce(&Client) -> Result<(), Error>,
 ) -> Result<u8> {
-    call(&connect(name)?).map_err(|error| explain(error, what))?;
+    let client = connect(name)?;
+    call(&client).map_err(|error| match error.status() {
+        Some(Status::BadState) => {
+            let has_trace = !matches!(client.get_allocation(), Ok(None));
+            let hint = if has_trace { required } else { NO_TRACE };
+            anyhow!("cannot {what}: {error}{HINT}{hint}")
+        }
+        _ => explain(error, what),
+    })?;
     Ok(exit::OK)
 }
 
 /// Returns an error with a hint for its status.
 fn explain(error: Error, what: &str) -> anyhow::Error {
     let hint = match error.status() {
-        Some(Status::BadState) => "`trace insn state` prints the state",
         Some(Status::InvalidArgs) => "`trace insn state` prints the buffers",
         Some(Status::AccessDenied) => "the process must be yours, not privileged, and not traced",
         _ => return anyhow!(error).context(format!("cannot {what}")),
@@ -144,7 +164,7 @@ fn alloc(args: &InsnAllocArgs) -> Result<u8> {
     let client = connect(&args.name)?;
     let buffer = client.allocate_buffer(config).map_err(|error| {
         let hint = match error.status() {
-            Some(Status::BadState) => format!("{HINT}begin a trace with `trace insn init`"),
+            Some(Status::BadState) => format!("{HINT}{NO_TRACE}"),
             Some(Status::NoMemory) => format!("{HINT}`trace insn init --memory` sets the limit"),
             _ => String::new(),
         };
@@ -208,7 +228,7 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
         _ => explain(error, "read the buffers"),
     };
     let Some(allocation) = client.get_allocation().map_err(failed)? else {
-        bail!("there is no trace{HINT}begin one with `trace insn init`");
+        bail!("there is no trace{HINT}{NO_TRACE}");
     };
     let mut traces = Vec::new();
     for (buffer, _) in buffers(&client, allocation).map_err(failed)? {
