@@ -15,7 +15,7 @@ impl Scheduling {
             "preemptions": self.preemptions.iter().map(preemption).collect::<Vec<_>>(),
             "wakeup_latency": latency(&self.latency),
             "missing_switches": self.missing,
-            "partial_threads": self.partial_threads,
+            "partial_threads": self.partial.len(),
             "complete": self.damage.is_none() && !self.is_too_long && self.missing == 0,
         })
     }

@@ -37,8 +37,8 @@ pub struct Scheduling {
     pub latency: Distribution,
     /// The number of missing switches of these threads.
     pub missing: u64,
-    /// The number of threads that are omitted.
-    pub partial_threads: u64,
+    /// The threads that are omitted.
+    pub partial: Vec<Group>,
     /// Whether the archive has more records than the limit of this analysis, so that the times of
     /// the last ones are missing.
     pub is_too_long: bool,
@@ -84,6 +84,7 @@ impl Scheduling {
     /// Drops the threads that are not selected.
     pub fn retain(&mut self, is_selected: impl Fn(ThreadKoids) -> bool) {
         self.threads.retain(|times| is_selected(times.group.koids));
+        self.partial.retain(|group| is_selected(group.koids));
         self.preemptions.retain(|pair| is_selected(pair.thread.koids));
         self.add_up();
     }
@@ -128,12 +129,12 @@ fn report(steps: &mut Steps, names: &Names) -> Scheduling {
     for ((number, times), missing) in (0..).zip(&mut threads).zip(missing) {
         (times.group, times.missing) = (group(number), missing);
     }
-    let count = threads.len();
     let numbered = (0..).zip(threads);
-    let mut threads: Vec<_> =
-        numbered.filter(|(number, _)| !is_partial(*number)).map(|(_, times)| times).collect();
+    let (partial, threads): (Vec<_>, Vec<_>) =
+        numbered.partition(|(number, _)| is_partial(*number));
+    let partial = partial.into_iter().map(|(_, times)| times.group).collect();
+    let mut threads: Vec<_> = threads.into_iter().map(|(_, times)| times).collect();
     threads.sort_by_key(|times| (std::cmp::Reverse(times.running), times.group.koids.thread));
-    let partial_threads = (count - threads.len()) as u64;
     let pairs = pairs.into_iter().filter(|((thread, _), _)| !is_partial(*thread));
     let mut preemptions: Vec<_> = pairs
         .map(|((thread, by), (count, nanos))| Preemption {
@@ -146,7 +147,7 @@ fn report(steps: &mut Steps, names: &Names) -> Scheduling {
     preemptions.sort_by_key(|pair| std::cmp::Reverse((pair.nanos, pair.count)));
     let is_too_long = steps.is_too_long();
     let mut report =
-        Scheduling { threads, preemptions, partial_threads, is_too_long, ..Scheduling::default() };
+        Scheduling { threads, preemptions, partial, is_too_long, ..Scheduling::default() };
     report.add_up();
     report
 }

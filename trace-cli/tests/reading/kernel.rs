@@ -190,3 +190,24 @@ fn states_of_threads_require_scheduling_records() {
     assert_eq!(wrong.code, 1, "{wrong:?}");
     assert!(wrong.stderr.contains("the archive has no thread named 'none'"), "{wrong:?}");
 }
+
+#[test]
+fn selected_threads_require_scheduling_records() {
+    let place = Place::new();
+    place.put("in.fxt", &switch(&[8]));
+    let stats = |thread: &str| place.run(&["stats", "--sched", "in.fxt", "-t", thread]);
+    let unknown = stats("99999");
+    let stderr = "trace: in.fxt has no scheduling records of thread 99999\n".to_owned();
+    assert_eq!(unknown, Run { code: 1, stdout: String::new(), stderr });
+    let partial = stats("8");
+    let stdout = "1 thread outside of the recorded processes is omitted\n";
+    assert_eq!((partial.code, &*partial.stdout), (0, stdout), "{partial:?}");
+    let known = stats("7");
+    assert!(known.code == 0 && known.stdout.contains("a (7)"), "{known:?}");
+    assert!(!known.stdout.contains("omitted"), "{known:?}");
+    // The archive has the thread, but no scheduling records.
+    place.put("in.fxt", &crate::harness::good());
+    let stderr = "trace: in.fxt has no scheduling records of thread 34\n\
+                  hint: record with --sched, see trace doctor\n";
+    assert_eq!(stats("34"), Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
+}

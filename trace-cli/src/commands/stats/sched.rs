@@ -1,21 +1,24 @@
 //! `trace stats --sched`
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
 use trace_analyze::stats::{Group, PERCENTILES};
 
 use super::section;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
-use crate::message::counted;
+use crate::message::{counted, HINT};
 use crate::rows::group_label;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say};
 
+/// The hint if there are no scheduling records.
+const RECORD: &str = "record with --sched, see trace doctor";
+
 /// Prints the states of threads.
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let mut report = explained(&args.file, threads::read(input::open(&args.file)?))?;
-    let has_records = !report.threads.is_empty() || report.partial_threads > 0;
+    let has_records = !report.threads.is_empty() || !report.partial.is_empty();
     select(args, &mut report)?;
     let output = match args.json {
         true => serde_json::to_string_pretty(&report.to_json())? + "\n",
@@ -23,17 +26,23 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     };
     table::print(&output)?;
     if !has_records {
-        say("the archive has no scheduling records\nhint: record with --sched, see trace doctor");
+        say(&format!("the archive has no scheduling records{HINT}{RECORD}"));
     }
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))
 }
 
-/// Drops unselected threads, and limits the rows.
+/// Drops unselected threads, and limits the rows. Fails if a selected thread has no records.
 fn select(args: &StatsArgs, report: &mut Scheduling) -> Result<()> {
-    let name = |group: &Group| (group.koids.thread, group.thread_name.clone());
-    let named: Vec<_> = report.threads.iter().map(|times| name(&times.group)).collect();
+    let groups = report.threads.iter().map(|times| &times.group).chain(&report.partial);
+    let named = groups.map(|group| (group.koids.thread, group.thread_name.clone()));
+    let named: Vec<_> = named.collect();
     if let Some(selected) = input::koids(&args.selection.thread, "thread", &named)? {
+        let is_missing = |koid: &&u64| !named.iter().any(|(named, _)| named == *koid);
+        if let Some(koid) = selected.iter().find(is_missing) {
+            let hint = if named.is_empty() { format!("{HINT}{RECORD}") } else { String::new() };
+            bail!("{} has no scheduling records of thread {koid}{hint}", args.file.display());
+        }
         report.retain(|koids| selected.contains(&koids.thread));
     }
     let limit = args.limit.unwrap_or(usize::MAX);
@@ -47,9 +56,9 @@ fn text(report: &Scheduling) -> String {
     section(&mut text, "threads", &states(&report.threads));
     section(&mut text, "wake-up latencies", &latencies(report));
     section(&mut text, "preemptions", &preemptions(&report.preemptions));
-    if report.partial_threads > 0 {
+    if !report.partial.is_empty() {
         text.push_str(if text.is_empty() { "" } else { "\n" });
-        text.push_str(&omitted(report.partial_threads));
+        text.push_str(&omitted(report.partial.len() as u64));
     } else if text.is_empty() {
         text.push_str("no such threads\n");
     }
