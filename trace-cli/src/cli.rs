@@ -36,7 +36,7 @@ pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{
     GuardArgs, KernelHelperArgs, RecordArgs, RecordFormat, RecoverArgs, SessionArgs,
 };
-pub(crate) use selection::{Filter, Inputs, Selection};
+pub(crate) use selection::{Filter, Inputs, Selection, TimeRange};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
 pub(crate) use xray::{
     AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat, XrayArgs,

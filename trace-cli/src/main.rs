@@ -18,6 +18,7 @@ mod output;
 mod progress;
 mod rows;
 mod table;
+mod times;
 mod unmatched;
 
 use std::env;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use trace_analyze::arguments::Condition;
 
-use super::{Inputs, Selection};
-use crate::args::{parse_condition, parse_id, parse_moment, Format, Level, Moment};
+use super::{Inputs, Selection, TimeRange};
+use crate::args::{parse_condition, parse_id, Format, Level};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -53,7 +53,8 @@ pub(crate) struct ConvertArgs {
 /// Print one line for each record
 ///
 /// Columns: offset in bytes, provider, record type, process/thread, time in
-/// seconds, contents.
+/// seconds, contents. --from and --to select records by their time, and complete
+/// durations that overlap the range.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -61,12 +62,15 @@ Examples:
   trace dump trace.fxt --arg path=/cart
   trace dump trace.fxt --level warn         # messages of tracing and log
   trace stats trace.fxt --at @76130.775011s # what ran at the time of a line
-  trace slice trace.fxt --from @76130.77s --to @76130.78s -o - | trace dump -
+  trace dump trace.fxt --from @76130.77s --to @76130.78s
   trace dump trace.fxt --id 0x4c7eae97901e0414")]
 pub(crate) struct DumpArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) range: TimeRange,
 
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -155,14 +159,8 @@ pub(crate) struct SliceArgs {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
-    /// Start of the range, such as 1.5s after the first event, or `@` and a time
-    /// that `trace dump` prints [default: first event]
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
-    pub(crate) from: Option<Moment>,
-
-    /// End of the range, in the same form [default: last event]
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
-    pub(crate) to: Option<Moment>,
+    #[command(flatten)]
+    pub(crate) range: TimeRange,
 
     #[command(flatten)]
     pub(crate) selection: Selection,

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use anyhow::{ensure, Result};
 use clap::Args;
 use trace_protocol::categories::CategorySet;
 
 use super::CATEGORIES;
-use crate::args::parse_category;
+use crate::args::{parse_category, parse_moment, Moment};
 
 /// The options `-c`, `-n` and `-t`.
 #[derive(Debug, Args)]
@@ -35,6 +36,41 @@ impl Selection {
             categories: CategorySet::new(&self.categories),
             names: CategorySet::new(&self.name),
         }
+    }
+}
+
+/// The options `--from` and `--to`.
+#[derive(Debug, Args)]
+pub(crate) struct TimeRange {
+    /// Start of the range, such as 1.5s after the first event, or `@` and a time
+    /// that `trace dump` prints [default: first event]
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    pub(crate) from: Option<Moment>,
+
+    /// End of the range, in the same form [default: last event]
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    pub(crate) to: Option<Moment>,
+}
+
+impl TimeRange {
+    /// Returns whether all times are selected.
+    pub(crate) fn is_all(&self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+
+    /// Returns whether the range depends on the time of the first event.
+    pub(crate) fn is_relative(&self) -> bool {
+        let is_relative = |moment| matches!(moment, Some(Moment::SinceStart(1..)));
+        is_relative(self.from) || is_relative(self.to)
+    }
+
+    /// Returns the first time and the time after the last one, in nanoseconds, for the time of the
+    /// first event.
+    pub(crate) fn nanos(&self, start: u64) -> Result<(u64, Option<u64>)> {
+        let nanos = |moment: Moment| moment.nanos(start);
+        let (from, to) = (self.from.map_or(0, nanos), self.to.map(nanos));
+        ensure!(to.is_none_or(|to| from < to), "--from is not before --to");
+        Ok((from, to))
     }
 }
 

@@ -2,31 +2,25 @@
 
 mod select;
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 use anyhow::{Context, Result};
 use trace_analyze::objects::Objects;
-use trace_analyze::Damage;
+use trace_analyze::{extent, Damage};
 use trace_convert::{text, visible};
 use trace_format::audit::Audit;
-use trace_format::{ReadError, Stats};
+use trace_format::{ReadError, Reader, Stats};
 
 use crate::cli::DumpArgs;
+use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::describe;
+use crate::times::report_outside;
 use crate::{damage, exit, input, say};
 use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
-    let (mut reader, threads) = match args.selection.thread.is_empty() {
-        true => (input::open_to_print(&args.file)?, None),
-        false => {
-            let input = Spill::new(&args.file)?;
-            let threads = input::selected_threads(&args.file, &input, &args.selection)?;
-            (input.open()?, threads)
-        }
-    };
-    let select = Select::new(args, threads);
+    let (mut reader, select) = open(args)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut audit = Audit::default();
@@ -60,6 +54,29 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
+}
+
+/// Opens the input, which is read twice if the options require its first event or its threads.
+fn open(args: &DumpArgs) -> Result<(Reader<Box<dyn Read>>, Select)> {
+    if args.selection.thread.is_empty() && args.range.is_all() {
+        return Ok((input::open_to_print(&args.file)?, Select::new(args, None, None)));
+    }
+    let input = Spill::new(&args.file)?;
+    let threads = input::selected_threads(&args.file, &input, &args.selection)?;
+    let range = if args.range.is_all() { None } else { Some(range(args, &input)?) };
+    Ok((input.open()?, Select::new(args, range, threads)))
+}
+
+/// Returns the range of time in nanoseconds, and reports one outside of the trace.
+fn range(args: &DumpArgs, input: &Spill<'_>) -> Result<(u64, Option<u64>)> {
+    let extent = explained(&args.file, extent::read(input.open()?))?;
+    let (from, to) = args.range.nanos(extent.start.unwrap_or(0))?;
+    if let Some((start, end)) = extent.start.zip(extent.end) {
+        if from > end || to.is_some_and(|to| to <= start) {
+            report_outside("the range", (start, end));
+        }
+    }
+    Ok((from, to))
 }
 
 /// Returns the line that replaces an unreadable record.

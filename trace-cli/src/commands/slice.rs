@@ -5,7 +5,7 @@ mod scan;
 use anyhow::{bail, Result};
 use trace_convert::slice::{self, Operations, Plan, Selection, Summary};
 
-use crate::args::{Format, Moment};
+use crate::args::Format;
 use crate::cli::SliceArgs;
 use crate::damage::{explained, explained_writing, Failed};
 use crate::input::{is_name, koids, refuse_missing, Spill};
@@ -25,10 +25,10 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let processes = koids(&args.process, "process", &scan.0.processes)?;
     let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
     let operations = args.id.map(|id| operations(args, &input, id)).transpose()?;
-    let nanos = |moment: Moment| moment.nanos(scan.start());
+    let (from, to) = args.range.nanos(scan.start())?;
     let selection = Selection {
-        from: args.from.map_or(0, nanos),
-        to: args.to.map(nanos),
+        from,
+        to,
         category: (!args.selection.categories.is_empty()).then_some(&category),
         name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
@@ -36,9 +36,6 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         operations: operations.as_ref(),
         clips: args.clip,
     };
-    if selection.to.is_some_and(|to| selection.from >= to) {
-        bail!("--from is not before --to");
-    }
     let plan = explained(&args.file, Plan::read(input.open()?, &selection))?;
     refuse_missing(&args.file, &plan)?;
     let reader = input.open()?;
@@ -65,10 +62,9 @@ fn operations(args: &SliceArgs, input: &Spill<'_>, id: u64) -> Result<Operations
 
 /// Reads the whole archive first, if the arguments require it.
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
-    let is_relative = |moment: Option<Moment>| matches!(moment, Some(Moment::SinceStart(1..)));
     let mut names = args.process.iter().chain(&args.selection.thread);
     let has_names = names.any(|name| is_name(name));
-    match has_names || is_relative(args.from) || is_relative(args.to) {
+    match has_names || args.range.is_relative() {
         true => Scan::read(&args.file, input),
         false => Ok(Scan::default()),
     }

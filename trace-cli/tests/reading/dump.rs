@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use trace_format::EventKind;
 
-use crate::harness::{cut, events, good, Place, Run};
+use crate::harness::{cut, events, everything, good, Place, Run};
 
 const GOOD: &str = r#"         0 - magic-number
          8 1 provider-info 1 "app"
@@ -44,6 +44,50 @@ fn arguments_select_events() {
     assert_eq!(dump(&["--arg", "bytes=6"]).stdout, "");
     assert_eq!(dump(&["--arg", "bytes=64", "--arg", "path=/"]).stdout, "");
     assert_eq!(dump(&["--arg", "bytes"]).code, 2);
+}
+
+/// The times are those of `slice`: the first one is included, the last one is not.
+#[test]
+fn a_range_of_time_selects_records() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let names = |line: &[&str]| {
+        let run = place.run(&[&["dump", "in.fxt"], line].concat());
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{line:?}");
+        let event = |line: &str| {
+            let mut words = line.split_whitespace().skip(2);
+            let (kind, name) = (words.next().unwrap(), line.split('"').nth(3).unwrap());
+            format!("{kind} {name}")
+        };
+        run.stdout.lines().map(event).collect::<Vec<_>>().join(", ")
+    };
+    // The first event is at 5 µs. The duration from 30 to 50 overlaps the range.
+    let inner = "duration-complete inner, flow-begin hand over";
+    assert_eq!(names(&["--from", "@40us", "--to", "@60us"]), inner);
+    assert_eq!(names(&["--from", "35us", "--to", "55us"]), inner);
+    assert_eq!(
+        names(&["--from", "40us", "--to", "55us", "-t", "34", "-n", "inner"]),
+        "duration-complete inner"
+    );
+    assert_eq!(names(&["--from", "80us"]), "async-end request");
+    assert_eq!(names(&["--to", "6us"]), "duration-complete poll, async-begin request");
+    let piped = place.run_with(&["dump", "-", "--from", "85us"], &everything());
+    assert_eq!((piped.code, piped.stdout.lines().count()), (0, 1), "{piped:?}");
+}
+
+#[test]
+fn a_range_of_time_without_records() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let outside = "trace: the range is outside of the trace\n\
+                   hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
+    for range in [["--from", "1s"], ["--to", "@5us"]] {
+        let run = place.run(&[&["dump", "in.fxt"], &range[..]].concat());
+        assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "", outside), "{range:?}");
+    }
+    let reversed = place.run(&["dump", "in.fxt", "--from", "2us", "--to", "1us"]);
+    assert_eq!((reversed.code, &*reversed.stderr), (1, "trace: --from is not before --to\n"));
+    assert_eq!(place.run(&["dump", "in.fxt", "--from", "soon"]).code, 2);
 }
 
 #[test]

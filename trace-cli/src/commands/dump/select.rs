@@ -9,6 +9,8 @@ use crate::cli::{DumpArgs, Filter};
 /// The selection of `trace dump`.
 pub(super) struct Select {
     filter: Option<Filter>,
+    /// The first time and the time after the last one, or `None` for all.
+    range: Option<(u64, Option<u64>)>,
     /// The koids of the selected threads, or `None` for all.
     threads: Option<Vec<u64>>,
     level: Option<Level>,
@@ -17,14 +19,23 @@ pub(super) struct Select {
 }
 
 impl Select {
-    pub(super) fn new(args: &DumpArgs, threads: Option<Vec<u64>>) -> Self {
+    pub(super) fn new(
+        args: &DumpArgs,
+        range: Option<(u64, Option<u64>)>,
+        threads: Option<Vec<u64>>,
+    ) -> Self {
         let selection = &args.selection;
         let has_filter = !(selection.categories.is_empty() && selection.name.is_empty());
         let filter = has_filter.then(|| selection.filter());
-        Self { filter, threads, level: args.level, id: args.id, arguments: args.arg.clone() }
+        let arguments = args.arg.clone();
+        Self { filter, range, threads, level: args.level, id: args.id, arguments }
     }
 
     pub(super) fn includes(&self, item: &Item<'_>) -> bool {
+        self.range.is_none_or(|range| is_in(item, range)) && self.record(item)
+    }
+
+    fn record(&self, item: &Item<'_>) -> bool {
         match &item.record {
             Record::Event(event) => self.event(item, event),
             // A log record has no category, and its level is the first word of its message.
@@ -57,6 +68,15 @@ impl Select {
             && self.id.is_none_or(|id| has_id(item, event, id))
             && self.arguments.iter().all(|condition| condition.is_met(item, event))
     }
+}
+
+/// Returns whether a record has a time in a range, or is a complete duration that overlaps it.
+fn is_in(item: &Item<'_>, (from, to): (u64, Option<u64>)) -> bool {
+    let mut record = item.record;
+    let mut times = record.times().map(|ticks| item.nanos(*ticks));
+    let Some(begin) = times.next() else { return false };
+    let end = times.next().unwrap_or(begin).max(begin);
+    to.is_none_or(|to| begin < to) && end >= from
 }
 
 /// Returns the level in the argument `level`.

@@ -12,6 +12,7 @@ use crate::damage::{self, explained, Failed};
 use crate::input::Spill;
 use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
+use crate::times::{report_outside, seconds};
 use crate::{arguments, input, unmatched};
 
 /// The most instances of `--at` without `--slowest`.
@@ -57,15 +58,9 @@ fn time(args: &StatsArgs, at: Moment) -> Result<u64> {
     let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(at.nanos(0)) };
     let nanos = at.nanos(start);
     if !(start..=end).contains(&nanos) {
-        let (from, length) = (seconds(start), human_nanos(end.saturating_sub(start)));
-        say(&format!("--at is outside of the trace{HINT}the first event is at @{from}, and the trace is {length} long"));
+        report_outside("--at", (start, end));
     }
     Ok(nanos)
-}
-
-/// Returns a time as `trace dump` prints it.
-fn seconds(nanos: u64) -> String {
-    format!("{}.{:09}s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
 fn text(instances: &[Instance]) -> String {
