@@ -33,7 +33,8 @@
 //!
 //! # Members
 //!
-//! [`members`] returns the operations of a path with their arguments.
+//! A path has a [`Member`] for each operation that it follows, even if the operation's children
+//! take all of its time. [`Path::read_arguments`] adds the arguments.
 //!
 //! An archive is read up to six times, and once more for each generation of children without the
 //! argument `parent`, up to 64. Memory grows with the number of names, of operations, and of steps
@@ -50,8 +51,18 @@ use std::io::Read;
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use choose::{slowest, Choice, Chosen, Found};
-pub use member::{members, Member};
+pub use member::Member;
 use scheduled::Scheduled;
+
+/// The critical path of an operation or a flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// The parts, without gaps and in the order of time.
+    pub segments: Vec<Segment>,
+    /// The chosen operation or flow, then the other operations in the order of time, an outer one
+    /// before those in it.
+    pub members: Vec<Member>,
+}
 
 /// A part of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,8 +102,17 @@ impl Segment {
     }
 }
 
-/// Returns the path of an operation or a flow, without gaps and in the order of time. `open` opens
-/// the archive again from its start.
+impl Path {
+    /// Creates a path with the operations that it follows.
+    fn new(chosen: &Chosen, segments: Vec<Segment>, operations: Vec<Member>) -> Self {
+        let mut members = vec![Member::new(&chosen.category, &chosen.name, chosen.id, 0)];
+        members.extend(operations.into_iter().filter(|member| member.id != chosen.id));
+        Self { segments, members }
+    }
+}
+
+/// Returns the path of an operation or a flow. Its members have no arguments. `open` opens the
+/// archive again from its start.
 ///
 /// # Errors
 ///
@@ -100,15 +120,16 @@ impl Segment {
 pub fn path<R: Read, E: From<ReadError>>(
     chosen: &Chosen,
     mut open: impl FnMut() -> Result<Reader<R>, E>,
-) -> Result<Vec<Segment>, E> {
-    let segments = match chosen.is_flow {
+) -> Result<Path, E> {
+    let path = match chosen.is_flow {
         true => {
             let points = flow::points(chosen, open()?)?;
-            flow::path(chosen, points, open()?)?
+            Path::new(chosen, flow::path(chosen, points, open()?)?, Vec::new())
         }
         false => operation::path(chosen, &mut open)?,
     };
-    Ok(Scheduled::read(&segments, open()?)?.split(segments))
+    let segments = Scheduled::read(&path.segments, open()?)?.split(path.segments);
+    Ok(Path { segments, ..path })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub fn critical_path(bytes: &[u8]) {
         let Some(chosen) = found.expect("it starts as archives do").slowest else { continue };
         let open = || Ok::<_, ReadError>(Reader::new(&archive[..]));
         let path = critical::path(&chosen, open).expect("it starts as archives do");
-        without_gaps(&chosen, &path);
+        without_gaps(&chosen, &path.segments);
     }
 }
 

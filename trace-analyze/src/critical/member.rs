@@ -6,7 +6,7 @@ use std::io::Read;
 use serde_json::Value as Json;
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record};
 
-use super::{Chosen, Segment};
+use super::{Chosen, Path};
 use crate::{arguments, Damage};
 
 /// The most arguments of a member. An id can be used again and again during the chosen operation.
@@ -29,34 +29,28 @@ pub struct Member {
     pub has_more_arguments: bool,
 }
 
-/// Returns the operations of a path: the chosen one, then the others in the order of time.
-///
-/// # Errors
-///
-/// The input is not an archive, or reading it failed.
-pub fn members<R: Read>(
-    chosen: &Chosen,
-    segments: &[Segment],
-    reader: Reader<R>,
-) -> Result<Vec<Member>, ReadError> {
-    let mut members = vec![Member::new(&chosen.category, &chosen.name, chosen.id, 0)];
-    let mut places = HashMap::from([(chosen.id, 0)]);
-    for segment in segments {
-        let Some(id) = segment.id else { continue };
-        places.entry(id).or_insert_with(|| {
-            members.push(Member::new(&segment.category, &segment.name, id, segment.depth));
-            members.len() - 1
-        });
+impl Path {
+    /// Adds the arguments of the members.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read_arguments<R: Read>(
+        &mut self,
+        chosen: &Chosen,
+        reader: Reader<R>,
+    ) -> Result<(), ReadError> {
+        let members = self.members.iter_mut().map(|member| (member.id, member));
+        let mut members: HashMap<u64, &mut Member> = members.collect();
+        Damage::of_all(reader, |item| {
+            let Record::Event(event) = &item.record else { return };
+            let member = border(chosen, item, event).and_then(|id| members.get_mut(&id));
+            if let Some(member) = member.filter(|member| member.has_label(item, event)) {
+                member.add_arguments(item, event);
+            }
+        })?;
+        Ok(())
     }
-    Damage::of_all(reader, |item| {
-        let Record::Event(event) = &item.record else { return };
-        let place = border(chosen, item, event).and_then(|id| places.get(&id));
-        let member = place.and_then(|place| members.get_mut(*place));
-        if let Some(member) = member.filter(|member| member.has_label(item, event)) {
-            member.add_arguments(item, event);
-        }
-    })?;
-    Ok(members)
 }
 
 /// Returns the id of an operation or a flow that an event begins or ends during the chosen one.
@@ -72,7 +66,7 @@ fn border(chosen: &Chosen, item: &Item<'_>, event: &Event<'_>) -> Option<u64> {
 }
 
 impl Member {
-    fn new(category: &str, name: &str, id: u64, depth: usize) -> Self {
+    pub(super) fn new(category: &str, name: &str, id: u64, depth: usize) -> Self {
         let (category, name) = (category.to_owned(), name.to_owned());
         Self { category, name, id, depth, arguments: Vec::new(), has_more_arguments: false }
     }

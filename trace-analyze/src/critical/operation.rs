@@ -13,13 +13,13 @@ use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoid
 
 use super::choose::MAX_WAITING;
 use super::flow::{Innermost, Point};
-use super::{Chosen, Segment};
+use super::{Chosen, Path};
 use crate::arguments;
 use crate::catalog::{Catalog, LabelId};
 use crate::pairing::{Edge, Outcome, Pairing};
 use crate::spans::Spans;
 use crate::Damage;
-use follow::MAX_DEPTH;
+use follow::{Steps, MAX_DEPTH};
 use links::{Links, Message};
 
 /// An operation that began during the chosen one.
@@ -77,11 +77,11 @@ struct Around {
     label: LabelId,
 }
 
-/// Returns the path of an operation.
+/// Returns the path of an operation, and the operations in it.
 pub(super) fn path<R: Read, E: From<ReadError>>(
     chosen: &Chosen,
     mut open: impl FnMut() -> Result<Reader<R>, E>,
-) -> Result<Vec<Segment>, E> {
+) -> Result<Path, E> {
     let mut links = Links::read(chosen, open()?)?;
     // An operation in more others than this is not on the path.
     let mut generations = 0..MAX_DEPTH;
@@ -99,12 +99,14 @@ pub(super) fn path<R: Read, E: From<ReadError>>(
     let sent = operations.messages.iter().map(|message| message.sent).collect();
     operations.read_around(sent, open()?)?;
     operations.finish(&links);
-    let mut segments = Vec::new();
+    let mut steps = Steps::default();
     if let Some(place) = operations.places.get(&chosen.id) {
-        operations.follow(*place, (chosen.begin, chosen.end), chosen.end, 0, &mut segments);
+        operations.follow(*place, (chosen.begin, chosen.end), chosen.end, 0, &mut steps);
     }
+    let members = operations.members(&steps);
+    let mut segments = steps.segments;
     segments.reverse();
-    Ok(segments)
+    Ok(Path::new(chosen, segments, members))
 }
 
 impl Operation {

@@ -21,7 +21,7 @@ fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>
     let archive = crate::testing::archive(records);
     let chosen = slowest(Reader::new(&*archive), choice).unwrap().slowest.unwrap();
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
-    let segments = path(&chosen, open).unwrap();
+    let Path { segments, .. } = path(&chosen, open).unwrap();
     assert_eq!(segments.first().unwrap().from, chosen.begin);
     assert_eq!(segments.last().unwrap().to, chosen.end);
     assert!(segments.windows(2).all(|pair| pair[0].to == pair[1].from), "{segments:?}");
@@ -261,12 +261,12 @@ fn the_number_of_readings_has_a_limit() {
     let archive = crate::testing::archive(&records);
     let chosen = slowest(Reader::new(&*archive), &Choice::default()).unwrap().slowest.unwrap();
     let mut readings = 0;
-    let segments = path(&chosen, || {
+    let path = path(&chosen, || {
         readings += 1;
         Ok::<_, ReadError>(Reader::new(&*archive))
     });
     assert_eq!((chosen.begin, chosen.end), (1, 5015));
-    assert_eq!(segments.unwrap().last().unwrap().to, chosen.end);
+    assert_eq!(path.unwrap().segments.last().unwrap().to, chosen.end);
     assert!(readings < 80, "{readings}");
 }
 

@@ -2,10 +2,12 @@
 
 mod no_match;
 
+use std::collections::HashSet;
+
 use anyhow::Result;
 use serde_json::json;
 use trace_analyze::arguments::to_object;
-use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Segment};
+use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Path, Segment};
 use trace_analyze::exact;
 use trace_convert::visible;
 use trace_format::ThreadKoids;
@@ -41,17 +43,18 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let Some(chosen) = slowest else {
         return Err(no_match::error(args, &input)?);
     };
-    let segments = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
-    let segments = segments.or_else(|error| error.explained(&args.file))?;
-    let members = explained(&args.file, critical::members(&chosen, &segments, input.open()?))?;
+    let path = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
+    let mut path = path.or_else(|error| error.explained(&args.file))?;
+    explained(&args.file, path.read_arguments(&chosen, input.open()?))?;
     table::print(&match args.json {
-        true => json(&chosen, &segments, &members)?,
-        false => text(&chosen, &segments, &members),
+        true => json(&chosen, &path)?,
+        false => text(&chosen, &path),
     })?;
     Ok(code)
 }
 
-fn text(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> String {
+fn text(chosen: &Chosen, path: &Path) -> String {
+    let Path { segments, members } = path;
     let label_of_chosen = label(&chosen.category, &chosen.name, Some(chosen.id));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
     let length = chosen.end - chosen.begin;
@@ -84,14 +87,17 @@ fn text(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> String {
         ]);
     }
     text.push_str(&table.text());
-    text.push_str(&arguments_of(members));
+    text.push_str(&arguments_of(segments, members));
     text
 }
 
-/// Returns the arguments of each operation that has any.
-fn arguments_of(members: &[Member]) -> String {
+/// Returns the arguments of each operation that has any, and the operations without a segment.
+fn arguments_of(segments: &[Segment], members: &[Member]) -> String {
+    let with_segment: HashSet<u64> = segments.iter().filter_map(|segment| segment.id).collect();
+    let is_listed =
+        |member: &&Member| !member.arguments.is_empty() || !with_segment.contains(&member.id);
     let mut table = Table::new(vec!["operation", "arguments"], 0);
-    for member in members.iter().filter(|member| !member.arguments.is_empty()) {
+    for member in members.iter().filter(is_listed) {
         let indent = "  ".repeat(member.depth);
         let label = label(&member.category, &member.name, Some(member.id));
         let more = if member.has_more_arguments { " …" } else { "" };
@@ -114,7 +120,7 @@ fn runs(part: &Segment) -> bool {
     part.thread.is_some() && !part.is_ready
 }
 
-fn json(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> Result<String> {
+fn json(chosen: &Chosen, path: &Path) -> Result<String> {
     let part = |part: &Segment| {
         json!({
             "from_ns": part.from,
@@ -147,8 +153,8 @@ fn json(chosen: &Chosen, segments: &[Segment], members: &[Member]) -> Result<Str
         "process": exact(chosen.process),
         "begin_ns": chosen.begin,
         "end_ns": chosen.end,
-        "operations": members.iter().map(operation).collect::<Vec<_>>(),
-        "path": segments.iter().map(part).collect::<Vec<_>>(),
+        "operations": path.members.iter().map(operation).collect::<Vec<_>>(),
+        "path": path.segments.iter().map(part).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }

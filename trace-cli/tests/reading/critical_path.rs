@@ -152,6 +152,44 @@ fn operations_have_their_ids_and_arguments() {
     assert_eq!(json["operations"][1]["arguments"]["sql"], "select");
 }
 
+/// The handler waits for its query all the time, so only the query has a segment.
+#[test]
+fn operations_without_a_segment_are_listed() {
+    use EventKind::*;
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    let number = |key: &'static str, value| Argument::new(key, Value::Uint64(value));
+    let (route, handler) = ([number("parent", 1)], [number("parent", 2), number("item", 133)]);
+    let query = [number("parent", 3)];
+    for (ticks, name, kind, arguments) in [
+        (1000, "request", AsyncBegin { id: 1 }, &[][..]),
+        (2000, "route", AsyncBegin { id: 2 }, &route),
+        (2000, "handler", AsyncBegin { id: 3 }, &handler),
+        (2000, "query", AsyncBegin { id: 4 }, &query),
+        (9000, "query", AsyncEnd { id: 4 }, &[]),
+        (9000, "handler", AsyncEnd { id: 3 }, &[]),
+        (9000, "route", AsyncEnd { id: 2 }, &[]),
+        (9500, "request", AsyncEnd { id: 1 }, &[]),
+    ] {
+        let thread = Thread::Inline(ThreadKoids::new(1, 2));
+        let (category, name, arguments) = ("cat".into(), name.into(), arguments.into());
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let place = Place::new();
+    place.put("in.fxt", &writer.into_inner());
+    let run = place.run(&["critical-path", "in.fxt", "-n", "request"]);
+    let operations = "\
+        \x20 cat:route id 0x2      parent=0x1\n\
+        \x20   cat:handler id 0x3  parent=0x2 item=133\n\
+        \x20     cat:query id 0x4  parent=0x3\n";
+    assert!(run.code == 0 && run.stdout.ends_with(operations), "{run:?}");
+    let json = place.run(&["critical-path", "in.fxt", "-n", "request", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let names: Vec<_> =
+        json["operations"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+    assert_eq!(names, ["request", "route", "handler", "query"]);
+}
+
 #[test]
 fn arguments_select_an_operation() {
     let place = Place::new();

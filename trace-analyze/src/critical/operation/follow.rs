@@ -1,18 +1,39 @@
 //! The path through operations that were read.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
 use trace_format::ThreadKoids;
 
 use super::links::Message;
 use super::{Operation, Operations, Poll};
 use crate::catalog::LabelId;
 use crate::critical::flow::Point;
-use crate::critical::Segment;
+use crate::critical::{Member, Segment};
 
 /// The most operations within one another on a path.
 pub(super) const MAX_DEPTH: usize = 64;
 
 /// The most segments of a path. The time before them is one wait.
 const MAX_SEGMENTS: usize = 1 << 20;
+
+/// A path, from its end.
+#[derive(Debug, Default)]
+pub(super) struct Steps {
+    pub(super) segments: Vec<Segment>,
+    /// The operations by place, with a number that is greater for an earlier one, and the depth.
+    operations: HashMap<usize, (usize, usize)>,
+    /// The next number.
+    next: usize,
+}
+
+impl Steps {
+    /// Notes an operation whose path is complete: all operations in it have lower numbers.
+    fn note(&mut self, place: usize, depth: usize) {
+        self.operations.insert(place, (self.next, depth));
+        self.next += 1;
+    }
+}
 
 impl Operation {
     /// Returns the first poll that begins at a time, or until `latest`.
@@ -33,11 +54,11 @@ impl Operations {
         time: (u64, u64),
         mut woken: u64,
         depth: usize,
-        segments: &mut Vec<Segment>,
+        steps: &mut Steps,
     ) {
         let Some(operation) = self.list.get(place) else { return };
         let (from, mut now) = time;
-        while now > from && segments.len() < MAX_SEGMENTS {
+        while now > from && steps.segments.len() < MAX_SEGMENTS {
             let before = operation.polls.partition_point(|poll| poll.begin < now);
             // Polls of one operation do not overlap.
             let poll = before.checked_sub(1).and_then(|place| operation.polls.get(place));
@@ -49,21 +70,40 @@ impl Operations {
                     (begin, now),
                     depth,
                     Some(poll.thread),
-                    segments,
+                    steps,
                 );
                 (now, woken) = (begin, begin);
                 continue;
             }
             let waits_from = poll.map_or(from, |poll| poll.end.max(from));
             let next = operation.next_poll(now, woken);
-            let begin = self.wait(operation, (waits_from, now), next, depth, segments);
+            let begin = self.wait(operation, (waits_from, now), next, depth, steps);
             if begin >= now {
                 // The rest is one wait: the same child or message would be found again.
                 break;
             }
             (now, woken) = (begin, begin);
         }
-        self.push((operation.label, Some(operation.id)), (from, now), depth, None, segments);
+        self.push((operation.label, Some(operation.id)), (from, now), depth, None, steps);
+        if from < time.1 {
+            steps.note(place, depth);
+        }
+    }
+
+    /// Returns the operations of a path in the order of time, an outer one before those in it.
+    pub(super) fn members(&self, steps: &Steps) -> Vec<Member> {
+        let mut places: Vec<_> = steps.operations.iter().collect();
+        places.sort_unstable_by_key(|(_, (number, _))| Reverse(*number));
+        let member = |(place, (_, depth)): (&usize, &(usize, usize))| {
+            let operation = self.list.get(*place)?;
+            let (category, name) = self.text(operation.label);
+            Some(Member::new(category, name, operation.id, *depth))
+        };
+        places.into_iter().filter_map(member).collect()
+    }
+
+    fn text(&self, label: LabelId) -> (&str, &str) {
+        (self.catalog.category(label), self.catalog.name(label))
     }
 
     /// Follows the child that an operation waited for before its poll `next`. Returns the child's
@@ -74,20 +114,20 @@ impl Operations {
         time: (u64, u64),
         next: Option<&Poll>,
         depth: usize,
-        segments: &mut Vec<Segment>,
+        steps: &mut Steps,
     ) -> u64 {
         let (from, to) = time;
         let woken = next.map_or(to, |poll| poll.end);
         let child = self.awaited(operation, time, woken).filter(|_| depth < MAX_DEPTH);
         let Some((place, child)) = child else {
-            return self.receive(operation, time, next, depth, segments);
+            return self.receive(operation, time, next, depth, steps);
         };
         let end = child.end().min(to);
-        self.push((operation.label, Some(operation.id)), (end, to), depth, None, segments);
+        self.push((operation.label, Some(operation.id)), (end, to), depth, None, steps);
         let begin = child.begin.clamp(from, end);
         // The child's last poll may be in the parent's next one.
         let woken = if end == to { woken } else { end };
-        self.follow(place, (begin, end), woken, depth + 1, segments);
+        self.follow(place, (begin, end), woken, depth + 1, steps);
         begin
     }
 
@@ -100,7 +140,7 @@ impl Operations {
         (from, to): (u64, u64),
         next: Option<&Poll>,
         depth: usize,
-        segments: &mut Vec<Segment>,
+        steps: &mut Steps,
     ) -> u64 {
         let message = next.and_then(|poll| {
             let at = |nanos| Point { koids: poll.thread, nanos };
@@ -111,13 +151,13 @@ impl Operations {
             meanwhile.max_by_key(|message| message.sent.nanos)
         });
         let Some(Message { sent, label, .. }) = message else {
-            self.push((operation.label, Some(operation.id)), (from, to), depth, None, segments);
+            self.push((operation.label, Some(operation.id)), (from, to), depth, None, steps);
             return from;
         };
-        self.push((*label, None), (sent.nanos, to), depth + 1, None, segments);
+        self.push((*label, None), (sent.nanos, to), depth + 1, None, steps);
         let Some(around) = self.around.get(sent) else { return sent.nanos };
         let begin = around.begin.max(from);
-        self.push((around.label, None), (begin, sent.nanos), depth + 1, Some(sent.koids), segments);
+        self.push((around.label, None), (begin, sent.nanos), depth + 1, Some(sent.koids), steps);
         begin
     }
 
@@ -158,9 +198,8 @@ impl Operations {
         time: (u64, u64),
         depth: usize,
         thread: Option<ThreadKoids>,
-        segments: &mut Vec<Segment>,
+        steps: &mut Steps,
     ) {
-        let label = (self.catalog.category(label), self.catalog.name(label));
-        Segment::push(segments, time, depth, label, id, thread);
+        Segment::push(&mut steps.segments, time, depth, self.text(label), id, thread);
     }
 }

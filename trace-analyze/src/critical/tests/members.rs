@@ -8,13 +8,13 @@ fn members_of(records: &[Record<'_>], choice: &Choice<'_>) -> Vec<String> {
     let archive = crate::testing::archive(records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let chosen = slowest(Reader::new(&*archive), choice).unwrap().slowest.unwrap();
-    let segments = path(&chosen, open).unwrap();
-    let members = members(&chosen, &segments, open().unwrap()).unwrap();
+    let mut path = path(&chosen, open).unwrap();
+    path.read_arguments(&chosen, open().unwrap()).unwrap();
     let line = |Member { depth, name, id, arguments, .. }: &Member| {
         let arguments = serde_json::Value::from(crate::arguments::to_object(arguments));
         format!("{depth} {name} {id} {arguments}")
     };
-    members.iter().map(line).collect()
+    path.members.iter().map(line).collect()
 }
 
 /// Calls a function with two requests. A query before them has the id of the first one's query.
@@ -43,6 +43,29 @@ fn members_have_the_arguments_of_their_begin_and_end() {
     let by_id = Choice { id: Some(3), ..Choice::default() };
     let members = with_requests(|records| members_of(records, &by_id));
     assert_eq!(members, [r#"0 request 3 {"path":"/cart","status":500}"#]);
+}
+
+/// The query takes all time of the handler.
+#[test]
+fn operations_without_a_segment_are_members() {
+    let id = |key, value| Argument::new(key, Value::Uint64(value));
+    let (handler, query) = ([id("parent", 1), id("item", 133)], [id("parent", 2), id("row", 7)]);
+    let records = [
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 110, "handler", AsyncBegin { id: 2 }, &handler),
+        event(5, 110, "query", AsyncBegin { id: 3 }, &query),
+        event(5, 180, "query", AsyncEnd { id: 3 }, &[]),
+        event(5, 180, "handler", AsyncEnd { id: 2 }, &[]),
+        event(5, 200, "request", AsyncEnd { id: 1 }, &[]),
+    ];
+    let expected = [
+        "0 request 1 {}",
+        r#"1 handler 2 {"item":133,"parent":1}"#,
+        r#"2 query 3 {"parent":2,"row":7}"#,
+    ];
+    assert_eq!(members_of(&records, &Choice::default()), expected);
+    let (_, segments) = followed(&records, &Choice::default());
+    assert!(segments.iter().all(|segment| !segment.contains("handler")), "{segments:?}");
 }
 
 #[test]
@@ -84,7 +107,9 @@ fn arguments_of_a_member_have_a_limit() {
         let begin = |arguments| event(5, 1, "request", AsyncBegin { id: 1 }, arguments);
         let records: Vec<_> = arguments.iter().chain(&arguments[..1]).map(begin).collect();
         let archive = crate::testing::archive(&records);
-        let member = members(&chosen, &[], Reader::new(&*archive)).unwrap().remove(0);
+        let mut path = Path::new(&chosen, Vec::new(), Vec::new());
+        path.read_arguments(&chosen, Reader::new(&*archive)).unwrap();
+        let member = path.members.remove(0);
         assert_eq!((member.arguments.len(), member.has_more_arguments), expected);
     }
 }
