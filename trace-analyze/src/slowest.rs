@@ -43,7 +43,8 @@ pub struct Slowest {
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
 /// accepts, which meet all conditions by the arguments of their begin or end, and which last at the
-/// time `at` in nanoseconds, if there is one. Calls `open` twice.
+/// time `at` in nanoseconds, if there is one. Polls also meet conditions by the arguments of their
+/// operation. Calls `open` twice, and once more for conditions.
 ///
 /// # Errors
 ///
@@ -55,7 +56,11 @@ pub fn slowest<R: Read, E: From<ReadError>>(
     conditions: &[Condition],
     is_selected: impl Fn(&str, &str) -> bool,
 ) -> Result<Slowest, E> {
-    let mut search = Search::new(number, at, conditions, is_selected);
+    let groups = match conditions {
+        [] => Grouping::Together.into(),
+        conditions => Groups::read(By::Conditions(conditions), open()?)?,
+    };
+    let mut search = Search::new(number, at, conditions, groups, is_selected);
     let damage = Damage::of_all(open()?, |item| search.record(item))?;
     let (found, mut slowest) = search.finish();
     let mut reading = Reading::new(&found, &mut slowest.instances);
@@ -120,16 +125,18 @@ impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
 }
 
 impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
-    fn new(number: usize, at: Option<u64>, conditions: &'a [Condition], is_selected: F) -> Self {
+    fn new(
+        number: usize,
+        at: Option<u64>,
+        conditions: &'a [Condition],
+        groups: Groups<'a>,
+        is_selected: F,
+    ) -> Self {
         let (heap, unpaired) = (BinaryHeap::new(), Unpaired::default());
         let longest = Longest { number, at, conditions, heap, is_selected, unpaired };
-        let by = match conditions {
-            [] => Grouping::Together.into(),
-            conditions => By::Conditions(conditions),
-        };
         Self {
             spans: Spans::default(),
-            groups: Groups::new(by),
+            groups,
             operations: Pairing::new(MAX_WAITING),
             longest,
             done: Vec::new(),

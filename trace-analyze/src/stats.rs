@@ -11,7 +11,8 @@
 //! Begins and ends are paired by time: their records may be in any order.
 //!
 //! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or
-//! by the ancestors of operations, or selects events by their arguments.
+//! by the ancestors of operations, or selects events by their arguments. [`Groups::read`] reads the
+//! arguments of operations first, for their polls.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
@@ -25,6 +26,7 @@ mod distribution;
 mod groups;
 mod joined;
 mod json;
+mod polls;
 mod sample;
 mod table;
 
@@ -42,7 +44,7 @@ use crate::Damage;
 use collector::StatsCollector;
 pub use counters::CounterRow;
 pub use distribution::Distribution;
-pub(crate) use groups::Groups;
+pub use groups::Groups;
 pub use joined::JoinedNames;
 pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
@@ -138,7 +140,8 @@ pub struct Report {
     /// Events of [`By::Argument`] in the row of further values.
     pub other_values: u64,
     /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without
-    /// a row, because more than a million waited for their end.
+    /// a row, because more than a million waited for their end, or because the archive has more
+    /// than four million operations.
     pub values_left_out: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
@@ -154,17 +157,18 @@ pub struct Report {
     pub damage: Damage,
 }
 
-/// Returns the statistics of an archive. With a schedule, durations have their time on a processor.
+/// Returns the statistics of an archive. `groups` can be [`Groups`], a [`By`] or a [`Grouping`].
+/// With a schedule, durations have their time on a processor.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
 pub fn collect<'a, R: Read>(
     reader: Reader<R>,
-    by: impl Into<By<'a>>,
+    groups: impl Into<Groups<'a>>,
     schedule: Option<&'a Schedule>,
 ) -> Result<Report, ReadError> {
-    run(reader, StatsCollector::new(by.into(), schedule, false))
+    run(reader, StatsCollector::new(groups.into(), schedule, false))
 }
 
 /// Returns the statistics of all threads together, with samples.

@@ -83,9 +83,14 @@ struct Durations<'s> {
 }
 
 impl<'s> StatsCollector<'s> {
-    pub(super) fn new(by: By<'s>, schedule: Option<&'s Schedule>, is_sampled: bool) -> Self {
+    pub(super) fn new(
+        groups: Groups<'s>,
+        schedule: Option<&'s Schedule>,
+        is_sampled: bool,
+    ) -> Self {
+        let by = groups.by;
         let durations = Durations {
-            groups: Groups::new(by),
+            groups,
             rows: Table::new(is_sampled),
             polls: Table::new(is_sampled),
             drops: Table::new(false),

@@ -1,13 +1,17 @@
 //! The groups that separate or select rows.
 
 use std::collections::hash_map::{Entry, HashMap};
+use std::io::Read;
+use std::sync::Arc;
 
-use trace_format::{Event, EventKind, Item, ThreadKoids, Value};
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids, Value};
 
+use super::polls::Polls;
 use super::{By, Group, Grouping};
 use crate::arguments::{self, Met};
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Span;
+use crate::Damage;
 
 /// The most values with rows of their own.
 const MAX_VALUES: usize = 1000;
@@ -16,7 +20,7 @@ const MAX_VALUES: usize = 1000;
 const MAX_OPEN: usize = 1 << 20;
 
 /// The group of events without a value.
-const NONE: u32 = 0;
+pub(super) const NONE: u32 = 0;
 
 /// The group of values beyond the limit.
 const OTHER_VALUES: u32 = 1;
@@ -24,11 +28,12 @@ const OTHER_VALUES: u32 = 1;
 /// The thread, begin and label of a duration, and the end if its begin has one.
 type Key = (ThreadKoids, u64, LabelId, Option<u64>);
 
-/// Numbers of processes or threads, or of values. With [`By::Conditions`], a number has a bit for
-/// each condition that is met.
-#[derive(Debug)]
-pub(crate) struct Groups<'a> {
-    by: By<'a>,
+/// The groups of rows, by their numbers.
+// With [`By::Conditions`], a number has a bit for each condition that is met.
+#[derive(Debug, Clone)]
+pub struct Groups<'a> {
+    pub(super) by: By<'a>,
+    polls: Arc<Polls>,
     list: Vec<ThreadKoids>,
     ids: HashMap<ThreadKoids, u32>,
     /// The last thread, with its number.
@@ -51,6 +56,7 @@ impl<'a> Groups<'a> {
     pub(crate) fn new(by: By<'a>) -> Self {
         Self {
             by,
+            polls: Arc::default(),
             list: Vec::new(),
             ids: HashMap::new(),
             last: None,
@@ -61,6 +67,30 @@ impl<'a> Groups<'a> {
             values_left_out: 0,
             other_values: 0,
         }
+    }
+
+    /// Reads the arguments of operations, so that their polls have the same groups, and can meet
+    /// conditions by these arguments.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(by: By<'a>, reader: Reader<R>) -> Result<Self, ReadError> {
+        let (mut groups, mut polls) = (Self::new(by), Polls::default());
+        Damage::of_all(reader, |item| {
+            let Record::Event(event) = &item.record else { return };
+            let group = match event.kind {
+                EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. } => {
+                    groups.of_event(item, event)
+                }
+                _ => NONE,
+            };
+            polls.add(item, event, group);
+        })?;
+        polls.finish(&groups.by);
+        // The next pass counts them.
+        groups.other_values = 0;
+        Ok(Self { polls: Arc::new(polls), ..groups })
     }
 
     /// Returns the number of a thread's group.
@@ -145,11 +175,27 @@ impl<'a> Groups<'a> {
             return;
         }
         // Events without a value are also in the list, so that each duration finds its own group.
-        let group = self.of_event(item, event);
+        let group = self.of_duration(item, event);
         let label = catalog.label(item, event.category, event.name);
         let key = (item.thread(event.thread), event.ticks, label, end);
         self.open.entry(key).or_default().push(group);
         self.waiting += 1;
+    }
+
+    /// Returns the group of a duration that begins: its own one, or that of the operation that it
+    /// polls.
+    fn of_duration(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
+        let group = self.of_event(item, event);
+        let has_own = group != NONE;
+        let Some(polled) = self.polls.group(item, event) else {
+            let is_unknown = !has_own && self.polls.is_too_long() && is_poll(item, event);
+            self.values_left_out += u64::from(is_unknown);
+            return group;
+        };
+        if !has_own && polled == OTHER_VALUES && matches!(self.by, By::Argument(_)) {
+            self.other_values += 1;
+        }
+        self.by.joined(group, polled)
     }
 
     fn end(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
@@ -229,6 +275,18 @@ impl<'a> Groups<'a> {
     }
 }
 
+impl<'a> From<By<'a>> for Groups<'a> {
+    fn from(by: By<'a>) -> Self {
+        Self::new(by)
+    }
+}
+
+impl From<Grouping> for Groups<'_> {
+    fn from(grouping: Grouping) -> Self {
+        Self::new(grouping.into())
+    }
+}
+
 impl By<'_> {
     /// Returns the group of the begin, or if it has none, that of the end. Conditions can be met by
     /// either.
@@ -239,6 +297,11 @@ impl By<'_> {
             _ => begin,
         }
     }
+}
+
+/// Returns whether a duration names the operation that it polls.
+fn is_poll(item: &Item<'_>, event: &Event<'_>) -> bool {
+    arguments::named(item, &event.arguments, "task").next().is_some()
 }
 
 /// Returns the value of the first argument with this name as text.

@@ -44,7 +44,7 @@ impl JoinedNames {
 }
 
 /// Returns the same number for the same name of any archive.
-fn hash(category: &str, name: &str) -> u64 {
+pub(super) fn hash(category: &str, name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     (category, name).hash(&mut hasher);
     hasher.finish()

@@ -430,6 +430,52 @@ mod groups {
         assert_eq!(rows(&report.operations), [row("op", "a", 1, 2), row("op", "b", 1, 3)]);
     }
 
+    /// The first poll has a mark, the others name their operation. Threads come in any order, and
+    /// an id can be used again.
+    #[test]
+    fn polls_have_the_arguments_of_their_operation() {
+        let key = |value| Argument::new("key", Value::String(Text::from(value)));
+        let count = Argument::new("poll-count", Value::Uint64(1));
+        let (a, b, own, mark) = ([key("a")], [key("b")], [key("own")], [count]);
+        let poll = |id| [Argument::new("task", Value::Uint64(id)), count];
+        let (of_one, of_two, of_three) = (poll(1), poll(2), poll(3));
+        let complete = |end| EventKind::DurationComplete { end };
+        let (begin, end) = (|id| EventKind::AsyncBegin { id }, |id| EventKind::AsyncEnd { id });
+        let records = [
+            with(10, "op", complete(11), &[]),
+            with(10, "op", EventKind::AsyncInstant { id: 1 }, &mark),
+            with(12, "op", complete(14), &of_one),
+            with(32, "op", complete(36), &of_one),
+            with(52, "op", EventKind::DurationBegin, &of_two),
+            with(53, "inner", complete(54), &own),
+            with(60, "op", EventKind::DurationEnd, &[]),
+            with(70, "op", complete(86), &of_three),
+            with(9, "op", begin(1), &a),
+            with(20, "op", end(1), &[]),
+            with(30, "op", begin(1), &b),
+            with(40, "op", end(1), &[]),
+            with(50, "op", begin(2), &[]),
+            with(61, "op", end(2), &a),
+        ];
+        let archive = crate::testing::archive(&records);
+        let open = || Reader::new(&*archive);
+        let groups = Groups::read(By::Argument("key"), open()).unwrap();
+        let report = collect(open(), groups, None).unwrap();
+        let expected = [
+            row("inner", "own", 1, 1),
+            row("op", "(none)", 1, 16),
+            row("op", "a", 3, 11),
+            row("op", "b", 1, 4),
+        ];
+        assert_eq!(rows(&report.durations), expected);
+        let conditions = [Condition::new("key", "a")];
+        let groups = Groups::read(By::Conditions(&conditions), open()).unwrap();
+        let report = collect(open(), groups, None).unwrap();
+        let counts: Vec<_> =
+            report.durations.iter().map(|row| (&*row.name, row.lengths.count())).collect();
+        assert_eq!(counts, [("op", 3)]);
+    }
+
     #[test]
     fn values_beyond_the_limit_share_a_row() {
         let values: Vec<_> =

@@ -44,8 +44,8 @@ pub(crate) struct StatsArgs {
     #[command(flatten)]
     pub(crate) selection: Selection,
 
-    /// Select events by an argument of their begin or end; repeatable. A `*` at the end of VALUE
-    /// matches any text
+    /// Select events by an argument of their begin or end, and polls by one of their operation;
+    /// repeatable. A `*` at the end of VALUE matches any text
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition, conflicts_with_all = ["by", "counters", "sched"])]
     pub(crate) arg: Vec<Condition>,
 

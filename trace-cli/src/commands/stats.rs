@@ -11,7 +11,7 @@ use serde_json::Value;
 use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
-use trace_analyze::stats::{self, By, Grouping, Report};
+use trace_analyze::stats::{self, By, Grouping, Groups, Report};
 
 use crate::args::{SortBy, StatsBy};
 use crate::cli::StatsArgs;
@@ -49,7 +49,8 @@ fn read(args: &StatsArgs) -> Result<(Report, Option<f64>, u8)> {
     let path = &args.file;
     let is_read_twice = input::is_file(path)
         || args.rate
-        || args.by == Some(StatsBy::Parent)
+        || matches!(args.by, Some(StatsBy::Parent | StatsBy::Argument(_)))
+        || !args.arg.is_empty()
         || !args.selection.thread.is_empty();
     if !is_read_twice {
         return Ok((collect(args, None)?, None, exit::OK));
@@ -86,8 +87,13 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         path,
         &[("operations with an unknown parent, too many", parents.unknown())],
     );
-    let collect =
-        |schedule: Option<&Schedule>| explained(path, stats::collect(open()?, by, schedule));
+    let groups = match by {
+        By::Argument(_) | By::Conditions(_) => explained(path, Groups::read(by, open()?))?,
+        by => Groups::from(by),
+    };
+    let collect = |schedule: Option<&Schedule>| {
+        explained(path, stats::collect(open()?, groups.clone(), schedule))
+    };
     let report = collect(None)?;
     if report.context_switches == 0 {
         return Ok(report);
@@ -140,7 +146,10 @@ fn warn(args: &StatsArgs, report: &Report) {
     .concat();
     let of_values = [
         ("events in rows of other values", report.other_values),
-        ("durations without their value, too many are open", report.values_left_out),
+        (
+            "durations without their value, too many are open or too many operations",
+            report.values_left_out,
+        ),
         damage::of_names(report),
     ];
     damage::warn_counts(&args.file, &of_values);

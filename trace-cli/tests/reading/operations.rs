@@ -82,12 +82,17 @@ fn a_slice_of_an_operation() {
 #[test]
 fn stats_selects_by_an_argument() {
     let only = |options: &[&str]| run(&[&["stats", "in.fxt", "--arg"], options].concat());
-    assert_eq!(counts(&only(&["url=/a"])), [("1", "app:request")]);
+    let expected =
+        [("2", "app:request (polls)"), ("1", "app:request (drops)"), ("1", "app:request")];
+    assert_eq!(counts(&only(&["url=/a"])), expected);
+    let piped = Place::new().run_with(&["stats", "-", "--arg", "url=/a"], &archive());
+    assert_eq!((piped.code, counts(&piped.stdout)), (0, expected.to_vec()), "{piped:?}");
     assert_eq!(only(&["url=/*"]), only(&["url=/a"]));
     assert_eq!(only(&["url=/b"]), "no such events\n");
     assert!(only(&["level=WARN", "--instants"]).ends_with("1  app:src/main.rs:7\n"));
     let slowest = only(&["url=/a", "--slowest", "9"]);
-    assert_eq!(slowest.lines().count(), 2, "{slowest}");
+    // The operation, two polls and the drop.
+    assert_eq!(slowest.lines().count(), 1 + 4, "{slowest}");
     assert!(slowest.contains("app:request id 0x7"), "{slowest}");
     let place = Place::new();
     let run = place.run(&["stats", "in.fxt", "--arg", "url=/a", "--by", "arg:url"]);
@@ -131,7 +136,10 @@ fn an_operation_is_counted_once_and_its_polls_separately() {
 #[test]
 fn rows_by_argument_and_by_parent() {
     let by_url = run(&["stats", "in.fxt", "--by", "arg:url", "-n", "request,query"]);
-    let operations = by_url.split_once("async operations").unwrap().1;
+    let (durations, operations) = by_url.split_once("async operations").unwrap();
+    assert!(durations.contains("app:request (polls)  /a\n"), "{by_url}");
+    assert!(durations.contains("app:request (drops)  /a\n"), "{by_url}");
+    assert!(!durations.contains("(none)"), "{by_url}");
     assert!(operations.contains("app:request  /a\n"), "{by_url}");
     assert!(operations.contains("app:query    (none)\n"), "{by_url}");
     let by_parent = run(&["stats", "in.fxt", "--by", "parent"]);
