@@ -5,8 +5,9 @@ mod select;
 use std::io::{self, BufWriter, Read, Write};
 
 use anyhow::{Context, Result};
+use trace_analyze::extent::{self, Extent};
 use trace_analyze::objects::Objects;
-use trace_analyze::{extent, Damage};
+use trace_analyze::Damage;
 use trace_convert::{text, visible};
 use trace_format::audit::Audit;
 use trace_format::{ReadError, Reader, Stats};
@@ -20,12 +21,12 @@ use crate::{damage, exit, input, say};
 use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
-    let (mut reader, select) = open(args)?;
+    let (mut reader, select, extent) = open(args)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut audit = Audit::default();
     let mut objects = Objects::default();
-    let mut code = exit::OK;
+    let (mut code, mut is_empty) = (exit::OK, true);
     let failed = "cannot write to standard output";
     loop {
         line.clear();
@@ -47,36 +48,41 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                 say(&describe(input::explain(&args.file, error).as_ref()));
             }
         }
+        is_empty = false;
         line.push('\n');
         output.write_all(line.as_bytes()).context(failed)?;
     }
     output.flush().context(failed)?;
+    if let (true, Some(range)) = (is_empty, select.range()) {
+        report_outside_range(&extent, range);
+    }
     // Each malformed record was reported at its place.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
 }
 
 /// Opens the input, which is read twice if the options require its first event or its threads.
-fn open(args: &DumpArgs) -> Result<(Reader<Box<dyn Read>>, Select)> {
+fn open(args: &DumpArgs) -> Result<(Reader<Box<dyn Read>>, Select, Extent)> {
     if args.selection.thread.is_empty() && args.range.is_all() {
-        return Ok((input::open_to_print(&args.file)?, Select::new(args, None, None)));
+        let select = Select::new(args, None, None);
+        return Ok((input::open_to_print(&args.file)?, select, Extent::default()));
     }
     let input = Spill::new(&args.file)?;
     let threads = input::selected_threads(&args.file, &input, &args.selection)?;
-    let range = if args.range.is_all() { None } else { Some(range(args, &input)?) };
-    Ok((input.open()?, Select::new(args, range, threads)))
+    let (mut range, mut extent) = (None, Extent::default());
+    if !args.range.is_all() {
+        extent = explained(&args.file, extent::read(input.open()?))?;
+        range = Some(args.range.nanos(extent.start.unwrap_or(0))?);
+    }
+    Ok((input.open()?, Select::new(args, range, threads), extent))
 }
 
-/// Returns the range of time in nanoseconds, and reports one outside of the trace.
-fn range(args: &DumpArgs, input: &Spill<'_>) -> Result<(u64, Option<u64>)> {
-    let extent = explained(&args.file, extent::read(input.open()?))?;
-    let (from, to) = args.range.nanos(extent.start.unwrap_or(0))?;
-    if let Some((start, end)) = extent.start.zip(extent.end) {
-        if from > end || to.is_some_and(|to| to <= start) {
-            report_outside("the range", (start, end));
-        }
+/// Reports a range of time without events. Other records can be outside of the trace.
+fn report_outside_range(extent: &Extent, (from, to): (u64, Option<u64>)) {
+    let Some((start, end)) = extent.start.zip(extent.end) else { return };
+    if from > end || to.is_some_and(|to| to <= start) {
+        report_outside("the range", (start, end));
     }
-    Ok((from, to))
 }
 
 /// Returns the line that replaces an unreadable record.

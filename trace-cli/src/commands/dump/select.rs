@@ -31,6 +31,11 @@ impl Select {
         Self { filter, range, threads, level: args.level, id: args.id, arguments }
     }
 
+    /// Returns the first time and the time after the last one, or `None` for all.
+    pub(super) fn range(&self) -> Option<(u64, Option<u64>)> {
+        self.range
+    }
+
     pub(super) fn includes(&self, item: &Item<'_>) -> bool {
         self.range.is_none_or(|range| is_in(item, range)) && self.record(item)
     }
