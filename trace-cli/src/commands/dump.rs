@@ -61,8 +61,11 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
 }
 
+/// The input, the selected records, and the extent if there is a range of time.
+type Opened = (Reader<Box<dyn Read>>, Select, Extent);
+
 /// Opens the input, which is read twice if the options require its first event or its threads.
-fn open(args: &DumpArgs) -> Result<(Reader<Box<dyn Read>>, Select, Extent)> {
+fn open(args: &DumpArgs) -> Result<Opened> {
     if args.selection.thread.is_empty() && args.range.is_all() {
         let select = Select::new(args, None, None);
         return Ok((input::open_to_print(&args.file)?, select, Extent::default()));
