@@ -428,9 +428,13 @@ impl Recorder<'_> {
         ending
     }
 
-    /// Waits until the first program joins. Returns false if a signal arrives first.
-    fn wait_for_first(&self) -> bool {
+    /// Waits until the first program joins. Returns false if a signal or a trigger ends recording
+    /// before.
+    fn wait_for_first(&mut self) -> bool {
         while !self.session.wait_provider(TICK) {
+            if self.next_notices().is_some() {
+                return false;
+            }
             match self.events.try_recv() {
                 Ok(Event::Signal(signal)) if self.takes(signal) => {}
                 Ok(_) => return false,
