@@ -35,5 +35,6 @@ mod snapshot_limits;
 mod threads;
 mod trigger_causes;
 mod trigger_commands;
+mod trigger_endings;
 mod unwinding;
 mod xray_logs;

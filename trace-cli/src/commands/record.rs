@@ -148,21 +148,34 @@ fn record(args: &RecordArgs) -> Result<u8> {
     if then != CommandAction::Wait {
         child.end(then == CommandAction::End);
     }
-    let kept = logs.as_ref().map(LogOutput::kept);
-    let written = logs.map(|logs| write_logs(args, &logs, &mut summary)).transpose();
-    let logs = written.as_ref().ok().and_then(Option::as_ref);
-    let output = kept.as_deref().filter(|_| written.is_err()).unwrap_or(&args.session.output);
-    summary::print(&Report { kernel, logs, output, ..Report::from(args) }, &summary)?;
-    written?;
-    if let Some(path) = &summary.backup {
-        note(args, &format!("the earlier archive is now {}", path.display()));
-    }
-    compress_all(args, &summary)?;
+    let completed = complete(args, logs, kernel, &mut summary);
+    // The commands and the program do not depend on an error.
     status = commands.end(args, &summary, &mut child, &events).unwrap_or(status);
     if then == CommandAction::Wait && child.is_running() {
         status = wait_for(args, &mut child, &events);
     }
+    completed?;
     Ok(code(args, &summary, kernel, status))
+}
+
+/// Writes the logs, reports the results, and compresses the archives.
+fn complete(
+    args: &RecordArgs,
+    logs: Option<LogOutput>,
+    kernel: Option<KernelResult>,
+    summary: &mut SessionSummary,
+) -> Result<()> {
+    let kept = logs.as_ref().map(LogOutput::kept);
+    let written = logs.map(|logs| write_logs(args, &logs, summary)).transpose();
+    let logs = written.as_ref().ok().and_then(Option::as_ref);
+    let output = kept.as_deref().filter(|_| written.is_err()).unwrap_or(&args.session.output);
+    let printed = summary::print(&Report { kernel, logs, output, ..Report::from(args) }, summary);
+    written?;
+    if let Some(path) = &summary.backup {
+        note(args, &format!("the earlier archive is now {}", path.display()));
+    }
+    compress_all(args, summary)?;
+    printed
 }
 
 /// Writes the logs, whose size replaces that of the archive.

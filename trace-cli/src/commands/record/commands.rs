@@ -23,6 +23,21 @@ pub(super) struct Commands {
     commands: TriggerCommands,
     /// The number of commands that wait for the end, if snapshots are compressed then.
     deferred: Option<Cell<usize>>,
+    /// Dropped after `commands`, whose thread then ends with the command that runs.
+    stopper: Stopper,
+}
+
+/// Ends the commands when it is dropped: recording may fail before their end.
+#[derive(Debug)]
+struct Stopper(CommandStopper);
+
+impl Drop for Stopper {
+    fn drop(&mut self) {
+        self.0.terminate();
+        if !self.0.wait(GRACE) {
+            self.0.kill();
+        }
+    }
 }
 
 impl Commands {
@@ -30,9 +45,11 @@ impl Commands {
     pub(super) fn start(args: &RecordArgs) -> Result<Self> {
         let report = |message: &str| crate::say(&visible(message));
         let commands = TriggerCommands::start(&args.session.triggers, report);
+        let commands = commands.context("cannot start a thread")?;
+        let stopper = Stopper(commands.stopper());
         let is_compressed = Compression::of(&args.session.output)? != Compression::None;
         let deferred = is_compressed.then(Cell::default);
-        Ok(Self { commands: commands.context("cannot start a thread")?, deferred })
+        Ok(Self { commands, deferred, stopper })
     }
 
     /// Runs the commands of the triggers that took a snapshot.
@@ -43,7 +60,7 @@ impl Commands {
         }
     }
 
-    /// Runs the remaining commands: all archives are complete. Waits for the end of all. Returns
+    /// Runs the remaining commands: no archive changes any more. Waits for the end of all. Returns
     /// the exit code if the recorded command has ended meanwhile, or a signal has ended the
     /// commands.
     pub(super) fn end(
@@ -60,10 +77,10 @@ impl Commands {
             let path = summary.parts.last().map_or(&*args.session.output, PathBuf::as_path);
             self.commands.on_end(cause, path);
         }
-        let stopper = self.commands.stopper();
+        let Self { commands, stopper, .. } = self;
         // The thread ends with its last command.
-        drop(self.commands);
-        wait(args, &stopper, child, events)
+        drop(commands);
+        wait(args, &stopper.0, child, events)
     }
 }
 

@@ -1,0 +1,58 @@
+//! Ends of recordings that have triggers: exit statuses, and errors at the end.
+
+use std::fs::{self, File};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{kill_process, Pid, Signal};
+use tempfile::TempDir;
+
+use crate::harness::{happens, record, trace, wait_until, Run};
+
+/// Returns a command that records a program which meets `condition` and then runs for
+/// `milliseconds`, in this directory.
+fn recording(directory: &TempDir, options: &[&str], condition: &str, milliseconds: u64) -> Command {
+    let role = ["meet-condition", condition, &milliseconds.to_string()];
+    let mut command = record(options, &directory.path().join("out.fxt"), &role);
+    command.current_dir(directory.path());
+    command
+}
+
+/// Waits for the end of a process. Kills it if it does not end.
+fn end_of(child: Child) -> Run {
+    let pid = Pid::from_child(&child);
+    let stat = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    let has_ended = || fs::read_to_string(&stat).is_ok_and(|stat| stat.contains(") Z "));
+    let ends = happens(has_ended);
+    if !ends {
+        kill_process(pid, Signal::Kill).unwrap();
+    }
+    let run = Run::end_of(child);
+    assert!(ends, "it does not end: {run:?}");
+    run
+}
+
+/// No program joins.
+#[test]
+fn a_trigger_ends_a_recording_that_waits_for_programs() {
+    for trigger in ["every:100ms:stop", "every:100ms:exit=3"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = trace(&["record", "--wait", "--socket", "socket", "--trigger", trigger]);
+        command.current_dir(directory.path()).stderr(Stdio::piped());
+        let run = end_of(command.spawn().unwrap());
+        assert_eq!(run.code(), if trigger.ends_with("exit=3") { 3 } else { 0 }, "{run:?}");
+        assert!(run.stderr().contains("every:100ms: recording ends"), "{run:?}");
+    }
+}
+
+/// The summary cannot be written.
+#[test]
+fn commands_run_if_the_end_of_the_recording_fails() {
+    for trigger in ["log:error:stop:run:touch ran", "log:error:run:sleep 0.5; touch ran"] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = recording(&directory, &["--json", "--trigger", trigger], "log", 0);
+        command.stdout(File::create("/dev/full").unwrap()).stderr(Stdio::piped());
+        let run = end_of(command.spawn().unwrap());
+        assert_eq!(run.code(), 125, "{run:?}");
+        assert!(directory.path().join("ran").exists(), "{trigger}: {run:?}");
+    }
+}
