@@ -141,16 +141,25 @@ impl CommandStopper {
     }
 }
 
+/// Reports the end of the thread, also after a panic, so that no caller waits for it forever.
+struct EndOnDrop<'a>(&'a Runner);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.state().has_ended = true;
+        self.0.ended.notify_all();
+    }
+}
+
 impl Runner {
     /// Runs commands until all [`TriggerCommands`] are dropped.
     fn run_all(&self, jobs: &Receiver<Job>) {
+        let _end = EndOnDrop(self);
         for (rule, archive) in jobs {
             if let Err(reason) = self.run(&rule, &archive) {
                 self.report_skipped(&rule, reason);
             }
         }
-        self.state().has_ended = true;
-        self.ended.notify_all();
     }
 
     /// Runs a command, and reports its failure. Fails if it cannot be started.
