@@ -56,3 +56,16 @@ fn commands_run_if_the_end_of_the_recording_fails() {
         assert!(directory.path().join("ran").exists(), "{trigger}: {run:?}");
     }
 }
+
+/// The program that `-d` has ended has the status 143.
+#[test]
+fn a_command_does_not_replace_the_status_of_a_time_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    // It runs until the program has ended.
+    let trigger = "every:50ms:min-interval=1h:run:\
+                   touch ran; while ! test -e out.fxt; do sleep 0.05; done; sleep 1";
+    let options = ["-d", "1s", "--trigger", trigger];
+    let run = Run::of(&mut recording(&directory, &options, "nothing", 600_000));
+    assert!(directory.path().join("ran").exists(), "{run:?}");
+    assert_eq!(run.code(), 0, "{run:?}");
+}

@@ -117,6 +117,8 @@ fn wait(
         }
         for event in events.try_iter() {
             match event {
+                // The status of a command that recording has ended is decided already.
+                Event::Ended(_) if !child.is_running() => {}
                 Event::Ended(ended) => status = Some(child.ended(ended)),
                 Event::Signal(signal) if conditions::takes(args, signal) => {}
                 Event::Signal(signal) if child.is_running() && child.forward(signal) => {}
