@@ -69,3 +69,21 @@ fn a_command_does_not_replace_the_status_of_a_time_limit() {
     assert!(directory.path().join("ran").exists(), "{run:?}");
     assert_eq!(run.code(), 0, "{run:?}");
 }
+
+#[test]
+fn the_examples_of_the_help_are_accepted() {
+    let help = Run::of(&mut trace(&["record", "--help"])).stdout();
+    let examples = help.lines().map(str::trim_start).filter(|line| line.contains("--trigger"));
+    let examples: Vec<_> = examples.filter(|line| line.starts_with("trace record ")).collect();
+    assert!(examples.len() >= 4, "{help}");
+    let program = trace(&[]).get_program().to_owned();
+    for example in examples {
+        let directory = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("/bin/true", directory.path().join("server")).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        let text = format!("trace() {{ \"$TRACE_PROGRAM\" \"$@\"; }}; {example}");
+        shell.args(["-c", &text]).env("TRACE_PROGRAM", &program).current_dir(directory.path());
+        let run = Run::of(&mut shell);
+        assert_eq!(run.code(), 0, "{example}: {run:?}");
+    }
+}

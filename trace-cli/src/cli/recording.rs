@@ -30,7 +30,7 @@ Examples:
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
-  trace record -m circular --trigger 'duration:web/request>50ms' -- ./server
+  trace record --trigger 'duration:web/request>50ms' -- ./server
   trace record --trigger 'counter:app/queue.depth>100 for 2s:keep=3' -- ./server
   trace record --trigger 'death:run:./upload \"$1\"' --trigger drop:status=9 -- ./server
   trace record --format xray -o logs -- ./server                # for llvm-xray")]
