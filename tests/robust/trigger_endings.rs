@@ -87,3 +87,15 @@ fn the_examples_of_the_help_are_accepted() {
         assert_eq!(run.code(), 0, "{example}: {run:?}");
     }
 }
+
+#[test]
+fn a_command_of_a_pipe_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    for action in ["stop", "exit"] {
+        let trigger = format!("log:error:{action}:run:true");
+        let mut command = trace(&["record", "-o", "-", "--trigger", &trigger, "--", "true"]);
+        let run = Run::of(command.current_dir(directory.path()));
+        assert_eq!(run.code(), 125, "{run:?}");
+        assert!(run.stderr().contains("requires an archive that is a file"), "{run:?}");
+    }
+}

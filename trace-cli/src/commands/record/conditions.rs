@@ -3,13 +3,16 @@
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::ExitStatus;
 
 use anyhow::{bail, Result};
+use trace_convert::visible;
 use trace_manager::{Cause, Condition, SessionSummary, TriggerRule, TriggerSignal};
 
 use crate::cli::RecordArgs;
 use crate::exit;
+use crate::input::STANDARD;
 use crate::message::HINT;
 
 /// The exit status of a Rust program whose main thread panicked.
@@ -31,8 +34,18 @@ pub(super) fn takes(args: &RecordArgs, signal: i32) -> bool {
     signal_condition(args, signal).is_some()
 }
 
-/// Refuses triggers on the end of a command if there is none.
+/// Refuses triggers on the end of a command if there is none, and commands of triggers that have no
+/// archive.
 pub(super) fn check(args: &RecordArgs) -> Result<()> {
+    let of_archive = |rule: &&TriggerRule| rule.actions.run.is_some() && rule.ends_session();
+    if let Some(rule) = args.session.triggers.iter().find(of_archive) {
+        if args.session.output == Path::new(STANDARD) {
+            bail!(
+                "the command of the trigger '{}' requires an archive that is a file",
+                visible(&rule.condition.to_string())
+            );
+        }
+    }
     let is_death = |rule: &TriggerRule| rule.condition == Condition::Death;
     if args.command.is_empty() && args.session.triggers.iter().any(is_death) {
         bail!("the trigger 'death' requires COMMAND{HINT}trace record -- COMMAND");
