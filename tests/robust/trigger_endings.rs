@@ -99,3 +99,22 @@ fn a_command_of_a_pipe_is_refused() {
         assert!(run.stderr().contains("requires an archive that is a file"), "{run:?}");
     }
 }
+
+/// The user ends the program.
+#[test]
+fn a_signal_that_is_forwarded_is_not_a_death() {
+    for (signal, status) in [(Signal::Term, 143), (Signal::Int, 130)] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ["--trigger", "death:run:touch ran"];
+        let mut command = recording(&directory, &options, "nothing", 600_000);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // The partial archive exists once signals are handled.
+        let is_recording = || fs::read_dir(directory.path()).unwrap().count() > 0;
+        wait_until("it records", is_recording);
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        let run = end_of(child);
+        assert_eq!(run.code(), status, "{run:?}");
+        assert!(!run.stderr().contains("death"), "{run:?}");
+        assert!(!directory.path().join("ran").exists());
+    }
+}

@@ -358,7 +358,7 @@ impl Recorder<'_> {
         loop {
             match self.events.recv_timeout(TICK) {
                 Ok(Event::Ended(ended)) => {
-                    if conditions::is_death(&ended) {
+                    if conditions::is_death(child, &ended) {
                         self.session.hold(Condition::Death);
                     }
                     status = child.ended(ended);

@@ -25,7 +25,10 @@ pub(super) const SNAPSHOT: i32 = SIGUSR1;
 #[derive(Debug)]
 pub(super) struct Child {
     running: Option<Pid>,
+    /// The number of signals that ask it to end.
     signals: u32,
+    /// The signals that it has got from this process or from the terminal.
+    forwarded: Vec<i32>,
 }
 
 /// The command could not be started.
@@ -59,7 +62,7 @@ impl Child {
         started: &Sender<process::Child>,
     ) -> Result<Self, StartError> {
         let Some((program, arguments)) = command.split_first() else {
-            return Ok(Self { running: None, signals: 0 });
+            return Ok(Self { running: None, signals: 0, forwarded: Vec::new() });
         };
         let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
         let child = Command::new(program)
@@ -71,7 +74,7 @@ impl Child {
         let pid = Pid::from_child(&child);
         // The thread waits for it.
         let _sent = started.send(child);
-        Ok(Self { running: Some(pid), signals: 0 })
+        Ok(Self { running: Some(pid), signals: 0, forwarded: Vec::new() })
     }
 
     pub(super) fn is_running(&self) -> bool {
@@ -95,6 +98,9 @@ impl Child {
         if asks_to_end(signal) {
             self.signals += 1;
         }
+        if signal != SNAPSHOT && !self.forwarded.contains(&signal) {
+            self.forwarded.push(signal);
+        }
         let from_terminal = matches!(signal, SIGINT | SIGQUIT) && is_in_foreground();
         let stays = from_terminal || signal == SNAPSHOT;
         if let (Some(pid), false, Some(signal)) = (self.running, stays, Signal::from_raw(signal)) {
@@ -102,6 +108,11 @@ impl Child {
             let _ended = kill_process(pid, signal);
         }
         self.signals < 2
+    }
+
+    /// Returns whether a signal was forwarded to the command.
+    pub(super) fn has_got(&self, signal: i32) -> bool {
+        self.forwarded.contains(&signal)
     }
 
     /// Returns the deadline for the command's end after this signal.

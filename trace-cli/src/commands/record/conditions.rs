@@ -10,6 +10,7 @@ use anyhow::{bail, Result};
 use trace_convert::visible;
 use trace_manager::{Cause, Condition, SessionSummary, TriggerRule, TriggerSignal};
 
+use super::child::Child;
 use crate::cli::RecordArgs;
 use crate::exit;
 use crate::input::STANDARD;
@@ -53,9 +54,14 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a command has ended by a signal or a panic, by its exit status.
-pub(super) fn is_death(status: &io::Result<ExitStatus>) -> bool {
-    status.as_ref().is_ok_and(|status| status.signal().is_some() || status.code() == Some(PANIC))
+/// Returns whether a command has ended by a signal or a panic, by its exit status. A signal that was
+/// forwarded to it, such as that of Ctrl-C, is the user's.
+pub(super) fn is_death(child: &Child, status: &io::Result<ExitStatus>) -> bool {
+    let Ok(status) = status else { return false };
+    match status.signal() {
+        Some(signal) => !child.has_got(signal),
+        None => status.code() == Some(PANIC),
+    }
 }
 
 /// Returns the exit status that a trigger requests, if its condition held. That of the trigger that
