@@ -150,7 +150,9 @@ fn a_condition_in_the_last_records_runs_its_command() {
 
 #[test]
 fn an_exit_status_of_a_trigger_wins_over_that_of_the_command() {
-    for (trigger, status) in [("death:exit=5", 5), ("death:status=7", 7), ("death:exit", 0)] {
+    for (trigger, status) in
+        [("death:exit=5", 5), ("death:status=7", 7), ("death:exit", 0), ("death:status=0", 0)]
+    {
         let scene = Scene::new();
         let run = scene.run(&[trigger], "abort");
         assert_eq!(run.code(), status, "{trigger}: {run:?}");

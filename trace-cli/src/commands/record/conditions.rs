@@ -79,5 +79,7 @@ pub(super) fn status(args: &RecordArgs, summary: &SessionSummary, command: u8) -
     let requested = |rule: &TriggerRule| rule.actions.status.or(rule.actions.exit);
     let mut statuses =
         exit.into_iter().chain(rules().filter(held).filter(applies).filter_map(requested));
-    statuses.find(|status| *status != exit::OK).or(exit)
+    let is_death = |rule: &&TriggerRule| rule.condition == Condition::Death;
+    let death = || rules().filter(held).filter(is_death).find_map(|rule| rule.actions.status);
+    statuses.find(|status| *status != exit::OK).or(exit).or_else(death)
 }
