@@ -118,3 +118,14 @@ fn a_signal_that_is_forwarded_is_not_a_death() {
         assert!(!directory.path().join("ran").exists());
     }
 }
+
+/// Its path is that of the archive.
+#[test]
+fn a_command_of_a_snapshot_and_a_stop_runs_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = ["--trigger", "log:error:snapshot:stop:run:echo \"$1\" >> runs"];
+    let run = Run::of(&mut recording(&directory, &options, "log", 0));
+    let runs = fs::read_to_string(directory.path().join("runs")).unwrap();
+    assert_eq!(runs.lines().count(), 1, "{runs} {run:?}");
+    assert!(runs.ends_with("/out.fxt\n"), "{runs}");
+}

@@ -111,9 +111,11 @@ impl TriggerCommands {
         self.rules.iter().filter(of_end).for_each(|rule| self.add(rule, archive));
     }
 
+    /// Returns the triggers whose commands run on a snapshot. Those of triggers that end the session
+    /// run once, on the archive.
     fn of_snapshot<'a>(&'a self, causes: &'a [Cause]) -> impl Iterator<Item = &'a TriggerRule> {
-        let rules = self.rules.iter();
-        rules.filter(|rule| rule.actions.snapshot && causes.contains(&rule.cause()))
+        let rules = self.rules.iter().filter(|rule| rule.actions.snapshot && !rule.ends_session());
+        rules.filter(|rule| causes.contains(&rule.cause()))
     }
 
     fn add(&self, rule: &TriggerRule, archive: &Path) {
