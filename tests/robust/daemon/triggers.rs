@@ -71,3 +71,18 @@ fn a_session_of_a_client_has_conditions_without_commands() {
     let results = daemon.json(&["stop", "slow"]);
     assert_eq!(results["conditions"]["duration:web/request>50ms"], 1);
 }
+
+/// The archive of a session with `rotate` is its last part.
+#[test]
+fn a_command_gets_the_last_part_of_an_archive() {
+    let daemon = Daemon::with_config(
+        "[session.errors]\nrotate = '10m'\n\
+         trigger = ['log:error:stop:run:echo \"$1\" > \"$1.path\"']\n",
+    );
+    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    meet(&daemon, "log");
+    let path = daemon.path("errors.1.fxt.path");
+    let text = || std::fs::read_to_string(&path).unwrap_or_default();
+    wait_until("the command runs", || text().ends_with('\n'));
+    assert_eq!(PathBuf::from(text().trim_end()), daemon.path("errors.1.fxt"));
+}

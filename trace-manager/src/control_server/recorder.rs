@@ -107,7 +107,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     if summary.failure.is_none() {
         let (alert, condition) = (summary.stopped_by.clone(), summary.stopped_by_condition.clone());
         if let Some(cause) = Cause::either(alert, condition) {
-            commands.on_end(&cause, Path::new(&summary.output));
+            // Only sessions of the configuration have commands. Their output is a path.
+            let archive = summary.parts.last().unwrap_or(&summary.output);
+            commands.on_end(&cause, Path::new(archive));
         }
     }
     drop(handle);
