@@ -26,7 +26,7 @@ Defaults of options are in ~/.config/trace/config.toml: see `trace --help`
 Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
-  trace record --sched -- ./server                              # needs root
+  trace record --sched -- ./server                              # scheduling of threads
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
@@ -150,14 +150,14 @@ pub(crate) struct SessionArgs {
 
     /// Act on a condition; repeatable. CONDITION is an alert's NAME, alert:NAME,
     /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER,
-    /// perhaps with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
+    /// optionally with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
     /// or signal:USR1 or USR2. Actions: `snapshot` writes the records so far to FILE
     /// with `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends
     /// the recording, and COMMAND continues; `exit` or `exit=STATUS` ends both; with
     /// `status=STATUS` record exits with it if COMMAND succeeds; `run:COMMAND`, which is
     /// last, runs a command of the shell, whose `$1` is the archive's path. `keep=N` and
     /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
-    #[arg(long = "trigger", value_name = "CONDITION:ACTION", value_parser = parse_trigger)]
+    #[arg(long = "trigger", value_name = "CONDITION[:ACTION...]", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<TriggerRule>,
 
     /// Cut the archive into parts of about this size or time, such as 64M, 10m or 64M,10m.
@@ -170,7 +170,8 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) keep: Option<u32>,
 
-    /// Start snapshots of triggers at least TIME apart; alerts in between share the next
+    /// Start snapshots of triggers at least TIME apart; triggers in between share the
+    /// next
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
     pub(crate) min_interval: Duration,
 

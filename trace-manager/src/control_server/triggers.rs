@@ -29,8 +29,8 @@ fn check_rule(rule: &TriggerRule, is_own: bool) -> Result<(), String> {
     let condition = &rule.condition;
     if rule.actions.exit.is_some() || rule.actions.status.is_some() {
         return Err(format!(
-            "the trigger '{condition}' sets an exit status, which a session of the daemon has \
-             not\nhint: use 'stop', or trace record"
+            "the trigger '{condition}' sets an exit status; sessions of a daemon have \
+             none\nhint: use 'stop', or trace record"
         ));
     }
     if matches!(condition, Condition::Signal(_) | Condition::Death) {

@@ -78,7 +78,7 @@ impl TriggerCommands {
         Ok(Self { rules, jobs, runner })
     }
 
-    /// Returns what ends the commands, also after this is dropped.
+    /// Returns a handle that ends the commands, also after this is dropped.
     pub fn stopper(&self) -> CommandStopper {
         CommandStopper(Arc::clone(&self.runner))
     }

@@ -176,7 +176,9 @@ impl TraceConfig {
             return Err(format!("the name of an alert has 1 to {MAX_ALERT_NAME} bytes"));
         }
         if self.rules.len() > MAX_ITEMS || self.rules.iter().any(|rule| rule.len() > MAX_RULE) {
-            return Err(format!("more than {MAX_ITEMS} triggers, or one of {MAX_RULE} bytes"));
+            return Err(format!(
+                "more than {MAX_ITEMS} triggers, or a trigger of more than {MAX_RULE} bytes"
+            ));
         }
         self.check_providers()?;
         self.check_output()
