@@ -111,8 +111,8 @@ impl TriggerCommands {
         self.rules.iter().filter(of_end).for_each(|rule| self.add(rule, archive));
     }
 
-    /// Returns the triggers whose commands run on a snapshot. Those of triggers that end the session
-    /// run once, on the archive.
+    /// Returns the triggers whose commands run on a snapshot. Those of triggers that end the
+    /// session run once, on the archive.
     fn of_snapshot<'a>(&'a self, causes: &'a [Cause]) -> impl Iterator<Item = &'a TriggerRule> {
         let rules = self.rules.iter().filter(|rule| rule.actions.snapshot && !rule.ends_session());
         rules.filter(|rule| causes.contains(&rule.cause()))
