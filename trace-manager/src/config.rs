@@ -273,7 +273,8 @@ mod tests {
 
     #[test]
     fn the_largest_number_of_a_condition_counts() {
-        let rules = ["drop:keep=5", "drop:keep=9:status=3", "drop:keep=7", "death:keep=2", "drop"];
+        let rules =
+            ["drop:keep=5", "drop:snapshot:keep=9:status=3", "drop:keep=7", "death:keep=2", "drop"];
         let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
         let own = SessionConfig { rules, ..SessionConfig::default() }.keep_limits().own;
         let of = |text: &str| own.get(&Cause::Condition(text.to_owned())).copied();
