@@ -82,10 +82,11 @@ impl Events {
             // thread of a CPU has no records.
             Body::SwitchIn { from: Some(from) } => {
                 // A thread without an id was preempted while it ended.
-                let before = match record.sample.thread {
-                    NO_THREAD => self.running.remove(&cpu),
-                    _ => self.running.insert(cpu, thread),
+                let thread = match record.sample.thread {
+                    NO_THREAD => others(cpu).thread,
+                    _ => thread,
                 };
+                let before = self.running.insert(cpu, thread);
                 if (before, *from) != (Some(0), 0) || !self.is_in_scope(thread) {
                     return Ok(());
                 }
@@ -370,6 +371,13 @@ mod tests {
         assert_eq!(events(&mut Events::new([], true, &[]), &records), expected);
         let in_scope = events(&mut Events::new([], true, &[5]), &records);
         assert_eq!(in_scope, expected[1..]);
+        let from_idle = [
+            (7, out(false, Some(0))),
+            (NO_THREAD, Body::SwitchIn { from: Some(0) }),
+            (NO_THREAD, out(false, Some(7))),
+        ];
+        let expected = ["7 blocked -> 0", "0 runnable -> others", "others runnable -> 7"];
+        assert_eq!(events(&mut Events::new([], true, &[]), &from_idle), expected);
         // The first record of a CPU.
         let first = [(NO_THREAD, out(false, Some(5)))];
         assert_eq!(events(&mut Events::new([], true, &[]), &first), ["others runnable -> 5"]);
