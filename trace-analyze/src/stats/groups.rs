@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids, Value};
 
-use super::polls::Polls;
+use super::polls::{Polls, NONE};
 use super::{By, Group, Grouping};
 use crate::arguments::{self, Met};
 use crate::catalog::{Catalog, LabelId};
@@ -18,9 +18,6 @@ const MAX_VALUES: usize = 1000;
 
 /// The most durations whose value waits for their end.
 const MAX_OPEN: usize = 1 << 20;
-
-/// The group of events without a value.
-pub(super) const NONE: u32 = 0;
 
 /// The group of values beyond the limit.
 const OTHER_VALUES: u32 = 1;

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use trace_format::{Event, EventKind, Item, ThreadKoids};
 
-use super::groups::NONE;
 use super::joined::hash;
 use super::By;
 use crate::arguments;
 use crate::spans::is_mark;
+
+/// The group of events without a value.
+pub(super) const NONE: u32 = 0;
 
 /// The most operations, and the most marks.
 const MAX_OPERATIONS: usize = 4 << 20;

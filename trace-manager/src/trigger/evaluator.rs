@@ -6,6 +6,7 @@
 
 mod evaluated;
 mod observation;
+mod observations;
 mod provider;
 #[cfg(test)]
 mod tests;
@@ -19,7 +20,7 @@ use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::words::as_bytes;
 
 use self::evaluated::{Evaluated, State};
-use self::observation::Observations;
+use self::observations::Observations;
 use self::provider::{Provider, LEVEL};
 use super::names::Names;
 use super::{Condition, LogLevel, TriggerRule};

@@ -8,7 +8,8 @@ use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Thread, ThreadKoids, TickRate, Value};
 
 use super::evaluated::{Evaluated, State};
-use super::observation::{Observation, Observations, Observed};
+use super::observation::{Observation, Observed};
+use super::observations::Observations;
 use crate::trigger::names::Names;
 use crate::trigger::scopes::Owner;
 use crate::trigger::LogLevel;
