@@ -54,8 +54,8 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether a command has ended by a signal or a panic, by its exit status. A signal that was
-/// forwarded to it, such as that of Ctrl-C, is the user's.
+/// Returns whether a command has ended by a signal or a panic, by its exit status. A signal that
+/// was forwarded to it, such as that of Ctrl-C, is the user's.
 pub(super) fn is_death(child: &Child, status: &io::Result<ExitStatus>) -> bool {
     let Ok(status) = status else { return false };
     match status.signal() {
