@@ -30,19 +30,23 @@ impl EventLoop {
             // Events of the earlier categories may not be collected yet.
             guard.set_categories(&categories::union(&[&earlier.all_categories(), &all]));
         }
+        // Before the message: a program records new categories as soon as it receives it.
+        let now = ClockSample::now();
         self.dispatch(input);
         for id in self.connections.keys().copied().collect::<Vec<_>>() {
-            self.change_selection(id, session, &earlier);
+            self.change_selection(id, session, &earlier, now);
         }
         Ok(())
     }
 
-    /// Changes the filters of the sessions that have a provider, if this one is among them.
+    /// Changes the filters of the sessions that have a provider, if this one is among them. Events
+    /// from `now` on are selected by the new patterns.
     fn change_selection(
         &mut self,
         id: ProviderId,
         session: SessionNumber,
         earlier: &SessionConfig,
+        now: ClockSample,
     ) {
         let recorded = self.coordinator.config_of(id).categories;
         let provider = self.collection.as_ref().and_then(|collection| collection.provider(id));
@@ -50,7 +54,7 @@ impl EventLoop {
             return;
         };
         let durable = provider.durable_records();
-        let now = ClockSample::now().ticks(provider.identity().clock);
+        let now = now.ticks(provider.identity().clock);
         for number in provider.sessions() {
             let Some(active) = self.active.get_mut(&number) else { continue };
             match number == session {
