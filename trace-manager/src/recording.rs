@@ -3,6 +3,8 @@
 mod categories;
 mod conditions;
 mod following;
+mod progress;
+mod refusals;
 mod retention;
 mod rotation;
 mod sinks;
@@ -11,32 +13,29 @@ mod snapshots;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use trace_format::notes::Omission;
-use trace_protocol::archive::{self, ClockSample, Identity, Loss};
+use trace_protocol::archive::{self, ClockSample, Loss};
 use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::LossReason;
-use trace_protocol::message::ClockSource;
 use trace_protocol::socket::PeerCredentials;
 
-use crate::archive::WriterStatus;
 use crate::buffers::{Buffers, NoMemory, Share};
 use crate::category_filter::CategoryFilter;
 use crate::clock::{counter_rate, sample_after};
-use crate::collection::{Closed, Collection, Counts, LastOfSession, ProviderData};
+use crate::collection::{Closed, Counts, LastOfSession, ProviderData};
 use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
 use crate::machine::{ProviderId, SessionNumber};
-use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares, SECTION};
-use crate::sink::{Finish, Opening, Sink};
+use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
+use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
 pub(crate) use rotation::RotationStep;
@@ -50,12 +49,6 @@ const MAX_SAMPLE_AGE: Duration = Duration::from_secs(60);
 
 /// The rate of the CPU's counter if it cannot be measured.
 const DEFAULT_RATE: u64 = 1_000_000_000;
-
-/// The archive id of the manager. Those of providers begin with 1.
-const MANAGER: u32 = 0;
-
-/// The number of refusals that are kept.
-const MAX_REFUSALS: usize = 100;
 
 /// The number of alert names that are kept.
 const MAX_ALERTS: usize = 1000;
@@ -89,8 +82,7 @@ pub(crate) struct Recording {
     earlier: BTreeMap<ProviderId, u64>,
     /// The archive ids of the providers that were interrupted before.
     interrupted: BTreeSet<u32>,
-    refused: Vec<Refusal>,
-    refusals: u64,
+    refusals: Refusals,
     alerts: BTreeMap<String, u64>,
     /// The conditions of triggers.
     conditions: Evaluator,
@@ -195,8 +187,7 @@ impl Recording {
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
             interrupted: BTreeSet::new(),
-            refused: Vec::new(),
-            refusals: 0,
+            refusals: Refusals::default(),
             alerts: BTreeMap::new(),
             conditions,
             held: BTreeMap::new(),
@@ -273,14 +264,6 @@ impl Recording {
         let own = self.config.categories_for(&provider.identity().name, &self.categories);
         if recorded != own && !self.selection.has(id) {
             self.selection.add_late(id, &own, durable, provider.counts());
-        }
-    }
-
-    /// Records that a provider was refused. Only the first refusals are kept.
-    pub(crate) fn refuse(&mut self, refusal: Refusal) {
-        self.refusals += 1;
-        if self.refused.len() < MAX_REFUSALS {
-            self.refused.push(refusal);
         }
     }
 
@@ -409,8 +392,8 @@ impl Recording {
         EndedRecording {
             duration: self.started.elapsed(),
             providers,
-            refused: self.refused,
-            refusals: self.refusals,
+            refused: self.refusals.first,
+            refusals: self.refusals.number,
             alerts: self.alerts,
             conditions: self.held,
             unknown_conditions: self.conditions.unknown(),
@@ -422,72 +405,6 @@ impl Recording {
             sinks,
             guard_failure: None,
         }
-    }
-
-    /// Writes the number of refusals into the archive, as a provider of its own: the refused
-    /// programs have none.
-    fn report_refusals(&mut self, now: &ClockSample, counter_rate: u64) {
-        if self.refusals == 0 {
-            return;
-        }
-        let manager = Identity {
-            id: MANAGER,
-            name: "trace manager".to_owned(),
-            process_name: "trace manager".to_owned(),
-            pid: std::process::id(),
-            uid: rustix::process::getuid().as_raw(),
-            clock: ClockSource::CpuCounter,
-        };
-        let mut words = Records::begin(&self.spares, MANAGER);
-        archive::opening(&mut words, &manager, counter_rate, now);
-        let ticks = now.ticks(manager.clock);
-        archive::omission(&mut words, &manager, ticks, Omission::Connections, self.refusals);
-        archive::anchor(&mut words, &manager, now);
-        let records = self.block(MANAGER, words);
-        self.outputs.archive.take(&records);
-    }
-
-    /// Returns the time since the start of the session.
-    pub(crate) fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Returns the number of providers now, and of all that have joined.
-    pub(crate) fn providers(&self, collection: &Collection) -> (usize, usize) {
-        let now = collection.of_session(self.number).count();
-        (now, now + self.finishing + self.summaries.len())
-    }
-
-    /// Returns the number of events collected so far.
-    pub(crate) fn events(&self, collection: &Collection) -> u64 {
-        let departed = self.summaries.iter().map(|summary| summary.events).sum::<u64>();
-        departed + collection.of_session(self.number).map(|it| self.events_of(it)).sum::<u64>()
-    }
-
-    fn events_of(&self, provider: &ProviderData) -> u64 {
-        self.selection.events(provider.id()).unwrap_or_else(|| provider.events())
-    }
-
-    /// Returns the number of records dropped so far.
-    pub(crate) fn lost(&self, collection: &Collection) -> u64 {
-        let departed = self.summaries.iter().map(|summary| summary.dropped);
-        let connected = collection.of_session(self.number).map(|it| it.dropped(self.number));
-        departed.chain(connected).fold(0, u64::saturating_add)
-    }
-
-    /// Returns the statistics of the connected providers.
-    pub(crate) fn statistics(&self, collection: &Collection) -> Vec<ProviderStatistics> {
-        let statistics = |provider: &ProviderData| ProviderStatistics {
-            events: self.events_of(provider),
-            bytes: self.outputs.archive.bytes(provider.id()),
-            ..provider.statistics()
-        };
-        collection.of_session(self.number).map(statistics).collect()
-    }
-
-    /// Returns the state of the archive's writer.
-    pub(crate) fn writer_status(&self) -> Arc<WriterStatus> {
-        self.outputs.archive.status()
     }
 }
 

@@ -1,15 +1,18 @@
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::refusals::MAX_REFUSALS;
 use super::*;
 use crate::archive::{ArchiveOutput, ArchiveSink};
-use crate::collection::{Departure, FinalRecords, Finisher, Window};
+use crate::collection::{Collection, Departure, FinalRecords, Finisher, Window};
 use crate::fixture::{buffer, collector, identity, layout, write_event};
 use crate::machine::{End, Violation};
 use crate::notice::NoticeSender;
 use crate::records::Spares;
 use crate::snapshot::Requester;
 use crate::waker::Waker;
+use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode;
 
