@@ -10,6 +10,7 @@ use trace_protocol::control::{
     Summary, TraceConfig,
 };
 
+use super::triggers::rules;
 use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
 use crate::machine::{End, ProviderSpec, Timeouts, Trigger, TriggerAction};
@@ -38,8 +39,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
             ..timeouts
         },
         triggers: config.triggers.iter().map(trigger).collect(),
-        // The control machine has checked them.
-        rules: config.rules.iter().filter_map(|rule| rule.parse().ok()).collect(),
+        rules: rules(config),
         snapshots: SnapshotLimits {
             keep: match config.snapshots.keep {
                 0 => snapshots.keep,

@@ -43,13 +43,12 @@ impl Drop for Stopper {
 impl Commands {
     /// Prepares the commands of the triggers.
     pub(super) fn start(args: &RecordArgs) -> Result<Self> {
+        let is_compressed = Compression::of(&args.session.output)? != Compression::None;
         let report = |message: &str| crate::say(&visible(message));
         let commands = TriggerCommands::start(&args.session.triggers, report);
         let commands = commands.context("cannot start a thread")?;
         let stopper = Stopper(commands.stopper());
-        let is_compressed = Compression::of(&args.session.output)? != Compression::None;
-        let deferred = is_compressed.then(Cell::default);
-        Ok(Self { commands, deferred, stopper })
+        Ok(Self { commands, deferred: is_compressed.then(Cell::default), stopper })
     }
 
     /// Runs the commands of the triggers that took a snapshot.
@@ -82,9 +81,7 @@ impl Commands {
         drop(commands);
         wait(args, &stopper.0, child, events)
     }
-}
 
-impl Commands {
     /// Runs the commands of the snapshots that are kept.
     fn run_deferred(&self, deferred: usize, summary: &SessionSummary) {
         let mut run = 0;
