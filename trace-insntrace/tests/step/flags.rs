@@ -7,8 +7,8 @@ use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::Tracer;
 
-use crate::stepped::{finish, options, program, Stepped};
-use crate::{end, spawn, status};
+use crate::stepped::{finish, options, program};
+use crate::{end, spawn, trace_and_release};
 
 /// More steps than the program needs until it waits for the end of its input.
 const STEPS: usize = 6000;
@@ -17,35 +17,21 @@ fn start(mode: &str) -> Child {
     spawn(Command::new(program("flags.c")).arg(mode))
 }
 
-/// Traces the program for some steps, releases it, and checks that it continues.
-fn trace_and_release(mode: &str) {
+fn release_in(mode: &str) {
     let mut child = start(mode);
-    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    let tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
     child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
-    let mut run = Stepped::default();
-    for _ in 0..STEPS {
-        run.executed.push(tracer.step().unwrap().unwrap());
-    }
-    tracer.stop().unwrap();
-    while let Some(executed) = tracer.step().unwrap() {
-        run.executed.push(executed);
-    }
-    run.drain(&mut tracer);
-    run.check();
-    drop(tracer);
-    assert_eq!(status(&child, "TracerPid:"), "0");
-    drop(child.stdin.take());
-    assert_eq!(child.wait().unwrap().code(), Some(3));
+    trace_and_release(child, tracer, STEPS);
 }
 
 #[test]
 fn a_released_thread_that_has_loaded_flags_continues() {
-    trace_and_release("loop");
+    release_in("loop");
 }
 
 #[test]
 fn a_thread_that_is_released_in_a_handler_continues_behind_it() {
-    trace_and_release("signal");
+    release_in("signal");
 }
 
 #[test]

@@ -141,12 +141,10 @@ fn spawn(command: &mut Command) -> Child {
     child
 }
 
-#[test]
-fn a_process_that_runs_is_traced_and_released() {
-    let mut child = waiting();
-    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+/// Traces for some steps, releases the process, and checks that it continues until its input ends.
+fn trace_and_release(mut child: Child, mut tracer: Tracer, steps: usize) {
     let mut run = Stepped::default();
-    for _ in 0..500 {
+    for _ in 0..steps {
         run.executed.push(tracer.step().unwrap().unwrap());
     }
     tracer.stop().unwrap();
@@ -159,6 +157,13 @@ fn a_process_that_runs_is_traced_and_released() {
     assert_eq!(status(&child, "TracerPid:"), "0");
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn a_process_that_runs_is_traced_and_released() {
+    let child = waiting();
+    let tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    trace_and_release(child, tracer, 500);
 }
 
 #[test]
