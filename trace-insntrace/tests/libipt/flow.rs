@@ -2,7 +2,7 @@
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[path = "../common/stepped.rs"]
-mod stepped;
+pub(crate) mod stepped;
 #[path = "../common/walk.rs"]
 mod walk;
 
@@ -28,7 +28,7 @@ fn ours(image: Image, trace: &[u8]) -> Vec<u64> {
     ips
 }
 
-fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
+pub(crate) fn theirs(image: &Image, trace: &[u8]) -> Vec<u64> {
     let libipt = Libipt::new();
     let mut arguments = vec![libipt.file("trace", trace)];
     for (address, code) in image.sections() {

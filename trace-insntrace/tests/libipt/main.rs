@@ -5,6 +5,8 @@
 
 mod flow;
 mod packets;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod service;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -9,7 +9,8 @@ use trace_insntrace::controller::Status;
 use trace_insntrace::service::{Client, Error};
 use trace_protocol::socket::Socket;
 
-use crate::processes::{argument, wait_until, Target, SOCKET};
+use crate::processes::{argument, SOCKET};
+use crate::target::{wait_until, Target};
 use crate::{fails, Running, THREADS};
 
 /// Opens the connection of a client, without the client.

@@ -5,7 +5,8 @@ use std::io::Write;
 use trace_insntrace::controller::ThreadKoid;
 use trace_insntrace::service::Client;
 
-use crate::processes::{argument, wait_until, Helper, Target, ARGUMENT, SOCKET};
+use crate::processes::{argument, Helper, ARGUMENT, SOCKET};
+use crate::target::{wait_until, Target};
 use crate::{BUFFER, CONFIG, THREADS};
 
 const STEPS: [fn(&Client, ThreadKoid); 7] = [

@@ -4,6 +4,8 @@
 mod hostile;
 mod killed;
 mod processes;
+#[path = "../common/target.rs"]
+mod target;
 mod traced;
 
 use std::path::PathBuf;
@@ -120,7 +122,7 @@ fn a_trace_can_outlive_its_connections() {
     assert_eq!(one.get_allocation().unwrap(), Some(THREADS));
     one.close().unwrap();
     assert!(matches!(other.get_allocation(), Err(Error::Io(_)) | Ok(None)));
-    processes::wait_until(|| Client::connect(&service.path()).is_err());
+    target::wait_until(|| Client::connect(&service.path()).is_err());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use trace_insntrace::flow::Item;
 use trace_insntrace::recording::{TraceDecoder, TraceId};
 use trace_insntrace::service::{Client, Lifetime, Limits, TraceData};
 
-use crate::processes::{wait_until, Target};
+use crate::target::{wait_until, Target};
 use crate::{fails, Running, BUFFER, CONFIG, THREADS};
 
 /// Allocates a buffer for a thread, and starts tracing.
