@@ -97,9 +97,10 @@ impl Checker {
             providers: self.providers.report(reader),
             buffers_overwritten: self.buffers_overwritten,
             dropped: self.dropped.into_rows(),
-            ends_without_begin: scopes.count.ends,
+            ends_without_begin: scopes.durations.ends,
             open_scopes: scopes.open_scopes,
-            open_scope_count: scopes.count.begins,
+            open_scope_count: scopes.durations.begins,
+            unpaired_operations: scopes.operations,
         }
     }
 }

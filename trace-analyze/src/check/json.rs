@@ -37,6 +37,8 @@ impl Report {
             "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
             "ends_without_begin": self.ends_without_begin,
             "open_scope_count": self.open_scope_count,
+            "operations_without_begin": self.unpaired_operations.ends,
+            "operations_without_end": self.unpaired_operations.begins,
             "open_scopes": self.open_scopes.iter().map(open_scope).collect::<Vec<_>>(),
         })
     }

@@ -2,6 +2,7 @@
 
 use trace_format::{ReadError, ThreadKoids};
 
+use crate::pairing::Unpaired;
 use crate::Damage;
 
 /// The result of a check.
@@ -32,6 +33,8 @@ pub struct Report {
     pub open_scope_count: u64,
     /// The first 1000 durations without an end.
     pub open_scopes: Vec<OpenScope>,
+    /// Begins and ends of async operations that are unpaired.
+    pub unpaired_operations: Unpaired,
 }
 
 /// The counts of a provider.
@@ -87,9 +90,18 @@ pub enum Verdict {
 }
 
 impl Report {
+    /// Returns whether a duration or an async operation has only a begin or only an end.
+    #[must_use]
+    pub fn has_unpaired(&self) -> bool {
+        let Unpaired { begins, ends } = self.unpaired_operations;
+        [self.ends_without_begin, self.open_scope_count, begins, ends]
+            .iter()
+            .any(|count| *count > 0)
+    }
+
     /// Returns the state of the archive.
     ///
-    /// Durations without an end and records of unknown types are neither errors nor losses.
+    /// Begins without an end, ends without a begin, and records of unknown types are neither errors nor losses.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if self.error_count > 0 || !self.damage.is_readable() {

@@ -1,11 +1,11 @@
-//! Durations without an end.
+//! Durations and async operations without an end.
 
 use trace_format::layout::cut_str;
 use trace_format::{EventKind, Item, Record, ThreadKoids};
 
 use super::OpenScope;
 use crate::catalog::{Catalog, LabelId};
-use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
+use crate::pairing::{Edge, Outcome, Pairing, Track, Unpaired};
 
 /// The most begins and ends that wait for each other. Further ones are counted.
 const MAX_WAITING: usize = 1 << 17;
@@ -16,7 +16,7 @@ const MAX_NAME_BYTES: usize = 256;
 /// The most open scopes in a report.
 const MAX_REPORTED: usize = 1000;
 
-/// Finds durations without an end.
+/// Finds durations and async operations without an end.
 #[derive(Debug)]
 pub(super) struct Scopes {
     catalog: Catalog,
@@ -24,20 +24,28 @@ pub(super) struct Scopes {
     lost: Lost,
 }
 
-/// The durations without an end, and the number of those and of ends without a begin.
+/// The durations without an end, and the number of begins and ends that are unpaired.
 #[derive(Debug)]
 pub(super) struct OpenScopes {
     /// The first by time.
     pub(super) open_scopes: Vec<OpenScope>,
-    pub(super) count: Unpaired,
+    pub(super) durations: Unpaired,
+    pub(super) operations: Unpaired,
 }
 
 /// Begins without an end, and ends without a begin.
 #[derive(Debug, Default)]
 struct Lost {
-    /// The first begins by time, after [`Lost::keep_first`].
+    /// The first begins of durations by time, after [`Lost::keep_first`].
     begins: Vec<(u64, ThreadKoids, LabelId)>,
-    count: Unpaired,
+    durations: Count,
+    operations: Count,
+}
+
+/// The number of unpaired edges.
+#[derive(Debug, Default)]
+struct Count {
+    unpaired: Unpaired,
     /// The begins that were given up because too many waited.
     given_up: u64,
 }
@@ -52,14 +60,15 @@ impl Default for Scopes {
 impl Scopes {
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let Record::Event(event) = &item.record else { return self.catalog.note(item) };
-        if !matches!(event.kind, EventKind::DurationBegin | EventKind::DurationEnd) {
+        if matches!(event.kind, EventKind::FlowBegin { .. } | EventKind::FlowEnd { .. }) {
             return;
         }
         let thread = item.thread(event.thread);
         let Some(edge) = Edge::of(&mut self.catalog, item, event, thread) else { return };
         for outcome in self.pairing.push(&self.catalog, edge) {
-            let is_begin = matches!(&outcome, Outcome::Unpaired(edge) if !edge.is_end);
-            self.lost.given_up += u64::from(is_begin);
+            if let Outcome::Unpaired(edge) = &outcome {
+                self.lost.count_of(edge.track).given_up += u64::from(!edge.is_end);
+            }
             self.lost.add(outcome);
         }
     }
@@ -69,9 +78,7 @@ impl Scopes {
         let Self { catalog, pairing, mut lost } = self;
         pairing.finish(&catalog).for_each(|outcome| lost.add(outcome));
         lost.keep_first();
-        // These ends belong to begins that were given up.
-        let late = lost.given_up.min(lost.count.ends);
-        let count = Unpaired { begins: lost.count.begins - late, ends: lost.count.ends - late };
+        let (durations, operations) = (lost.durations.finish(), lost.operations.finish());
         let text = |text| cut_str(text, MAX_NAME_BYTES).to_owned();
         let scope = |(nanos, thread, label): &(u64, ThreadKoids, LabelId)| OpenScope {
             thread: *thread,
@@ -79,17 +86,17 @@ impl Scopes {
             name: text(catalog.name(*label)),
             nanos: *nanos,
         };
-        let listed = usize::try_from(count.begins).unwrap_or(usize::MAX);
+        let listed = usize::try_from(durations.begins).unwrap_or(usize::MAX);
         let open_scopes = lost.begins.iter().take(listed).map(scope).collect();
-        OpenScopes { open_scopes, count }
+        OpenScopes { open_scopes, durations, operations }
     }
 }
 
 impl Lost {
     fn add(&mut self, outcome: Outcome<ThreadKoids>) {
         let (Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge)) = outcome else { return };
-        self.count.count(&edge);
-        if edge.is_end {
+        self.count_of(edge.track).unpaired.count(&edge);
+        if edge.is_end || !matches!(edge.track, Track::Thread(_)) {
             return;
         }
         self.begins.push((edge.nanos, edge.value, edge.label));
@@ -98,8 +105,25 @@ impl Lost {
         }
     }
 
+    fn count_of(&mut self, track: Track) -> &mut Count {
+        match track {
+            Track::Thread(_) => &mut self.durations,
+            Track::Operation { .. } | Track::Flow { .. } => &mut self.operations,
+        }
+    }
+
     fn keep_first(&mut self) {
         self.begins.sort_unstable();
         self.begins.truncate(MAX_REPORTED);
+    }
+}
+
+impl Count {
+    /// Returns the unpaired edges at the end of the archive.
+    fn finish(&self) -> Unpaired {
+        let Unpaired { begins, ends } = self.unpaired;
+        // These ends belong to begins that were given up.
+        let late = self.given_up.min(ends);
+        Unpaired { begins: begins - late, ends: ends - late }
     }
 }

@@ -8,6 +8,7 @@ use trace_format::{
 };
 
 use super::{check, Report, Verdict};
+use crate::pairing::Unpaired;
 use crate::testing::{archive, event, THREAD};
 
 fn checked(archive: &[u8]) -> Report {
@@ -104,6 +105,27 @@ fn at(ticks: u64, kind: EventKind) -> Record<'static> {
         event.ticks = ticks;
     }
     record
+}
+
+#[test]
+fn unpaired_operations_are_counted() {
+    let report = checked(&archive(&[
+        at(10, EventKind::AsyncBegin { id: 1 }),
+        at(20, EventKind::AsyncEnd { id: 1 }),
+        at(30, EventKind::AsyncBegin { id: 2 }),
+        at(40, EventKind::AsyncBegin { id: 3 }),
+        at(50, EventKind::AsyncEnd { id: 4 }),
+        at(60, EventKind::FlowEnd { id: 5 }),
+    ]));
+    assert_eq!(report.verdict(), Verdict::Complete);
+    assert!(report.has_unpaired());
+    assert_eq!(report.unpaired_operations, Unpaired { begins: 2, ends: 1 });
+    assert_eq!((report.ends_without_begin, report.open_scopes.len()), (0, 0));
+    let json = report.to_json();
+    assert_eq!(
+        (&json["operations_without_end"], &json["operations_without_begin"]),
+        (&2.into(), &1.into())
+    );
 }
 
 /// Two threads have the events of a track, and the chunk of the later one is first.

@@ -36,8 +36,8 @@ fn text(report: &Report) -> String {
             Verdict::Complete if report.buffers_overwritten > 0 => {
                 "well-formed, with the newest records of a circular buffer"
             }
-            Verdict::Complete if report.ends_without_begin + report.open_scope_count > 0 => {
-                "well-formed, no records dropped, but durations lack a begin or an end"
+            Verdict::Complete if report.has_unpaired() => {
+                "well-formed, no records dropped, but durations or operations lack a begin or an end"
             }
             Verdict::Complete => "well-formed and complete",
             Verdict::Lossy => "well-formed, but data is missing",
@@ -84,6 +84,7 @@ fn damage(report: &Report, lines: &mut Vec<String>) {
         (notes::UNKNOWN_ARGUMENTS, audit.unknown_arguments),
         (notes::SATURATED, audit.saturated_times),
         ("durations without a begin", report.ends_without_begin),
+        ("async operations without a begin", report.unpaired_operations.ends),
     ];
     push_counts(&counts, lines);
 }
@@ -111,7 +112,8 @@ fn losses(report: &Report, lines: &mut Vec<String>) {
 }
 
 fn open_scopes(report: &Report, lines: &mut Vec<String>) {
-    push_counts(&[("durations without an end", report.open_scope_count)], lines);
+    let operations = ("async operations without an end", report.unpaired_operations.begins);
+    push_counts(&[operations, ("durations without an end", report.open_scope_count)], lines);
     for scope in &report.open_scopes {
         let (process, thread) = (scope.thread.process, scope.thread.thread);
         let (seconds, nanos) = (scope.nanos / 1_000_000_000, scope.nanos % 1_000_000_000);

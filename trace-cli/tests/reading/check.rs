@@ -25,7 +25,8 @@ fn unmatched_durations_are_reported() {
         (EventKind::DurationEnd, "durations without a begin: 3"),
     ] {
         let run = check(&events(3, |_| kind));
-        let said = "well-formed, no records dropped, but durations lack a begin or an end\n";
+        let said =
+            "well-formed, no records dropped, but durations or operations lack a begin or an end\n";
         assert!(run.stdout.starts_with(said) && run.stdout.contains(what), "{run:?}");
         assert_eq!(run.code, 0);
     }
