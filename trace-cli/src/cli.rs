@@ -68,6 +68,16 @@ impl Cli {
             let message = format!("--arg is given {conditions} times, at most {MAX_CONDITIONS}");
             return Err(Self::command().error(ErrorKind::TooManyValues, message));
         }
+        if let Command::Diff(DiffArgs { files, .. }) = &self.command {
+            if files.len() > 2 {
+                let message = format!(
+                    "{} archives are given, and not which are from before the \
+                    change\n\nhint: trace diff --before A1 A2 A3 --after B1 B2 B3",
+                    files.len()
+                );
+                return Err(Self::command().error(ErrorKind::TooManyValues, message));
+            }
+        }
         Ok(self)
     }
 }

@@ -1,4 +1,4 @@
-//! Messages about selected categories that have no events.
+//! Messages about selected categories and names that have no events.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,12 @@ use crate::message::{say, HINT};
 
 /// The category of the tracing system's own events.
 const OWN: &str = "trace";
+
+/// The least likeness of names in a hint, from 0 to 1 (Jaro-Winkler).
+const MIN_LIKENESS: f64 = 0.8;
+
+/// The most names in a hint.
+const MAX_LISTED: usize = 3;
 
 /// Returns a message that a category has no event; its name may be misspelt.
 pub(crate) fn no_event<'a>(category: &str, known: impl IntoIterator<Item = &'a str>) -> String {
@@ -33,9 +39,39 @@ pub(crate) fn warn(selected: &CategorySet, categories: &BTreeSet<String>) -> boo
     !unmatched.is_empty()
 }
 
+/// Reports the selected names without events.
+pub(crate) fn warn_of_names(selected: &CategorySet, names: &BTreeSet<String>) {
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    for name in selected.unmatched(&known) {
+        say(&no_name(name, &known));
+    }
+}
+
+/// Returns a message that no event has a name, with the names that resemble it.
+fn no_name(name: &str, known: &[&str]) -> String {
+    let mut alike: Vec<(f64, &str)> =
+        known.iter().map(|known| (strsim::jaro_winkler(name, known), *known)).collect();
+    alike.retain(|(likeness, _)| *likeness >= MIN_LIKENESS);
+    alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let listed: Vec<String> =
+        alike.iter().take(MAX_LISTED).map(|(_, known)| format!("'{}'", visible(known))).collect();
+    match &listed[..] {
+        [] => format!("no event is named '{name}'"),
+        listed => format!("no event is named '{name}'{HINT}did you mean {}?", listed.join(" or ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::no_event;
+    use super::{no_event, no_name};
+
+    #[test]
+    fn names_that_resemble_are_listed() {
+        let known = ["render", "renderer", "parse"];
+        let said = no_name("rendr", &known);
+        assert_eq!(said, "no event is named 'rendr'\nhint: did you mean 'render' or 'renderer'?");
+        assert_eq!(no_name("zzz", &known), "no event is named 'zzz'");
+    }
 
     #[test]
     fn known_categories_are_listed_once_and_in_order() {

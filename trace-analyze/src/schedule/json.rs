@@ -53,12 +53,14 @@ fn group(group: &Group) -> Map<String, Value> {
     numbers.into_iter().chain(names).collect()
 }
 
+/// Returns the percentiles, or null for each if there are no lengths.
 fn latency(lengths: &Distribution) -> Value {
     let mut object = Map::new();
     object.insert("count".to_owned(), lengths.count().into());
+    let of_some = |nanos: u64| (lengths.count() > 0).then_some(nanos);
     for (name, quantile) in PERCENTILES {
-        object.insert(format!("{name}_ns"), lengths.quantile(quantile).into());
+        object.insert(format!("{name}_ns"), of_some(lengths.quantile(quantile)).into());
     }
-    object.insert("max_ns".to_owned(), lengths.max().into());
+    object.insert("max_ns".to_owned(), of_some(lengths.max()).into());
     object.into()
 }

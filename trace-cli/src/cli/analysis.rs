@@ -120,7 +120,8 @@ pub(crate) struct StatsArgs {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 CHANGE estimates the change of the median, and INTERVAL is its confidence interval, corrected for
-the number of rows. With several runs a side, CHANGE is the mean over runs; with one, the mean over
+the number of rows: at most --significance of the rows called slower or faster are so by chance.
+With several runs a side, CHANGE is the mean over runs; with one, the mean over
 stretches of time. P50 BEFORE and P50 AFTER are medians of all durations, so their change can
 differ. The line after the table reports how many runs would make unclear rows clear.
 
@@ -136,7 +137,7 @@ Examples:
   trace diff --before main-*.fxt --after branch-*.fxt --fail-over 5%")]
 pub(crate) struct DiffArgs {
     /// Archives before and after the change; `-` for standard input
-    #[arg(num_args = 2, value_names = ["BEFORE", "AFTER"], required_unless_present = "before", conflicts_with = "before")]
+    #[arg(num_args = 2.., value_names = ["BEFORE", "AFTER"], required_unless_present = "before", conflicts_with = "before")]
     pub(crate) files: Vec<PathBuf>,
 
     /// Exit with 4 if a row became slower by more than this, such as 5%

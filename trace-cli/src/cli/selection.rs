@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) name: Vec<String>,
 
-    /// Select a thread by id or name; repeatable [default: all]
+    /// Select threads by id or name; repeatable. A `*` at the end matches any text [default: all]
     #[arg(short, long, value_name = "THREAD")]
     pub(crate) thread: Vec<String>,
 }

@@ -4,6 +4,7 @@ mod rows;
 mod sched;
 mod slowest;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         return sched::run(args);
     }
     let (mut report, seconds, code) = read(args)?;
+    let names = names(args, &report);
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
@@ -38,7 +40,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report, seconds)
     };
     table::print(&text)?;
-    unmatched::warn(&args.selection.filter().categories, &report.categories);
+    let filter = args.selection.filter();
+    if !unmatched::warn(&filter.categories, &report.categories) {
+        unmatched::warn_of_names(&filter.names, &names);
+    }
     warn(args, &report);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
@@ -109,6 +114,16 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         return Ok(report);
     }
     collect(Some(&schedule))
+}
+
+/// Returns the names of the selected categories.
+fn names(args: &StatsArgs, report: &Report) -> BTreeSet<String> {
+    let categories = args.selection.filter().categories;
+    let rows = [&report.durations, &report.operations, &report.flows, &report.instants];
+    let rows = rows.into_iter().flatten().map(|row| (&row.category, &row.name));
+    let counters = report.counters.iter().map(|row| (&row.category, &row.name));
+    let selected = rows.chain(counters).filter(|(category, _)| categories.matches(category));
+    selected.map(|(_, name)| name.clone()).collect()
 }
 
 /// Drops unselected rows, and sorts and limits the rows.

@@ -1,14 +1,20 @@
 //! Processes and threads that arguments name.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{bail, ensure, Result};
 use trace_analyze::extent;
 use trace_convert::slice::Plan;
+use trace_convert::visible;
 
 use super::Spill;
 use crate::cli::Selection;
 use crate::damage::explained;
+use crate::message::HINT;
+
+/// The most names in a hint.
+const MAX_LISTED: usize = 20;
 
 /// Returns whether an argument is a name and not an id.
 pub(crate) fn is_name(argument: &str) -> bool {
@@ -29,10 +35,27 @@ pub(crate) fn koids(
             continue;
         }
         let before = koids.len();
-        koids.extend(named.iter().filter(|(_, name)| name == argument).map(|(koid, _)| *koid));
-        ensure!(koids.len() > before, "the archive has no {what} named '{argument}'");
+        let is_selected = |name: &str| match argument.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == argument,
+        };
+        koids.extend(named.iter().filter(|(_, name)| is_selected(name)).map(|(koid, _)| *koid));
+        ensure!(koids.len() > before, "{}", not_named(argument, what, named));
     }
     Ok((!arguments.is_empty()).then_some(koids))
+}
+
+/// Returns a message that nothing has a name, with the names that exist.
+fn not_named(argument: &str, what: &str, named: &[(u64, String)]) -> String {
+    let names = named.iter().map(|(_, name)| name.as_str()).filter(|name| !name.is_empty());
+    let names: BTreeSet<&str> = names.collect();
+    let listed: Vec<_> = names.iter().take(MAX_LISTED).map(|name| visible(name)).collect();
+    let more = if names.len() > MAX_LISTED { ", …" } else { "" };
+    let hint = match &listed[..] {
+        [] => String::new(),
+        listed => format!("{HINT}the names are {}{more}", listed.join(", ")),
+    };
+    format!("the archive has no {what} named '{argument}'{hint}")
 }
 
 /// Returns the koids of the selected threads, or `None` for all.

@@ -269,3 +269,13 @@ fn what_is_not_there_has_no_length() {
     assert_eq!([&new[2], &new[4], &new[6]], ["-"; 3], "{new:?}");
     assert_eq!((&*gone[6], &*new[7]), ("2000", "2000"));
 }
+
+#[test]
+fn more_than_two_archives_need_their_sides() {
+    let place = Place::new();
+    let run = place.run(&["diff", "a.fxt", "b.fxt", "c.fxt"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stderr.contains("3 archives are given"), "{run:?}");
+    assert!(run.stderr.contains("hint: trace diff --before A1"), "{run:?}");
+    assert_eq!(place.run(&["diff", "a.fxt"]).code, 2);
+}

@@ -108,7 +108,21 @@ COUNT   WAITED  THREAD  BY
     let one: serde_json::Value = serde_json::from_str(&one.stdout).unwrap();
     assert_eq!(one["threads"].as_array().unwrap().len(), 1);
     assert_eq!(one["threads"][0]["blocked_ns"], 5_500_000);
-    assert_eq!(one["wakeup_latency"]["count"], 0);
+    let latency = &one["wakeup_latency"];
+    assert_eq!(latency["count"], 0);
+    assert!(latency["p99_ns"].is_null() && latency["max_ns"].is_null(), "{latency}");
+}
+
+#[test]
+fn states_without_wakeups() {
+    let place = Place::new();
+    let lines = SCHEDULE.lines().filter(|line| !line.contains("sched_waking"));
+    let schedule: Vec<&str> = lines.collect();
+    place.put("sched.txt", format!("# tracer: nop\n{}\n", schedule.join("\n")).as_bytes());
+    let run = place.run(&["stats", "--sched", "sched.txt"]);
+    assert!(!run.stdout.contains("wake-up latencies"), "{run:?}");
+    let note = "no wake-ups are recorded: BLOCKED includes the wait for a CPU after a wake-up\n";
+    assert!(run.stdout.ends_with(note), "{run:?}");
 }
 
 #[test]
@@ -123,6 +137,20 @@ fn states_of_threads_are_the_same_in_all_formats() {
         assert!(states(&input).contains("\"run_ns\""));
         std::fs::remove_file(place.path("out.fxt")).unwrap();
     }
+}
+
+#[test]
+fn a_dump_of_a_thread_has_its_switches() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    place.run(&["convert", "sched.txt", "-o", "in.fxt"]);
+    let lines = |options: &[&str]| {
+        let run = place.run(&[&["dump", "in.fxt"], options].concat());
+        let records = run.stdout.lines().filter(|line| line.contains("context-switch"));
+        (records.count(), run.stdout.matches("wake").count())
+    };
+    assert_eq!((lines(&[]), lines(&["-t", "7"]), lines(&["-t", "8"])), ((6, 1), (6, 1), (3, 0)));
+    assert_eq!(lines(&["-t", "7", "-c", "none"]), (0, 0));
 }
 
 /// A limit of the rows must not hide missing data.

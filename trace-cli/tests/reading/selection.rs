@@ -125,7 +125,7 @@ fn every_command_selects_threads() {
         &["convert", "in.fxt", "-o", "-", "--to", "csv"],
         &["flamegraph", "in.fxt", "-o", "-"],
     ] {
-        for thread in ["34", "worker"] {
+        for thread in ["34", "worker", "work*"] {
             let run = place.run(&[command, &["-t", thread]].concat());
             assert_eq!(run.code, 0, "{run:?}");
             let (mine, theirs) = (run.stdout.contains("mine"), run.stdout.contains("theirs"));
@@ -136,6 +136,17 @@ fn every_command_selects_threads() {
         }
         let run = place.run(&[command, &["-t", "nobody"]].concat());
         assert_eq!(run.code, 1, "{run:?}");
-        assert!(run.stderr.contains("no thread named 'nobody'"), "{run:?}");
+        let said = "no thread named 'nobody'\nhint: the names are other, worker\n";
+        assert!(run.stderr.contains(said), "{run:?}");
     }
+}
+
+#[test]
+fn names_without_events_are_reported() {
+    let place = Place::new();
+    place.put("in.fxt", &of_two_threads());
+    let run = place.run(&["stats", "in.fxt", "-n", "mime"]);
+    let said = "trace: no event is named 'mime'\nhint: did you mean 'mine'?\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", said));
+    assert_eq!(place.run(&["stats", "in.fxt", "-n", "mi*"]).stderr, "");
 }

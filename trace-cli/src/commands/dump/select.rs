@@ -50,6 +50,9 @@ impl Select {
                 self.level.is_none_or(|most| level.is_some_and(|level| level <= most))
             }
             Record::Log(_) => false,
+            Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) | Record::ThreadWakeup(_) => {
+                self.accepts_other_records() && self.level.is_none() && self.scheduling(item)
+            }
             _ => self.accepts_other_records() && self.threads.is_none() && self.level.is_none(),
         }
     }
@@ -62,6 +65,20 @@ impl Select {
     fn thread(&self, item: &Item<'_>, thread: Thread) -> bool {
         let is_selected = |threads: &Vec<u64>| threads.contains(&item.thread(thread).thread);
         self.threads.as_ref().is_none_or(is_selected)
+    }
+
+    /// Returns whether a scheduling record is about a selected thread.
+    fn scheduling(&self, item: &Item<'_>) -> bool {
+        let Some(threads) = &self.threads else { return true };
+        let koids = match &item.record {
+            Record::ContextSwitch(switch) => [switch.outgoing_thread, switch.incoming_thread],
+            Record::LegacyContextSwitch(switch) => {
+                [switch.outgoing, switch.incoming].map(|thread| item.thread(thread).thread)
+            }
+            Record::ThreadWakeup(wakeup) => [wakeup.thread; 2],
+            _ => return false,
+        };
+        koids.iter().any(|koid| threads.contains(koid))
     }
 
     fn event(&self, item: &Item<'_>, event: &Event<'_>) -> bool {

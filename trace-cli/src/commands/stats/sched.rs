@@ -15,6 +15,10 @@ use crate::{damage, input, say};
 /// The hint if there are no scheduling records.
 const RECORD: &str = "record with --sched, see trace doctor";
 
+/// What the states mean without wake-ups.
+const NO_WAKEUPS: &str =
+    "\nno wake-ups are recorded: BLOCKED includes the wait for a CPU after a wake-up\n";
+
 /// Prints the states of threads.
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let mut report = explained(&args.file, threads::read(input::open(&args.file)?))?;
@@ -56,6 +60,9 @@ fn text(report: &Scheduling) -> String {
     section(&mut text, "threads", &states(&report.threads));
     section(&mut text, "wake-up latencies", &latencies(report));
     section(&mut text, "preemptions", &preemptions(&report.preemptions));
+    if report.latency.count() == 0 && !report.threads.is_empty() {
+        text.push_str(NO_WAKEUPS);
+    }
     if !report.partial.is_empty() {
         text.push_str(if text.is_empty() { "" } else { "\n" });
         text.push_str(&omitted(report.partial.len() as u64));
