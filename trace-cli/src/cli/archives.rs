@@ -1,12 +1,13 @@
 //! Arguments of the commands that convert, print, check and cut archives.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use trace_analyze::arguments::Condition;
 
 use super::{Inputs, Selection, TimeRange};
-use crate::args::{parse_condition, parse_id, Format, Level};
+use crate::args::{parse_condition, parse_duration, parse_id, Format, Level};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -149,6 +150,7 @@ Examples:
   trace slice trace.fxt --from 1.5s --to 2s --clip -o short.fxt # only what is in the range
   trace slice trace.fxt --process server -c 'net*' -o net.fxt.zst
   trace slice trace.fxt --id 0x4c7eae97901e0414 -o request.fxt  # of trace stats --slowest
+  trace slice trace.fxt --id 0x4c7eae97901e0414 --around 1ms -o all.fxt # what else happened
   trace slice - --from @12345.6s -o - < trace.fxt")]
 pub(crate) struct SliceArgs {
     /// Archive to read; `-` for standard input
@@ -169,6 +171,10 @@ pub(crate) struct SliceArgs {
     /// events in their polls
     #[arg(long, value_name = "ID", value_parser = parse_id)]
     pub(crate) id: Option<u64>,
+
+    /// Select by time instead: all events from TIME before the operation to TIME after it
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "id", conflicts_with_all = ["from", "to"])]
+    pub(crate) around: Option<Duration>,
 
     /// Cut durations and async operations at the borders of the range
     #[arg(long)]

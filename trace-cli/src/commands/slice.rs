@@ -2,6 +2,8 @@
 
 mod scan;
 
+use std::time::Duration;
+
 use anyhow::{bail, Result};
 use trace_convert::slice::{self, Operations, Plan, Selection, Summary};
 
@@ -25,7 +27,10 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let processes = koids(&args.process, "process", &scan.0.processes)?;
     let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
     let operations = args.id.map(|id| operations(args, &input, id)).transpose()?;
-    let (from, to) = args.range.nanos(scan.start())?;
+    let (from, to) = match (&operations, args.around) {
+        (Some(operations), Some(distance)) => around(operations, distance),
+        _ => args.range.nanos(scan.start())?,
+    };
     let selection = Selection {
         from,
         to,
@@ -33,7 +38,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),
         threads: threads.as_deref(),
-        operations: operations.as_ref(),
+        operations: operations.as_ref().filter(|_| args.around.is_none()),
         clips: args.clip,
     };
     let plan = explained(&args.file, Plan::read(input.open()?, &selection))?;
@@ -58,6 +63,14 @@ fn operations(args: &SliceArgs, input: &Spill<'_>, id: u64) -> Result<Operations
         bail!("{} has no async operation with the id {id:#x}", args.file.display());
     }
     Ok(found)
+}
+
+/// Returns the times around operations: the first one and the one after the last one.
+fn around(operations: &Operations, distance: Duration) -> (u64, Option<u64>) {
+    let distance = u64::try_from(distance.as_nanos()).unwrap_or(u64::MAX);
+    let (first, last) = operations.extent().unwrap_or((0, u64::MAX));
+    let end = last.checked_add(distance).and_then(|end| end.checked_add(1));
+    (first.saturating_sub(distance), end)
 }
 
 /// Reads the whole archive first, if the arguments require it.

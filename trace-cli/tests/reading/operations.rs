@@ -80,6 +80,26 @@ fn a_slice_of_an_operation() {
 }
 
 #[test]
+fn a_slice_around_an_operation() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let slice = |options: &[&str]| {
+        let run = place.run(&[&["slice", "in.fxt", "-o", "out.fxt"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        let dump = place.run(&["dump", "out.fxt"]).stdout;
+        ["\"query\"", "\"slow\"", "later", "a log record"].map(|text| dump.contains(text))
+    };
+    // The request lasts from 900 to 1900, its query from 1050 to 1500.
+    assert_eq!(slice(&["--id", "7", "--around", "3100ns"]), [true, true, true, false]);
+    assert_eq!(slice(&["--id", "7", "--around", "3099ns"]), [true, true, false, false]);
+    assert_eq!(slice(&["--id", "7", "--around", "1h"]), [true; 4]);
+    assert_eq!(slice(&["--id", "8", "--around", "149ns"]), [true, false, false, false]);
+    assert_eq!(slice(&["--id", "8", "--around", "150ns"]), [true, true, false, false]);
+    let run = place.run(&["slice", "in.fxt", "--around", "1ms", "-o", "out.fxt"]);
+    assert_eq!(run.code, 2, "{run:?}");
+}
+
+#[test]
 fn stats_selects_by_an_argument() {
     let only = |options: &[&str]| run(&[&["stats", "in.fxt", "--arg"], options].concat());
     let expected =

@@ -18,6 +18,8 @@ pub struct Operations {
     ids: HashSet<(u64, u64)>,
     /// The begins and ends of polls in nanoseconds, in order and without overlaps.
     polls: HashMap<ThreadKoids, Vec<(u64, u64)>>,
+    /// The times of the first and the last begin, end or instant, in nanoseconds.
+    extent: Option<(u64, u64)>,
 }
 
 impl Operations {
@@ -31,7 +33,7 @@ impl Operations {
         open: impl Fn() -> Result<Reader<R>, E>,
     ) -> Result<Self, E> {
         let ids = Parents::read(open()?)?.descendants(id);
-        let mut operations = Self { ids, polls: HashMap::new() };
+        let mut operations = Self { ids, ..Self::default() };
         let begins = operations.begins(open()?)?;
         operations.read_polls(open()?, &begins)?;
         Ok(operations)
@@ -43,12 +45,26 @@ impl Operations {
         self.ids.is_empty()
     }
 
-    /// Returns the begins of polls.
-    fn begins<R: Read>(&self, reader: Reader<R>) -> Result<HashSet<(ThreadKoids, u64)>, ReadError> {
-        let mut begins = HashSet::new();
+    /// Returns the times of the first and the last event of the operations, in nanoseconds.
+    #[must_use]
+    pub fn extent(&self) -> Option<(u64, u64)> {
+        self.extent
+    }
+
+    /// Reads the extent, and returns the begins of polls.
+    fn begins<R: Read>(
+        &mut self,
+        reader: Reader<R>,
+    ) -> Result<HashSet<(ThreadKoids, u64)>, ReadError> {
+        let (mut begins, mut extent) = (HashSet::new(), None::<(u64, u64)>);
         Damage::of_all(reader, |item| {
             let Record::Event(event) = &item.record else { return };
-            let thread = item.thread(event.thread);
+            let (thread, nanos) = (item.thread(event.thread), item.nanos(event.ticks));
+            let own = async_id(event.kind);
+            if own.is_some_and(|id| self.ids.contains(&(thread.process, id))) {
+                let (first, last) = extent.unwrap_or((nanos, nanos));
+                extent = Some((first.min(nanos), last.max(nanos)));
+            }
             let task = match event.kind {
                 EventKind::DurationBegin | EventKind::DurationComplete { .. } => {
                     arguments::named_unsigned(item, &event.arguments, "task")
@@ -57,9 +73,10 @@ impl Operations {
                 _ => None,
             };
             if task.is_some_and(|task| self.ids.contains(&(thread.process, task))) {
-                begins.insert((thread, item.nanos(event.ticks)));
+                begins.insert((thread, nanos));
             }
         })?;
+        self.extent = extent;
         Ok(begins)
     }
 
@@ -85,13 +102,10 @@ impl Operations {
     /// Returns whether an event belongs to one of the operations, or is in a poll.
     pub(super) fn has(&self, item: &Item<'_>, event: &Event<'_>) -> bool {
         let thread = item.thread(event.thread);
-        let id = match event.kind {
-            EventKind::AsyncBegin { id }
-            | EventKind::AsyncEnd { id }
-            | EventKind::AsyncInstant { id } => id,
-            _ => return self.is_in_poll(thread, item.nanos(event.ticks)),
-        };
-        self.ids.contains(&(thread.process, id))
+        match async_id(event.kind) {
+            Some(id) => self.ids.contains(&(thread.process, id)),
+            None => self.is_in_poll(thread, item.nanos(event.ticks)),
+        }
     }
 
     /// Returns whether a thread polls one of the operations at a time.
@@ -99,6 +113,16 @@ impl Operations {
         let Some(polls) = self.polls.get(&thread) else { return false };
         let begun = polls.partition_point(|(begin, _)| *begin <= nanos);
         polls.get(..begun).and_then(<[_]>::last).is_some_and(|(_, end)| nanos <= *end)
+    }
+}
+
+/// Returns the id of an operation's own event.
+fn async_id(kind: EventKind) -> Option<u64> {
+    match kind {
+        EventKind::AsyncBegin { id }
+        | EventKind::AsyncEnd { id }
+        | EventKind::AsyncInstant { id } => Some(id),
+        _ => None,
     }
 }
 
