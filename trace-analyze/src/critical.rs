@@ -36,11 +36,16 @@
 //! A path has a [`Member`] for each operation that it follows, even if the operation's children
 //! take all of its time. [`Path::read_arguments`] adds the arguments.
 //!
+//! # Durations
+//!
+//! [`Path::durations`] divides the running parts by the self time of the durations in them.
+//!
 //! An archive is read up to six times, and once more for each generation of children without the
 //! argument `parent`, up to 64. Memory grows with the number of names, of operations, and of steps
 //! of flows up to a million.
 
 mod choose;
+mod durations;
 mod flow;
 mod member;
 mod operation;
@@ -51,6 +56,7 @@ use std::io::Read;
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 pub use choose::{slowest, Choice, Chosen, Found};
+pub use durations::{Share, Shares};
 pub use member::Member;
 use scheduled::Scheduled;
 

@@ -1,6 +1,8 @@
+mod durations;
 mod members;
 
-use trace_format::{Argument, Arguments, Event, EventKind, Record, Thread, Value};
+use trace_format::layout::ThreadState;
+use trace_format::{Argument, Arguments, ContextSwitch, Event, EventKind, Record, Thread, Value};
 
 use super::*;
 use EventKind::*;
@@ -395,8 +397,7 @@ fn a_grandchild_is_awaited() {
 
 #[test]
 fn threads_wait_for_a_processor() {
-    use trace_format::layout::ThreadState;
-    use trace_format::{ContextSwitch, ThreadWakeup};
+    use trace_format::ThreadWakeup;
     let one = [Argument::new("task", Value::Uint64(1))];
     let switch = |ticks, outgoing_thread, incoming_thread| -> Record<'static> {
         let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);

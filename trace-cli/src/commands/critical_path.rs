@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use anyhow::Result;
 use serde_json::json;
 use trace_analyze::arguments::to_object;
-use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Path, Segment};
+use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Path, Segment, Share, Shares};
 use trace_analyze::exact;
 use trace_convert::visible;
 use trace_format::ThreadKoids;
@@ -16,7 +16,7 @@ use crate::cli::CriticalPathArgs;
 use crate::damage::{explained, Failed};
 use crate::input::Spill;
 use crate::table::{self, human_nanos, Table};
-use crate::{arguments, damage, input};
+use crate::{arguments, damage, input, say};
 
 pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let input = Spill::new(&args.file)?;
@@ -46,14 +46,18 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let path = critical::path(&chosen, || Ok::<_, Failed>(input.open()?));
     let mut path = path.or_else(|error| error.explained(&args.file))?;
     explained(&args.file, path.read_arguments(&chosen, input.open()?))?;
+    let shares = explained(&args.file, path.durations(input.open()?))?;
     table::print(&match args.json {
-        true => json(&chosen, &path)?,
-        false => text(&chosen, &path),
+        true => json(&chosen, &path, &shares)?,
+        false => text(&chosen, &path, &shares),
     })?;
+    if shares.is_cut {
+        say("too many durations ran, the last ones of the archive are not counted");
+    }
     Ok(code)
 }
 
-fn text(chosen: &Chosen, path: &Path) -> String {
+fn text(chosen: &Chosen, path: &Path, shares: &Shares) -> String {
     let Path { segments, members } = path;
     let label_of_chosen = label(&chosen.category, &chosen.name, Some(chosen.id));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
@@ -87,8 +91,22 @@ fn text(chosen: &Chosen, path: &Path) -> String {
         ]);
     }
     text.push_str(&table.text());
+    text.push_str(&durations(shares));
     text.push_str(&arguments_of(segments, members));
     text
+}
+
+/// Returns the table of the durations in the running parts.
+fn durations(shares: &Shares) -> String {
+    let mut table = Table::new(vec!["self", "count", "duration"], 2);
+    for row in &shares.rows {
+        let time = human_nanos(row.self_nanos);
+        table.push(vec![time, row.count.to_string(), label(&row.category, &row.name, None)]);
+    }
+    if table.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", table.text())
 }
 
 /// Returns the arguments of each operation that has any, and the operations without a segment.
@@ -120,7 +138,7 @@ fn runs(part: &Segment) -> bool {
     part.thread.is_some() && !part.is_ready
 }
 
-fn json(chosen: &Chosen, path: &Path) -> Result<String> {
+fn json(chosen: &Chosen, path: &Path, shares: &Shares) -> Result<String> {
     let part = |part: &Segment| {
         json!({
             "from_ns": part.from,
@@ -145,6 +163,14 @@ fn json(chosen: &Chosen, path: &Path) -> Result<String> {
             "has_more_arguments": member.has_more_arguments,
         })
     };
+    let duration = |row: &Share| {
+        json!({
+            "category": row.category,
+            "name": row.name,
+            "count": row.count,
+            "self_ns": row.self_nanos,
+        })
+    };
     let value = json!({
         "kind": if chosen.is_flow { "flow" } else { "async" },
         "category": chosen.category,
@@ -155,6 +181,7 @@ fn json(chosen: &Chosen, path: &Path) -> Result<String> {
         "end_ns": chosen.end,
         "operations": path.members.iter().map(operation).collect::<Vec<_>>(),
         "path": path.segments.iter().map(part).collect::<Vec<_>>(),
+        "durations": shares.rows.iter().map(duration).collect::<Vec<_>>(),
     });
     Ok(serde_json::to_string_pretty(&value)? + "\n")
 }
