@@ -4,6 +4,7 @@
 //! parses the attribute's options (`attr`) and the item (`item`), finds the functions and their
 //! options (`expand`), and adds the runtime's macros (`function`). The expansion depends on the
 //! kind of the function (`shape`, `body`) and on its parameters (`parameters`, `arguments`).
+//! `located` gives the arguments of the runtime's other macros their location in errors.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod defaults;
 mod expand;
 mod function;
 mod item;
+mod located;
 mod parameters;
 mod shape;
 #[cfg(test)]
@@ -245,4 +247,12 @@ pub fn trace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn ntrace_fn(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::trace_fn(Mode::Checked, options.into(), item.into()).into()
+}
+
+/// Calls a function with a reference to a value: `path, value` is `path(&value)`. An error about
+/// the value's type is reported at the value.
+#[doc(hidden)]
+#[proc_macro]
+pub fn located_call(input: TokenStream) -> TokenStream {
+    located::call(input)
 }

@@ -74,6 +74,9 @@ pub use ntrace::*;
 pub use short::*;
 pub use trace_format::layout::InstantScope as Scope;
 pub use trace_format::layout::{BlobType, ObjectType};
+#[doc(hidden)]
+#[cfg(feature = "attributes")]
+pub use trace_macros::located_call as __located_call;
 #[cfg(all(feature = "attributes", target_os = "linux", not(feature = "ntrace")))]
 pub use trace_macros::trace_fn;
 pub use trace_provider::{NotTraced, TraceState};

@@ -28,4 +28,6 @@ mod track;
 mod checked;
 mod expected;
 mod formatted;
+#[cfg(not(feature = "attributes"))]
+mod located;
 mod off;

@@ -14,7 +14,7 @@ macro_rules! __ntrace_unused {
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$category);
             let _: &::core::primitive::str = ::core::convert::AsRef::as_ref(&$name);
             $(let _: $type = $other;)?
-            $(let _ = $crate::__recorded(&$value);)*
+            $(let _ = $crate::__located_call!($crate::__recorded, $value);)*
         }
     };
 }

@@ -55,7 +55,7 @@ macro_rules! __trace_site {
 macro_rules! __trace_arguments {
     () => { () };
     ($value:expr $(, $rest:expr)*) => {
-        ($crate::__recorded(&$value), $crate::__trace_arguments!($($rest),*))
+        ($crate::__located_call!($crate::__recorded, $value), $crate::__trace_arguments!($($rest),*))
     };
 }
 
