@@ -52,6 +52,19 @@ pub(crate) fn open_any(path: &Path) -> Result<Input> {
     Input::new(path, |file| Box::new(Watched::new(file)))
 }
 
+/// Opens a file that does not grow as an archive: one of another format, or a compressed one.
+/// Returns `None` for an archive, which may grow, and for a file whose format is unknown.
+pub(crate) fn open_complete(path: &Path) -> Result<Option<Box<dyn Read>>> {
+    let mut start = Vec::new();
+    let file = File::open(path).and_then(|file| file.take(START_BYTES).read_to_end(&mut start));
+    file.with_context(|| format!("cannot read {}", path.display()))?;
+    if InputKind::detect(&start) == Some(InputKind::Fxt) {
+        return Ok(None);
+    }
+    let input = Input::new(path, |file| Box::new(file))?;
+    input.kind.is_some().then(|| input.into_archive(path, false)).transpose()
+}
+
 fn open_with(
     path: &Path,
     watched: impl FnOnce(File) -> Box<dyn Read>,

@@ -14,6 +14,7 @@ use trace_format::{notes, ReadError, Value};
 use trace_format::{Decoder, Item, Record};
 
 use crate::commands::connect;
+use crate::input::open_complete;
 use completeness::Completeness;
 pub(crate) use file::GrowingFile;
 pub(crate) use threads::Threads;
@@ -31,6 +32,7 @@ pub(crate) struct Source {
 enum Input {
     Stream(UnixStream),
     File(GrowingFile),
+    Complete(Box<dyn Read>),
 }
 
 /// The result of reading from a [`Source`].
@@ -83,6 +85,7 @@ impl Source {
                 Some(0) => return Ok(State::Open),
                 Some(read) => Ok(read),
             },
+            Input::Complete(archive) => archive.read(&mut self.block),
         };
         match read {
             Ok(0) => {
@@ -101,7 +104,12 @@ impl Source {
 
 fn open_file(path: &Path) -> Result<Input> {
     let failed = || format!("cannot open {}", path.display());
-    Ok(Input::File(GrowingFile::open(path).with_context(failed)?))
+    let file = GrowingFile::open(path).with_context(failed)?;
+    let complete = match path.is_file() && !file.is_partial() {
+        true => open_complete(path)?,
+        false => None,
+    };
+    Ok(complete.map_or(Input::File(file), Input::Complete))
 }
 
 fn follow(session: &str, categories: &[String], socket: Option<&Path>) -> Result<Input> {

@@ -1,8 +1,11 @@
 //! Every command with every format that can be read.
 
+use std::path::Path;
+
 use super::{place, COMMANDS, GOOD, WRONG};
 use crate::compressed::{gzip, zstd};
 use crate::harness::{everything, Place};
+use crate::xray::log;
 
 /// The format of `/sys/kernel/tracing/trace`.
 const FTRACE: &str = "\
@@ -45,29 +48,56 @@ fn systrace() -> String {
     )
 }
 
-/// Returns the formats, each with whether it has flows.
-fn formats() -> Vec<(&'static str, Vec<u8>, bool)> {
+/// Returns a recording of trace-cmd.
+fn trace_dat() -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-kernel/tests/trace-cmd");
+    std::fs::read(directory.join("v6.dat")).unwrap()
+}
+
+/// Parts of commands for which a format has no data.
+const ALL: &[&str] = &[];
+const NO_FLOWS: &[&str] = &["--flow"];
+const DURATIONS: &[&str] = &["--flow", "critical-path"];
+
+/// Returns the formats, each with the parts of commands for which it has no data.
+fn formats() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
     let place = place();
     assert_eq!(place.run(&["convert", GOOD, "-o", "all.json"]).code, 0);
     let json = place.text("all.json").into_bytes();
     vec![
-        ("FXT", everything(), true),
-        ("FXT in gzip", gzip(&everything()), true),
-        ("FXT in zstd", zstd(&everything()), true),
-        ("JSON", json.clone(), true),
-        ("JSON in gzip", gzip(&json), true),
-        ("ftrace", FTRACE.into(), false),
-        ("trace-cmd report", TRACE_CMD.into(), false),
-        ("systrace", systrace().into(), false),
+        ("FXT", everything(), ALL),
+        ("FXT in gzip", gzip(&everything()), ALL),
+        ("FXT in zstd", zstd(&everything()), ALL),
+        ("JSON", json.clone(), ALL),
+        ("JSON in gzip", gzip(&json), ALL),
+        ("ftrace", FTRACE.into(), NO_FLOWS),
+        ("trace-cmd report", TRACE_CMD.into(), NO_FLOWS),
+        ("systrace", systrace().into(), NO_FLOWS),
+        ("trace.dat", trace_dat(), DURATIONS),
+        ("XRay", log(), DURATIONS),
     ]
+}
+
+/// A session's stream is followed until it ends, and so is a file that cannot grow.
+#[test]
+fn complete_files_are_followed_to_their_end() {
+    for (what, content, _) in formats().into_iter().filter(|(what, ..)| *what != "FXT") {
+        let place = place();
+        place.put(WRONG, &content);
+        let run = place.run(&["follow", "./wrong.in"]);
+        let expected = if run.stderr.contains("dropped") { 3 } else { 0 };
+        assert_eq!(run.code, expected, "{what}: {run:?}");
+        let expected = if what == "ftrace" { 9..=9 } else { 1..=usize::MAX };
+        assert!(expected.contains(&run.stdout.lines().count()), "{what}: {run:?}");
+    }
 }
 
 #[test]
 fn every_command_reads_every_format() {
-    for (what, content, has_flows) in formats() {
-        for command in
-            COMMANDS.iter().filter(|command| has_flows || !command.line.contains("--flow"))
-        {
+    for (what, content, lacks) in formats() {
+        let has_data =
+            |command: &&super::Command| !lacks.iter().any(|part| command.line.contains(part));
+        for command in COMMANDS.iter().filter(has_data) {
             let is_written_already =
                 what.contains("JSON") && command.output.starts_with("out.json");
             if is_written_already {
@@ -83,7 +113,7 @@ fn every_command_reads_every_format() {
             assert_eq!(is_written, !command.output.is_empty(), "{} of {what}", command.line);
             // The output is the same through a pipe, except that time on a processor requires a
             // file.
-            let is_once = has_flows || !command.line.contains("stats");
+            let is_once = lacks.is_empty() || !command.line.contains("stats");
             if command.output.is_empty() && !command.line.contains("diff") && is_once {
                 let piped = place.run_with(&command.with("-", ""), &content);
                 assert_eq!((piped.code, piped.stdout), (run.code, run.stdout), "{what}");
