@@ -62,6 +62,12 @@ impl<K: Hash + Eq, T> OpenBegins<K, T> {
         self.count -= self.open.remove(track).map_or(0, |open| open.len());
     }
 
+    /// Removes all open begins of the tracks for which `keep` returns `false`.
+    pub fn retain(&mut self, keep: impl Fn(&K) -> bool) {
+        self.open.retain(|track, _| keep(track));
+        self.count = self.open.values().map(Vec::len).sum();
+    }
+
     /// Returns the number of open begins of a track. [`MAX_SEARCH`](super::MAX_SEARCH) of them are
     /// searched for the begin of an end.
     #[must_use]
@@ -95,6 +101,10 @@ mod tests {
         open.forget(&1);
         open.forget(&2);
         assert_eq!(open.depth(&1), 0);
+        assert!(open.begin(1, "e") && open.begin(2, "e"));
+        open.retain(|track| *track != 1);
+        assert_eq!((open.depth(&1), open.depth(&2), open.count), (0, 1, 1));
+        open.forget(&2);
         assert_eq!(open.count, 0);
     }
 }

@@ -128,16 +128,20 @@ impl Window {
                 self.open.begin(provider, thread, number, at);
             }
             EventKind::DurationEnd => {
-                let ended = self.open.end(provider, thread, at);
+                // An end without a category or a name ends any scope.
+                let is_any =
+                    item.text(event.category).is_empty() || item.text(event.name).is_empty();
+                let number = if is_any { None } else { self.number(item, event) };
+                let ended = self.open.end(provider, thread, |name| is_any || name == number, at);
                 ended.into_iter().for_each(|(number, duration)| self.count(Some(number), duration));
             }
             EventKind::AsyncBegin { id } => {
-                let number = self.number(item, event);
-                number.into_iter().for_each(|number| self.open.begin_operation(number, id, at));
+                let Some(number) = self.number(item, event) else { return };
+                self.open.begin_operation((thread.process, number, id), at);
             }
             EventKind::AsyncEnd { id } => {
                 let Some(number) = self.number(item, event) else { return };
-                let duration = self.open.end_operation(number, id, at);
+                let duration = self.open.end_operation((thread.process, number, id), at);
                 duration.into_iter().for_each(|duration| self.count(Some(number), duration));
             }
             EventKind::Counter { .. } => self.add_counter(item, event),
