@@ -54,8 +54,23 @@ impl<'a> Event<'a> {
     /// Returns a member of [`Event::others`] by its key.
     #[must_use]
     pub fn other(&self, key: &str) -> Option<Value<'a>> {
-        let others = self.others().filter(|(found, _)| *found.to_str() == *key);
-        others.last().map(|(_, value)| value)
+        let mut others = self.parsed.others.iter().rev();
+        let found = others.find(|entry| *key_of(self.text, entry).to_str() == *key)?;
+        Some(Value::of(self.text, found.value))
+    }
+
+    /// Returns the keys of [`Event::arguments`]. It is much faster, because values are not parsed.
+    #[inline]
+    pub(super) fn argument_keys(&self) -> impl Iterator<Item = Text<'a>> + Clone + 'a {
+        let text = self.text;
+        self.parsed.arguments.iter().map(move |entry| key_of(text, entry))
+    }
+
+    /// Returns the keys of [`Event::others`], as fast as [`Event::argument_keys`].
+    #[inline]
+    pub(super) fn other_keys(&self) -> impl Iterator<Item = Text<'a>> + Clone + 'a {
+        let text = self.text;
+        self.parsed.others.iter().map(move |entry| key_of(text, entry))
     }
 
     /// Returns a number of microseconds in nanoseconds, rounded down; `None` if it is not a number,
@@ -82,5 +97,10 @@ fn with_number<T>(value: Value<'_>, convert: impl FnOnce(Number<'_>) -> Option<T
 }
 
 fn pair<'a>(text: &'a str, entry: &Entry) -> (Text<'a>, Value<'a>) {
-    (Text::new(entry.key.of(text), entry.is_key_escaped), Value::of(text, entry.value))
+    (key_of(text, entry), Value::of(text, entry.value))
+}
+
+#[inline]
+fn key_of<'a>(text: &'a str, entry: &Entry) -> Text<'a> {
+    Text::new(entry.key.of(text), entry.is_key_escaped)
 }

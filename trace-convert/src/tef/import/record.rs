@@ -147,8 +147,7 @@ fn has_no_repeated_keys(event: &Event<'_>) -> bool {
     if parsed.arguments.len() + parsed.others.len() > MAX_ARGUMENTS {
         return false;
     }
-    is_distinct(event.arguments().map(|(key, _)| key))
-        && is_distinct(event.others().map(|(key, _)| key))
+    is_distinct(event.argument_keys()) && is_distinct(event.other_keys())
 }
 
 #[inline]

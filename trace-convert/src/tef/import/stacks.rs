@@ -57,6 +57,19 @@ impl Stacks {
         &mut self,
         writer: &mut Archive,
         event: &Event<'_>,
+        place: (u64, ThreadKoids),
+    ) -> Result<(), WriteError> {
+        match event.other_keys().any(|key| matches!(key.plain(), Some("sf" | "stack"))) {
+            true => self.add(writer, event, place),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn add(
+        &mut self,
+        writer: &mut Archive,
+        event: &Event<'_>,
         (ticks, koids): (u64, ThreadKoids),
     ) -> Result<(), WriteError> {
         // The event's size is added once, even if a key is repeated.
