@@ -11,7 +11,7 @@ use trace_convert::visible;
 use trace_manager::{Cause, End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
 use super::report::Report;
-use super::{kernel, nothing, triggers};
+use super::{empty, kernel, triggers};
 use crate::commands::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::logs::Logs;
@@ -152,7 +152,7 @@ fn provider_line(provider: &ProviderSummary) -> String {
 
 /// Returns warnings with their hints.
 fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
-    let mut lines = Vec::from_iter(nothing::advice(report, summary));
+    let mut lines = Vec::from_iter(empty::advice(report, summary));
     lines.extend(unchanged(report, summary));
     lines.extend(triggers::advice(report, summary));
     for category in kernel::categories_without_events(summary, report.kernel) {
@@ -197,7 +197,7 @@ fn misbehavior(provider: &ProviderSummary) -> Option<String> {
             "{name} ({pid}) was cut off: {violation}; its earlier records are in the archive"
         )),
         // The hint is at the message that nothing was recorded.
-        _ if provider.events == 0 && nothing::buffer_hint(provider).is_some() => None,
+        _ if provider.events == 0 && empty::buffer_hint(provider).is_some() => None,
         _ if !provider.answered_start => Some(format!("{name} ({pid}) did not answer the start")),
         End::TimedOut => {
             Some(format!("{name} ({pid}) did not answer the stop: its buffer was read unfinished"))
@@ -362,13 +362,13 @@ mod tests {
             let late =
                 ProviderSummary { events: 0, buffer_size, ..provider(End::Disconnected, false) };
             let late = ProviderSummary { answered_start: false, ..late };
-            (nothing::no_records(&late, Duration::from_secs(2)), misbehavior(&late))
+            (empty::no_records(&late, Duration::from_secs(2)), misbehavior(&late))
         };
         let hint = "use a smaller buffer (-b): init() waits for one second";
-        let (nothing, end) = advice(4 << 30);
-        assert!(nothing.contains(hint) && !nothing.contains("guard") && end.is_none());
-        let (nothing, end) = advice(16 << 20);
-        assert!(!nothing.contains(hint) && nothing.contains("guard"));
+        let (empty, end) = advice(4 << 30);
+        assert!(empty.contains(hint) && !empty.contains("guard") && end.is_none());
+        let (empty, end) = advice(16 << 20);
+        assert!(!empty.contains(hint) && empty.contains("guard"));
         assert!(end.unwrap().ends_with("did not answer the start"));
     }
 

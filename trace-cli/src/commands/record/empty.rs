@@ -1,4 +1,4 @@
-//! Why nothing was recorded.
+//! The reasons for which a recording is empty.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn buffer_hint(provider: &ProviderSummary) -> Option<String> {
     is_late.then(|| format!("{HINT}{BUFFER}"))
 }
 
-/// Returns the reason if nothing was recorded.
+/// Returns the reason if a recording is empty.
 pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<String> {
     // Reports the program that was traced for the longest time.
     match summary.providers.iter().max_by_key(|provider| traced(provider)) {
