@@ -36,7 +36,7 @@ async fn noop() -> &'static str {
     async { "done" }.trace(trace_future_args!("server", "noop")).await
 }
 
-pub async fn run() -> Measured {
+pub async fn run(speed: u32) -> Measured {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("the port");
     let routes = Router::new().route("/wait", get(wait)).route("/noop", get(noop));
@@ -44,7 +44,7 @@ pub async fn run() -> Measured {
     let server = axum::serve(listener, routes.layer(TraceLayer::new_for_http()));
     let server = server.with_graceful_shutdown(async { drop(stopped.await) });
     let server = tokio::spawn(async move { server.await });
-    let measured = load::run(move |number, wait| request(address, number, wait)).await;
+    let measured = load::run(speed, move |number, wait| request(address, number, wait)).await;
     drop(stop);
     server.await.expect("the server does not panic").expect("the server stops");
     measured

@@ -2,8 +2,10 @@
 //! each request and print the lengths, so that the trace can be compared with them.
 //!
 //! ```text
-//! TRACE_OUTPUT=out.fxt async-programs mini-redis|axum
+//! TRACE_OUTPUT=out.fxt async-programs mini-redis|axum [SPEED]
 //! ```
+//!
+//! Waits and pauses are divided by SPEED, 1 by default.
 
 mod http;
 mod load;
@@ -14,7 +16,9 @@ use tracing_subscriber::prelude::*;
 fn main() {
     tracing_subscriber::registry().with(trace_tracing::layer()).init();
     let trace = trace_runtime::init();
-    let program = std::env::args().nth(1).expect("mini-redis or axum");
+    let mut arguments = std::env::args().skip(1);
+    let program = arguments.next().expect("mini-redis or axum");
+    let speed = arguments.next().map_or(1, |speed| speed.parse().expect("a number as SPEED"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -22,8 +26,8 @@ fn main() {
         .expect("a runtime");
     let measured = runtime.block_on(async {
         match &*program {
-            "mini-redis" => redis::run().await,
-            "axum" => http::run().await,
+            "mini-redis" => redis::run(speed).await,
+            "axum" => http::run(speed).await,
             other => panic!("{other} is neither mini-redis nor axum"),
         }
     });

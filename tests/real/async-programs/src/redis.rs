@@ -10,12 +10,12 @@ use tracing::{info_span, Instrument};
 
 use crate::load::{self, Measured};
 
-pub async fn run() -> Measured {
+pub async fn run(speed: u32) -> Measured {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("the port");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = tokio::spawn(server::run(listener, stopped));
-    let measured = load::run(move |number, wait| {
+    let measured = load::run(speed, move |number, wait| {
         request(address, number, wait).instrument(info_span!("request", number))
     })
     .await;
