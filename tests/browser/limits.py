@@ -49,6 +49,25 @@ def narrow_boxes_are_drawn_at_once(work, browser):
     is_clean(page, "dense")
 
 
+def captions_wait_until_the_view_rests(work, browser):
+    page = work.open(browser, "dense", width=3840, height=2160)
+    page.run("""(() => {
+      window.texts = 0;
+      const draw = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function(...values) { window.texts++; return draw.apply(this, values); };
+    })()""")
+    # About 120 durations of 30 pixels on each of eight threads.
+    page.run("timeline.page.scene.show(0, timeline.page.scene.span)")
+    moved = page.run("(timeline.page.scene.show(1e6, 1.12e6), window.texts = 0, timeline.page.draw(), window.texts)")
+    page.wait("timeline.page.painter.isComplete")
+    rested = page.run("(window.texts = 0, timeline.page.draw(), window.texts)")
+    assert moved < 500 < 900 < rested, (moved, rested)
+    # Fewer captions do not wait.
+    few = page.run("(timeline.page.scene.show(1e6, 1.03e6), window.texts = 0, timeline.page.draw(), [window.texts, timeline.page.painter.isComplete])")
+    assert few[0] > 200 and few[1], few
+    is_clean(page, "dense")
+
+
 def the_work_of_a_frame_is_bounded(work, browser):
     page = work.open(browser, "crowded")
     calls = count_calls(page)
@@ -73,4 +92,4 @@ def matches_are_limited(work, browser):
     is_clean(page, "crowded")
 
 
-TESTS = [a_distant_event_is_shown, narrow_boxes_are_drawn_at_once, the_work_of_a_frame_is_bounded, matches_are_limited]
+TESTS = [a_distant_event_is_shown, narrow_boxes_are_drawn_at_once, captions_wait_until_the_view_rests, the_work_of_a_frame_is_bounded, matches_are_limited]

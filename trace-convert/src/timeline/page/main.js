@@ -2,6 +2,9 @@
 
 const by = (id) => document.getElementById(id);
 
+// Milliseconds after the last movement until all captions are drawn.
+const REST = 150;
+
 // Milliseconds that a search may take before the page draws again.
 const SEARCH_TURN = 12;
 
@@ -45,6 +48,8 @@ class Page {
     this.painter.draw({...this, hits: this.matches?.hits ?? null});
     this.overview.draw(this);
     this.drawTime = performance.now() - started;
+    clearTimeout(this.rest);
+    if (!this.painter.isComplete) this.rest = setTimeout(() => this.redraw(), REST);
     this.showTip();
     describeView(this.scene, by('overview'));
   }

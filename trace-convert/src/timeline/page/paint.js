@@ -4,6 +4,11 @@ const FONT = '11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace';
 
 // A wider box has a caption.
 const CAPTION_WIDTH = 24;
+// A wider box is drawn by itself, and so are those of a lane that has few in view.
+const STRIP_WIDTH = 256;
+const FEW_BOXES = 32;
+// The most captions while the view moves: each takes as long as a hundred boxes.
+const MAX_MOVING_CAPTIONS = 500;
 
 class Painter {
   constructor(canvas, scene, colours) {
@@ -13,6 +18,9 @@ class Painter {
     this.colours = colours;
     // The argument that labels durations, or an empty text for their names.
     this.labelBy = '';
+    // The view of the last frame, and whether that frame has all captions.
+    this.view = [];
+    this.isComplete = true;
     this.strips = {bright: new Strip(), dim: new Strip()};
   }
 
@@ -20,6 +28,8 @@ class Painter {
     const [width, height] = fitCanvas(this.canvas);
     this.scene.resize(width, height);
     for (const strip of Object.values(this.strips)) strip.resize(width + 6);
+    prepare(this.canvas, this.scene, this.context);
+    this.character = this.context.measureText('0').width;
   }
 
   // Draws everything. `hits` are the places that a search has found, or null without a search.
@@ -31,7 +41,6 @@ class Painter {
     prepare(this.canvas, scene, context);
     context.fillStyle = theme.back;
     context.fillRect(0, 0, scene.width, scene.height);
-    this.character = context.measureText('0').width;
     this.clipped(scene.gutter, RULER_HEIGHT, () => {
       drawGrid(this);
       for (const row of scene.rows) if (scene.isSeen(row)) this.row(row);
@@ -82,23 +91,25 @@ class Painter {
     if (y > scene.height || y + height < RULER_HEIGHT) return;
     const columns = lane.columns, {begin, end, label, open, odd} = columns, size = begin.length;
     const isOdd = row.kind === KIND.thread ? number % 2 : 0;
-    const scale = scene.scale(), left = scene.gutter - scene.from * scale, last = scene.width + 5;
-    for (let place = lowerBound(end, scene.from); place < size && begin[place] <= scene.to;) {
-      const x = Math.max(begin[place] * scale + left, scene.gutter - 5);
+    const scale = scene.scale(), left = scene.gutter - scene.from * scale, first = scene.gutter - 5, last = scene.width + 5;
+    const start = lowerBound(end, scene.from), stripWidth = lowerBound(begin, scene.to) - start > FEW_BOXES ? STRIP_WIDTH : 0;
+    for (let place = start; place < size && begin[place] <= scene.to;) {
+      const x = Math.max(begin[place] * scale + left, first);
       const right = Math.min(end[place] * scale + left, last), width = Math.max(right - x, 1);
-      const next = width > 1 ? place + 1 : gallop(end, Math.max(scene.time(x + 1), nextNumber(end[place])), place + 1);
-      const hit = this.hit(columns, place, next), shown = hit ?? place;
+      const next = width > 1 ? place + 1 : nextEnd(end, place, (x + 1 - left) / scale);
+      const hit = this.hits ? this.hit(columns, place, next) : place, shown = hit ?? place;
       const shade = odd ? odd[shown] : isOdd;
       // Whole pixels are drawn faster.
       const from = Math.round(x), to = Math.max(Math.round(x + width) - (width > 3 ? 1 : 0), from + 1);
-      if (width <= CAPTION_WIDTH) {
+      const alpha = hit === null ? theme.dim : 1;
+      if (width <= stripWidth) {
         (hit === null ? strips.dim : strips.bright).fill(from, to, this.colours.boxPixel(label[shown], shade));
       } else {
-        context.globalAlpha = hit === null ? theme.dim : 1;
+        context.globalAlpha = alpha;
         context.fillStyle = this.colours.box(label[shown], shade);
         context.fillRect(from, y, to - from, height);
-        if (height > 10) this.captions.push({columns, place, alpha: context.globalAlpha, x: Math.max(x, scene.gutter) + 3, y: y + height / 2 + 0.5, right});
       }
+      if (width > CAPTION_WIDTH && height > 10) this.captions.push({columns, place, alpha, x: Math.max(x, scene.gutter) + 3, y: y + height / 2 + 0.5, right});
       if (open[place]) this.torn.push([right, y, height]);
       place = next;
     }
@@ -120,11 +131,24 @@ class Painter {
   names() {
     const {context, colours: {theme}} = this;
     context.fillStyle = theme.text;
-    for (const {columns, place, alpha, x, y, right} of this.captions) {
+    for (const {columns, place, alpha, x, y, right} of this.shownCaptions()) {
       context.globalAlpha = alpha;
       this.text(this.caption(columns, place), x, y, right - x - 3);
     }
     context.globalAlpha = 1;
+  }
+
+  // Returns all captions, or while the view moves those of the widest slices. Those of one width
+  // are all shown or all omitted.
+  shownCaptions() {
+    const {captions, scene, view} = this;
+    this.view = [scene.from, scene.to, scene.top];
+    const isMoving = view.length > 0 && this.view.some((value, place) => value !== view[place]);
+    this.isComplete = !isMoving || captions.length <= MAX_MOVING_CAPTIONS;
+    if (this.isComplete) return captions;
+    const width = ({x, right}) => Math.round(right - x);
+    const least = Float64Array.from(captions, width).sort().at(-1 - MAX_MOVING_CAPTIONS);
+    return captions.filter((caption) => width(caption) > least);
   }
 
   // Returns the text in a slice.
@@ -238,6 +262,12 @@ function prepare(canvas, {width, height}, context) {
   context.globalAlpha = 1;
   context.font = FONT;
   context.textBaseline = 'middle';
+}
+
+// Returns the first slice after `place` that ends at a time or later, and not with `place`.
+function nextEnd(end, place, time) {
+  const next = place + 1, least = time > end[place] ? time : nextNumber(end[place]);
+  return next < end.length && end[next] < least ? gallop(end, least, next) : next;
 }
 
 function triangle(context, x, y, half, height) {

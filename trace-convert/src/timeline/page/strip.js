@@ -1,5 +1,5 @@
-// The narrow boxes of a lane: an image one pixel high, which is drawn at the height of the lane.
-// Drawing each box takes several times as long.
+// The boxes of a lane: an image one pixel high, which is drawn at the height of the lane. Drawing
+// each box takes several times as long.
 
 class Strip {
   constructor() {
@@ -18,7 +18,9 @@ class Strip {
 
   // Adds a box of whole pixels.
   fill(from, to, pixel) {
-    for (let x = from; x < to; x++) this.pixels[x] = pixel;
+    // Calls take longer than a few pixels.
+    if (to - from < 8) for (let x = from; x < to; x++) this.pixels[x] = pixel;
+    else this.pixels.fill(pixel, Math.max(from, 0), Math.max(to, 0));
     this.isEmpty = false;
   }
 
