@@ -1,0 +1,5 @@
+#![deny(let_underscore_drop)]
+
+fn main() {
+    let _ = trace_runtime::init();
+}
