@@ -1,9 +1,11 @@
 //! The time that threads spent on a processor, and their other states, from scheduling records.
 //!
 //! [`Schedule`] has the turns of threads on processors. [`threads::read`] has the totals of their
-//! states.
+//! states, and [`moment::read`] their states at a time.
 
 mod json;
+pub mod moment;
+mod names;
 mod replay;
 mod steps;
 pub mod threads;
@@ -103,7 +105,7 @@ impl Schedule {
         let threads = &mut self.threads;
         replay(&mut self.steps, Some(u64::MAX), |interval| {
             let koid = koids.get(interval.thread as usize);
-            if let (Activity::Running, Some(koid)) = (interval.activity, koid) {
+            if let (Activity::Running { .. }, Some(koid)) = (interval.activity, koid) {
                 let turns = threads.entry(*koid).or_default();
                 let before = turns.last().map_or(0, OnCpu::sum);
                 turns.push(OnCpu { from: interval.from, to: interval.to, before });

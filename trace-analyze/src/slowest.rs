@@ -8,7 +8,7 @@ mod instance;
 mod reading;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
 use std::io::Read;
 
 use trace_format::{EventKind, Item, ReadError, Reader, Record, ThreadKoids};
@@ -16,7 +16,7 @@ use trace_format::{EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 use crate::arguments::{Condition, Met};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Track, Unpaired};
-use crate::spans::{Oddities, Span, Spans};
+use crate::spans::{Oddities, Role, Span, Spans};
 use crate::stats::{By, Grouping, Groups};
 use crate::Damage;
 pub use instance::Instance;
@@ -43,7 +43,8 @@ pub struct Slowest {
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
 /// accepts, which meet all conditions by the arguments of their begin or end, and which last at the
-/// time `at` in nanoseconds, if there is one. Polls also meet conditions by the arguments of their
+/// time `at` in nanoseconds, if there is one. Those without an end last from their begin on; they
+/// are found only with `at`, and count as the longest. Polls also meet conditions by the arguments of their
 /// operation. Calls `open` twice, and once more for conditions.
 ///
 /// # Errors
@@ -60,12 +61,41 @@ pub fn slowest<R: Read, E: From<ReadError>>(
         [] => Grouping::Together.into(),
         conditions => Groups::read(By::Conditions(conditions), open()?)?,
     };
-    let mut search = Search::new(number, at, conditions, groups, is_selected);
-    let damage = Damage::of_all(open()?, |item| search.record(item))?;
-    let (found, mut slowest) = search.finish();
-    let mut reading = Reading::new(&found, &mut slowest.instances);
-    Damage::of_all(open()?, |item| reading.record(item))?;
-    Ok(Slowest { damage, ..slowest })
+    let is_selected = |catalog: &Catalog, found: &Found| {
+        is_selected(catalog.category(found.label), catalog.name(found.label))
+    };
+    let search = Search::new(number, at, conditions, groups, is_selected);
+    search.read(open)
+}
+
+/// Finds the async operations that instances poll and that last at a time, without those that are
+/// among the instances. An operation can have begun on another thread than its polls. Calls `open`
+/// twice, or not at all if nothing is polled.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed, or `open` failed.
+pub fn polled<R: Read, E: From<ReadError>>(
+    open: impl Fn() -> Result<Reader<R>, E>,
+    at: u64,
+    instances: &[Instance],
+) -> Result<Vec<Instance>, E> {
+    let of = |id: fn(&Instance) -> Option<u64>| -> HashSet<(u64, u64)> {
+        let ids = instances.iter().filter_map(|it| Some((it.thread.process, id(it)?)));
+        ids.collect()
+    };
+    let known = of(|instance| instance.operation);
+    let ids: HashSet<_> = of(|instance| instance.polled).difference(&known).copied().collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let is_selected = |_: &Catalog, found: &Found| match found.key {
+        Key::Operation { process, id, .. } => ids.contains(&(process, id)),
+        Key::Duration { .. } => false,
+    };
+    let groups = Grouping::Together.into();
+    let search = Search::new(usize::MAX, Some(at), &[], groups, is_selected);
+    Ok(search.read(open)?.instances)
 }
 
 /// The first pass.
@@ -89,7 +119,7 @@ struct Longest<'a, F> {
     unpaired: Unpaired,
 }
 
-impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
+impl<F: Fn(&Catalog, &Found) -> bool> Longest<'_, F> {
     fn add(&mut self, catalog: &Catalog, found: Found) {
         if self.at.is_some_and(|at| !found.lasts_at(at)) {
             return;
@@ -98,7 +128,7 @@ impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
         if self.heap.len() >= self.number && !is_longer {
             return;
         }
-        if (self.is_selected)(catalog.category(found.label), catalog.name(found.label)) {
+        if (self.is_selected)(catalog, &found) {
             self.heap.push(Reverse(found));
             if self.heap.len() > self.number {
                 self.heap.pop();
@@ -110,7 +140,8 @@ impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
         let (begin, end) = match outcome {
             Outcome::Pair { begin, end } => (begin, end),
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => {
-                return self.unpaired.count(edge)
+                self.unpaired.count(edge);
+                return self.open(catalog, edge);
             }
         };
         let Track::Operation { process, id } = begin.track else { return };
@@ -120,11 +151,22 @@ impl<F: Fn(&str, &str) -> bool> Longest<'_, F> {
         let key = Key::Operation { process, id, nanos: begin.nanos };
         let nanos = end.nanos - begin.nanos;
         let (label, thread) = (begin.label, begin.value.0);
-        self.add(catalog, Found { nanos, key, end: end.nanos, label, thread });
+        let role = Role::Duration;
+        self.add(catalog, Found { nanos, key, end: end.nanos, label, thread, role });
+    }
+
+    /// Adds an operation without an end.
+    fn open(&mut self, catalog: &Catalog, begin: &Edge<(ThreadKoids, Met)>) {
+        let Track::Operation { process, id } = begin.track else { return };
+        let is_selected = begin.value.1.is_all(self.conditions);
+        if self.at.is_some() && !begin.is_end && is_selected {
+            let key = Key::Operation { process, id, nanos: begin.nanos };
+            self.add(catalog, Found::open(key, begin.label, begin.value.0, Role::Duration));
+        }
     }
 }
 
-impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
+impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
     fn new(
         number: usize,
         at: Option<u64>,
@@ -141,6 +183,18 @@ impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
             longest,
             done: Vec::new(),
         }
+    }
+
+    /// Finds the instances and reads their arguments.
+    fn read<R: Read, E: From<ReadError>>(
+        mut self,
+        open: impl Fn() -> Result<Reader<R>, E>,
+    ) -> Result<Slowest, E> {
+        let damage = Damage::of_all(open()?, |item| self.record(item))?;
+        let (found, mut slowest) = self.finish();
+        let mut reading = Reading::new(&found, &mut slowest.instances);
+        Damage::of_all(open()?, |item| reading.record(item))?;
+        Ok(Slowest { damage, ..slowest })
     }
 
     fn record(&mut self, item: &Item<'_>) {
@@ -170,7 +224,22 @@ impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
             let (begin, end) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
             let (label, thread) = (span.label, span.koids);
             let key = Key::Duration { thread, nanos: begin };
-            self.longest.add(catalog, Found { nanos: span.nanos(), key, end, label, thread });
+            let (nanos, role) = (span.nanos(), span.role);
+            self.longest.add(catalog, Found { nanos, key, end, label, thread, role });
+        }
+    }
+
+    /// Adds the durations without an end.
+    fn add_open(&mut self) {
+        let open = self.spans.take_open();
+        let catalog = self.spans.catalog();
+        for span in open {
+            let group = self.groups.of_span(&span);
+            if self.longest.at.is_some() && self.groups.selects(group) {
+                let (thread, nanos) = (span.koids, span.rate.to_nanos(span.begin));
+                let key = Key::Duration { thread, nanos };
+                self.longest.add(catalog, Found::open(key, span.label, thread, span.role));
+            }
         }
     }
 
@@ -178,6 +247,7 @@ impl<'a, F: Fn(&str, &str) -> bool> Search<'a, F> {
     fn finish(mut self) -> (Vec<Found>, Slowest) {
         self.done.extend(self.spans.finish());
         self.add_done();
+        self.add_open();
         let catalog = self.spans.catalog();
         let outcomes = self.operations.finish(catalog);
         outcomes.for_each(|outcome| self.longest.pair(catalog, &outcome));

@@ -51,7 +51,7 @@ const MAX_PENDING: usize = 1 << 20;
 const MAX_WAITING: usize = 2 << 20;
 
 /// The part of a duration in an async operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Role {
     /// None that the archive names.
     #[default]
@@ -161,6 +161,8 @@ struct Done {
     unended: Option<Vec<Span>>,
     /// Begins beyond the most open ones, if `unended` is not `None`.
     too_deep: Vec<Span>,
+    /// Begins that are open at the end of the archive.
+    open: Vec<Span>,
 }
 
 impl Spans {
@@ -181,6 +183,12 @@ impl Spans {
     /// thread are open. Empty unless created by [`with_unended`](Self::with_unended).
     pub fn take_too_deep(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.done.too_deep)
+    }
+
+    /// Returns the begins that are open at the end of the archive, as durations without a length.
+    /// Those in a duration that has ended are not among them. Empty before [`finish`](Self::finish).
+    pub fn take_open(&mut self) -> Vec<Span> {
+        std::mem::take(&mut self.done.open)
     }
 
     /// Returns the names and threads so far.

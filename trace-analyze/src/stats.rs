@@ -171,6 +171,20 @@ pub fn collect<'a, R: Read>(
     run(reader, StatsCollector::new(groups.into(), schedule, false))
 }
 
+/// Returns the same, of the durations, operations and flows that last longer than `nanos`.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed.
+pub fn collect_over<'a, R: Read>(
+    reader: Reader<R>,
+    groups: impl Into<Groups<'a>>,
+    schedule: Option<&'a Schedule>,
+    nanos: u64,
+) -> Result<Report, ReadError> {
+    run(reader, StatsCollector::new(groups.into(), schedule, false).over(nanos))
+}
+
 /// Returns the statistics of all threads together, with samples.
 pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
     run(reader, StatsCollector::new(Grouping::Together.into(), None, true))

@@ -23,7 +23,7 @@ use crate::compression::decompress;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
-pub(crate) use selected::{of_threads, open_selected, open_threads};
+pub(crate) use selected::{of_threads, open_selected, open_threads, part_of_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
 

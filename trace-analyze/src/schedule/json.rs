@@ -2,6 +2,7 @@
 
 use serde_json::{json, Map, Value};
 
+use super::moment::{Moment, State, ThreadAt};
 use super::threads::{Preemption, Scheduling, ThreadTimes};
 use crate::exact;
 use crate::stats::{Distribution, Group, PERCENTILES};
@@ -19,6 +20,36 @@ impl Scheduling {
             "complete": self.damage.is_none() && !self.is_too_long && self.missing == 0,
         })
     }
+}
+
+impl Moment {
+    /// Returns the threads as a JSON array, for programs.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        self.threads.iter().map(thread_at).collect()
+    }
+}
+
+fn thread_at(thread: &ThreadAt) -> Value {
+    let (state, reason, cpu, by) = match &thread.state {
+        State::Running(cpu) => ("running", None, Some(*cpu), None),
+        State::Woken(by) => ("runnable", Some("woken"), None, by.as_ref()),
+        State::Preempted(by) => ("runnable", Some("preempted"), None, by.as_ref()),
+        State::Blocked => ("blocked", None, None, None),
+    };
+    let next = thread.next.as_ref();
+    let next = next.map(|next| json!({"time_ns": next.nanos, "by": next.by.as_ref().map(group)}));
+    let mut object = group(&thread.group);
+    object.extend([
+        ("state".to_owned(), state.into()),
+        ("reason".to_owned(), reason.into()),
+        ("cpu".to_owned(), cpu.into()),
+        ("by".to_owned(), by.map(group).into()),
+        ("since_ns".to_owned(), thread.since.into()),
+        ("until_ns".to_owned(), thread.until.into()),
+        ("next_wakeup".to_owned(), next.into()),
+    ]);
+    object.into()
 }
 
 fn thread(times: &ThreadTimes) -> Value {

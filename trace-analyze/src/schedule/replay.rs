@@ -32,7 +32,10 @@ pub(super) struct Interval {
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Activity {
-    Running,
+    Running {
+        /// The number of the CPU.
+        cpu: u32,
+    },
     /// The thread waits for a CPU.
     Runnable {
         reason: Reason,
@@ -58,6 +61,7 @@ enum State {
     Running {
         from: u64,
         exit: Option<u64>,
+        cpu: u32,
     },
     Runnable {
         from: u64,
@@ -126,15 +130,15 @@ impl<V: FnMut(Interval)> Replay<V> {
                 let turn = Turn { thread: incoming, from: step.time };
                 let place = self.cpus.get_mut(cpu as usize);
                 let last = place.and_then(|place| place.replace(turn));
-                self.correct(last, outgoing);
+                self.correct(cpu, last, outgoing);
                 if let Some(thread) = outgoing {
                     self.depart(thread, step.time, (state, incoming));
                 }
                 if let Some(thread) = incoming {
-                    self.arrive(thread, step.time);
+                    self.arrive(thread, step.time, cpu);
                 }
             }
-            StepKind::Wakeup(thread) => self.wake(thread, step.time),
+            StepKind::Wakeup { thread, .. } => self.wake(thread, step.time),
             StepKind::Exit(thread) => {
                 if let State::Running { exit, .. } = &mut self.thread(thread).state {
                     *exit = Some(step.time);
@@ -144,7 +148,7 @@ impl<V: FnMut(Interval)> Replay<V> {
     }
 
     /// Makes up for the missing switch between the last one of a CPU and a switch from `outgoing`.
-    fn correct(&mut self, last: Option<Turn>, outgoing: Option<u32>) {
+    fn correct(&mut self, cpu: u32, last: Option<Turn>, outgoing: Option<u32>) {
         if last.is_some_and(|last| last.thread == outgoing) {
             return;
         }
@@ -152,27 +156,27 @@ impl<V: FnMut(Interval)> Replay<V> {
             self.lose(thread, from);
         }
         if let Some(thread) = outgoing {
-            self.estimate(thread, last.map(|last| last.from));
+            self.estimate(thread, cpu, last.map(|last| last.from));
         }
     }
 
     /// Ends the turn of a thread at an unknown time, unless the thread has left the CPU already.
     fn lose(&mut self, number: u32, turn: u64) {
         let thread = self.thread(number);
-        let State::Running { from, exit } = thread.state else { return };
+        let State::Running { from, exit, cpu } = thread.state else { return };
         if from != turn {
             return;
         }
         thread.state = State::Unknown;
         match exit {
-            Some(to) => self.report(number, (from, to), Activity::Running),
+            Some(to) => self.report(number, (from, to), Activity::Running { cpu }),
             None => thread.missing += 1,
         }
     }
 
     /// Begins a turn of a thread at an estimated time: the switch to it is missing. `since` is the
     /// CPU's last switch.
-    fn estimate(&mut self, number: u32, since: Option<u64>) {
+    fn estimate(&mut self, number: u32, cpu: u32, since: Option<u64>) {
         let start = self.start;
         let thread = self.thread(number);
         let is_first = since.is_none();
@@ -189,7 +193,7 @@ impl<V: FnMut(Interval)> Replay<V> {
             },
         };
         let from = since.map_or(ready, |since| since.max(ready));
-        thread.state = State::Running { from, exit: None };
+        thread.state = State::Running { from, exit: None, cpu };
         if let Some((_, reason)) = before.wait() {
             let activity = Activity::Runnable { reason, is_complete: false };
             self.report(number, (ready, from), activity);
@@ -205,15 +209,15 @@ impl<V: FnMut(Interval)> Replay<V> {
             ThreadState::DYING | ThreadState::DEAD => State::Unknown,
             _ => State::Blocked { from: time, was_woken },
         };
-        if let State::Running { from, .. } = before {
-            self.report(number, (from, time), Activity::Running);
+        if let State::Running { from, cpu, .. } = before {
+            self.report(number, (from, time), Activity::Running { cpu });
         }
     }
 
-    fn arrive(&mut self, number: u32, time: u64) {
+    fn arrive(&mut self, number: u32, time: u64, cpu: u32) {
         let thread = self.thread(number);
-        let before =
-            std::mem::replace(&mut thread.state, State::Running { from: time, exit: None });
+        let running = State::Running { from: time, exit: None, cpu };
+        let before = std::mem::replace(&mut thread.state, running);
         thread.was_woken = false;
         if let Some((from, reason)) = before.wait() {
             let activity = Activity::Runnable { reason, is_complete: true };
@@ -248,8 +252,8 @@ impl<V: FnMut(Interval)> Replay<V> {
                 (_, Some((from, reason))) => {
                     (from, end, Activity::Runnable { reason, is_complete: false })
                 }
-                (State::Running { from, exit }, _) => {
-                    (from, exit.unwrap_or(end), Activity::Running)
+                (State::Running { from, exit, cpu }, _) => {
+                    (from, exit.unwrap_or(end), Activity::Running { cpu })
                 }
                 (State::Blocked { from, .. }, _) => (from, end, Activity::Blocked),
                 _ => continue,

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use trace_format::layout::ThreadState;
 use trace_format::{Event, EventKind, Item, Record};
 
-use crate::scheduling::{Cpu, Switch, Task};
+use crate::scheduling::{self, Cpu, Switch, Task};
 
 /// The most records that are kept.
 const MAX_STEPS: usize = 8 << 20;
@@ -39,8 +39,8 @@ pub(super) struct Step {
 pub(super) enum StepKind {
     /// A CPU runs another thread. An idle CPU runs `None`.
     Switch { cpu: u32, outgoing: Option<u32>, state: ThreadState, incoming: Option<u32> },
-    /// The thread is woken up.
-    Wakeup(u32),
+    /// The thread is woken up, by the thread with the koid `waker`, or by one that is unknown.
+    Wakeup { thread: u32, waker: Option<u64> },
     /// The thread ends. It runs until its last switch.
     Exit(u32),
 }
@@ -66,6 +66,12 @@ impl Steps {
     /// Returns the number of CPUs.
     pub(super) fn cpus(&self) -> usize {
         self.cpus.len()
+    }
+
+    /// Returns the number of a CPU, as its provider numbers it.
+    pub(super) fn cpu(&self, number: u32) -> Option<u16> {
+        let mut cpus = self.cpus.iter();
+        cpus.find(|(_, other)| **other == number).map(|((_, cpu), _)| *cpu)
     }
 
     /// Returns whether a provider has scheduling records.
@@ -96,7 +102,8 @@ impl Steps {
             }
             Record::ThreadWakeup(wakeup) => {
                 let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
-                let kind = StepKind::Wakeup(self.number(task.thread)?);
+                let waker = scheduling::waker(item, &wakeup.arguments);
+                let kind = StepKind::Wakeup { thread: self.number(task.thread)?, waker };
                 Some(Step { time: item.nanos(wakeup.ticks), kind })
             }
             Record::Event(event) if is_exit(item, event) => {

@@ -1,26 +1,15 @@
 //! The states of threads as totals: running, runnable and blocked times, latencies, preemptions.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::Read;
 
-use trace_format::layout::{cut_str, ObjectType};
-use trace_format::{Item, KernelObject, ReadError, Reader, Record, ThreadKoids, Value};
+use trace_format::{ReadError, Reader, ThreadKoids};
 
+use super::names::Names;
 use super::replay::{replay, Activity, Interval, Reason};
 use super::steps::Steps;
-use crate::arguments::{self, process_of};
-use crate::catalog::Catalog;
 use crate::stats::{Distribution, Group};
 use crate::Damage;
-
-/// The most names of threads.
-const MAX_NAMES: usize = 1 << 20;
-
-/// The most bytes of a name. A small record can refer to a long name.
-const MAX_NAME_BYTES: usize = 256;
-
-/// The argument of a thread's name if the archive has only a part of its scheduling records.
-const PARTIAL: &str = "partial";
 
 /// The states of all threads of an archive.
 ///
@@ -159,7 +148,7 @@ impl ThreadTimes {
     fn add(&mut self, interval: &Interval, pairs: &mut Pairs) {
         let nanos = interval.to - interval.from;
         match interval.activity {
-            Activity::Running => {
+            Activity::Running { .. } => {
                 self.running += nanos;
                 self.turns += 1;
             }
@@ -178,64 +167,6 @@ impl ThreadTimes {
                     }
                 }
             }
-        }
-    }
-}
-
-/// The names and processes of threads.
-#[derive(Default)]
-struct Names {
-    catalog: Catalog,
-    /// By thread and provider.
-    threads: BTreeMap<(u64, Option<u32>), Box<str>>,
-    processes: HashMap<u64, u64>,
-    partial: HashSet<u64>,
-    complete: HashSet<u64>,
-}
-
-impl Names {
-    fn note(&mut self, item: &Item<'_>) {
-        self.catalog.note(item);
-        match &item.record {
-            Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
-                self.note_thread(item, object);
-            }
-            _ => {}
-        }
-    }
-
-    fn note_thread(&mut self, item: &Item<'_>, object: &KernelObject<'_>) {
-        if self.threads.len() >= MAX_NAMES {
-            return;
-        }
-        let name = item.text(object.name);
-        let name = cut_str(&name, MAX_NAME_BYTES).into();
-        self.threads.insert((object.koid, item.provider.id()), name);
-        if let Some(process) = process_of(item, object) {
-            self.processes.insert(object.koid, process);
-        }
-        let mut partial = arguments::named(item, &object.arguments, PARTIAL);
-        let is_partial = partial.any(|value| value == Value::Bool(true));
-        let threads = if is_partial { &mut self.partial } else { &mut self.complete };
-        threads.insert(object.koid);
-    }
-
-    /// Returns whether all names of a thread are marked.
-    fn is_partial(&self, thread: u64) -> bool {
-        self.partial.contains(&thread) && !self.complete.contains(&thread)
-    }
-
-    /// Returns a thread with its names. A program's own name of a thread is preferred to the one
-    /// that the provider of scheduling records has.
-    fn group(&self, thread: u64, is_scheduler: impl Fn(Option<u32>) -> bool) -> Group {
-        let process = self.processes.get(&thread).copied().unwrap_or(0);
-        let named = self.threads.range((thread, None)..=(thread, Some(u32::MAX)));
-        let name = named.min_by_key(|((_, provider), _)| is_scheduler(*provider));
-        Group {
-            koids: ThreadKoids::new(process, thread),
-            process_name: self.catalog.process_name(process).to_owned(),
-            thread_name: name.map_or_else(String::new, |(_, name)| name.to_string()),
-            value: None,
         }
     }
 }

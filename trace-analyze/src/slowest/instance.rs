@@ -4,6 +4,7 @@ use serde_json::{json, Value as Json};
 use trace_format::{Event, EventKind, Item, ThreadKoids};
 
 use crate::catalog::{Catalog, LabelId};
+use crate::spans::Role;
 use crate::{arguments, exact};
 
 /// A duration or an async operation.
@@ -15,6 +16,10 @@ pub struct Instance {
     pub name: String,
     /// The id of an async operation, `None` for a duration.
     pub operation: Option<u64>,
+    /// The part of a duration in an async operation.
+    pub role: Role,
+    /// The id of the async operation that a duration polls, if the archive has it.
+    pub polled: Option<u64>,
     /// The thread of the begin.
     pub thread: ThreadKoids,
     /// The name of the process, empty if the archive has none.
@@ -23,8 +28,8 @@ pub struct Instance {
     pub thread_name: String,
     /// The time of the begin, in nanoseconds of the provider's clock.
     pub begin_nanos: u64,
-    /// The length, in nanoseconds.
-    pub nanos: u64,
+    /// The length, in nanoseconds, or `None` if the archive has no end.
+    pub nanos: Option<u64>,
     /// The arguments by name, in the order of the archive.
     pub arguments: Vec<(String, Json)>,
 }
@@ -38,6 +43,8 @@ impl Instance {
             "category": self.category,
             "name": self.name,
             "id": self.operation.map(exact),
+            "role": self.role.as_str(),
+            "polled_id": self.polled.map(exact),
             "process": exact(self.thread.process),
             "process_name": self.process_name,
             "thread": exact(self.thread.thread),
@@ -48,6 +55,9 @@ impl Instance {
         })
     }
 }
+
+/// The end of an instance without one.
+const OPEN: u64 = u64::MAX;
 
 /// The thread or the operation of an event, and its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,9 +97,16 @@ pub(super) struct Found {
     pub(super) end: u64,
     pub(super) label: LabelId,
     pub(super) thread: ThreadKoids,
+    pub(super) role: Role,
 }
 
 impl Found {
+    /// Returns an instance without an end, which counts as longer than those with one.
+    pub(super) fn open(key: Key, label: LabelId, thread: ThreadKoids, role: Role) -> Self {
+        let (Key::Duration { nanos: begin, .. } | Key::Operation { nanos: begin, .. }) = key;
+        Self { nanos: OPEN - begin, key, end: OPEN, label, thread, role }
+    }
+
     /// Returns whether a time is between the begin and the end, or one of them.
     pub(super) fn lasts_at(&self, time: u64) -> bool {
         let (Key::Duration { nanos: begin, .. } | Key::Operation { nanos: begin, .. }) = self.key;
@@ -116,11 +133,13 @@ impl Found {
             category: catalog.category(self.label).to_owned(),
             name: catalog.name(self.label).to_owned(),
             operation,
+            role: self.role,
+            polled: None,
             thread: self.thread,
             process_name: catalog.process_name(self.thread.process).to_owned(),
             thread_name: catalog.thread_name(self.thread).to_owned(),
             begin_nanos,
-            nanos: self.nanos,
+            nanos: (self.end != OPEN).then_some(self.nanos),
             arguments: Vec::new(),
         }
     }

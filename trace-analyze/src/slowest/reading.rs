@@ -6,6 +6,7 @@ use trace_format::{Event, EventKind, Item, Record};
 
 use super::instance::{is_end, Found, Instance, Key};
 use crate::arguments;
+use crate::spans::{is_mark, Role};
 
 /// The second pass. Each instance takes one begin and one end: of those at one time the outermost
 /// instance takes the first begin, and the innermost one the first end.
@@ -32,6 +33,9 @@ impl<'a> Reading<'a> {
     /// Adds the arguments of an event to the instance that it begins or ends.
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let Record::Event(event) = &item.record else { return };
+        if let EventKind::AsyncInstant { id } = event.kind {
+            return self.mark(item, event, id);
+        }
         let Some(place) = self.place_of(item, event) else { return };
         let (Some(instance), Some(seen)) =
             (self.instances.get_mut(place), self.seen.get_mut(place))
@@ -47,6 +51,29 @@ impl<'a> Reading<'a> {
             (item.text(argument.name).into_owned(), arguments::to_json(item, argument.value))
         });
         instance.arguments.extend(arguments);
+        if instance.role != Role::Duration {
+            let task = arguments::named_unsigned(item, &event.arguments, "task");
+            instance.polled = instance.polled.or(task);
+        }
+    }
+
+    /// Notes the operation of a poll, which a mark at its begin has. The outermost one of equal
+    /// polls takes the first mark.
+    fn mark(&mut self, item: &Item<'_>, event: &Event<'_>, id: u64) {
+        if !is_mark(item, event) {
+            return;
+        }
+        let key =
+            Key::Duration { thread: item.thread(event.thread), nanos: item.nanos(event.ticks) };
+        for &place in self.places.get(&key).into_iter().flatten() {
+            let Some(instance) = self.instances.get_mut(place) else { continue };
+            let is_begin = self.found.get(place).is_some_and(|found| found.key == key);
+            let is_unknown = instance.role != Role::Duration && instance.polled.is_none();
+            if is_begin && is_unknown && has_name_of(item, event, instance) {
+                instance.polled = Some(id);
+                return;
+            }
+        }
     }
 
     fn place_of(&self, item: &Item<'_>, event: &Event<'_>) -> Option<usize> {

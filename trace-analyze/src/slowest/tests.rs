@@ -38,7 +38,8 @@ fn found_with(
     let line = |instance: &Instance| {
         let arguments: Vec<String> =
             instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        format!("{} {} {}", instance.nanos, instance.name, arguments.join(" "))
+        let length = instance.nanos.map_or_else(|| "open".to_owned(), |nanos| nanos.to_string());
+        format!("{length} {} {}", instance.name, arguments.join(" "))
     };
     slowest.instances.iter().map(line).collect()
 }
@@ -96,6 +97,70 @@ fn instances_that_touch_keep_their_arguments() {
     assert_eq!(found(&records, 5, ""), ["11 step n=3 n=4", "10 step n=1 n=2"]);
 }
 
+#[test]
+fn a_time_shows_what_has_no_end() {
+    let of = [1, 2].map(|value| [Argument::new("n", Value::Uint64(value))]);
+    let records = [
+        event(10, "outer", DurationBegin, &of[0]),
+        event(12, "around", DurationBegin, &[]),
+        event(13, "forgotten", DurationBegin, &[]),
+        event(14, "around", DurationEnd, &[]),
+        event(15, "read", AsyncBegin { id: 7 }, &of[1]),
+        event(20, "inner", DurationComplete { end: 30 }, &[]),
+        event(90, "later", DurationBegin, &[]),
+    ];
+    let open = ["open outer n=1", "open read n=2", "10 inner "];
+    assert_eq!(found_at(&records, 10, Some(25), ""), open);
+    assert_eq!(found_at(&records, 10, Some(13), ""), ["open outer n=1", "2 around "]);
+    assert_eq!(found_at(&records, 1, Some(25), ""), open[..1]);
+    let with = Condition::new("n", "2");
+    assert_eq!(found_with(&records, 10, Some(25), &[with], ""), open[1..2]);
+    assert_eq!(found(&records, 10, ""), ["10 inner ", "2 around "], "without a time");
+}
+
+/// A poll names its operation by an argument, or a mark does.
+#[test]
+fn polls_have_their_operations() {
+    let count = Argument::new("poll-count", Value::Uint64(1));
+    let (poll, mark) = ([Argument::new("task", Value::Uint64(7)), count], [count]);
+    let other = ThreadKoids::new(1, 6);
+    let begun = |id, name| {
+        let mut record = event(1, name, AsyncBegin { id }, &[]);
+        if let Record::Event(event) = &mut record {
+            event.thread = Thread::Inline(other);
+        }
+        record
+    };
+    let records = [
+        begun(7, "future"),
+        begun(8, "span"),
+        begun(9, "idle"),
+        event(10, "future", DurationComplete { end: 40 }, &poll),
+        event(20, "span", DurationComplete { end: 30 }, &[]),
+        event(20, "span", AsyncInstant { id: 8 }, &mark),
+        event(50, "span", DurationComplete { end: 60 }, &[]),
+        event(100, "span", AsyncEnd { id: 8 }, &[]),
+    ];
+    let archive = crate::testing::archive(&records);
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let polls = |at| {
+        let is_poll = |it: &Instance| it.operation.is_none();
+        let found = slowest(open, 10, Some(at), &[], |_, _| true).unwrap().instances;
+        found.into_iter().filter(is_poll).collect::<Vec<_>>()
+    };
+    let ids = |at| polls(at).iter().map(|it| (it.role, it.polled)).collect::<Vec<_>>();
+    assert_eq!(ids(25), [(Role::Poll, Some(7)), (Role::Poll, Some(8))]);
+    assert_eq!(ids(55), [(Role::Duration, None)]);
+    let operations = |instances: &[Instance]| {
+        let found = polled(open, 25, instances).unwrap();
+        found.iter().map(|it| (it.operation.unwrap(), it.nanos, it.thread)).collect::<Vec<_>>()
+    };
+    assert_eq!(operations(&polls(25)), [(7, None, other), (8, Some(99), other)]);
+    assert_eq!(operations(&polls(55)), []);
+    let all = slowest(open, 10, Some(25), &[], |_, _| true).unwrap().instances;
+    assert_eq!(operations(&all), [], "they are among the instances");
+}
+
 /// Of nested durations of one time, each has the arguments of its own begin and end.
 #[test]
 fn instances_of_one_time_keep_their_arguments() {
@@ -130,11 +195,13 @@ fn arguments_of_one_name_are_an_array_in_json() {
         category: String::new(),
         name: String::new(),
         operation: None,
+        role: Role::Duration,
+        polled: None,
         thread: THREAD,
         process_name: String::new(),
         thread_name: String::new(),
         begin_nanos: 0,
-        nanos: 0,
+        nanos: Some(0),
         arguments: vec![value(1), value(2), value(3)],
     };
     assert_eq!(instance.to_json()["arguments"], json!({ "n": [1, 2, 3] }));

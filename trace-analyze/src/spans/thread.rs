@@ -107,6 +107,9 @@ impl ThreadSpans {
     pub(super) fn finish(&mut self, catalog: &Catalog, done: &mut Done) {
         let mut window = std::mem::take(&mut self.window);
         window.all().for_each(|entry| self.entry(catalog, entry, done));
+        let still_open = self.open.iter().filter(|open| open.is_begin && open.limit == u64::MAX);
+        done.open
+            .extend(still_open.map(|open| self.span(Open { end: open.begin, inner: 0, ..*open })));
         while !self.open.is_empty() {
             self.close_last(done);
         }

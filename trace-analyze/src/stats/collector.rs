@@ -36,13 +36,16 @@ struct Linked<'s> {
 #[derive(Debug)]
 struct LinkRows<'s> {
     by: By<'s>,
+    /// Shorter ones are not counted.
+    min_nanos: u64,
     table: Table,
     unpaired: Unpaired,
 }
 
 impl<'s> Linked<'s> {
     fn new(by: By<'s>, is_sampled: bool) -> Self {
-        let rows = LinkRows { by, table: Table::new(is_sampled), unpaired: Unpaired::default() };
+        let (table, unpaired) = (Table::new(is_sampled), Unpaired::default());
+        let rows = LinkRows { by, min_nanos: 0, table, unpaired };
         Self { pairing: Pairing::new(MAX_WAITING), rows }
     }
 
@@ -61,6 +64,7 @@ impl<'s> Linked<'s> {
 impl LinkRows<'_> {
     fn add(&mut self, outcome: &Outcome<u32>) {
         match outcome {
+            Outcome::Pair { begin, end } if end.nanos - begin.nanos < self.min_nanos => {}
             Outcome::Pair { begin, end } => {
                 let mut begin = *begin;
                 begin.value = self.by.joined(begin.value, end.value);
@@ -79,6 +83,8 @@ struct Durations<'s> {
     drops: Table,
     /// Whether drops are ignored.
     is_sampled: bool,
+    /// Shorter ones are not counted.
+    min_nanos: u64,
     schedule: Option<&'s Schedule>,
 }
 
@@ -95,6 +101,7 @@ impl<'s> StatsCollector<'s> {
             polls: Table::new(is_sampled),
             drops: Table::new(false),
             is_sampled,
+            min_nanos: 0,
             schedule,
         };
         Self {
@@ -106,6 +113,15 @@ impl<'s> StatsCollector<'s> {
             counters: Counters::default(),
             context_switches: 0,
         }
+    }
+
+    /// Counts only durations, operations and flows that last longer.
+    pub(super) fn over(mut self, nanos: u64) -> Self {
+        let min = nanos.saturating_add(1);
+        self.durations.min_nanos = min;
+        self.operations.rows.min_nanos = min;
+        self.flows.rows.min_nanos = min;
+        self
     }
 
     #[inline]
@@ -209,6 +225,9 @@ impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span) {
         let group = self.groups.of_span(span);
+        if span.nanos() < self.min_nanos {
+            return;
+        }
         let rows = match (span.role, self.is_sampled) {
             (Role::Drop, true) => return,
             (Role::Drop, false) => &mut self.drops,

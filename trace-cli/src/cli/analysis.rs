@@ -31,8 +31,9 @@ Examples:
   trace slice trace.fxt --from 1s --to 2s --clip -o - | trace stats - --rate  # in this second
   trace stats trace.fxt --by parent             # request → user → query
   trace stats trace.fxt --slowest 10 -n request # with their arguments
+  trace stats trace.fxt --over 50ms -n request  # how many requests take longer
   trace stats trace.fxt --arg 'path=/item/*'    # of one route
-  trace stats trace.fxt --at 1.5s -t worker     # what the thread did at that time
+  trace stats trace.fxt --at 1.5s -t worker     # what the thread did, or waited for, at that time
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --sched                 # what the scheduler did to each thread
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
@@ -48,6 +49,10 @@ pub(crate) struct StatsArgs {
     /// repeatable. A `*` at the end of VALUE matches any text
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_condition, conflicts_with_all = ["by", "counters", "sched"])]
     pub(crate) arg: Vec<Condition>,
+
+    /// Select durations, async operations and flows that last longer, such as 50ms
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["counters", "instants", "sched"])]
+    pub(crate) over: Option<Duration>,
 
     /// Sort by COLUMN, largest first
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
@@ -71,8 +76,9 @@ pub(crate) struct StatsArgs {
     pub(crate) slowest: Option<usize>,
 
     /// Show the durations and async operations at a time, such as 1.5s after the first event, or
-    /// `@` and a time that `trace dump` prints, the longest first
-    #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
+    /// `@` and a time that `trace dump` prints, the longest first. With scheduling records, also
+    /// the states of threads: on which CPU, or since when not, and which thread wakes it up next
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["by", "flows", "counters", "instants", "csv"])]
     pub(crate) at: Option<Moment>,
 
     /// Show flows, from begin to end, instead of durations

@@ -1,5 +1,6 @@
 //! `trace stats`
 
+mod moment;
 mod rows;
 mod sched;
 mod slowest;
@@ -97,7 +98,14 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         by => Groups::from(by),
     };
     let collect = |schedule: Option<&Schedule>| {
-        explained(path, stats::collect(open()?, groups.clone(), schedule))
+        let (reader, groups) = (open()?, groups.clone());
+        explained(
+            path,
+            match over(args) {
+                None => stats::collect(reader, groups, schedule),
+                Some(nanos) => stats::collect_over(reader, groups, schedule, nanos),
+            },
+        )
     };
     let report = collect(None)?;
     if report.context_switches == 0 {
@@ -126,6 +134,11 @@ fn names(args: &StatsArgs, report: &Report) -> BTreeSet<String> {
     selected.map(|(_, name)| name.clone()).collect()
 }
 
+/// Returns the nanoseconds of `--over`.
+fn over(args: &StatsArgs) -> Option<u64> {
+    args.over.map(|over| u64::try_from(over.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Drops unselected rows, and sorts and limits the rows.
 fn arrange(args: &StatsArgs, report: &mut Report) {
     let filter = args.selection.filter();
@@ -143,6 +156,11 @@ fn arrange(args: &StatsArgs, report: &mut Report) {
         rows.truncate(limit);
     }
     report.counters.retain(|row| filter.matches(&row.category, &row.name));
+    if args.over.is_some() {
+        // They have no length.
+        report.instants.clear();
+        report.counters.clear();
+    }
     report.counters.truncate(limit);
 }
 

@@ -47,12 +47,19 @@ pub(crate) fn of_threads<'a>(
     input: Spill<'a>,
     selection: &Selection,
 ) -> Result<(Spill<'a>, u8)> {
-    let Some(threads) = selected_threads(path, &input, selection)? else {
-        return Ok((input, exit::OK));
-    };
+    Ok(part_of_threads(path, &input, selection)?.unwrap_or((input, exit::OK)))
+}
+
+/// Returns the same, or `None` if the selection has all threads.
+pub(crate) fn part_of_threads<'a>(
+    path: &'a Path,
+    input: &Spill<'a>,
+    selection: &Selection,
+) -> Result<Option<(Spill<'a>, u8)>> {
+    let Some(threads) = selected_threads(path, input, selection)? else { return Ok(None) };
     let part = slice::Selection { threads: Some(&threads), ..slice::Selection::default() };
-    let (copy, summary) = copy(path, &input, &part)?;
-    Ok((Spill::of_archive(path, copy), warn_unreadable(path, summary)))
+    let (copy, summary) = copy(path, input, &part)?;
+    Ok(Some((Spill::of_archive(path, copy), warn_unreadable(path, summary))))
 }
 
 /// Opens an input like [`open`], with the selected threads only. Reports what is unreadable, and

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use serde_json::json;
 use trace_format::layout::{ObjectType, ThreadState};
 use trace_format::{Argument, ContextSwitch, KernelObject, Value, Writer};
 
-use crate::harness::{Place, Run};
+use crate::harness::{good, Place, Run};
 
 /// Returns the path of a file of `trace-kernel`'s tests.
 fn file(name: &str) -> String {
@@ -205,6 +206,41 @@ fn omitted_threads_are_counted() {
     assert!(one.starts_with("threads\n"), "{one}");
     assert!(one.ends_with("\n\n1 thread outside of the recorded processes is omitted\n"), "{one}");
     assert_eq!(stats(&[7, 8]), "2 threads outside of the recorded processes are omitted\n");
+}
+
+#[test]
+fn states_of_threads_at_a_time() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    let run = place.run(&["stats", "sched.txt", "--at", "5.5ms"]);
+    let stdout = "threads\n        SINCE          UNTIL  STATE    NEXT WAKE-UP   THREAD\n\
+                  10.005000000s  10.006000000s  blocked  10.006000000s  a (7)\n\
+                  10.004000000s                 blocked                 b (8)\n";
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let json = place.run(&["stats", "sched.txt", "--at", "2ms", "--json", "-t", "a"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["time_ns"], &json["instances"]), (&10_002_000_000_u64.into(), &json!([])));
+    let thread = json!([{
+        "process": 0, "process_name": "", "thread": 7, "thread_name": "a",
+        "state": "runnable", "reason": "preempted", "cpu": null,
+        "by": {"process": 0, "process_name": "", "thread": 8, "thread_name": "b"},
+        "since_ns": 10_001_000_000_u64, "until_ns": 10_004_000_000_u64,
+        "next_wakeup": {"time_ns": 10_006_000_000_u64, "by": null},
+    }]);
+    assert_eq!(json["threads"], thread);
+    let run = place.run(&["stats", "sched.txt", "--at", "8.5ms", "-t", "a"]);
+    assert_eq!(run.stdout, "no such events\n", "it has ended");
+    assert!(run.stderr.contains("do not show the state"), "{run:?}");
+}
+
+#[test]
+fn states_at_a_time_require_scheduling_records() {
+    let place = Place::new();
+    place.put("good.fxt", &good());
+    let stats =
+        |thread: &[&str]| place.run(&[&["stats", "good.fxt", "--at", "0s"], thread].concat());
+    assert!(stats(&["-t", "34"]).stderr.contains("hint: record with --sched"));
+    assert_eq!(stats(&[]).stderr, "");
 }
 
 #[test]

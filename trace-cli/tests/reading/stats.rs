@@ -121,6 +121,30 @@ fn the_slowest_have_arguments_thread_and_time() {
     assert_eq!(run.stdout, "no such events\n");
 }
 
+/// There are durations of 40 µs, 20 µs and 2 µs, and an operation of 80 µs.
+#[test]
+fn long_ones_are_counted() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let counts = |line: &[&str]| {
+        let run = place.run(&[&["stats", "in.fxt", "--json"], line].concat());
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let names = |kind: &str| {
+            let row = |row: &serde_json::Value| format!("{} {}", row["count"], row["name"]);
+            json[kind].as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+        };
+        [names("durations"), names("async"), names("instants")].concat()
+    };
+    assert!(counts(&[]).len() > 4, "{:?}", counts(&[]));
+    assert_eq!(counts(&["--over", "1999ns"]).len(), 4);
+    assert_eq!(counts(&["--over", "2us"]).len(), 3);
+    assert_eq!(counts(&["--over", "20us"]), ["1 \"outer\"", "1 \"request\""]);
+    assert_eq!(counts(&["--over", "40us"]), ["1 \"request\""]);
+    let slowest = place.run(&["stats", "in.fxt", "--slowest", "9", "--over", "40us"]);
+    assert_eq!(slowest.stdout.lines().count(), 2, "{slowest:?}");
+    assert_eq!(place.run(&["stats", "in.fxt", "--over", "1h"]).stdout, "no such events\n");
+}
+
 /// The durations and operations at a time are those that last at it, the outermost first.
 #[test]
 fn a_time_shows_what_lasts_then() {
@@ -132,6 +156,7 @@ fn a_time_shows_what_lasts_then() {
     assert!(run.code == 0 && run.stdout.contains("net:request id 0x2a"), "{run:?}");
     assert!(run.stdout.contains("net:outer"), "{run:?}");
     assert_eq!((lines(&["--at", "@25us"]), lines(&["--at", "@25us", "--slowest", "1"])), (2, 1));
+    assert_eq!(lines(&["--at", "@25us", "--limit", "1"]), 1);
     let late = stats(&["--at", "@10s"]);
     let hint = "hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
     assert!(late.stdout == "no such events\n" && late.stderr.ends_with(hint), "{late:?}");

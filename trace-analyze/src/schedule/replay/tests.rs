@@ -12,6 +12,11 @@ const fn runnable(reason: Reason, is_complete: bool) -> Activity {
     Activity::Runnable { reason, is_complete }
 }
 
+/// Running on a CPU, by its number: CPUs are numbered in the order of their first records.
+const fn running(cpu: u32) -> Activity {
+    Activity::Running { cpu }
+}
+
 fn switch(
     ticks: u64,
     cpu: u16,
@@ -59,12 +64,12 @@ fn states_between_records() {
     ];
     let expected = vec![
         (0, 10, WOKEN),
-        (10, 30, Activity::Running),
+        (10, 30, running(0)),
         (30, 35, runnable(Reason::Preempted(Some(1)), true)),
-        (35, 40, Activity::Running),
+        (35, 40, running(0)),
         (40, 60, Activity::Blocked),
         (60, 65, WOKEN),
-        (65, 70, Activity::Running),
+        (65, 70, running(1)),
     ];
     assert_eq!(intervals(&records), (expected, 0));
 }
@@ -81,10 +86,10 @@ fn records_of_two_cpus_in_any_order() {
     ];
     let expected = vec![
         (0, 10, WOKEN),
-        (10, 20, Activity::Running),
+        (10, 20, running(1)),
         (20, 25, Activity::Blocked),
         (25, 30, WOKEN),
-        (30, 50, Activity::Running),
+        (30, 50, running(0)),
         (50, 50, Activity::Blocked),
     ];
     assert_eq!(intervals(&records), (expected, 0));
@@ -116,7 +121,7 @@ fn states_at_the_end() {
     let unfinished = runnable(Reason::Preempted(Some(1)), false);
     assert_eq!(intervals(&waits).0[2], (20, 50, unfinished));
     let runs = [switch(10, 0, (0, RUNNING), 7), switch(50, 1, (0, RUNNING), 9)];
-    assert_eq!(intervals(&runs).0[1], (10, 50, Activity::Running));
+    assert_eq!(intervals(&runs).0[1], (10, 50, running(0)));
 }
 
 /// No switch from the idle thread is recorded.
@@ -132,10 +137,10 @@ fn turns_after_a_hidden_idle_thread() {
     let estimated = runnable(Reason::Woken, false);
     let expected = vec![
         (0, 0, estimated),
-        (0, 10, Activity::Running),
+        (0, 10, running(0)),
         (10, 30, Activity::Blocked),
         (30, 30, estimated),
-        (30, 40, Activity::Running),
+        (30, 40, running(0)),
         (60, 60, Activity::Blocked),
     ];
     assert_eq!(intervals(&records), (expected, 3));
@@ -151,7 +156,7 @@ fn turns_after_a_hidden_thread() {
         switch(45, 0, (0, RUNNING), 8),
     ];
     let (list, missing) = intervals(&records);
-    assert_eq!(list[1], (10, 40, Activity::Running), "runnable since 0");
+    assert_eq!(list[1], (10, 40, running(0)), "runnable since 0");
     assert_eq!(missing, 1);
 }
 
@@ -165,7 +170,7 @@ fn turns_without_an_end() {
         switch(40, 1, (7, BLOCKED), 0),
     ];
     let (list, missing) = intervals(&records);
-    assert_eq!(list[1..3], [(30, 40, Activity::Running), (40, 40, Activity::Blocked)]);
+    assert_eq!(list[1..3], [(30, 40, running(1)), (40, 40, Activity::Blocked)]);
     assert_eq!(missing, 1);
 }
 

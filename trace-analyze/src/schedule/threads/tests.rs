@@ -1,6 +1,6 @@
 use serde_json::json;
-use trace_format::layout::ThreadState;
-use trace_format::{Argument, ContextSwitch, ThreadWakeup, Writer};
+use trace_format::layout::{ObjectType, ThreadState};
+use trace_format::{Argument, ContextSwitch, KernelObject, ThreadWakeup, Value, Writer};
 
 use super::*;
 

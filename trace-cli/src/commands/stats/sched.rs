@@ -13,7 +13,7 @@ use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say};
 
 /// The hint if there are no scheduling records.
-const RECORD: &str = "record with --sched, see trace doctor";
+pub(super) const RECORD: &str = "record with --sched, see trace doctor";
 
 /// What the states mean without wake-ups.
 const NO_WAKEUPS: &str =
@@ -117,7 +117,7 @@ fn preemptions(pairs: &[Preemption]) -> Table {
 }
 
 /// Returns the names and ids of a thread and its process, or of the thread if that is unknown.
-fn label(group: &Group) -> String {
+pub(super) fn label(group: &Group) -> String {
     match group.koids.process {
         0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
         0 => format!("{} ({})", group.thread_name, group.koids.thread),

@@ -1,55 +1,123 @@
-//! `trace stats --slowest` and `--at`
+//! `trace stats --slowest`, and the durations and operations of `--at`
+
+use std::cmp::Reverse;
 
 use anyhow::{bail, Result};
-use serde_json::Value;
+use serde_json::{json, Value};
 use trace_analyze::extent;
-use trace_analyze::slowest::{slowest, Instance};
+use trace_analyze::schedule::moment::Moment;
+use trace_analyze::slowest::{polled, slowest, Instance, Slowest};
+use trace_analyze::spans::Role;
 use trace_convert::visible;
 
-use crate::args::Moment;
+use super::{moment, over};
+use crate::args::Moment as Point;
 use crate::cli::StatsArgs;
 use crate::damage::{self, explained, Failed};
 use crate::input::Spill;
 use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
 use crate::times::{report_outside, seconds};
-use crate::{arguments, input, unmatched};
+use crate::{arguments, exit, input, unmatched};
 
 /// The most instances of `--at` without `--slowest`.
 const MAX_AT: usize = 1000;
 
-/// Prints the longest instances.
+/// Prints the longest instances, and with `--at` the states of threads.
 pub(super) fn run(args: &StatsArgs) -> Result<u8> {
+    let path = &args.file;
     let at = args.at.map(|at| time(args, at)).transpose()?;
-    let number = args.slowest.unwrap_or(MAX_AT + 1);
-    let (input, code) = input::of_threads(&args.file, Spill::new(&args.file)?, &args.selection)?;
+    let whole = Spill::new(path)?;
+    let states = at.map(|at| moment::read(args, &whole, at)).transpose()?;
+    let part = input::part_of_threads(path, &whole, &args.selection)?;
+    let (input, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
+    let (mut found, is_cut) = find(args, input, at)?;
+    if let (Some(at), Some(_)) = (at, &part) {
+        add_polled(args, &whole, at, &mut found.instances)?;
+    }
+    table::print(&output(args, &found.instances, at.zip(states.as_ref()))?)?;
+    if is_cut {
+        say(&format!("only the longest {MAX_AT} are shown{HINT}--slowest N shows more"));
+    }
+    warn(args, &found);
+    if let Some(states) = &states {
+        moment::warn(args, states);
+    }
+    Ok(code.max(damage::warn(path, &found.damage)))
+}
+
+/// Returns the number of instances to show, if there is one.
+fn most(args: &StatsArgs) -> Option<usize> {
+    args.slowest.or(args.limit)
+}
+
+/// Finds the instances, and returns whether there are more.
+fn find(args: &StatsArgs, input: &Spill<'_>, at: Option<u64>) -> Result<(Slowest, bool)> {
+    let number = most(args).unwrap_or(MAX_AT + 1);
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
     let found = slowest(|| Ok::<_, Failed>(input.open()?), number, at, &args.arg, is_selected);
     let mut found = found.or_else(|error| error.explained(&args.file))?;
-    let is_cut = args.slowest.is_none() && found.instances.len() > MAX_AT;
-    found.instances.truncate(args.slowest.unwrap_or(MAX_AT));
-    table::print(&match args.json {
-        true => {
-            let instances: Value = found.instances.iter().map(Instance::to_json).collect();
-            serde_json::to_string_pretty(&instances)? + "\n"
-        }
-        false => text(&found.instances),
-    })?;
-    if is_cut {
-        say(&format!("only the longest {MAX_AT} are shown{HINT}--slowest N shows more"));
+    found.instances.retain(|instance| is_over(args, instance));
+    let is_cut = most(args).is_none() && found.instances.len() > MAX_AT;
+    found.instances.truncate(most(args).unwrap_or(MAX_AT));
+    Ok((found, is_cut))
+}
+
+/// Adds the operations that selected threads poll and that have begun on others.
+fn add_polled(
+    args: &StatsArgs,
+    whole: &Spill<'_>,
+    at: u64,
+    instances: &mut Vec<Instance>,
+) -> Result<()> {
+    let polled = polled(|| Ok::<_, Failed>(whole.open()?), at, instances);
+    let filter = args.selection.filter();
+    let mut polled = polled.or_else(|error: Failed| error.explained(&args.file))?;
+    polled.retain(|instance| filter.matches(&instance.category, &instance.name));
+    polled.retain(|instance| is_over(args, instance));
+    instances.extend(polled);
+    let length = |instance: &Instance| Reverse(instance.nanos.unwrap_or(u64::MAX));
+    instances.sort_by_key(|instance| (length(instance), instance.begin_nanos));
+    instances.truncate(most(args).unwrap_or(usize::MAX));
+    Ok(())
+}
+
+/// Returns whether an instance is longer than `--over`. One without an end is.
+fn is_over(args: &StatsArgs, instance: &Instance) -> bool {
+    let lengths = over(args).zip(instance.nanos);
+    lengths.is_none_or(|(over, nanos)| nanos > over)
+}
+
+fn output(
+    args: &StatsArgs,
+    instances: &[Instance],
+    states: Option<(u64, &Moment)>,
+) -> Result<String> {
+    if !args.json {
+        return Ok(text(instances, states.map(|(_, states)| states)));
     }
-    unmatched::warn(&filter.categories, &found.categories);
+    let instances: Value = instances.iter().map(Instance::to_json).collect();
+    let value = match states {
+        None => instances,
+        Some((at, states)) => {
+            json!({"time_ns": at, "instances": instances, "threads": states.to_json()})
+        }
+    };
+    Ok(serde_json::to_string_pretty(&value)? + "\n")
+}
+
+fn warn(args: &StatsArgs, found: &Slowest) {
+    unmatched::warn(&args.selection.filter().categories, &found.categories);
     damage::warn_counts(&args.file, &damage::of_durations(&found.oddities));
     damage::warn_counts(&args.file, &damage::of_operations(&found.unpaired));
-    Ok(code.max(damage::warn(&args.file, &found.damage)))
 }
 
 /// Returns the nanoseconds of a moment, and reports one outside of the trace. The selected threads
 /// may have no event at the start.
-fn time(args: &StatsArgs, at: Moment) -> Result<u64> {
+fn time(args: &StatsArgs, at: Point) -> Result<u64> {
     if !input::is_file(&args.file) {
-        let Moment::Absolute(nanos) = at else {
+        let Point::Absolute(nanos) = at else {
             bail!("the first event of a pipe is unknown{HINT}use a time that `trace dump` prints, such as --at @1.5s");
         };
         return Ok(nanos);
@@ -63,8 +131,9 @@ fn time(args: &StatsArgs, at: Moment) -> Result<u64> {
     Ok(nanos)
 }
 
-fn text(instances: &[Instance]) -> String {
-    if instances.is_empty() {
+fn text(instances: &[Instance], states: Option<&Moment>) -> String {
+    let states = states.map(moment::text).unwrap_or_default();
+    if instances.is_empty() && states.is_empty() {
         return "no such events\n".to_owned();
     }
     let mut table = Table::new(vec!["length", "begin", "name", "thread", "arguments"], 2);
@@ -75,20 +144,26 @@ fn text(instances: &[Instance]) -> String {
             name => format!("{name} ({}/{})", koids.process, koids.thread),
         };
         table.push(vec![
-            human_nanos(instance.nanos),
+            instance.nanos.map_or_else(|| "no end".to_owned(), human_nanos),
             seconds(instance.begin_nanos),
             label(instance),
             thread,
             arguments::text(&instance.arguments),
         ]);
     }
-    table.text()
+    match (table.is_empty(), states.is_empty()) {
+        (true, _) => states,
+        (_, true) => table.text(),
+        _ => format!("{}\n{states}", table.text()),
+    }
 }
 
 fn label(instance: &Instance) -> String {
     let (category, name) = (visible(&instance.category), visible(&instance.name));
-    match instance.operation {
-        Some(id) => format!("{category}:{name} id {id:#x}"),
-        None => format!("{category}:{name}"),
+    let id = instance.operation.or(instance.polled);
+    let id = id.map_or_else(String::new, |id| format!(" id {id:#x}"));
+    match instance.role {
+        Role::Duration => format!("{category}:{name}{id}"),
+        role => format!("{category}:{name}{id} ({})", role.as_str()),
     }
 }

@@ -1,0 +1,73 @@
+//! The states of threads of `trace stats --at`
+
+use anyhow::Result;
+use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
+use trace_analyze::stats::Group;
+
+use super::sched::{label, RECORD};
+use super::section;
+use crate::cli::StatsArgs;
+use crate::damage::explained;
+use crate::input::{self, Spill};
+use crate::message::{say, HINT};
+use crate::table::Table;
+use crate::times::seconds;
+
+/// Reads the states of the selected threads at a time.
+pub(super) fn read(args: &StatsArgs, whole: &Spill<'_>, at: u64) -> Result<Moment> {
+    let mut states = explained(&args.file, moment::read(whole.open()?, at))?;
+    if let Some(selected) = input::selected_threads(&args.file, whole, &args.selection)? {
+        states.retain(|koids| selected.contains(&koids.thread));
+    }
+    states.threads.truncate(args.limit.unwrap_or(usize::MAX));
+    Ok(states)
+}
+
+/// Returns the states as a table with a heading, or an empty text without threads.
+pub(super) fn text(states: &Moment) -> String {
+    let mut table = Table::new(vec!["since", "until", "state", "next wake-up", "thread"], 2);
+    for thread in &states.threads {
+        table.push(vec![
+            seconds(thread.since),
+            thread.until.map_or_else(String::new, seconds),
+            state(thread),
+            thread.next.as_ref().map_or_else(String::new, wakeup),
+            label(&thread.group),
+        ]);
+    }
+    let mut text = String::new();
+    section(&mut text, "threads", &table);
+    text
+}
+
+fn state(thread: &ThreadAt) -> String {
+    match &thread.state {
+        State::Running(cpu) => format!("running on CPU {cpu}"),
+        State::Woken(by) => format!("runnable, woken{}", by_thread(by.as_ref())),
+        State::Preempted(by) => format!("runnable, preempted{}", by_thread(by.as_ref())),
+        State::Blocked => "blocked".to_owned(),
+    }
+}
+
+fn wakeup(wakeup: &Wakeup) -> String {
+    seconds(wakeup.nanos) + &by_thread(wakeup.by.as_ref())
+}
+
+fn by_thread(by: Option<&Group>) -> String {
+    by.map_or_else(String::new, |by| format!(" by {}", label(by)))
+}
+
+/// Reports states that are unknown.
+pub(super) fn warn(args: &StatsArgs, states: &Moment) {
+    let has_selected = !args.selection.thread.is_empty();
+    if has_selected && !states.has_records {
+        say(&format!(
+            "the state of the thread is unknown without scheduling records{HINT}{RECORD}"
+        ));
+    } else if has_selected && states.threads.is_empty() {
+        say("the scheduling records do not show the state of the thread at this time");
+    }
+    if states.is_too_long {
+        say("too many scheduling records, the last ones are not read");
+    }
+}
