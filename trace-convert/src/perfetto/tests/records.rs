@@ -136,6 +136,17 @@ fn a_process_has_the_last_of_its_names() {
 }
 
 #[test]
+fn a_thread_named_without_its_process_is_named_in_the_process_of_its_events() {
+    let (object_type, arguments) = (ObjectType::THREAD, Arguments::NONE);
+    let name = KernelObject { object_type, koid: 34, name: "main".into(), arguments }.into();
+    let begin = event(EventKind::DurationBegin, Arguments::NONE);
+    for records in [[name, begin], [begin, name]] {
+        let expected = ["1500 begin @2 cat:name", TRACKS[0], "track 2 < 1 thread 12/34 \"main\""];
+        all(&records, &expected);
+    }
+}
+
+#[test]
 fn labels_and_places_of_documents() {
     let metadata = |name: &str, arguments: &str| {
         format!(r#"{{"ph":"M","pid":12,"tid":34,"name":"{name}","args":{{{arguments}}}}}"#)
