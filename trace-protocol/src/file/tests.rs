@@ -204,6 +204,10 @@ fn links_and_fifos_of_other_users_are_refused_in_world_writable_directories() {
         let error = Target::find(&path(name)).unwrap_err().to_string();
         assert!(error.contains("of another user (uid 65534)"), "{error}");
     }
+    // Where only the owner and the group can write, somebody trusted has created it.
+    fs::set_permissions(shared.path(), Permissions::from_mode(0o775)).unwrap();
+    assert!(Target::find(&path("link")).is_ok());
+    fs::set_permissions(shared.path(), Permissions::from_mode(0o777)).unwrap();
     // In a directory of that user it is not refused.
     chown(shared.path(), Some(OTHER), None).unwrap();
     assert!(Target::find(&path("link")).is_ok());
