@@ -256,6 +256,24 @@ mod tests {
         assert_eq!(fs::read(directory.path().join("a.fxt")).unwrap(), as_bytes(&words));
     }
 
+    /// Another user may have created the partial name as a link before.
+    #[test]
+    fn a_link_that_is_planted_beside_a_snapshot_is_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("precious"), "precious").unwrap();
+        for target in ["precious", "nothing"] {
+            std::os::unix::fs::symlink(target, path(".snapshot.fxt.partial")).unwrap();
+            let mut writer = archive(&path("a.fxt"));
+            write(&path("snapshot.fxt"), contents(writer.prefix().unwrap())).unwrap();
+            writer.finish(1).join().unwrap();
+            assert_eq!(fs::read(path("snapshot.fxt")).unwrap().len(), 48);
+            assert_eq!(fs::read_to_string(path("precious")).unwrap(), "precious");
+            assert!(!path("nothing").exists());
+            fs::remove_file(path(".snapshot.fxt.partial")).unwrap();
+        }
+    }
+
     /// Records that the archive lacks cannot be copied from it.
     #[test]
     fn a_snapshot_of_an_archive_that_ended_early_is_removed() {
