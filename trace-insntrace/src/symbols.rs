@@ -1,11 +1,12 @@
 //! Functions of ELF files, by address.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
-use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::Object;
+use trace_symbols::{open, Functions, Segments};
 
 use crate::recording::{Mapping, Note, SpaceId};
 
@@ -28,26 +29,12 @@ pub struct Function {
 /// Returns the build id of the file at `path`, if it has one.
 #[must_use]
 pub fn build_id(path: &str) -> Option<Vec<u8>> {
-    let cache = object::ReadCache::new(open(path)?);
-    let file = object::File::parse(&cache).ok()?;
-    file.build_id().ok().flatten().map(<[u8]>::to_vec)
-}
-
-/// Opens a regular file. The path is untrusted: without the flag, a FIFO would block.
-fn open(path: &str) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?;
-    let file = options.open(path).ok()?;
-    file.metadata().ok()?.is_file().then_some(file)
+    trace_symbols::build_id(Path::new(path))
 }
 
 fn read(path: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes).ok()?;
+    open(Path::new(path))?.read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -55,7 +42,7 @@ fn read(path: &str) -> Option<Vec<u8>> {
 #[must_use]
 pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
     let table = Table::read(&read(&mapping.path)?)?;
-    let symbol = table.symbols.iter().find(|symbol| &*symbol.name == name)?;
+    let symbol = table.functions.named(name)?;
     let bias = table.bias(mapping)?;
     let start = bias.wrapping_add(symbol.start);
     mapping.contains(start).then(|| (start, start.saturating_add(symbol.size.max(1) - 1)))
@@ -147,94 +134,34 @@ fn code_of(notes: &[Note], in_space: SpaceId, mapping: &Mapping) -> Vec<u8> {
     pages.into_iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect()
 }
 
-/// The functions of a file, by address in the file.
+/// The functions of a file, and the addresses of its parts.
 #[derive(Debug)]
 struct Table {
-    symbols: Vec<Symbol>,
-    /// Offset in the file, size in the file and address of each segment.
-    segments: Vec<(u64, u64, u64)>,
-}
-
-#[derive(Debug)]
-struct Symbol {
-    start: u64,
-    size: u64,
-    name: Arc<str>,
+    functions: Functions,
+    segments: Segments,
 }
 
 impl Table {
     fn read(bytes: &[u8]) -> Option<Self> {
         let file = object::File::parse(bytes).ok()?;
-        let mut symbols: Vec<Symbol> = file
-            .symbols()
-            .chain(file.dynamic_symbols())
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            .filter_map(|symbol| {
-                let name = format!("{:#}", rustc_demangle::demangle(symbol.name().ok()?));
-                Some(Symbol { start: symbol.address(), size: symbol.size(), name: name.into() })
-            })
-            .collect();
-        // Of several names of an address, the one with a size and the fewest underscores is used.
-        symbols.sort_by_key(|symbol| {
-            let underscores = symbol.name.bytes().take_while(|byte| *byte == b'_').count();
-            (symbol.start, symbol.size == 0, underscores)
-        });
-        symbols.dedup_by_key(|symbol| symbol.start);
-        let segments = file.segments().map(|segment| {
-            let (offset, size) = segment.file_range();
-            (offset, size, segment.address())
-        });
-        Some(Self { segments: segments.collect(), symbols })
+        Some(Self { functions: Functions::of(&file), segments: Segments::of(&file) })
     }
 
     /// Returns what is added to an address in the file for one in the mapping.
     fn bias(&self, mapping: &Mapping) -> Option<u64> {
-        // The kernel maps whole pages, which begin before the segment.
-        let end = mapping.offset.checked_add(mapping.size)?;
-        let mut segments = self.segments.iter().rev();
-        let (offset, _, address) = segments.find(|(offset, size, _)| {
-            *offset < end
-                && offset.saturating_add(*size) > mapping.offset
-                && offset & !0xfff <= mapping.offset
-        })?;
-        Some(
-            mapping
-                .address
-                .wrapping_sub(mapping.offset)
-                .wrapping_add(*offset)
-                .wrapping_sub(*address),
-        )
+        let address = self.segments.address(mapping.offset, mapping.size)?;
+        Some(mapping.address.wrapping_sub(address))
     }
 
     fn function(&self, mapping: &Mapping, address: u64) -> Option<Function> {
         let bias = self.bias(mapping)?;
-        let in_file = address.wrapping_sub(bias);
-        let behind = self.symbols.partition_point(|symbol| symbol.start <= in_file);
-        let symbol = self.symbols.get(behind.checked_sub(1)?)?;
-        let next = self.symbols.get(behind).map_or(u64::MAX, |next| next.start);
-        // Functions in assembly may have no size: they reach to the next one.
-        let size = if symbol.size == 0 { next - symbol.start } else { symbol.size };
-        (in_file - symbol.start < size).then(|| Function {
-            start: bias.wrapping_add(symbol.start),
-            end: bias.wrapping_add(symbol.start).saturating_add(size),
-            name: Arc::clone(&symbol.name),
+        let symbol = self.functions.at(address.wrapping_sub(bias))?;
+        let start = bias.wrapping_add(symbol.start);
+        Some(Function {
+            start,
+            end: start.saturating_add(symbol.size),
+            name: symbol.name,
             file: mapping.path.as_str().into(),
         })
-    }
-}
-
-#[cfg(all(test, target_os = "linux", target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fifo_is_not_opened() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("fifo");
-        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
-        assert!(made.success());
-        let path = path.to_str().unwrap();
-        assert!(build_id(path).is_none() && read(path).is_none());
-        assert!(read("/dev/zero").is_none());
     }
 }

@@ -52,7 +52,7 @@ impl Function {
     /// Returns the function's name: the symbol, demangled if it is one of Rust or C++.
     #[must_use]
     pub fn name(&self) -> Option<String> {
-        self.symbol.as_deref().map(names::demangle)
+        self.symbol.as_deref().map(trace_symbols::demangle)
     }
 }
 

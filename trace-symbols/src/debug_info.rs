@@ -1,0 +1,66 @@
+//! Lines and inlined functions from DWARF.
+
+use std::fmt;
+use std::sync::Arc;
+
+use addr2line::{Context, LookupResult};
+use gimli::{EndianArcSlice, RunTimeEndian};
+use object::{Object, ObjectSection, ReadRef};
+
+use crate::demangle;
+use crate::frame::Frame;
+
+/// A section of a file, in memory.
+type Section = EndianArcSlice<RunTimeEndian>;
+
+/// The debug information of a file.
+pub(crate) struct DebugInfo(Context<Section>);
+
+impl DebugInfo {
+    /// Reads the sections of DWARF, or returns `None` if the file has none.
+    pub(crate) fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Self> {
+        file.section_by_name(".debug_info")?;
+        let endian =
+            if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+        let load = |id: gimli::SectionId| {
+            let section = file.section_by_name(id.name());
+            let bytes = section.and_then(|section| section.uncompressed_data().ok());
+            let bytes: Arc<[u8]> = bytes.unwrap_or_default().into();
+            Ok::<_, gimli::Error>(EndianArcSlice::new(bytes, endian))
+        };
+        let dwarf = gimli::Dwarf::load(load).ok()?;
+        Context::from_dwarf(dwarf).ok().map(Self)
+    }
+
+    /// Returns the frames at an address of the file, innermost first. All but the last are inlined
+    /// functions. A malformed rest is left out.
+    pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
+        // The library computes the address behind it.
+        if address == u64::MAX {
+            return Vec::new();
+        }
+        let found = match self.0.find_frames(address) {
+            LookupResult::Output(found) => found,
+            // Parts in other files are not read.
+            load @ LookupResult::Load { .. } => load.skip_all_loads(),
+        };
+        let (mut frames, Ok(mut found)) = (Vec::new(), found) else { return Vec::new() };
+        while let Ok(Some(frame)) = found.next() {
+            let Some(name) = frame.function else { continue };
+            let Ok(name) = name.raw_name() else { continue };
+            let location = frame.location.as_ref();
+            frames.push(Frame {
+                function: demangle(&name).into(),
+                file: location.and_then(|location| location.file).map(Into::into),
+                line: location.and_then(|location| location.line),
+            });
+        }
+        frames
+    }
+}
+
+impl fmt::Debug for DebugInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DebugInfo").finish_non_exhaustive()
+    }
+}

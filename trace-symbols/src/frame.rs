@@ -1,0 +1,14 @@
+//! A frame of a stack.
+
+use std::sync::Arc;
+
+/// A function that is executed, or one that is inlined there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// The demangled name.
+    pub function: Arc<str>,
+    /// The source file.
+    pub file: Option<Arc<str>>,
+    /// The line in it, from 1 on.
+    pub line: Option<u32>,
+}

@@ -1,0 +1,85 @@
+//! The functions of a file.
+
+use std::sync::Arc;
+
+use object::{Object, ObjectSymbol, ReadRef, SymbolKind};
+
+use crate::demangle;
+
+/// The functions of a file, by their addresses in the file.
+#[derive(Debug, Clone, Default)]
+pub struct Functions(Vec<FunctionSymbol>);
+
+/// A function of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionSymbol {
+    /// Its address in the file.
+    pub start: u64,
+    /// Its size in bytes; 0 if it is unknown.
+    pub size: u64,
+    /// The demangled name.
+    pub name: Arc<str>,
+}
+
+impl Functions {
+    /// Reads `.symtab` and `.dynsym`.
+    #[must_use]
+    pub fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Self {
+        let mut symbols: Vec<FunctionSymbol> = file
+            .symbols()
+            .chain(file.dynamic_symbols())
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            .filter_map(|symbol| {
+                let name = demangle(symbol.name().ok()?).into();
+                Some(FunctionSymbol { start: symbol.address(), size: symbol.size(), name })
+            })
+            .collect();
+        // Of several names of an address, the one with a size and the fewest underscores is used.
+        symbols.sort_by_key(|symbol| {
+            let underscores = symbol.name.bytes().take_while(|byte| *byte == b'_').count();
+            (symbol.start, symbol.size == 0, underscores)
+        });
+        symbols.dedup_by_key(|symbol| symbol.start);
+        Self(symbols)
+    }
+
+    /// Returns whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the function with this demangled name.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<&FunctionSymbol> {
+        self.0.iter().find(|symbol| &*symbol.name == name)
+    }
+
+    /// Returns the function at an address of the file. Functions in assembly may have no size: they
+    /// get that up to the next function.
+    #[must_use]
+    pub fn at(&self, address: u64) -> Option<FunctionSymbol> {
+        let behind = self.0.partition_point(|symbol| symbol.start <= address);
+        let symbol = self.0.get(behind.checked_sub(1)?)?;
+        let next = self.0.get(behind).map_or(u64::MAX, |next| next.start);
+        let size = if symbol.size == 0 { next - symbol.start } else { symbol.size };
+        (address - symbol.start < size).then(|| FunctionSymbol { size, ..symbol.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_without_a_size_reach_to_the_next_one() {
+        let symbol = |start, size, name: &str| FunctionSymbol { start, size, name: name.into() };
+        let functions = Functions(vec![symbol(16, 8, "a"), symbol(32, 0, "b"), symbol(64, 4, "c")]);
+        let name = |address| functions.at(address).map(|symbol| symbol.name.to_string());
+        let expected = [(15, ""), (16, "a"), (23, "a"), (24, ""), (32, "b"), (63, "b"), (68, "")];
+        for (address, expected) in expected {
+            assert_eq!(name(address).unwrap_or_default(), expected, "{address}");
+        }
+        assert_eq!(functions.named("b").unwrap().start, 32);
+    }
+}

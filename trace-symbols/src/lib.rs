@@ -1,0 +1,17 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+mod debug_info;
+mod demangle;
+mod file;
+mod frame;
+mod functions;
+mod module;
+mod segments;
+
+pub use demangle::demangle;
+pub use file::{build_id, open};
+pub use functions::{FunctionSymbol, Functions};
+pub use frame::Frame;
+pub use module::{ModuleError, ModuleSymbols};
+pub use segments::Segments;
