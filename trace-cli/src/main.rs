@@ -17,6 +17,7 @@ mod message;
 mod output;
 mod progress;
 mod rows;
+mod sampled;
 mod table;
 mod times;
 mod unmatched;

@@ -5,6 +5,7 @@
 //! - [`tef`] reads the Trace Event Format and writes an archive.
 //! - [`text`] writes each record as a line of text.
 //! - [`merge`] merges archives and aligns their clocks.
+//! - [`samples`] names the functions of sampled call stacks.
 //! - [`slice`](mod@slice) writes a part of an archive as an archive.
 //! - [`stacks`] writes folded stacks, speedscope's JSON and CSV.
 //! - [`timeline`] draws an archive as a web page or an SVG.
@@ -13,8 +14,8 @@
 //! with the length of the archive, with these exceptions:
 //!
 //! - [`merge`] and [`slice`](mod@slice) read the archive twice.
-//! - [`stacks`] keeps each distinct stack in memory for folded output; [`timeline`] keeps all that
-//!   it draws.
+//! - [`stacks`] and [`samples`] keep each distinct stack in memory for folded output; [`timeline`]
+//!   keeps all that it draws.
 //!
 //! # Examples
 //!
@@ -39,6 +40,7 @@ mod export;
 pub mod merge;
 pub mod perfetto;
 mod rewrite;
+pub mod samples;
 pub mod slice;
 pub mod stacks;
 pub mod tef;

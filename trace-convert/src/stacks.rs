@@ -155,7 +155,7 @@ impl Stacks {
 }
 
 /// Returns the frame of a process or thread.
-fn named(koid: u64, name: &str) -> String {
+pub(crate) fn named(koid: u64, name: &str) -> String {
     match name {
         "" => koid.to_string(),
         name => format!("{} ({koid})", frame_name(name)),

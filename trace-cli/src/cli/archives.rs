@@ -22,6 +22,7 @@ Examples:
   trace convert trace.fxt -o trace.json.gz      # Chrome JSON, compressed
   trace convert trace.fxt -o trace.pftrace      # Perfetto, with what it leaves out of .fxt
   trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json and .csv
+  trace convert trace.fxt --samples -n request -o request.folded  # sampled stacks
   trace convert chrome.json -o chrome.fxt
   trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd
   trace convert trace.fxt -o trace.xray         # for llvm-xray, with trace.map
@@ -42,6 +43,11 @@ pub(crate) struct ConvertArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Write the stacks of samples, for .folded; with -c or -n, of those that lie in a
+    /// selected duration of their thread
+    #[arg(long)]
+    pub(crate) samples: bool,
 
     /// Skip malformed JSON, and report how much was skipped
     #[arg(long, conflicts_with_all = ["categories", "name", "thread"])]

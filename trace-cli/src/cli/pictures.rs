@@ -9,14 +9,17 @@ use crate::args::GroupBy;
 
 /// Draw a flame graph: an SVG that can be searched and zoomed
 ///
-/// The width of a box is the total time of that stack of durations.
+/// The width of a box is the total time of that stack of durations, or with
+/// --samples the number of samples of that stack of functions.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace flamegraph trace.fxt                                  # writes trace.flamegraph.svg
   trace flamegraph trace.fxt --operations                     # request, user, query
   trace flamegraph trace.fxt --threads -c 'net*' -o net.svg
-  trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before")]
+  trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before
+  trace flamegraph trace.fxt --samples                        # sampled stacks
+  trace flamegraph trace.fxt --samples -n request             # those within the scope `request`")]
 pub(crate) struct FlamegraphArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -44,6 +47,11 @@ pub(crate) struct FlamegraphArgs {
     /// Draw the wall-clock time of async operations, nested by their parents
     #[arg(long, conflicts_with_all = ["by", "threads"])]
     pub(crate) operations: bool,
+
+    /// Draw the stacks of samples; with -c or -n, of those that lie in a selected
+    /// duration of their thread
+    #[arg(long, conflicts_with = "operations")]
+    pub(crate) samples: bool,
 
     #[command(flatten)]
     pub(crate) inputs: Inputs,

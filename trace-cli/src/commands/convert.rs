@@ -32,6 +32,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
             args.output.display()
         )
     }
+    if args.samples {
+        return stacks::convert_samples(args, target);
+    }
     let is_fxt = matches!(target, Some(Format::Fxt));
     if !args.selection.is_all() && !is_fxt {
         let (reader, code) = input::open_selected(&args.input, &args.selection)?;

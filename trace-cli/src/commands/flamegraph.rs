@@ -18,10 +18,10 @@ use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::message::HINT;
 use crate::output::{self, Output};
-use crate::{damage, input};
+use crate::{damage, input, sampled};
 use draw::{draw, Stack};
 
-/// The self time of each stack, whose frames are separated by `;`.
+/// The self time or the number of samples of each stack, whose frames are separated by `;`.
 type Times = BTreeMap<String, u64>;
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
@@ -30,7 +30,11 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     Format::Svg.refuse_other(&output)?;
     let (after, mut code) = read(&args.file, args)?;
     if after.is_empty() {
-        let what = if args.operations { "async operations" } else { "durations" };
+        let what = match args {
+            FlamegraphArgs { operations: true, .. } => "async operations",
+            FlamegraphArgs { samples: true, .. } => "selected samples",
+            _ => "durations",
+        };
         bail!("cannot draw {}: it has no {what}", args.file.display());
     }
     let mut title = args.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -47,7 +51,8 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             differences(&before, &after)
         }
     };
-    let svg = draw(visible(&title).into_owned(), &stacks)
+    let unit = if args.samples { "samples" } else { "ns" };
+    let svg = draw(visible(&title).into_owned(), unit, &stacks)
         .with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut file = Output::create(&output)?;
     file.write_all(&svg).with_context(|| format!("cannot write {}", output.display()))?;
@@ -65,6 +70,9 @@ fn read(path: &Path, args: &FlamegraphArgs) -> Result<(Times, u8)> {
         true => Grouping::Thread,
         false => args.by.map(Into::into).unwrap_or_default(),
     };
+    if args.samples {
+        return sampled::folded(path, &args.selection, by);
+    }
     let (reader, code) = input::open_selected(path, &args.selection)?;
     let stacks = explained(path, Stacks::read(reader))?;
     damage::warn_counts(path, &damage::of_durations(&stacks.oddities));

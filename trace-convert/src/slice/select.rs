@@ -128,7 +128,12 @@ impl<'a> Filter<'a> {
             _ => {}
         }
         let ticks = rewrite::ticks(record);
-        ticks.is_none_or(|ticks| self.is_in_time(item.nanos(ticks)))
+        let is_in = |nanos| match record {
+            // Later samples are in them.
+            Record::Module(_) | Record::Mmap(_) => self.is_before_end(nanos),
+            _ => self.is_in_time(nanos),
+        };
+        ticks.is_none_or(|ticks| is_in(item.nanos(ticks)))
             && self.by_category(item, record)
             && self.by_thread(item, record)
             && self.by_operation(item, record)

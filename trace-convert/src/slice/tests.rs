@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 use trace_format::layout::ObjectType;
 use trace_format::{
-    Argument, Arguments, Event, EventKind, KernelObject, Log, Text, Thread, ThreadKoids, Value,
+    Argument, Arguments, Backtrace, Event, EventKind, KernelObject, Log, Mmap, Module, Process,
+    Text, Thread, ThreadKoids, Value,
 };
 
 use super::*;
@@ -109,6 +110,35 @@ fn by_time() {
             "duration-end 1/2 250s \"cat\" \"outer\"",
         ]
     );
+}
+
+#[test]
+fn samples_have_the_modules_from_before_the_range() {
+    let (process, module_id, name, build_id) = (Process::Inline(1), 1, &b"app"[..], &[][..]);
+    let module = |ticks| Module { ticks, process, module_id, name, build_id }.into();
+    let (flags, start, length, module_address) = (5, 0x1000, 0x1000, 0);
+    let mmap = |ticks| {
+        Mmap { ticks, process, module_id, flags, start, length, module_address }.into()
+    };
+    let sample = |ticks| {
+        let (thread, frames) = (Thread::Inline(MAIN), (&[0x1010_u64][..]).into());
+        Record::from(Backtrace { ticks, thread, frames })
+    };
+    let records: [Record<'_>; 7] =
+        [module(10), mmap(20), sample(50), sample(150), sample(250), module(300), mmap(310)];
+    let archive = crate::testing::archive(&records);
+    let selection = Selection { from: 100, to: Some(200), ..Selection::default() };
+    let plan = Plan::read(Reader::new(&*archive), &selection).unwrap();
+    let mut output = Vec::new();
+    write(Reader::new(&*archive), &plan, &mut output).unwrap();
+    let mut reader = Reader::new(&*output);
+    let mut times = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Module(_) | Record::Mmap(_) | Record::Backtrace(_) = item.record {
+            times.extend(rewrite::ticks(&item.record));
+        }
+    }
+    assert_eq!(times, [10, 20, 150]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Read, Write};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use trace_analyze::stats::Grouping;
 use trace_convert::stacks::Stacks;
 use trace_format::Reader;
@@ -11,7 +11,9 @@ use super::cannot_write;
 use crate::args::Format;
 use crate::cli::ConvertArgs;
 use crate::damage::{self, explained};
+use crate::message::HINT;
 use crate::output::Output;
+use crate::sampled;
 
 /// The size of the writes to an output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
@@ -30,13 +32,36 @@ pub(super) fn convert(
     Ok(damage::warn(&args.input, &stacks.damage))
 }
 
+/// Converts samples to folded stacks.
+pub(super) fn convert_samples(args: &ConvertArgs, target: Option<Format>) -> Result<u8> {
+    if target != Some(Format::Folded) {
+        bail!("cannot convert samples{HINT}use --samples with an output .folded, or --to folded");
+    }
+    let (stacks, code) = sampled::folded(&args.input, &args.selection, Grouping::Together)?;
+    let mut output = Output::create(&args.output)?;
+    write_folded(stacks, BufWriter::with_capacity(PIECE_BYTES, &mut output))
+        .with_context(|| cannot_write(&args.output))?;
+    output.finish_as(&args.output)?;
+    Ok(code)
+}
+
+fn write_folded(
+    stacks: impl IntoIterator<Item = (String, u64)>,
+    mut output: impl Write,
+) -> io::Result<()> {
+    for (stack, number) in stacks {
+        writeln!(output, "{stack} {number}")?;
+    }
+    output.flush()
+}
+
 fn write(
     args: &ConvertArgs,
     format: Format,
     stacks: &Stacks,
     output: &mut Output,
 ) -> io::Result<()> {
-    let mut output = BufWriter::with_capacity(PIECE_BYTES, output);
+    let output = BufWriter::with_capacity(PIECE_BYTES, output);
     match format {
         Format::Csv => stacks.csv(output),
         Format::Speedscope => {
@@ -46,10 +71,7 @@ fn write(
         _ => {
             let folded = stacks.folded(Grouping::Together)?;
             damage::warn_counts(&args.input, &damage::of_stacks(&folded));
-            for (stack, nanos) in folded.stacks() {
-                writeln!(output, "{stack} {nanos}")?;
-            }
-            output.flush()
+            write_folded(folded.stacks(), output)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::{bail, Result};
 use inferno::flamegraph::{self, Options, TextTruncateDirection};
 
-/// A stack with its time, or its times before and after, in nanoseconds.
+/// A stack with its time, or its times before and after, in nanoseconds, or numbers of samples.
 pub(crate) type Stack = (String, Vec<u64>);
 
 fn line((stack, times): &Stack) -> String {
@@ -41,11 +41,11 @@ const STYLE: &str = "#search{opacity:.8}@media(prefers-color-scheme:dark){stop{s
 /// The end of inferno's style.
 const STYLE_END: &str = "</style>";
 
-/// Draws into memory, because inferno reduces write errors to text.
+/// Draws into memory, with widths in `unit`, because inferno reduces write errors to text.
 ///
 /// # Errors
 /// If the durations take no time, or more than 64 bits of nanoseconds, which inferno cannot draw.
-pub(crate) fn draw(title: String, stacks: &[Stack]) -> Result<Vec<u8>> {
+pub(crate) fn draw(title: String, unit: &str, stacks: &[Stack]) -> Result<Vec<u8>> {
     let mut times = stacks.iter().filter_map(|(_, times)| times.last());
     match times.try_fold(0u64, |sum, nanos| sum.checked_add(*nanos)) {
         Some(0) => bail!("all durations are 0 ns long"),
@@ -54,7 +54,7 @@ pub(crate) fn draw(title: String, stacks: &[Stack]) -> Result<Vec<u8>> {
     }
     let mut options = Options::default();
     options.title = title;
-    options.count_name = "ns".to_owned();
+    options.count_name = unit.to_owned();
     options.text_truncate_direction = TextTruncateDirection::Right;
     // The same archive makes the same picture.
     options.deterministic = true;
@@ -83,7 +83,7 @@ mod tests {
     fn names_that_end_in_a_number_are_drawn() {
         let stacks = ["all of it;worker 1", "all of it;worker 1;read 2"];
         let stacks = stacks.map(|stack| (stack.to_owned(), vec![500]));
-        let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
+        let svg = String::from_utf8(draw(String::new(), "ns", &stacks).unwrap()).unwrap();
         assert!(svg.contains("worker\u{a0}1 (1,000 ns, 100.00%)"), "{svg}");
         assert!(svg.contains("read\u{a0}2 (500 ns, 50.00%)"), "{svg}");
     }
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn a_dark_viewer_has_a_dark_background() {
         let stacks = [("</style>;work".to_owned(), vec![500])];
-        let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
+        let svg = String::from_utf8(draw(String::new(), "ns", &stacks).unwrap()).unwrap();
         assert_eq!(svg.matches("prefers-color-scheme:dark").count(), 1, "{svg}");
         let (style, rest) = svg.split_once(STYLE_END).unwrap();
         assert!(style.contains(STYLE) && rest.contains("&lt;/style&gt;"), "{svg}");
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_name_is_no_comment() {
         let stacks = [("# process;work".to_owned(), vec![500])];
-        let svg = String::from_utf8(draw(String::new(), &stacks).unwrap()).unwrap();
+        let svg = String::from_utf8(draw(String::new(), "ns", &stacks).unwrap()).unwrap();
         assert!(svg.contains("# process (500 ns, 100.00%)"), "{svg}");
     }
 
@@ -112,7 +112,7 @@ mod tests {
     fn durations_without_a_sum_are_an_error() {
         let of = |times: [u64; 2]| {
             let stacks = times.map(|nanos| ("stack".to_owned(), vec![nanos]));
-            draw(String::new(), &stacks).map_err(|error| error.to_string())
+            draw(String::new(), "ns", &stacks).map_err(|error| error.to_string())
         };
         assert!(of([0, 0]).is_err_and(|error| error.contains("0 ns")));
         assert!(of([1 << 63, 1 << 63]).is_err_and(|error| error.contains("584 years")));

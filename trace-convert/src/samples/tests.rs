@@ -1,0 +1,74 @@
+use trace_analyze::stats::Grouping;
+use trace_format::{Arguments, Event, EventKind, Mmap, Module, Process, Thread, UserspaceObject};
+
+use super::*;
+
+const PROCESS: Process = Process::Inline(7);
+
+fn thread(id: u64) -> Thread {
+    Thread::Inline(ThreadKoids::new(7, id))
+}
+
+fn backtrace(ticks: u64, id: u64, frames: &[u64]) -> Record<'_> {
+    Backtrace { ticks, thread: thread(id), frames: frames.into() }.into()
+}
+
+fn scope(ticks: u64, end: u64, name: &str) -> Record<'_> {
+    let (category, name) = ("app".into(), name.into());
+    let kind = EventKind::DurationComplete { end };
+    Event { ticks, thread: thread(8), category, name, kind, arguments: Arguments::NONE }.into()
+}
+
+/// Returns an archive whose process has the code of no file on this machine.
+fn archive() -> Vec<u8> {
+    let (module_id, name, build_id) = (3, &b"/no/such/library.so"[..], &[1, 2][..]);
+    let module = Module { ticks: 1, process: PROCESS, module_id, name, build_id };
+    let (flags, start, length, module_address) = (5, 0x1000, 0x1000, 0x40);
+    let mmap = Mmap { ticks: 1, process: PROCESS, module_id, flags, start, length, module_address };
+    let (pointer, name, arguments) = (0x9000, "named".into(), Arguments::NONE);
+    let object = UserspaceObject { pointer, process: PROCESS, name, arguments };
+    let records: [Record<'_>; 9] = [
+        module.into(),
+        mmap.into(),
+        object.into(),
+        backtrace(10, 8, &[0x1010, 0x1020, 0x9000]),
+        backtrace(20, 8, &[0x1010, 0x1020, 0x9000]),
+        backtrace(30, 8, &[0x5000]),
+        backtrace(20, 9, &[]),
+        // Events follow the samples in them.
+        scope(15, 25, "request"),
+        scope(28, 31, "other;"),
+    ];
+    crate::testing::archive(&records)
+}
+
+fn folded(select: Option<SelectScope<'_>>, grouping: Grouping) -> Vec<(String, u64)> {
+    let samples = Samples::read(Reader::new(&*archive()), select).unwrap();
+    let mut symbols = Symbols::default();
+    let folded: Vec<_> = samples.folded(grouping, &mut symbols).into_iter().collect();
+    assert_eq!(folded.iter().map(|(_, number)| number).sum::<u64>(), samples.number());
+    if folded.iter().any(|(stack, _)| stack.contains("library.so")) {
+        let unusable = symbols.unusable();
+        assert_eq!(unusable, [("/no/such/library.so", trace_symbols::ModuleError::Missing)]);
+    }
+    folded
+}
+
+#[test]
+fn stacks_begin_with_the_outermost_frame_and_calls_precede_their_return_addresses() {
+    let stack = "named;library.so+0x5f;library.so+0x50".to_owned();
+    let expected = [("0x5000".to_owned(), 1), ("[unknown]".to_owned(), 1), (stack, 2)];
+    assert_eq!(folded(None, Grouping::Together), expected);
+    let threads = folded(None, Grouping::Thread);
+    assert!(threads.contains(&("7;9;[unknown]".to_owned(), 1)), "{threads:?}");
+}
+
+#[test]
+fn samples_within_selected_durations_of_their_thread() {
+    let request = |_: &str, name: &str| name == "request";
+    let stack = "named;library.so+0x5f;library.so+0x50".to_owned();
+    assert_eq!(folded(Some(&request), Grouping::Together), [(stack, 1)]);
+    let other = |category: &str, name: &str| category == "app" && name != "request";
+    assert_eq!(folded(Some(&other), Grouping::Together), [("0x5000".to_owned(), 1)]);
+    assert_eq!(folded(Some(&|_, _| false), Grouping::Together), []);
+}
