@@ -10,6 +10,7 @@ mod sandbox;
 mod schedule;
 
 mod helper;
+mod samples;
 mod sources;
 mod truth;
 

@@ -1,5 +1,6 @@
 //! The values of options.
 
+mod call_graph;
 mod category;
 mod condition;
 mod format;
@@ -15,6 +16,7 @@ mod size;
 mod table;
 mod trigger;
 
+pub(crate) use call_graph::{call_graph_name, parse_call_graph};
 pub(crate) use category::parse_category;
 pub(crate) use condition::parse_condition;
 pub(crate) use format::Format;

@@ -9,7 +9,8 @@
 //! A thread reads the pages of all CPUs in rounds. The events before the round began are complete
 //! and are merged by their times; the rest waits for the next round.
 //!
-//! Without permission for tracefs, the source is another [`BackendKind`].
+//! Without permission for tracefs, the source is another [`BackendKind`]. Samples of call stacks are
+//! a source of their own, beside that of the kernel's events.
 
 mod backend;
 mod batch;
@@ -26,14 +27,18 @@ mod recorder;
 mod sampling;
 mod selection;
 mod sink;
+mod source;
+mod sources;
 mod totals;
 mod tracefs;
 
-pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX};
+pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, SAMPLES};
 pub use choice::{probe, BackendKind, Fallback};
 pub use error::{LiveError, PerfScope};
 pub use instance::check;
-pub use options::Options;
+pub use options::{CallGraph, Options, SampleOptions};
+pub use perf::samples::{probe as probe_samples, SampleCounter, SampleSource};
 pub use processes::threads_of;
 pub use provider::KernelProvider;
+pub use sources::SourceReport;
 pub use totals::Totals;

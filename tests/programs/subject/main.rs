@@ -12,6 +12,7 @@ mod forking;
 mod instruments;
 mod locked;
 mod other_users;
+mod sampled;
 mod scheduled;
 mod signals;
 mod sys;
@@ -98,6 +99,7 @@ fn main() {
         "orphan" => forking::orphan(&argument(0)),
         "restart" => ending::restart(),
         "end-in-observer" => ending::end_in_observer(),
+        "sampled" => sampled::run(number(0)),
         "scheduled" => scheduled::run(argument(0).as_ref()),
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),

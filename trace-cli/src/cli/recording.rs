@@ -7,9 +7,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::args::{
-    output_name, parse_category, parse_duration, parse_kernel_scope, parse_part_limit,
-    parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit,
+    output_name, parse_call_graph, parse_category, parse_duration, parse_kernel_scope,
+    parse_part_limit, parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit,
 };
+use trace_kernel::live::CallGraph;
 use trace_manager::TriggerRule;
 
 /// Run a program and record its trace
@@ -27,6 +28,7 @@ Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
   trace record --sched -- ./server                              # scheduling of threads
+  trace record --samples --call-graph dwarf -- ./server         # stacks, 1000 times a second
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
   trace record -m circular --trigger slow:snapshot -- ./server  # before trace_alert!(\"slow\")
@@ -54,7 +56,19 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) sched: bool,
 
-    /// Threads whose kernel events are recorded: those of `command` and its children, of
+    /// Sample the call stacks of running threads HZ times a second of CPU time: -c cpu:perf
+    /// beside the selected categories [default rate: 1000]
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
+          default_missing_value = "1000", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) samples: Option<u32>,
+
+    /// Find the stacks of samples by frame pointers (`fp`), or by unwind tables (`dwarf`, or
+    /// `dwarf,BYTES` with the size of the copied part of the stack, a multiple of 8
+    /// [default: 8192])
+    #[arg(long, value_name = "HOW", default_value = "fp", value_parser = parse_call_graph)]
+    pub(crate) call_graph: CallGraph,
+
+    /// Threads whose kernel events and samples are recorded: those of `command` and its children, of
     /// the `machine`, or of processes by their ids, such as 12,34 [default: command;
     /// without COMMAND machine]
     #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]
@@ -226,6 +240,14 @@ pub(crate) struct KernelHelperArgs {
     /// Size of the kernel's buffer for each CPU in bytes
     #[arg(long, value_name = "BYTES")]
     pub(crate) buffer_size: u64,
+
+    /// Samples a second
+    #[arg(long, value_name = "HZ")]
+    pub(crate) frequency: u64,
+
+    /// How the stacks of samples are found
+    #[arg(long, value_name = "HOW", value_parser = parse_call_graph)]
+    pub(crate) call_graph: CallGraph,
 }
 
 /// Complete the archive of a killed `record`; standard input is a socket

@@ -7,7 +7,10 @@ use std::thread;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trace_kernel::live::{BackendKind, Fallback, KernelProvider, LiveError, Options};
+use trace_kernel::live::{
+    BackendKind, Fallback, KernelProvider, LiveError, Options, SampleCounter, SampleOptions,
+    SampleSource, SourceReport,
+};
 
 use super::record::kernel::{READY, TOTALS};
 use crate::cli::KernelHelperArgs;
@@ -23,26 +26,29 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
         categories: args.categories.clone(),
         threads: args.threads.clone(),
         buffer_size: args.buffer_size,
+        samples: SampleOptions { frequency: args.frequency, call_graph: args.call_graph },
     };
     let provider = match start(&options) {
         Ok(provider) => provider,
         Err(error) => {
-            let remedy = error.remedy().map(|remedy| format!("{HINT}{remedy}"));
-            crate::say(&format!("{}{}", describe(&error), remedy.unwrap_or_default()));
+            refuse(&error);
             return Ok(exit::FAILURE);
         }
     };
-    provider.fallback().into_iter().for_each(report);
+    report_sources(provider.sources());
     send(READY)?;
     // The threads that send end with this process.
     let _end = end.recv();
-    let is_sampled = provider.fallback().is_some_and(|it| it.kind == BackendKind::Sampling);
+    let SourceReport { fallback, refused, .. } = provider.sources();
+    let is_sampled = fallback.as_ref().is_some_and(|it| it.kind == BackendKind::Sampling);
+    let is_complete = !is_sampled && refused.is_none();
     let totals = provider.end();
     if let Some(error) = totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
-    let is_complete = !is_sampled;
-    send(&format!("{TOTALS} {} {} {is_complete}", totals.scheduling, totals.dropped))?;
+    let numbers = [totals.scheduling, totals.samples, totals.dropped];
+    let [scheduling, samples, dropped] = numbers;
+    send(&format!("{TOTALS} {scheduling} {samples} {dropped} {is_complete}"))?;
     Ok(exit::OK)
 }
 
@@ -50,6 +56,34 @@ fn start(options: &Options) -> Result<KernelProvider, LiveError> {
     let provider = KernelProvider::start(options)?;
     provider.status()?;
     Ok(provider)
+}
+
+/// Reports why data cannot be recorded.
+fn refuse(error: &LiveError) {
+    let remedy = error.remedy().map(|remedy| format!("{HINT}{remedy}"));
+    crate::say(&format!("{}{}", describe(error), remedy.unwrap_or_default()));
+}
+
+/// Reports the sources of the recording, unless they are the best ones.
+fn report_sources(report: &SourceReport) {
+    let SourceReport { fallback, samples, refused } = report;
+    fallback.iter().for_each(self::report);
+    samples.iter().for_each(|source| report_samples(*source));
+    refused.iter().for_each(refuse);
+}
+
+/// Reports what samples lack.
+fn report_samples(source: SampleSource) {
+    let SampleSource { counter, has_kernel } = source;
+    if counter == SampleCounter::CpuClock {
+        crate::say("samples are taken by a timer: this machine has no counter of CPU cycles");
+    }
+    if !has_kernel {
+        crate::say(&format!(
+            "samples lack the time in the kernel{HINT}as root, run: sysctl \
+             kernel.perf_event_paranoid=1; or record with CAP_PERFMON"
+        ));
+    }
 }
 
 /// Reports the source of the events, what it cannot record, and what permits a better one.

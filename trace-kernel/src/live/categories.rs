@@ -16,6 +16,9 @@ pub const EVENT_PREFIX: &str = "kernel:event:";
 /// The category of texts that programs write to `trace_marker`.
 pub(super) const MARKERS: &str = "atrace";
 
+/// The category of samples of call stacks.
+pub const SAMPLES: &str = "cpu:perf";
+
 /// The events that name threads and their processes. They are always enabled.
 pub(super) const TASKS: &[(&str, &str)] = &[
     ("sched", "sched_process_exec"),
@@ -104,13 +107,20 @@ pub const CATEGORIES: &[Category] = &[
         description: "texts that programs write to trace_marker",
         events: &[],
     },
+    Category { name: SAMPLES, description: "samples of call stacks", events: &[] },
 ];
 
-/// Returns whether a category pattern selects events of the kernel. Patterns that select all
+/// Returns whether a category pattern selects events of the kernel, or samples. Patterns that select all
 /// categories, and exclusions, do not.
 #[must_use]
 pub fn is_kernel_category(pattern: &str) -> bool {
-    pattern.starts_with("kernel:") || pattern == "kernel*" || pattern == MARKERS
+    let is_kernel = pattern.starts_with("kernel:") || pattern == "kernel*" || pattern == MARKERS;
+    is_kernel || is_sampled(pattern)
+}
+
+/// Returns whether a category pattern selects samples by its name.
+pub(super) fn is_sampled(pattern: &str) -> bool {
+    pattern == SAMPLES || pattern == "cpu:*"
 }
 
 #[cfg(test)]
@@ -119,10 +129,12 @@ mod tests {
 
     #[test]
     fn patterns_of_kernel_categories() {
-        for pattern in ["kernel*", "kernel:*", "kernel:sched", "kernel:event:sched/x", "atrace"] {
+        for pattern in
+            ["kernel*", "kernel:*", "kernel:sched", "kernel:event:sched/x", "atrace", "cpu:perf"]
+        {
             assert!(is_kernel_category(pattern), "{pattern}");
         }
-        for pattern in ["", "*", "kernels", "-kernel:sched", "app", "atrace2"] {
+        for pattern in ["", "*", "kernels", "-kernel:sched", "app", "atrace2", "cpu", "-cpu:perf"] {
             assert!(!is_kernel_category(pattern), "{pattern}");
         }
     }

@@ -48,6 +48,8 @@ pub enum LiveError {
     PidNamespace,
     /// `perf_event_open(2)` failed, for the events of whole CPUs or of threads.
     Perf(PerfScope, io::Error),
+    /// `perf_event_open(2)` failed for samples.
+    Samples(PerfScope, io::Error),
     /// The kernel does not count the times of threads in `/proc/PID/schedstat`.
     NoSchedstat,
     /// The process cannot be a provider.
@@ -86,7 +88,9 @@ impl LiveError {
             Self::PidNamespace => {
                 "use --kernel-scope machine, or record outside of the container".to_owned()
             }
-            Self::Perf(scope, error) => return perf_remedy(*scope, error),
+            Self::Perf(scope, error) | Self::Samples(scope, error) => {
+                return perf_remedy(*scope, error)
+            }
             Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
         })
@@ -143,6 +147,12 @@ impl fmt::Display for LiveError {
             Self::Perf(PerfScope::Threads, _) => {
                 write!(f, "cannot trace the command's threads: perf_event_open failed")
             }
+            Self::Samples(PerfScope::Machine, _) => {
+                write!(f, "cannot sample all threads: perf_event_open failed")
+            }
+            Self::Samples(PerfScope::Threads, _) => {
+                write!(f, "cannot sample the command's threads: perf_event_open failed")
+            }
             Self::NoSchedstat => {
                 write!(f, "cannot sample threads: /proc/self/schedstat cannot be read")
             }
@@ -154,7 +164,10 @@ impl fmt::Display for LiveError {
 impl std::error::Error for LiveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::File(_, error) | Self::Perf(_, error) | Self::Thread(error) => Some(error),
+            Self::File(_, error)
+            | Self::Perf(_, error)
+            | Self::Samples(_, error)
+            | Self::Thread(error) => Some(error),
             Self::Format(_, error) => Some(error),
             Self::Provider(error) => Some(error),
             _ => None,

@@ -9,12 +9,12 @@ use trace_protocol::message::ClockSource;
 use trace_provider::{Provider, ProviderObserver, TraceState};
 
 use super::categories::CATEGORIES;
-use super::choice::{choose, Choice, Fallback};
 use super::error::LiveError;
 use super::options::Options;
 use super::recorder::{Recorder, Request};
 use super::selection::kernel_patterns;
 use super::sink::Tables;
+use super::sources::{SourceReport, Sources};
 use super::totals::{lock, Totals};
 
 /// The bytes for strings and the names of threads in the provider's buffer.
@@ -30,7 +30,7 @@ pub struct KernelProvider {
     thread: Option<JoinHandle<()>>,
     provider: Provider,
     totals: Arc<Mutex<Totals>>,
-    fallback: Option<Fallback>,
+    report: SourceReport,
 }
 
 impl KernelProvider {
@@ -43,12 +43,12 @@ impl KernelProvider {
     pub fn start(options: &Options) -> Result<Self, LiveError> {
         let patterns = kernel_patterns(&options.categories);
         let source = clock_source();
-        let Choice { backend, clock, fallback } = choose(options, &patterns, source)?;
+        let Sources { list, report } = Sources::open(options, &patterns, source)?;
         let (totals, tables) = (Arc::default(), Tables::new(&patterns));
         let shared = Arc::clone(&totals);
-        let recorder = Recorder::new(backend, &options.threads, clock, tables, shared);
+        let recorder = Recorder::new(list, &options.threads, tables, shared);
         let mut provider = Self::connect(recorder, totals, source, &patterns)?;
-        provider.fallback = fallback;
+        provider.report = report;
         Ok(provider)
     }
 
@@ -85,8 +85,9 @@ impl KernelProvider {
         if provider.state() == TraceState::Started {
             send(&requests, Request::Start);
         }
+        let report = SourceReport::default();
         let (observer, requests, thread) = (Some(observer), Some(requests), Some(thread));
-        Ok(Self { observer, requests, thread, provider, totals, fallback: None })
+        Ok(Self { observer, requests, thread, provider, totals, report })
     }
 
     /// Returns why the provider is not traced, if so.
@@ -98,10 +99,10 @@ impl KernelProvider {
         self.provider.status().map_err(LiveError::Provider)
     }
 
-    /// Returns why tracefs is not used, if so.
+    /// Returns the sources of the recording, and what it lacks.
     #[must_use]
-    pub fn fallback(&self) -> Option<&Fallback> {
-        self.fallback.as_ref()
+    pub fn sources(&self) -> &SourceReport {
+        &self.report
     }
 
     /// Writes the last records. Returns the totals of the recording.

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use trace_provider::Writer;
 
-use super::backend::{Backend, Output, Progress};
+use super::backend::Backend;
 use super::clock::TraceClock;
 use super::processes;
-use super::sink::{ContextSink, Tables};
-use super::totals::{lock, Totals};
-use crate::fxt::Translator;
+use super::sink::Tables;
+use super::source::{Destination, Source};
+use super::totals::Totals;
 
 /// The time between two rounds.
 const ROUND: Duration = Duration::from_millis(50);
@@ -28,25 +28,22 @@ pub(super) enum Request {
 /// Reads the kernel's events and writes records.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    backend: Box<dyn Backend>,
-    clock: TraceClock,
-    translator: Translator,
+    sources: Vec<Source>,
     /// The threads of the scope at its start; none for the machine.
     scope: Vec<u64>,
-    tables: Tables,
-    totals: Arc<Mutex<Totals>>,
+    destination: Destination,
 }
 
 impl Recorder {
     pub(super) fn new(
-        backend: Box<dyn Backend>,
+        sources: Vec<(Box<dyn Backend>, TraceClock)>,
         scope: &[u64],
-        clock: TraceClock,
         tables: Tables,
         totals: Arc<Mutex<Totals>>,
     ) -> Self {
-        let translator = Translator::default();
-        Self { backend, clock, translator, scope: scope.to_vec(), tables, totals }
+        let sources = sources.into_iter().map(|(backend, clock)| Source::new(backend, clock));
+        let destination = Destination { tables, totals };
+        Self { sources: sources.collect(), scope: scope.to_vec(), destination }
     }
 
     /// Serves requests until their sender is dropped.
@@ -77,90 +74,35 @@ impl Recorder {
     }
 
     fn start(&mut self, writer: &Writer) {
-        self.tables.clear();
-        self.translator = Translator::default();
-        if !self.scope.is_empty() {
-            self.translator.limit(self.scope.iter().copied());
+        let Self { sources, scope, destination } = self;
+        destination.tables.clear();
+        let threads = processes::threads();
+        for source in sources {
+            let started = source.start(scope, &threads, writer);
+            destination.note(started);
         }
-        for (thread, process) in processes::threads() {
-            self.translator.process(thread, process);
-        }
-        self.clock.calibrate(|| writer.now());
-        let started = self.backend.start();
-        self.note(started);
     }
 
     fn stop(&mut self, writer: &mut Writer) {
-        let stopped = self.backend.stop();
-        let has_stopped = stopped.is_ok();
-        self.note(stopped);
-        // If the kernel continues to write, its events may have no end.
-        while self.round(writer) && has_stopped {}
-        self.clock.calibrate(|| writer.now());
-        self.write(writer, u64::MAX);
-        self.finish(writer);
-        let discarded = self.discard();
+        let Self { sources, destination, .. } = self;
+        let mut discarded = 0;
+        for source in sources {
+            discarded += source.stop(destination, writer);
+        }
         if discarded > 0 {
-            self.note(Err(format!("the session had no memory for the last {discarded} events")));
+            let error = format!("the session had no memory for the last {discarded} events");
+            destination.note(Err(error));
         }
     }
 
     /// Reads the events of all CPUs and writes those before this time. Returns whether there may be
     /// more.
-    ///
-    /// Without memory for records it reads nothing: the kernel's buffer is limited, and the kernel
-    /// counts the events that it drops.
-    pub(super) fn round(&mut self, writer: &mut Writer) -> bool {
-        if writer.context().is_none() {
-            return false;
+    fn round(&mut self, writer: &mut Writer) -> bool {
+        let Self { sources, destination, .. } = self;
+        let mut has_more = false;
+        for source in sources {
+            has_more |= source.round(destination, writer);
         }
-        self.clock.calibrate(|| writer.now());
-        let begin = writer.now();
-        let Progress { rest, result } = self.backend.read(&self.clock);
-        self.note(result);
-        self.write(writer, rest.unwrap_or(begin).min(begin));
-        rest.is_some()
-    }
-
-    /// Writes the records of the events before `end`.
-    fn write(&mut self, writer: &mut Writer, end: u64) {
-        self.output(writer, |backend, output| backend.write(end, output));
-    }
-
-    /// Writes the events that have not ended, and those that are missing at the end.
-    fn finish(&mut self, writer: &mut Writer) {
-        let now = writer.now();
-        self.output(writer, |backend, output| {
-            let written = output.translator.finish(&mut output.sink);
-            let missed = backend.finish(now, output);
-            written.map_err(|error| error.to_string()).and(missed)
-        });
-    }
-
-    /// Calls `write` if the session has memory for records.
-    fn output(
-        &mut self,
-        writer: &mut Writer,
-        write: impl FnOnce(&mut dyn Backend, &mut Output<'_, '_>) -> Result<(), String>,
-    ) {
-        let Self { backend, tables, translator, totals, .. } = self;
-        let Some(context) = writer.context() else { return };
-        let sink = ContextSink::new(context, tables);
-        let mut output = Output { translator, sink, totals };
-        let written = write(&mut **backend, &mut output);
-        lock(totals).scheduling += output.sink.scheduling;
-        self.note(written);
-    }
-
-    /// Discards the events that had no memory until the end, so that no later recording has them.
-    pub(super) fn discard(&mut self) -> u64 {
-        self.backend.discard()
-    }
-
-    /// Keeps the first error for the user.
-    fn note(&self, result: Result<(), String>) {
-        if let Err(error) = result {
-            lock(&self.totals).error.get_or_insert(error);
-        }
+        has_more
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct ContextSink<'a, 'w> {
     tables: &'a mut Tables,
     /// The number of scheduling records.
     pub(super) scheduling: u64,
+    /// The number of samples of call stacks.
+    pub(super) samples: u64,
 }
 
 impl Tables {
@@ -58,7 +60,7 @@ impl Tables {
 
 impl<'a, 'w> ContextSink<'a, 'w> {
     pub(super) fn new(context: Context<'w>, tables: &'a mut Tables) -> Self {
-        Self { context, tables, scheduling: 0 }
+        Self { context, tables, scheduling: 0, samples: 0 }
     }
 
     fn text<'t>(&mut self, text: Text<'t>) -> Text<'t> {
@@ -87,9 +89,10 @@ impl<'a, 'w> ContextSink<'a, 'w> {
     /// Writes a record whose strings and threads are registered. If the buffer is full, the record
     /// is counted as lost.
     fn write(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
-        let is_name = matches!(record, Record::KernelObject(_));
-        // A full durable buffer has no space for the name.
-        if is_name && self.context.write_durable(record) {
+        let is_durable =
+            matches!(record, Record::KernelObject(_) | Record::Module(_) | Record::Mmap(_));
+        // A full durable buffer has no space for it.
+        if is_durable && self.context.write_durable(record) {
             return Ok(());
         }
         self.tables.words.clear();
@@ -97,6 +100,7 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         let is_written = self.context.write_words(&self.tables.words);
         let is_scheduling = matches!(record, Record::ContextSwitch(_) | Record::ThreadWakeup(_));
         self.scheduling += u64::from(is_written && is_scheduling);
+        self.samples += u64::from(is_written && matches!(record, Record::Backtrace(_)));
         Ok(())
     }
 }

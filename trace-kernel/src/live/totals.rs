@@ -9,6 +9,8 @@ use crate::page::Missed;
 pub struct Totals {
     /// Scheduling records. They have no category.
     pub scheduling: u64,
+    /// Samples of call stacks. They have no category.
+    pub samples: u64,
     /// The least number of events that the kernel dropped because its buffer was full.
     pub dropped: u64,
     /// The first error that made other events missing.

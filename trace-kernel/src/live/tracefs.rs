@@ -194,8 +194,8 @@ mod tests {
 
     use trace_provider::Provider;
 
-    use super::super::recorder::Recorder;
     use super::super::sink::Tables;
+    use super::super::source::{Destination, Source};
     use super::*;
 
     /// The kernel has empty pages without end.
@@ -212,11 +212,13 @@ mod tests {
         let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
         let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
         let tracefs = Box::new(Tracefs::new(instance, events).unwrap());
-        let mut recorder = Recorder::new(tracefs, &[], clock, Tables::new(&[]), Arc::default());
+        let (tables, totals) = (Tables::new(&[]), Arc::default());
+        let mut destination = Destination { tables, totals };
+        let mut source = Source::new(tracefs, clock);
         // No manager is at this path.
         let provider = Provider::builder("kernel").socket(directory.path().join("none"));
         let mut writer = provider.connect().unwrap().writer();
-        assert!(!recorder.round(&mut writer));
-        assert_eq!(recorder.discard(), 0);
+        assert!(!source.round(&mut destination, &mut writer));
+        assert_eq!(source.stop(&mut destination, &mut writer), 0);
     }
 }

@@ -7,7 +7,9 @@ use rustix::process::{
     getpid, getrlimit, membarrier_query, pidfd_open, MembarrierCommand, PidfdFlags, Resource,
 };
 
-use trace_kernel::live::{probe, BackendKind, LiveError};
+use trace_kernel::live::{
+    probe, probe_samples, BackendKind, LiveError, SampleCounter, SampleSource,
+};
 
 use super::Finding;
 use crate::message::describe;
@@ -35,6 +37,7 @@ pub(super) fn findings() -> impl Iterator<Item = Finding> {
         counters(&read("/proc/sys/kernel/perf_event_paranoid"), &read("/proc/self/status")),
         tracefs(),
         scheduling(),
+        samples(probe_samples()),
     ]
     .into_iter()
 }
@@ -187,6 +190,31 @@ fn scheduling() -> Finding {
     }
 }
 
+/// The source of samples of call stacks.
+fn samples(source: Result<SampleSource, LiveError>) -> Finding {
+    let subject = "samples";
+    let source = match source {
+        Ok(source) => source,
+        Err(error) => {
+            let remedy = error.remedy().unwrap_or_else(|| "run as root".to_owned());
+            return Finding::limited(subject, describe(&error), "no samples of stacks", remedy);
+        }
+    };
+    let detail = match source.counter {
+        SampleCounter::Cycles => "by the CPU's cycles",
+        SampleCounter::CpuClock => "by a timer: this machine has no counter of CPU cycles",
+    };
+    match source.has_kernel {
+        true => Finding::ok(subject, detail),
+        false => Finding::limited(
+            subject,
+            format!("{detail}; perf_event_paranoid excludes the kernel"),
+            "no samples of the time in the kernel",
+            "run as root, or: sudo sysctl kernel.perf_event_paranoid=1",
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Status;
@@ -202,6 +230,16 @@ mod tests {
         assert_eq!(status("4\n", 1 << 38), Status::Ok);
         assert_eq!(status("4\n", 1 << 21), Status::Ok);
         assert_eq!(status("", u64::MAX), Status::Limited, "no file");
+    }
+
+    #[test]
+    fn samples_of_the_kernel_need_a_permission() {
+        let counter = SampleCounter::CpuClock;
+        let status = |has_kernel| samples(Ok(SampleSource { counter, has_kernel })).status;
+        assert_eq!((status(true), status(false)), (Status::Ok, Status::Limited));
+        let denied = std::io::Error::from_raw_os_error(1);
+        let error = LiveError::Samples(trace_kernel::live::PerfScope::Threads, denied);
+        assert_eq!(samples(Err(error)).status, Status::Limited);
     }
 
     #[cfg(target_arch = "x86_64")]

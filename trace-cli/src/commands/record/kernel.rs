@@ -6,19 +6,19 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
-use trace_kernel::live::{is_kernel_category, EVENT_PREFIX};
+use trace_kernel::live::{is_kernel_category, SampleOptions, EVENT_PREFIX, SAMPLES};
 use trace_manager::{Manager, SessionConfig, SessionSummary};
 use trace_protocol::categories::CategorySet;
 
-use crate::args::KernelScope;
+use crate::args::{call_graph_name, KernelScope};
 use crate::cli::RecordArgs;
 use crate::message::{describe, plural, HINT};
 
 /// The line by which the helper reports that it records.
 pub(crate) const READY: &str = "ready";
 
-/// The start of the line with the helper's numbers of scheduling records and of dropped events, and
-/// whether the context switches are recorded.
+/// The start of the line with the helper's numbers of scheduling records, of samples and of dropped
+/// events, and whether all selected data were recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
@@ -41,6 +41,8 @@ pub(crate) struct KernelResult {
     pub(crate) is_complete: bool,
     /// The number of scheduling records.
     pub(crate) scheduling: u64,
+    /// The number of samples of call stacks.
+    pub(crate) samples: u64,
     /// The least number of events that the kernel dropped.
     pub(crate) dropped: u64,
 }
@@ -50,8 +52,8 @@ pub(crate) struct KernelResult {
 pub(super) fn select(config: &mut SessionConfig, args: &RecordArgs) {
     let mut categories = args.session.categories.clone();
     // Without inclusions, all categories are selected.
-    if args.sched && categories.iter().any(|pattern| !pattern.starts_with('-')) {
-        categories.extend(SCHED.map(str::to_owned));
+    if categories.iter().any(|pattern| !pattern.starts_with('-')) {
+        categories.extend(by_option(args));
     }
     let is_event = |text: &String| text.trim_start_matches('-').starts_with(EVENT_PREFIX);
     let (events, others): (Vec<_>, Vec<_>) = categories.into_iter().partition(is_event);
@@ -64,10 +66,14 @@ pub(super) fn select(config: &mut SessionConfig, args: &RecordArgs) {
 fn helper_categories(args: &RecordArgs) -> Vec<String> {
     let mut categories = args.session.categories.clone();
     categories.retain(|pattern| pattern.starts_with('-') || is_kernel_category(pattern));
-    if args.sched {
-        categories.extend(SCHED.map(str::to_owned));
-    }
+    categories.extend(by_option(args));
     categories
+}
+
+/// Returns the categories that options of their own select.
+fn by_option(args: &RecordArgs) -> impl Iterator<Item = String> + '_ {
+    let sched = SCHED.into_iter().filter(|_| args.sched);
+    sched.chain(args.samples.map(|_| SAMPLES)).map(str::to_owned)
 }
 
 /// Returns whether events of the kernel are selected.
@@ -125,6 +131,10 @@ impl Kernel {
         let mut command = Command::new("/proc/self/exe");
         command.arg0("trace-kernel").arg("kernel-helper");
         command.arg(format!("--buffer-size={}", args.kernel_buffer));
+        let default = SampleOptions::default().frequency;
+        let frequency = args.samples.map_or(default, u64::from);
+        command.arg(format!("--frequency={frequency}"));
+        command.arg(format!("--call-graph={}", call_graph_name(args.call_graph)));
         let categories = helper_categories(args);
         command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
         command.args(threads(args)?.iter().map(|thread| format!("--thread={thread}")));
@@ -215,9 +225,9 @@ impl KernelResult {
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
         let mut number = || fields.next()?.parse().ok();
-        let (scheduling, dropped) = (number()?, number()?);
+        let (scheduling, samples, dropped) = (number()?, number()?, number()?);
         let is_complete = fields.next()?.parse().ok()?;
-        Some(Self { is_complete, scheduling, dropped })
+        Some(Self { is_complete, scheduling, samples, dropped })
     }
 
     /// Returns warnings with their hints.
@@ -234,19 +244,22 @@ impl KernelResult {
     }
 }
 
-/// Returns the category patterns that matched no event. Scheduling records have no category, but
-/// are those of `kernel:sched`.
+/// Returns the category patterns that matched no event. Scheduling records and samples have no
+/// category, but are those of `kernel:sched` and `cpu:perf`.
 pub(super) fn categories_without_events(
     summary: &SessionSummary,
     kernel: Option<KernelResult>,
 ) -> Vec<String> {
-    without_scheduling(summary.categories_without_events(), kernel)
+    without_recorded(summary.categories_without_events(), kernel)
 }
 
-/// Removes the patterns that match scheduling records, if there are any.
-fn without_scheduling(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
-    if kernel.is_some_and(|kernel| kernel.scheduling > 0) {
-        patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches("kernel:sched"));
+/// Removes the patterns that match scheduling records or samples, if there are any.
+fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
+    let Some(KernelResult { scheduling, samples, .. }) = kernel else { return patterns };
+    for (number, category) in [(scheduling, "kernel:sched"), (samples, SAMPLES)] {
+        if number > 0 {
+            patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches(category));
+        }
     }
     patterns
 }
@@ -257,26 +270,28 @@ mod tests {
 
     #[test]
     fn lines_of_the_helper() {
-        let result = KernelResult { is_complete: true, scheduling: 12, dropped: 3 };
-        assert_eq!(KernelResult::parse("totals 12 3 true"), Some(result));
-        for wrong in ["", "ready", "totals", "totals 1 2", "totals x 3 true"] {
+        let result = KernelResult { is_complete: true, scheduling: 12, samples: 5, dropped: 3 };
+        assert_eq!(KernelResult::parse("totals 12 5 3 true"), Some(result));
+        for wrong in ["", "ready", "totals", "totals 1 2 3", "totals x 5 3 true"] {
             assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
         }
         let sampled = KernelResult { is_complete: false, ..result };
-        assert_eq!(KernelResult::parse("totals 12 3 false"), Some(sampled));
+        assert_eq!(KernelResult::parse("totals 12 5 3 false"), Some(sampled));
         assert!(result.advice().unwrap().contains("dropped at least 3 events"));
         assert_eq!(KernelResult::default().advice(), None);
     }
 
     #[test]
-    fn patterns_that_match_scheduling_records_have_events() {
-        let patterns = || ["app", "kernel:s*", "kernel:sched", "kernel:irq"].map(str::to_owned);
-        let without = |scheduling| {
-            let kernel = KernelResult { scheduling, ..KernelResult::default() };
-            without_scheduling(patterns().to_vec(), Some(kernel))
+    fn patterns_that_match_records_without_a_category_have_events() {
+        let patterns = ["app", "kernel:s*", "kernel:sched", "kernel:irq", "cpu:perf"];
+        let patterns = || patterns.map(str::to_owned);
+        let without = |scheduling, samples| {
+            let kernel = KernelResult { scheduling, samples, ..KernelResult::default() };
+            without_recorded(patterns().to_vec(), Some(kernel))
         };
-        assert_eq!(without(1), ["app", "kernel:irq"]);
-        assert_eq!(without(0), patterns());
+        assert_eq!(without(1, 0), ["app", "kernel:irq", "cpu:perf"]);
+        assert_eq!(without(0, 1), patterns()[..4]);
+        assert_eq!(without(0, 0), patterns());
     }
 
     #[test]
@@ -290,8 +305,9 @@ mod tests {
         let mut hanging = kernel("sleep", "infinity");
         assert!(!hanging.wait_for_output(Duration::from_millis(10)));
         assert_eq!(hanging.line().unwrap(), "", "it has ended");
-        let mut ready = kernel("echo", "totals 12 3 true");
+        let mut ready = kernel("echo", "totals 12 5 3 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
-        assert_eq!(ready.end(), KernelResult { is_complete: true, scheduling: 12, dropped: 3 });
+        let expected = KernelResult { is_complete: true, scheduling: 12, samples: 5, dropped: 3 };
+        assert_eq!(ready.end(), expected);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::io;
 
-use super::events::Timed;
-use super::record::{Body, PerfRecords, RecordError};
+use super::record::{Body, PerfRecords, RecordError, SampleLayout};
 use super::ring::Ring;
-use super::sys::{Event, Target};
+use super::sys::{Attributes, Event, Target};
+use super::timed::Timed;
 use crate::live::clock::TraceClock;
 
 /// The events of a CPU, which share a ring buffer.
@@ -14,6 +14,7 @@ pub(super) struct Cpu {
     number: u16,
     events: Vec<Event>,
     ring: Ring,
+    layout: SampleLayout,
     bytes: Vec<u8>,
     /// The time of the last record in ticks.
     last: u64,
@@ -31,8 +32,12 @@ pub(super) struct CpuEvents {
 
 impl CpuEvents {
     /// Opens the events of a CPU. Threads that have ended are left out.
-    pub(super) fn open(number: u16, targets: &[Target]) -> io::Result<Self> {
-        let opened = targets.iter().map(|target| Event::open(*target, number));
+    pub(super) fn open(
+        attributes: &Attributes,
+        number: u16,
+        targets: &[Target],
+    ) -> io::Result<Self> {
+        let opened = targets.iter().map(|target| Event::open(attributes, *target, number));
         let has_ended = |event: &io::Result<Event>| {
             event.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
         };
@@ -49,11 +54,11 @@ impl CpuEvents {
 
 impl Cpu {
     /// Uses a ring buffer of the first event for all events.
-    pub(super) fn new(events: CpuEvents, ring: Ring) -> io::Result<Self> {
+    pub(super) fn new(events: CpuEvents, ring: Ring, layout: SampleLayout) -> io::Result<Self> {
         let CpuEvents { number, first, others } = events;
         others.iter().try_for_each(|event| event.write_to(&first))?;
         let events = std::iter::once(first).chain(others).collect();
-        Ok(Self { number, events, ring, bytes: Vec::new(), last: 0, reported: 0 })
+        Ok(Self { number, events, ring, layout, bytes: Vec::new(), last: 0, reported: 0 })
     }
 
     pub(super) fn number(&self) -> u16 {
@@ -76,7 +81,7 @@ impl Cpu {
         records: &mut Vec<Timed>,
     ) -> Result<(), RecordError> {
         self.ring.read(&mut self.bytes);
-        for record in PerfRecords::new(&self.bytes) {
+        for record in PerfRecords::new(&self.bytes, self.layout) {
             let record = record?;
             let ticks = clock.ticks(record.sample.time);
             if let Body::Lost { number } = record.body {

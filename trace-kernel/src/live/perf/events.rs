@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use trace_format::layout::{ThreadState, ARTIFICIAL_KOID_BIT};
 
-use super::record::{Body, PerfRecord, NO_THREAD};
+use super::record::{Body, NO_THREAD};
+use super::timed::Timed;
 use crate::event::{Entry, Event, Task};
-use crate::page::Missed;
 
 /// The first of the artificial threads, one for the threads of each CPU that are not recorded.
 const OTHERS: u64 = ARTIFICIAL_KOID_BIT | 3 << 29;
@@ -16,30 +16,6 @@ const OTHERS_NAME: &str = "other threads or idle";
 
 /// The most threads whose name is remembered.
 const MAX_THREADS: usize = 1 << 16;
-
-/// A record of a perf ring buffer, whose time is in ticks.
-#[derive(Debug)]
-pub(super) struct Timed {
-    pub(super) ticks: u64,
-    /// The time of the record before on its CPU; 0 if there is none.
-    pub(super) since: u64,
-    pub(super) record: PerfRecord,
-}
-
-impl Timed {
-    /// Returns the CPU.
-    pub(super) fn cpu(&self) -> u16 {
-        u16::try_from(self.record.sample.cpu).unwrap_or(u16::MAX)
-    }
-
-    /// Returns the losses that this record reports, with the times around them.
-    pub(super) fn loss(&self) -> Option<(Missed, (u64, u64))> {
-        match self.record.body {
-            Body::Lost { number } => Some((Missed::Count(number), (self.since, self.ticks))),
-            _ => None,
-        }
-    }
-}
 
 /// The state between perf records and events, which have to be in the order of time.
 #[derive(Debug, Default)]
@@ -143,7 +119,7 @@ impl Events {
                 visit(&entry(creator, Event::NewTask { child, name: &name, is_in_process }))?;
                 visit(&entry(creator, Event::Fork { child, name: &name }))
             }
-            Body::Exit { thread } => {
+            Body::Exit { thread, .. } => {
                 let thread = u64::from(*thread);
                 if self.is_in_scope(thread) {
                     visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
@@ -159,7 +135,7 @@ impl Events {
                 self.forget(thread);
                 Ok(())
             }
-            Body::Lost { .. } | Body::Other => Ok(()),
+            Body::Lost { .. } | Body::Mmap(_) | Body::Sample(_) | Body::Other => Ok(()),
         }
     }
 
@@ -217,7 +193,7 @@ fn others(cpu: u16) -> Task<'static> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::SampleId;
+    use super::super::record::{PerfRecord, SampleId};
     use super::*;
 
     /// Returns the events of records on CPU 3, each as its thread and text. `thread` is the one of
@@ -287,7 +263,7 @@ mod tests {
             (9, name),
             (7, Body::SwitchIn { from: None }),
             (7, out(false, None)),
-            (9, Body::Exit { thread: 9 }),
+            (9, Body::Exit { process: 7, thread: 9 }),
             (0, Body::Lost { number: 3 }),
         ];
         let expected = [
@@ -319,7 +295,7 @@ mod tests {
             (5, fork(5, 5, 50)),
             (7, out(true, Some(0))),
             (0, out(false, Some(8))),
-            (8, Body::Exit { thread: 8 }),
+            (8, Body::Exit { process: 7, thread: 8 }),
             // The kernel does not name a thread that has ended.
             (NO_THREAD, out(false, Some(5))),
             (5, Body::SwitchIn { from: Some(NO_THREAD) }),
@@ -360,7 +336,7 @@ mod tests {
     fn a_thread_that_is_preempted_while_it_ends_is_dead_and_has_no_other_id() {
         let records = [
             (7, Body::SwitchIn { from: Some(0) }),
-            (7, Body::Exit { thread: 7 }),
+            (7, Body::Exit { process: 7, thread: 7 }),
             (NO_THREAD, out(true, Some(5))),
             (5, Body::SwitchIn { from: Some(NO_THREAD) }),
             (5, out(false, Some(NO_THREAD))),

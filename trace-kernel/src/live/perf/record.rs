@@ -8,9 +8,18 @@
 //!   u32    u16    u16                                      u32  u32  u64   u32  u32
 //! ```
 //!
-//! The attribute's `sample_type` is TID, TIME and CPU, which gives this `sample_id`.
+//! The attribute's `sample_type` has TID, TIME and CPU, which gives this `sample_id`. Samples begin
+//! with it instead.
+
+mod fields;
+mod mapping;
+mod stack;
 
 use std::fmt;
+
+use fields::Fields;
+pub(super) use mapping::MappedFile;
+pub(super) use stack::{SampleLayout, StackSample};
 
 const HEADER_BYTES: usize = 8;
 const SAMPLE_ID_BYTES: usize = 24;
@@ -19,6 +28,8 @@ const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
 const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
 const SWITCH: u32 = 14;
 const SWITCH_CPU_WIDE: u32 = 15;
 
@@ -59,7 +70,11 @@ pub(super) enum Body {
     /// A thread was created by another one.
     Fork { process: u32, thread: u32, creator_process: u32, creator: u32 },
     /// A thread ends.
-    Exit { thread: u32 },
+    Exit { process: u32, thread: u32 },
+    /// A process has mapped code.
+    Mmap(Box<MappedFile>),
+    /// A sample of a thread.
+    Sample(Box<StackSample>),
     /// The kernel dropped records because the buffer was full.
     Lost { number: u64 },
     /// A record of another type.
@@ -80,11 +95,13 @@ pub(super) enum RecordError {
 pub(super) struct PerfRecords<'a> {
     rest: &'a [u8],
     offset: usize,
+    layout: SampleLayout,
 }
 
 impl<'a> PerfRecords<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, offset: 0 }
+    /// Returns the records of events whose samples have this layout.
+    pub(super) fn new(bytes: &'a [u8], layout: SampleLayout) -> Self {
+        Self { rest: bytes, offset: 0, layout }
     }
 
     fn parse_next(&mut self) -> Result<PerfRecord, RecordError> {
@@ -99,7 +116,11 @@ impl<'a> PerfRecords<'a> {
         }
         let (record, rest) = self.rest.split_at_checked(size).ok_or(truncated)?;
         (self.rest, self.offset) = (rest, offset + size);
-        parse(kind, misc, record).ok_or(RecordError::Short { offset })
+        let parsed = match kind {
+            SAMPLE => parse_sample(record, self.layout),
+            _ => parse(kind, misc, record),
+        };
+        parsed.ok_or(RecordError::Short { offset })
     }
 }
 
@@ -121,15 +142,25 @@ impl Iterator for PerfRecords<'_> {
 /// Parses a record that has a header and a `sample_id`.
 fn parse(kind: u32, misc: u16, record: &[u8]) -> Option<PerfRecord> {
     let (front, sample) = record.split_at_checked(record.len().checked_sub(SAMPLE_ID_BYTES)?)?;
-    let mut fields = Fields(sample);
-    let sample = SampleId {
-        process: fields.u32()?,
-        thread: fields.u32()?,
-        time: fields.u64()?,
-        cpu: fields.u32()?,
-    };
+    let sample = SampleId::parse(&mut Fields(sample))?;
     let body = Body::parse(kind, misc, Fields(front.get(HEADER_BYTES..)?))?;
     Some(PerfRecord { sample, body })
+}
+
+/// Parses a sample, which begins with a `sample_id`.
+fn parse_sample(record: &[u8], layout: SampleLayout) -> Option<PerfRecord> {
+    let mut fields = Fields(record.get(HEADER_BYTES..)?);
+    let sample = SampleId::parse(&mut fields)?;
+    let body = Body::Sample(Box::new(StackSample::parse(fields, layout)?));
+    Some(PerfRecord { sample, body })
+}
+
+impl SampleId {
+    fn parse(fields: &mut Fields<'_>) -> Option<Self> {
+        let (process, thread, time) = (fields.u32()?, fields.u32()?, fields.u64()?);
+        let (cpu, _reserved) = (fields.u32()?, fields.u32()?);
+        Some(Self { process, thread, time, cpu })
+    }
 }
 
 impl Body {
@@ -151,9 +182,10 @@ impl Body {
                 Self::Fork { process, thread, creator_process, creator }
             }
             EXIT => {
-                let _processes = fields.u64()?;
-                Self::Exit { thread: fields.u32()? }
+                let (process, _parent) = (fields.u32()?, fields.u32()?);
+                Self::Exit { process, thread: fields.u32()? }
             }
+            MMAP2 => Self::Mmap(Box::new(MappedFile::parse(misc, fields)?)),
             LOST => {
                 let _event = fields.u64()?;
                 Self::Lost { number: fields.u64()? }
@@ -169,42 +201,6 @@ impl Body {
                 Self::SwitchOut { is_preempted, to: other }
             }
             false => Self::SwitchIn { from: other },
-        }
-    }
-}
-
-/// The unread fields of a record, in this machine's byte order.
-#[derive(Clone, Copy, Debug)]
-struct Fields<'a>(&'a [u8]);
-
-impl Fields<'_> {
-    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (field, rest) = self.0.split_first_chunk::<N>()?;
-        self.0 = rest;
-        Some(*field)
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take().map(u16::from_ne_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.take().map(u32::from_ne_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.take().map(u64::from_ne_bytes)
-    }
-
-    /// Returns the text before the first zero. The kernel cuts names at 15 bytes, so the last
-    /// character may be incomplete.
-    fn text(self) -> Box<str> {
-        let bytes = self.0.split(|byte| *byte == 0).next().unwrap_or_default();
-        match std::str::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(error) => {
-                String::from_utf8_lossy(bytes.get(..error.valid_up_to()).unwrap_or_default()).into()
-            }
         }
     }
 }
@@ -226,7 +222,10 @@ impl fmt::Display for RecordError {
 pub(super) mod tests {
     use super::*;
 
-    const SAMPLE: SampleId = SampleId { process: 10, thread: 11, time: 77, cpu: 3 };
+    /// Samples with all fields.
+    const LAYOUT: SampleLayout = SampleLayout { has_chain: true, registers: 2, has_stack: true };
+
+    const ID: SampleId = SampleId { process: 10, thread: 11, time: 77, cpu: 3 };
 
     /// Returns the bytes of a record.
     pub(in super::super) fn bytes(kind: u32, misc: u16, body: &[u8], sample: SampleId) -> Vec<u8> {
@@ -247,11 +246,11 @@ pub(super) mod tests {
     fn parsed(bytes: &[u8]) -> Vec<Result<Body, RecordError>> {
         let body = |record: Result<PerfRecord, _>| {
             record.map(|record| {
-                assert_eq!(record.sample, SAMPLE);
+                assert_eq!(record.sample, ID);
                 record.body
             })
         };
-        PerfRecords::new(bytes).map(body).collect()
+        PerfRecords::new(bytes, LAYOUT).map(body).collect()
     }
 
     #[test]
@@ -285,22 +284,84 @@ pub(super) mod tests {
                 words(&[20, 10, 21, 11, 0, 0]),
                 Body::Fork { process: 20, thread: 21, creator_process: 10, creator: 11 },
             ),
-            (EXIT, 0, words(&[10, 1, 11, 1, 0, 0]), Body::Exit { thread: 11 }),
+            (EXIT, 0, words(&[10, 1, 11, 1, 0, 0]), Body::Exit { process: 10, thread: 11 }),
             (LOST, 0, lost, Body::Lost { number: 5 }),
             (99, 0, vec![0; 16], Body::Other),
         ];
-        let all: Vec<u8> = cases
-            .iter()
-            .flat_map(|(kind, misc, body, _)| bytes(*kind, *misc, body, SAMPLE))
-            .collect();
+        let all: Vec<u8> =
+            cases.iter().flat_map(|(kind, misc, body, _)| bytes(*kind, *misc, body, ID)).collect();
         let expected: Vec<_> = cases.into_iter().map(|(.., body)| Ok(body)).collect();
         assert_eq!(parsed(&all), expected);
     }
 
+    /// Returns the bytes of a sample.
+    fn sample(body: &[u8]) -> Vec<u8> {
+        let id = &bytes(SAMPLE, 0, &[], ID)[HEADER_BYTES..];
+        let size = (HEADER_BYTES + id.len() + body.len()) as u16;
+        let header =
+            [SAMPLE.to_ne_bytes(), [[0; 2], size.to_ne_bytes()].concat().try_into().unwrap()];
+        [&header.concat()[..], id, body].concat()
+    }
+
+    fn longs(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn samples_have_the_chain_the_registers_and_the_stack_in_use() {
+        let found = |body: &[u8]| match parsed(&sample(body)).remove(0) {
+            Ok(Body::Sample(found)) => *found,
+            other => panic!("{other:?}"),
+        };
+        let all = longs(&[2, u64::MAX - 511, 0x10, 2, 5, 6, 16, 7, 8, 8]);
+        let chain = vec![u64::MAX - 511, 0x10];
+        let expected = StackSample { chain, registers: vec![5, 6], stack: longs(&[7]) };
+        assert_eq!(found(&all), expected);
+        // A thread of the kernel has no registers of a user.
+        let without = longs(&[0, 0, 0]);
+        let (chain, registers, stack) = Default::default();
+        assert_eq!(found(&without), StackSample { chain, registers, stack });
+        for length in 0..all.len() {
+            let short = Err(RecordError::Short { offset: 0 });
+            assert_eq!(parsed(&sample(&all[..length])), [short], "{length}");
+        }
+        let endless = longs(&[u64::MAX, 1]);
+        assert_eq!(parsed(&sample(&endless)), [Err(RecordError::Short { offset: 0 })]);
+    }
+
+    #[test]
+    fn mappings_have_a_build_id_or_an_inode() {
+        let inode = [words(&[10, 11]), longs(&[0x1000, 0x2000, 0x3000, 1, 2, 3])].concat();
+        let tail = [&words(&[5, 2])[..], b"/bin/x\0\0"].concat();
+        let mapped = |build_id: &[u8]| {
+            Body::Mmap(Box::new(MappedFile {
+                process: 10,
+                start: 0x1000,
+                length: 0x2000,
+                offset: 0x3000,
+                protection: 5,
+                build_id: build_id.into(),
+                path: b"/bin/x"[..].into(),
+            }))
+        };
+        let first = bytes(MMAP2, 0, &[inode.clone(), tail.clone()].concat(), ID);
+        assert_eq!(parsed(&first), [Ok(mapped(&[]))]);
+        let mut with_id = inode;
+        with_id.truncate(32);
+        with_id.extend([2, 0, 0, 0, 0xab, 0xcd]);
+        with_id.resize(56, 0);
+        let second = bytes(MMAP2, 1 << 14, &[with_id.clone(), tail.clone()].concat(), ID);
+        assert_eq!(parsed(&second), [Ok(mapped(&[0xab, 0xcd]))]);
+        // A size beyond the field.
+        with_id[32] = 200;
+        let third = bytes(MMAP2, 1 << 14, &[with_id, tail].concat(), ID);
+        assert_eq!(parsed(&third), [Err(RecordError::Short { offset: 0 })]);
+    }
+
     #[test]
     fn truncated_records_are_errors_after_those_before() {
-        let first = bytes(SWITCH, 0, &[], SAMPLE);
-        let second = bytes(EXIT, 0, &words(&[10, 1, 11, 1, 0, 0]), SAMPLE);
+        let first = bytes(SWITCH, 0, &[], ID);
+        let second = bytes(EXIT, 0, &words(&[10, 1, 11, 1, 0, 0]), ID);
         let both = [first.clone(), second].concat();
         for length in first.len() + 1..both.len() {
             let error = RecordError::Truncated { offset: first.len() };
@@ -314,12 +375,12 @@ pub(super) mod tests {
     fn short_records_are_errors() {
         let short = RecordError::Short { offset: 0 };
         for size in 0..(HEADER_BYTES + SAMPLE_ID_BYTES) as u16 {
-            let mut record = bytes(SWITCH, 0, &[], SAMPLE);
+            let mut record = bytes(SWITCH, 0, &[], ID);
             record[6..8].copy_from_slice(&size.to_ne_bytes());
             assert_eq!(parsed(&record), [Err(short)], "{size}");
         }
         for (kind, fields) in [(SWITCH_CPU_WIDE, 4), (COMM, 4), (FORK, 12), (EXIT, 8), (LOST, 8)] {
-            let record = bytes(kind, 0, &vec![0; fields], SAMPLE);
+            let record = bytes(kind, 0, &vec![0; fields], ID);
             assert_eq!(parsed(&record), [Err(short)], "{kind}");
         }
     }

@@ -12,21 +12,24 @@ use rustix::param::page_size;
 /// The size of `perf_event_attr` in bytes: `PERF_ATTR_SIZE_VER5`, of Linux 4.1.
 const ATTR_BYTES: usize = 112;
 
-/// The place of `clockid` in `perf_event_attr`, as a number of 32-bit words.
-const CLOCK_WORD: usize = 92 / 4;
+/// The place of `sample_regs_user` in `perf_event_attr`, as a number of 64-bit words.
+const REGISTERS_WORD: usize = 80 / 8;
+
+/// The place of `sample_stack_user`, and after it `clockid`.
+const STACK_WORD: usize = 88 / 8;
 
 /// The places in `perf_event_mmap_page`, in bytes.
 const DATA_HEAD: usize = 1024;
 const DATA_TAIL: usize = 1032;
 
-const TYPE_SOFTWARE: u32 = 1;
-const COUNT_SW_DUMMY: u32 = 9;
-const SAMPLE_TID_TIME_CPU: u32 = 1 << 1 | 1 << 2 | 1 << 7;
-const FORMAT_LOST: u32 = 1 << 4;
+/// The bits of `sample_type` for the thread, the time and the CPU.
+pub(super) const SAMPLE_TID_TIME_CPU: u64 = 1 << 1 | 1 << 2 | 1 << 7;
 
-/// Bits of the flags: `disabled`, `inherit`, `exclude_kernel`, `exclude_hv`, `comm`, `task`,
-/// `sample_id_all`, `comm_exec`, `use_clockid` and `context_switch`.
-const FLAGS: [u32; 10] = [0, 1, 5, 6, 9, 13, 18, 24, 25, 26];
+const FORMAT_LOST: u64 = 1 << 4;
+
+/// The bits of the flags of each event: `disabled`, `exclude_hv`, `comm`, `task`, `sample_id_all`,
+/// `comm_exec` and `use_clockid`.
+const FLAGS: [u32; 7] = [0, 6, 9, 13, 18, 24, 25];
 const INHERIT: u32 = 1;
 
 const IOC_ENABLE: libc::c_ulong = 0x2400;
@@ -43,7 +46,24 @@ pub(super) enum Target {
     Cpu,
 }
 
-/// An event that records the context switches of threads on one CPU.
+/// What an event counts, and its records: fields of `perf_event_attr`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Attributes {
+    pub(super) kind: u32,
+    pub(super) config: u64,
+    /// Samples a second; 0 for none.
+    pub(super) frequency: u64,
+    /// The fields of samples, and of the end of other records.
+    pub(super) sample_type: u64,
+    /// Bits of the flags, beside those of each event.
+    pub(super) flags: u64,
+    /// The registers in samples, as bits.
+    pub(super) registers: u64,
+    /// The bytes of the stack in samples.
+    pub(super) stack: u32,
+}
+
+/// An event of threads on one CPU.
 #[derive(Debug)]
 pub(super) struct Event {
     file: OwnedFd,
@@ -52,18 +72,23 @@ pub(super) struct Event {
 
 impl Event {
     /// Opens an event, which is off.
-    pub(super) fn open(target: Target, cpu: u16) -> io::Result<Self> {
-        match Self::open_with(target, cpu, FORMAT_LOST) {
+    pub(super) fn open(attributes: &Attributes, target: Target, cpu: u16) -> io::Result<Self> {
+        match Self::open_with(attributes, target, cpu, FORMAT_LOST) {
             // Linux before 6.0 does not count the records that it dropped.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
-                Self::open_with(target, cpu, 0)
+                Self::open_with(attributes, target, cpu, 0)
             }
             opened => opened,
         }
     }
 
-    fn open_with(target: Target, cpu: u16, read_format: u32) -> io::Result<Self> {
-        let attr = attr(target, read_format);
+    fn open_with(
+        attributes: &Attributes,
+        target: Target,
+        cpu: u16,
+        read_format: u64,
+    ) -> io::Result<Self> {
+        let attr = attributes.words(target, read_format);
         let thread = match target {
             Target::Thread(thread) => {
                 libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?
@@ -72,7 +97,7 @@ impl Event {
         };
         let (cpu, group) = (libc::c_int::from(cpu), -1 as libc::c_int);
         let attr = attr.as_ptr();
-        // SAFETY: `attr` has as many bytes as its second word states, and lives through the call,
+        // SAFETY: `attr` has as many bytes as its second half-word states, and lives through the call,
         // which only reads it.
         let file = unsafe {
             libc::syscall(libc::SYS_perf_event_open, attr, thread, cpu, group, FLAG_FD_CLOEXEC)
@@ -116,23 +141,30 @@ impl Event {
     }
 }
 
-/// Returns a `perf_event_attr` as 32-bit words.
-fn attr(target: Target, read_format: u32) -> [u32; ATTR_BYTES / 4] {
-    let flags = FLAGS.iter().filter(|bit| target != Target::Cpu || **bit != INHERIT);
-    let flags = flags.fold(0, |flags, bit| flags | 1_u64 << bit);
-    // A bit field begins with the highest bit if the order of bytes is big-endian.
-    let flags = if cfg!(target_endian = "big") { flags.reverse_bits() } else { flags };
-    let [sample_type, read_format] = [SAMPLE_TID_TIME_CPU, read_format].map(u64::from);
-    let mut attr = [0; ATTR_BYTES / 4];
-    (attr[0], attr[1]) = (TYPE_SOFTWARE, ATTR_BYTES as u32);
-    let fields = [u64::from(COUNT_SW_DUMMY), 0, sample_type, read_format, flags];
-    for (place, field) in attr[2..].chunks_exact_mut(2).zip(fields) {
-        let bytes = field.to_ne_bytes();
-        let halves = bytes.chunks_exact(4).filter_map(|half| half.first_chunk());
-        place.iter_mut().zip(halves).for_each(|(place, half)| *place = u32::from_ne_bytes(*half));
+impl Attributes {
+    /// Returns a `perf_event_attr`.
+    fn words(&self, target: Target, read_format: u64) -> [u64; ATTR_BYTES / 8] {
+        let own = if target == Target::Cpu { 0 } else { 1 << INHERIT };
+        let flags = FLAGS.iter().fold(self.flags | own, |flags, bit| flags | 1 << bit);
+        // A bit field begins with the highest bit if the order of bytes is big-endian.
+        let flags = if cfg!(target_endian = "big") { flags.reverse_bits() } else { flags };
+        let mut words = [0; ATTR_BYTES / 8];
+        let head = [pair(self.kind, ATTR_BYTES as u32), self.config, self.frequency];
+        let fields = head.into_iter().chain([self.sample_type, read_format, flags]);
+        words.iter_mut().zip(fields).for_each(|(word, field)| *word = field);
+        words[REGISTERS_WORD] = self.registers;
+        words[STACK_WORD] = pair(self.stack, libc::CLOCK_MONOTONIC_RAW as u32);
+        words
     }
-    attr[CLOCK_WORD] = libc::CLOCK_MONOTONIC_RAW as u32;
-    attr
+}
+
+/// Returns two neighbouring 32-bit fields.
+fn pair(first: u32, second: u32) -> u64 {
+    let mut bytes = [0; 8];
+    let (front, back) = bytes.split_at_mut(4);
+    front.copy_from_slice(&first.to_ne_bytes());
+    back.copy_from_slice(&second.to_ne_bytes());
+    u64::from_ne_bytes(bytes)
 }
 
 /// The ring buffer of an event.
@@ -222,15 +254,28 @@ mod tests {
 
     #[test]
     fn fields_are_at_their_places() {
-        let attr: Vec<u8> = attr(Target::Thread(1), FORMAT_LOST)
-            .iter()
-            .flat_map(|word| word.to_ne_bytes())
-            .collect();
-        let number = |offset: usize| u64::from_ne_bytes(attr[offset..][..8].try_into().unwrap());
-        assert_eq!(u32::from_ne_bytes(attr[4..8].try_into().unwrap()), 112);
-        assert_eq!([number(8), number(16), number(24), number(32)], [9, 0, 0x86, 16]);
+        let attributes = Attributes {
+            kind: 1,
+            config: 9,
+            frequency: 1000,
+            sample_type: 0x86,
+            flags: 1 << 5 | 1 << 26,
+            registers: 0x77,
+            stack: 8192,
+        };
+        let words = attributes.words(Target::Thread(1), FORMAT_LOST);
+        let attr: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let long = |offset: usize| u64::from_ne_bytes(attr[offset..][..8].try_into().unwrap());
+        let short = |offset: usize| u32::from_ne_bytes(attr[offset..][..4].try_into().unwrap());
+        assert_eq!([short(0), short(4)], [1, 112]);
+        assert_eq!([long(8), long(16), long(24), long(32)], [9, 1000, 0x86, 16]);
         #[cfg(target_endian = "little")]
-        assert_eq!(number(40), 0x0704_2263);
-        assert_eq!(u32::from_ne_bytes(attr[92..96].try_into().unwrap()), 4);
+        assert_eq!(long(40), 0x0704_2263);
+        assert_eq!(long(80), 0x77);
+        assert_eq!([short(88), short(92)], [8192, 4]);
+        let of_cpu = attributes.words(Target::Cpu, 0);
+        #[cfg(target_endian = "little")]
+        assert_eq!(of_cpu[5], 0x0704_2261);
+        assert_eq!(of_cpu[4], 0);
     }
 }

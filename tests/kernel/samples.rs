@@ -1,0 +1,289 @@
+//! Samples of call stacks against the CPU times that a program measures itself, and against `perf`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use trace_format::{Reader, Record};
+
+use super::harness::{subject_path, trace, Run};
+use super::sandbox::deny_perf_events;
+
+/// The CPU time of the program in milliseconds: 4000 samples.
+const CPU_MILLIS: &str = "4000";
+
+/// How far the share of a function in the samples may be from its share of the CPU time.
+const TOLERANCE: f64 = 0.03;
+
+/// The least share of samples with a complete stack. An interruption of the C library's code may
+/// find no frame pointer.
+const COMPLETE: f64 = 0.98;
+
+/// Shares by function.
+type Shares = BTreeMap<String, f64>;
+
+/// The number of samples of each stack, the outermost frame first.
+type Stacks = Vec<(Vec<String>, u64)>;
+
+/// A program of C, with a library.
+struct Sampled {
+    directory: tempfile::TempDir,
+}
+
+impl Sampled {
+    /// Compiles it with these options, or reports that there is no compiler.
+    fn compile(options: &[&str]) -> Option<Self> {
+        let sampled = Self { directory: tempfile::tempdir().unwrap() };
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/programs");
+        let library = sampled.path("libsampled.so");
+        let compile = |arguments: &[&str], source: &str, output: &Path| {
+            let mut cc = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".to_owned()));
+            cc.args(["-O2", "-g", "-Wl,--build-id", "-o"]).arg(output).args(options);
+            cc.arg(sources.join(source)).args(arguments).status()
+        };
+        let compiled = compile(&["-shared", "-fPIC"], "library.c", &library);
+        if compiled.is_err() {
+            eprintln!("skipped: requires a compiler for C");
+            return None;
+        }
+        assert!(compiled.unwrap().success());
+        let library = library.to_str().unwrap();
+        let rpath = format!("-Wl,-rpath,{}", sampled.directory.path().display());
+        let program = compile(&[library, &rpath], "sampled.c", &sampled.program());
+        assert!(program.unwrap().success());
+        Some(sampled)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn program(&self) -> PathBuf {
+        self.path("sampled")
+    }
+
+    /// Records the program. Returns the shares of CPU time that it has measured, and its samples;
+    /// `None` if this machine forbids perf events.
+    fn record(&self, call_graph: &str) -> Option<(Shares, Stacks)> {
+        let output = self.path("t.fxt");
+        let mut command = trace(&["record", "--samples=1000", "--call-graph", call_graph, "-o"]);
+        command.arg(&output).arg("--").arg(self.program()).arg(CPU_MILLIS);
+        let run = Run::of(&mut command);
+        if is_forbidden(&run) {
+            return None;
+        }
+        assert_eq!(run.code(), 0, "{run:?}");
+        assert!(!run.stderr().contains("dropped"), "{run:?}");
+        Some((shares(&run.stdout()), folded(&output, &[])))
+    }
+}
+
+/// Returns whether samples could not be taken. Reports it.
+fn is_forbidden(run: &Run) -> bool {
+    let is_forbidden = run.stderr().contains("cannot sample");
+    if is_forbidden {
+        assert!(run.stderr().contains("hint: "), "{run:?}");
+        eprintln!("skipped: this machine forbids perf events");
+    }
+    is_forbidden
+}
+
+/// Returns the shares of lines of a name and a number.
+fn shares(lines: &str) -> Shares {
+    let number = |line: &str| {
+        let (name, number) = line.rsplit_once(' ').unwrap();
+        (name.to_owned(), number.parse::<f64>().unwrap())
+    };
+    let numbers: Shares = lines.lines().map(number).collect();
+    let sum: f64 = numbers.values().sum();
+    numbers.into_iter().map(|(name, number)| (name, number / sum)).collect()
+}
+
+/// Returns the samples of an archive.
+fn folded(archive: &Path, options: &[&str]) -> Stacks {
+    let mut command = trace(&["convert", "--samples", "--to", "folded", "-o", "-"]);
+    let run = Run::of(command.args(options).arg(archive));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let stack = |line: &str| {
+        let (stack, number) = line.rsplit_once(' ').unwrap();
+        (stack.split(';').map(str::to_owned).collect(), number.parse().unwrap())
+    };
+    run.stdout().lines().map(stack).collect()
+}
+
+/// Returns the share of samples whose stack has a frame.
+fn share(stacks: &Stacks, is_in: impl Fn(&[String]) -> bool) -> f64 {
+    let all: u64 = stacks.iter().map(|(_, number)| number).sum();
+    let found = stacks.iter().filter(|(frames, _)| is_in(frames)).map(|(_, number)| number);
+    found.sum::<u64>() as f64 / all as f64
+}
+
+fn has(name: &str) -> impl Fn(&[String]) -> bool + '_ {
+    move |frames| frames.iter().any(|frame| frame == name)
+}
+
+/// Asserts that each function has the share of samples that it has of the CPU time.
+fn assert_shares(truth: &Shares, stacks: &Stacks) {
+    assert_eq!(truth.len(), 3);
+    for (function, expected) in truth {
+        let found = share(stacks, has(function));
+        println!("{function}: {expected:.4} of the CPU time, {found:.4} of the samples");
+        assert!((found - expected).abs() < TOLERANCE, "{function}: {found} instead of {expected}");
+    }
+}
+
+/// Asserts that stacks reach the program's start, and that inlined and recursive calls are frames.
+fn assert_complete(stacks: &Stacks) {
+    let complete = share(stacks, has("main"));
+    assert!(complete > COMPLETE, "{complete} of the samples have complete stacks");
+    let depth = |frames: &[String]| frames.iter().filter(|frame| *frame == "recursive").count();
+    for (frames, _) in stacks.iter().filter(|(frames, _)| has("main")(frames)) {
+        let is_inner = frames.last().is_some_and(|last| last == "spin");
+        if is_inner && has("recursive")(frames) {
+            assert_eq!(depth(frames), 6, "{frames:?}");
+        }
+        if is_inner && has("direct")(frames) {
+            assert!(
+                frames.ends_with(&["direct", "inlined", "spin"].map(str::to_owned)),
+                "{frames:?}"
+            );
+        }
+    }
+    assert!(share(stacks, has("inlined")) > 0.3, "inlined functions are frames");
+}
+
+#[test]
+fn shares_and_stacks_by_frame_pointers() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    let Some((truth, stacks)) = sampled.record("fp") else { return };
+    assert_shares(&truth, &stacks);
+    assert_complete(&stacks);
+}
+
+#[test]
+fn shares_and_stacks_by_unwind_tables() {
+    let Some(sampled) = Sampled::compile(&["-fomit-frame-pointer"]) else { return };
+    let Some((truth, stacks)) = sampled.record("dwarf") else { return };
+    assert_shares(&truth, &stacks);
+    assert_complete(&stacks);
+}
+
+/// Another program under the same name has other code.
+#[test]
+fn changed_files_name_no_functions() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    if sampled.record("fp").is_none() {
+        return;
+    }
+    let other = Sampled::compile(&["-fno-omit-frame-pointer", "-DOTHER", "-O1"]).unwrap();
+    std::fs::copy(other.program(), sampled.program()).unwrap();
+    let mut command = trace(&["convert", "--samples", "--to", "folded", "-o", "-"]);
+    let run = Run::of(command.arg(sampled.path("t.fxt")));
+    let program = sampled.program();
+    let reason = format!("{} has changed since the recording", program.display());
+    assert!(run.stderr().contains(&reason), "{run:?}");
+    assert!(!run.stdout().contains("direct") && run.stdout().contains("sampled+0x"), "{run:?}");
+}
+
+#[test]
+fn samples_within_scopes() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "--samples", "--call-graph=dwarf", "-o"]);
+    let run = Run::of(command.arg(&output).arg("--").arg(subject_path()).args(["sampled", "300"]));
+    if is_forbidden(&run) {
+        return;
+    }
+    assert_eq!(run.code(), 0, "{run:?}");
+    for (scope, inside) in [("first", "in_first"), ("second", "in_second")] {
+        let stacks = folded(&output, &["-n", scope]);
+        let frame = format!("subject::sampled::{inside}");
+        let inside = share(&stacks, has(&frame));
+        assert!(inside > COMPLETE, "{scope}: {inside} in {stacks:?}");
+        let samples: u64 = stacks.iter().map(|(_, number)| number).sum();
+        // Of 300 ms; a slow machine takes no fewer.
+        assert!(samples > 200, "{samples}");
+    }
+    let all = folded(&output, &[]);
+    assert!(share(&all, has("subject::sampled::outside")) > 0.2, "{all:?}");
+    let names = |name: &str| share(&folded(&output, &["-n", name]), |_| true);
+    assert!(names("none").is_nan(), "there are no samples");
+    let svg = directory.path().join("t.svg");
+    let mut draw = trace(&["flamegraph", "--samples", "-n", "first", "-o"]);
+    let run = Run::of(draw.arg(&svg).arg(&output));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let svg = std::fs::read_to_string(svg).unwrap();
+    assert!(svg.contains("in_first") && svg.contains(" samples, "), "{svg}");
+}
+
+/// All processes of the command are sampled, with their own modules.
+#[test]
+fn children_are_sampled() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    let output = sampled.path("t.fxt");
+    let mut command = trace(&["record", "--samples", "-o"]);
+    command.arg(&output).args(["--", "sh", "-c", r#""$0" 300 & "$0" 300; wait"#]);
+    let run = Run::of(command.arg(sampled.program()));
+    if is_forbidden(&run) {
+        return;
+    }
+    let bytes = std::fs::read(&output).unwrap();
+    let mut processes = BTreeMap::<u64, u64>::new();
+    let mut reader = Reader::new(&*bytes);
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Backtrace(backtrace) = &item.record {
+            *processes.entry(item.thread(backtrace.thread).process).or_default() += 1;
+        }
+    }
+    let busy = processes.values().filter(|samples| **samples > 200).count();
+    assert_eq!(busy, 2, "{processes:?}");
+}
+
+#[test]
+fn sandboxes_without_perf_events_get_the_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = trace(&["record", "--samples", "--strict", "-o"]);
+    command.arg(directory.path().join("t.fxt")).arg("--").arg(subject_path());
+    command.args(["work", "3"]);
+    deny_perf_events(&mut command);
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 3, "{run:?}");
+    for text in ["cannot sample the command's threads", "allow perf_event_open(2) in the sandbox"] {
+        assert!(run.stderr().contains(text), "{text}: {run:?}");
+    }
+}
+
+/// `perf` finds the same shares in a run of its own.
+#[test]
+fn perf_finds_the_same_shares() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    let data = sampled.path("perf.data");
+    let mut perf = Command::new("perf");
+    perf.args(["record", "-q", "-e", "cpu-clock", "-F", "1000", "-g", "-o"]).arg(&data);
+    perf.arg("--").arg(sampled.program()).arg(CPU_MILLIS).stderr(Stdio::null());
+    let Some(output) = perf.output().ok().filter(|output| output.status.success()) else {
+        return eprintln!("skipped: requires perf");
+    };
+    let theirs = shares(&String::from_utf8(output.stdout).unwrap());
+    let Some((ours, stacks)) = sampled.record("fp") else { return };
+    assert_shares(&ours, &stacks);
+    let found = perf_stacks(&data);
+    assert_shares(&theirs, &found);
+    for function in ours.keys() {
+        let (our, their) = (share(&stacks, has(function)), share(&found, has(function)));
+        // Both are within the tolerance of their run.
+        let runs = (ours[function] - theirs[function]).abs();
+        assert!((our - their).abs() < 2.0 * TOLERANCE + runs, "{function}: {our}, {their}");
+    }
+}
+
+/// Returns the samples of `perf script`: a line for each frame, and an empty one after each sample.
+fn perf_stacks(data: &Path) -> Stacks {
+    let mut script = Command::new("perf");
+    let run = Run::of(script.args(["script", "--no-inline", "-F", "ip,sym", "-i"]).arg(data));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let frame = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let stdout = run.stdout();
+    let samples = stdout.split("\n\n").filter(|sample| !sample.trim().is_empty());
+    samples.map(|sample| (sample.trim().lines().rev().map(frame).collect(), 1)).collect()
+}

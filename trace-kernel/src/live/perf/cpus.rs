@@ -1,0 +1,144 @@
+//! The events of all CPUs, and their records in the order of time.
+
+use std::fs;
+use std::io;
+
+use super::cpu::{Cpu, CpuEvents};
+use super::record::SampleLayout;
+use super::ring::Ring;
+use super::sys::{Attributes, Target};
+use super::timed::Timed;
+use crate::live::backend::{Output, Progress};
+use crate::live::clock::TraceClock;
+use crate::page::Missed;
+
+/// The CPUs that are online, such as `0-3,6`.
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+
+/// The events of all CPUs.
+#[derive(Debug)]
+pub(super) struct Cpus {
+    cpus: Vec<Cpu>,
+    waiting: Vec<Timed>,
+    /// The start of the last round.
+    last_end: u64,
+}
+
+impl Cpus {
+    /// Opens the events and ring buffers of all CPUs. Each target has an event on each CPU.
+    pub(super) fn open(
+        attributes: &Attributes,
+        layout: SampleLayout,
+        targets: &[Target],
+        bytes: u64,
+    ) -> io::Result<Self> {
+        let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
+        let opened = parse_cpus(&online).map(|number| CpuEvents::open(attributes, number, targets));
+        // A CPU that has gone offline meanwhile has no threads.
+        let is_online = |cpu: &io::Result<CpuEvents>| {
+            !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
+        };
+        let events = opened.filter(is_online).collect::<io::Result<Vec<_>>>()?;
+        let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
+        let cpus = events.into_iter().zip(rings);
+        let cpus = cpus.map(|(events, ring)| Cpu::new(events, ring, layout));
+        Ok(Self { cpus: cpus.collect::<io::Result<_>>()?, waiting: Vec::new(), last_end: 0 })
+    }
+
+    /// Starts the events.
+    pub(super) fn start(&mut self) -> Result<(), String> {
+        self.last_end = 0;
+        self.set_enabled(true)
+    }
+
+    /// Stops the events.
+    pub(super) fn stop(&self) -> Result<(), String> {
+        self.set_enabled(false)
+    }
+
+    fn set_enabled(&self, is_enabled: bool) -> Result<(), String> {
+        let results = self.cpus.iter().map(|cpu| cpu.set_enabled(is_enabled));
+        // All CPUs are switched, also after an error.
+        let results: Vec<io::Result<()>> = results.collect();
+        results.into_iter().collect::<io::Result<()>>().map_err(|error| error.to_string())
+    }
+
+    /// Reads the ring buffers of all CPUs, whose sizes limit the memory.
+    pub(super) fn read(&mut self, clock: &TraceClock) -> Progress {
+        let mut result = Ok(());
+        for cpu in &mut self.cpus {
+            if let Err(error) = cpu.read(clock, &mut self.waiting) {
+                result = Err(format!("CPU {}: {error}", cpu.number()));
+            }
+        }
+        Progress { rest: None, result }
+    }
+
+    /// Calls `write` with the records before the ticks `end` in the order of time, after the
+    /// losses that they report. Returns the first error; all records are written.
+    ///
+    /// The kernel takes the time of a record before it writes the record. Records of the time since
+    /// the last round therefore wait for the next one.
+    pub(super) fn write(
+        &mut self,
+        end: u64,
+        output: &mut Output<'_, '_>,
+        mut write: impl FnMut(&Timed, &mut Output<'_, '_>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let last = std::mem::replace(&mut self.last_end, end);
+        let end = if end == u64::MAX { end } else { last };
+        self.waiting.sort_by_key(|timed| timed.ticks);
+        let number = self.waiting.partition_point(|timed| timed.ticks < end);
+        let mut result = Ok(());
+        for timed in self.waiting.drain(..number) {
+            if let Some((missed, times)) = timed.loss() {
+                result = result.and(output.missed(timed.cpu(), missed, times));
+            }
+            let written = write(&timed, output);
+            result = result.and(written);
+        }
+        result
+    }
+
+    /// Writes the losses that no record reports.
+    pub(super) fn finish(&mut self, now: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
+        let mut result = Ok(());
+        for cpu in &mut self.cpus {
+            let number = cpu.unreported_losses().map_err(|error| error.to_string())?;
+            if number > 0 {
+                let times = (cpu.last(), now);
+                result = result.and(output.missed(cpu.number(), Missed::Count(number), times));
+            }
+        }
+        result
+    }
+
+    /// Discards the records that have not been written. Returns their number.
+    pub(super) fn discard(&mut self) -> u64 {
+        std::mem::take(&mut self.waiting).len() as u64
+    }
+}
+
+/// Returns the numbers of a list such as `0-3,6`. Malformed parts are left out.
+fn parse_cpus(list: &str) -> impl Iterator<Item = u16> + '_ {
+    list.trim()
+        .split(',')
+        .filter_map(|part| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some(first.parse().ok()?..=last.parse().ok()?)
+        })
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        let parsed = |list: &str| parse_cpus(list).collect::<Vec<_>>();
+        assert_eq!(parsed("0-3,6\n"), [0, 1, 2, 3, 6]);
+        assert_eq!(parsed("0\n"), [0]);
+        assert_eq!(parsed("x,2,-1,"), [2]);
+    }
+}

@@ -1,0 +1,46 @@
+//! Records of mapped files: `PERF_RECORD_MMAP2`.
+
+use super::fields::Fields;
+
+/// The record has a build id instead of the file's inode.
+const MISC_BUILD_ID: u16 = 1 << 14;
+
+/// The size of the build id, or of the inode with its device and generation.
+const FILE_BYTES: usize = 24;
+
+/// Code that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct MappedFile {
+    pub(in super::super) process: u32,
+    pub(in super::super) start: u64,
+    /// The length in bytes.
+    pub(in super::super) length: u64,
+    /// The offset in the file in bytes.
+    pub(in super::super) offset: u64,
+    /// Readable (1), writable (2), executable (4).
+    pub(in super::super) protection: u32,
+    /// Empty if the kernel does not know it.
+    pub(in super::super) build_id: Box<[u8]>,
+    pub(in super::super) path: Box<[u8]>,
+}
+
+impl MappedFile {
+    pub(super) fn parse(misc: u16, mut fields: Fields<'_>) -> Option<Self> {
+        let (process, _thread) = (fields.u32()?, fields.u32()?);
+        let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let file = fields.bytes(FILE_BYTES)?;
+        let build_id = match misc & MISC_BUILD_ID {
+            0 => &[],
+            _ => build_id(file)?,
+        };
+        let (protection, _flags) = (fields.u32()?, fields.u32()?);
+        let (build_id, path) = (build_id.into(), fields.string().into());
+        Some(Self { process, start, length, offset, protection, build_id, path })
+    }
+}
+
+/// Returns the id: its size, three bytes, and up to 20 bytes of it.
+fn build_id(file: &[u8]) -> Option<&[u8]> {
+    let (size, rest) = file.split_first()?;
+    rest.get(3..)?.get(..usize::from(*size))
+}

@@ -1,0 +1,29 @@
+//! The mapped code of a process.
+
+use std::path::Path;
+use std::sync::Arc;
+
+/// Mapped code of a process.
+#[derive(Clone, Debug)]
+pub(super) struct Mapping {
+    /// 0 if it existed at the start.
+    pub(super) ticks: u64,
+    pub(super) start: u64,
+    /// The length in bytes.
+    pub(super) length: u64,
+    /// The offset in the file in bytes.
+    pub(super) offset: u64,
+    /// Readable (1), writable (2), executable (4).
+    pub(super) protection: u8,
+    /// Empty if it is unknown.
+    pub(super) build_id: Arc<[u8]>,
+    pub(super) path: Arc<Path>,
+}
+
+impl Mapping {
+    /// Returns whether both have an address.
+    pub(super) fn overlaps(&self, other: &Self) -> bool {
+        let end = |mapping: &Self| mapping.start.saturating_add(mapping.length);
+        self.start < end(other) && other.start < end(self)
+    }
+}

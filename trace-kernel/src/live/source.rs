@@ -1,0 +1,125 @@
+//! One source of the recorder.
+
+use std::sync::{Arc, Mutex};
+
+use trace_provider::Writer;
+
+use super::backend::{Backend, Output, Progress};
+use super::clock::TraceClock;
+use super::sink::{ContextSink, Tables};
+use super::totals::{lock, Totals};
+use crate::fxt::Translator;
+
+/// A source of events, with its clock and the state of its records.
+#[derive(Debug)]
+pub(super) struct Source {
+    backend: Box<dyn Backend>,
+    clock: TraceClock,
+    translator: Translator,
+}
+
+/// The destination of the records of all sources.
+#[derive(Debug)]
+pub(super) struct Destination {
+    pub(super) tables: Tables,
+    pub(super) totals: Arc<Mutex<Totals>>,
+}
+
+impl Source {
+    pub(super) fn new(backend: Box<dyn Backend>, clock: TraceClock) -> Self {
+        Self { backend, clock, translator: Translator::default() }
+    }
+
+    /// Starts recording the threads of `scope`, or all if there are none. `threads` are those that
+    /// exist, each with its process.
+    pub(super) fn start(
+        &mut self,
+        scope: &[u64],
+        threads: &[(u64, u64)],
+        writer: &Writer,
+    ) -> Result<(), String> {
+        self.translator = Translator::default();
+        if !scope.is_empty() {
+            self.translator.limit(scope.iter().copied());
+        }
+        for (thread, process) in threads {
+            self.translator.process(*thread, *process);
+        }
+        self.clock.calibrate(|| writer.now());
+        self.backend.start()
+    }
+
+    /// Stops recording and writes the last records. Returns the number of events without memory.
+    pub(super) fn stop(&mut self, destination: &mut Destination, writer: &mut Writer) -> u64 {
+        let stopped = self.backend.stop();
+        let has_stopped = stopped.is_ok();
+        destination.note(stopped);
+        // If the kernel continues to write, its events may have no end.
+        while self.round(destination, writer) && has_stopped {}
+        self.clock.calibrate(|| writer.now());
+        self.write(destination, writer, u64::MAX);
+        self.finish(destination, writer);
+        self.backend.discard()
+    }
+
+    /// Reads the events of all CPUs and writes those before this time. Returns whether there may be
+    /// more.
+    ///
+    /// Without memory for records it reads nothing: the kernel's buffer is limited, and the kernel
+    /// counts the events that it drops.
+    pub(super) fn round(&mut self, destination: &mut Destination, writer: &mut Writer) -> bool {
+        if writer.context().is_none() {
+            return false;
+        }
+        self.clock.calibrate(|| writer.now());
+        let begin = writer.now();
+        let Progress { rest, result } = self.backend.read(&self.clock);
+        destination.note(result);
+        self.write(destination, writer, rest.unwrap_or(begin).min(begin));
+        rest.is_some()
+    }
+
+    /// Writes the records of the events before `end`.
+    fn write(&mut self, destination: &mut Destination, writer: &mut Writer, end: u64) {
+        self.output(destination, writer, |backend, output| backend.write(end, output));
+    }
+
+    /// Writes the events that have not ended, and those that are missing at the end.
+    fn finish(&mut self, destination: &mut Destination, writer: &mut Writer) {
+        let now = writer.now();
+        self.output(destination, writer, |backend, output| {
+            let written = output.translator.finish(&mut output.sink);
+            let missed = backend.finish(now, output);
+            written.map_err(|error| error.to_string()).and(missed)
+        });
+    }
+
+    /// Calls `write` if the session has memory for records.
+    fn output(
+        &mut self,
+        destination: &mut Destination,
+        writer: &mut Writer,
+        write: impl FnOnce(&mut dyn Backend, &mut Output<'_, '_>) -> Result<(), String>,
+    ) {
+        let Destination { tables, totals } = destination;
+        let Some(context) = writer.context() else { return };
+        let sink = ContextSink::new(context, tables);
+        let mut output = Output { translator: &mut self.translator, sink, totals };
+        let written = write(&mut *self.backend, &mut output);
+        {
+            let mut totals = lock(totals);
+            totals.scheduling += output.sink.scheduling;
+            totals.samples += output.sink.samples;
+        }
+        destination.note(written);
+    }
+}
+
+impl Destination {
+    /// Keeps the first error for the user.
+    pub(super) fn note(&self, result: Result<(), String>) {
+        if let Err(error) = result {
+            lock(&self.totals).error.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The sources of a recording: one of the kernel's events, and samples.
+
+use trace_protocol::categories::CategorySet;
+use trace_protocol::message::ClockSource;
+
+use super::backend::Backend;
+use super::categories::{is_sampled, SAMPLES};
+use super::choice::{choose, Choice, Fallback};
+use super::clock::TraceClock;
+use super::error::LiveError;
+use super::options::Options;
+use super::perf::samples::{SampleSource, Samples};
+
+/// The sources of a recording.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    pub(super) list: Vec<(Box<dyn Backend>, TraceClock)>,
+    pub(super) report: SourceReport,
+}
+
+/// What a recording uses, and what it cannot use.
+#[derive(Debug, Default)]
+pub struct SourceReport {
+    /// Why tracefs is not used for the kernel's events, if so.
+    pub fallback: Option<Fallback>,
+    /// The source of samples, if they are selected.
+    pub samples: Option<SampleSource>,
+    /// Why selected data are not recorded at all, while others are.
+    pub refused: Option<LiveError>,
+}
+
+impl Sources {
+    /// Opens the sources that `patterns` select.
+    ///
+    /// # Errors
+    ///
+    /// None of them can be used.
+    pub(super) fn open(
+        options: &Options,
+        patterns: &[String],
+        source: ClockSource,
+    ) -> Result<Self, LiveError> {
+        let mut sources = Self::default();
+        let kernel: Vec<String> =
+            patterns.iter().filter(|pattern| !is_sampled(pattern)).cloned().collect();
+        if kernel.iter().any(|pattern| !pattern.starts_with('-')) {
+            match choose(options, &kernel, source) {
+                Ok(Choice { backend, clock, fallback }) => {
+                    sources.list.push((backend, clock));
+                    sources.report.fallback = fallback;
+                }
+                Err(error) => sources.report.refused = Some(error),
+            }
+        }
+        if CategorySet::new(patterns).matches(SAMPLES) {
+            match Samples::open(&options.samples, &options.threads, options.buffer_size) {
+                Ok((samples, source)) => {
+                    sources.list.push((Box::new(samples), TraceClock::monotonic_raw()));
+                    sources.report.samples = Some(source);
+                }
+                Err(error) => sources.report.refused = Some(error),
+            }
+        }
+        match (sources.list.is_empty(), sources.report.refused.take()) {
+            (true, Some(error)) => Err(error),
+            (_, refused) => {
+                sources.report.refused = refused;
+                Ok(sources)
+            }
+        }
+    }
+}
