@@ -35,7 +35,8 @@ Examples:
   trace record --trigger 'duration:web/request>50ms' -- ./server
   trace record --trigger 'counter:app/queue.depth>100 for 2s:keep=3' -- ./server
   trace record --trigger 'death:run:./upload \"$1\"' --trigger drop:status=9 -- ./server
-  trace record --format xray -o logs -- ./server                # for llvm-xray")]
+  trace record --format xray -o logs -- ./server                # for llvm-xray
+  trace record --xray --functions 'app::*,-*::fmt' -- ./server  # every function")]
 pub(crate) struct RecordArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
@@ -49,6 +50,16 @@ pub(crate) struct RecordArgs {
     /// unless an event was recorded in them [default: none]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) min_duration: Option<Duration>,
+
+    /// Record the functions of COMMAND, of its libraries and children, as far as they are
+    /// built with XRay's sleds; category `xray`. Preloads libtrace_xray_runtime.so
+    #[arg(long, requires = "command")]
+    pub(crate) xray: bool,
+
+    /// With --xray, record only functions whose names match: `*` stands for any letters,
+    /// and `-` excludes, which wins [default: all]
+    #[arg(long, value_name = "LIST", requires = "xray", allow_hyphen_values = true)]
+    pub(crate) functions: Option<String>,
 
     /// Record the scheduling of threads, with their names: -c kernel:sched,kernel:tasks
     /// beside the selected categories. Without root there are no wake-ups, and less

@@ -12,6 +12,7 @@ pub(crate) mod kernel;
 mod logs;
 mod progress;
 pub(crate) mod report;
+mod sleds;
 pub(crate) mod socket;
 pub(crate) mod summary;
 mod triggers;
@@ -48,6 +49,7 @@ use kernel::{KernelEvents, KernelResult};
 use logs::LogOutput;
 use progress::Meter;
 use report::Report;
+use sleds::Sleds;
 use socket::Place;
 pub(crate) use socket::SOCKET_NAME;
 
@@ -97,6 +99,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         refuse_compressed_parts(&args.session)?;
     }
     conditions::check(args)?;
+    let sleds = Sleds::of(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);
     let place = Place::choose(args)?;
     // This precedes the archive, so that a failure leaves no archive behind.
@@ -117,7 +120,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         session.join()?;
         return Err(error);
     }
-    let (kernel, child) = start(args, &manager, place.path(), &started);
+    let (kernel, child) = start(args, &manager, place.path(), sleds.as_ref(), &started);
     let mut child = match child {
         Ok(child) => child,
         Err(StartError { code, reason }) => {
@@ -197,14 +200,15 @@ fn start(
     args: &RecordArgs,
     manager: &Manager,
     socket: &Path,
+    sleds: Option<&Sleds>,
     started: &Sender<process::Child>,
 ) -> (Option<KernelEvents>, Result<Child, StartError>) {
     if !kernel::is_selected(args) {
-        return (None, Child::start(&args.command, socket, started));
+        return (None, Child::start(&args.command, socket, sleds, started));
     }
     let start = || {
         let kernel = KernelEvents::start(manager, args);
-        (Some(kernel), Child::start(&args.command, socket, started))
+        (Some(kernel), Child::start(&args.command, socket, sleds, started))
     };
     thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, start) {
         Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),

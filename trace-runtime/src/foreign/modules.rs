@@ -33,6 +33,18 @@ pub struct Module {
 }
 
 impl Module {
+    /// Creates the module of sites that are never freed.
+    pub const fn of(sites: &'static [*const Site]) -> Self {
+        let range = sites.as_ptr_range();
+        Self {
+            next: AtomicPtr::new(null_mut()),
+            start: range.start,
+            stop: range.end,
+            version: VERSION,
+            _users: 0,
+        }
+    }
+
     /// Returns its sites. A site may occur twice.
     fn sites(&self) -> impl Iterator<Item = &Site> {
         let length =

@@ -42,6 +42,9 @@ pub struct Key {
     reference: AtomicU16,
 }
 
+// SAFETY: by the contract of `load`, what its pointers point to never changes, but for the atomics.
+unsafe impl Sync for Site {}
+
 impl Switch for Site {
     #[inline(always)]
     fn header(&self) -> u64 {
@@ -78,6 +81,24 @@ impl Turn for Site {
 }
 
 impl Site {
+    /// Creates the site of a duration without arguments, which is off until [`load`](super::load)
+    /// has registered it.
+    pub const fn duration(category: &'static CStr, name: &'static CStr) -> Self {
+        Self {
+            header: AtomicU64::new(0),
+            category: category.as_ptr(),
+            name: name.as_ptr(),
+            keys: std::ptr::null(),
+            key_count: 0,
+            event_type: EventType::DurationBegin as u32,
+        }
+    }
+
+    /// Returns whether its events are recorded.
+    pub fn is_on(&self) -> bool {
+        self.header() != 0
+    }
+
     pub(super) fn name(&self) -> Cow<'_, str> {
         // SAFETY: by the contract of `load`.
         unsafe { text(self.name) }

@@ -14,6 +14,7 @@ use rustix::process::{getpgrp, kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
+use super::sleds::Sleds;
 use super::{Event, GRACE};
 use crate::exit;
 use crate::message::describe;
@@ -59,18 +60,19 @@ impl Child {
     pub(super) fn start(
         command: &[OsString],
         socket: &Path,
+        sleds: Option<&Sleds>,
         started: &Sender<process::Child>,
     ) -> Result<Self, StartError> {
         let Some((program, arguments)) = command.split_first() else {
             return Ok(Self { running: None, signals: 0, forwarded: Vec::new() });
         };
         let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
-        let child = Command::new(program)
-            .args(arguments)
-            .env("TRACE_SOCKET", socket)
-            .env_remove("TRACE_OUTPUT")
-            .spawn()
-            .map_err(|error| start_error(program, &error))?;
+        let mut child = Command::new(program);
+        child.args(arguments).env("TRACE_SOCKET", socket).env_remove("TRACE_OUTPUT");
+        if let Some(sleds) = sleds {
+            sleds.set_variables(&mut child);
+        }
+        let child = child.spawn().map_err(|error| start_error(program, &error))?;
         let pid = Pid::from_child(&child);
         // The thread waits for it.
         let _sent = started.send(child);

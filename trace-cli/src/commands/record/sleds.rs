@@ -1,0 +1,93 @@
+//! `--xray`: functions of programs that are built with XRay's sleds, recorded by a library that the
+//! loader adds to them.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Result};
+
+use crate::cli::RecordArgs;
+use crate::message::HINT;
+
+/// The variable that names the library.
+const RUNTIME: &str = "TRACE_XRAY_RUNTIME";
+
+const LIBRARY: &str = "libtrace_xray_runtime.so";
+
+/// The settings of the library.
+#[derive(Debug)]
+pub(super) struct Sleds {
+    library: PathBuf,
+    functions: String,
+}
+
+impl Sleds {
+    /// Returns the settings, or `None` without `--xray`.
+    pub(super) fn of(args: &RecordArgs) -> Result<Option<Self>> {
+        if !args.xray {
+            return Ok(None);
+        }
+        let functions = args.functions.clone().unwrap_or_else(|| "*".to_owned());
+        if functions.is_empty() {
+            bail!("--functions: the list is empty");
+        }
+        Ok(Some(Self { library: library()?, functions }))
+    }
+
+    /// Has a command and its children load the library.
+    pub(super) fn set_variables(&self, command: &mut Command) {
+        let preloaded = preloaded(&self.library, env::var_os("LD_PRELOAD"));
+        command.env("LD_PRELOAD", preloaded).env("TRACE_XRAY", &self.functions);
+    }
+}
+
+/// Returns the library's path: the variable, else beside this program or in `../lib`.
+fn library() -> Result<PathBuf> {
+    if let Some(path) = env::var_os(RUNTIME).filter(|path| !path.is_empty()) {
+        return found(&std::path::absolute(path)?);
+    }
+    let program = env::current_exe()?;
+    let directory = program.parent().unwrap_or(Path::new("/"));
+    let places = [directory.join(LIBRARY), directory.join("../lib").join(LIBRARY)];
+    let place = places.iter().find(|place| place.is_file()).unwrap_or(&places[0]);
+    found(place)
+}
+
+fn found(path: &Path) -> Result<PathBuf> {
+    let shown = path.display();
+    if !path.is_file() {
+        bail!("cannot find {shown}{HINT}install it beside `trace`, or set {RUNTIME} to its path");
+    }
+    // LD_PRELOAD is a list.
+    if path.as_os_str().as_encoded_bytes().iter().any(|byte| b" :".contains(byte)) {
+        bail!(
+            "cannot preload {shown}: the path has a space or a colon{HINT}set {RUNTIME} to another"
+        );
+    }
+    Ok(path.to_owned())
+}
+
+/// Returns the list of preloaded libraries with this one first.
+fn preloaded(library: &Path, others: Option<OsString>) -> OsString {
+    let mut list = library.as_os_str().to_owned();
+    if let Some(others) = others.filter(|others| !others.is_empty()) {
+        list.push(OsStr::new(":"));
+        list.push(others);
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_preloaded_libraries_stay() {
+        let library = Path::new("/lib/x.so");
+        assert_eq!(preloaded(library, None), "/lib/x.so");
+        assert_eq!(preloaded(library, Some("".into())), "/lib/x.so");
+        assert_eq!(preloaded(library, Some("/y.so".into())), "/lib/x.so:/y.so");
+    }
+}

@@ -1,0 +1,247 @@
+//! The open calls of a thread, by the places of their stack frames.
+//!
+//! A frame is known by the address of its return address, which is lower for a callee than for its
+//! caller. Unwinding reports no exits, so open calls are closed by what comes after them: an entry
+//! or an exit at a higher address shows that all calls below are over.
+//!
+//! A signal handler may have a stack of its own, at any address. Before a call is closed in that
+//! way, the kernel is asked whether this is such a stack.
+
+use std::ops::Range;
+
+/// A call that is recorded from its begin to its end.
+pub(crate) trait Call {
+    type Site: Copy;
+
+    fn begin(&mut self, site: Self::Site);
+
+    fn end(&mut self);
+
+    /// Returns the signal stack that the thread executes on, if it does.
+    fn signal_stack() -> Option<Range<usize>>;
+}
+
+#[derive(Debug)]
+struct Frame<C> {
+    address: usize,
+    call: C,
+}
+
+/// The open calls of a thread, at most `N`. Calls inside of that many are not recorded.
+///
+/// All zeros is a valid value if that is so for `C`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Calls<C, const N: usize> {
+    /// The number of the session in which the calls began.
+    session: u32,
+    depth: usize,
+    frames: [Frame<C>; N],
+}
+
+impl<C: Call, const N: usize> Calls<C, N> {
+    /// Begins a call.
+    #[inline(always)]
+    pub(crate) fn enter(&mut self, session: u32, address: usize, site: C::Site) {
+        self.prepare(session, address, |top| top <= address);
+        if let Some(frame) = self.frames.get_mut(self.depth) {
+            frame.address = address;
+            frame.call.begin(site);
+            self.depth += 1;
+        }
+    }
+
+    /// Ends the call with this address, if there is one.
+    #[inline(always)]
+    pub(crate) fn exit(&mut self, session: u32, address: usize) {
+        self.prepare(session, address, |top| top < address);
+        match self.top() {
+            Some(top) if top == address => self.end_top(),
+            Some(_) if self.depth < N => self.end_below(address),
+            _ => {}
+        }
+    }
+
+    /// Forgets the calls of an earlier session, and closes those that are over at this address.
+    #[inline(always)]
+    fn prepare(&mut self, session: u32, address: usize, is_over: impl Fn(usize) -> bool) {
+        if self.session != session {
+            (self.session, self.depth) = (session, 0);
+        }
+        if self.top().is_some_and(&is_over) {
+            self.close(address, is_over);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close(&mut self, address: usize, is_over: impl Fn(usize) -> bool) {
+        let signal_stack = C::signal_stack().filter(|stack| stack.contains(&address));
+        let is_same_stack =
+            |top| signal_stack.as_ref().is_none_or(|signal_stack| signal_stack.contains(&top));
+        while self.top().is_some_and(|top| is_over(top) && is_same_stack(top)) {
+            self.end_top();
+        }
+    }
+
+    /// Ends the call with this address, and those in it, which were on a signal stack that was left
+    /// by a jump.
+    #[cold]
+    #[inline(never)]
+    fn end_below(&mut self, address: usize) {
+        let open = self.frames.get(..self.depth).unwrap_or_default();
+        if let Some(found) = open.iter().rposition(|frame| frame.address == address) {
+            while self.depth > found {
+                self.end_top();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn top(&self) -> Option<usize> {
+        let frame = self.frames.get(self.depth.wrapping_sub(1))?;
+        Some(frame.address)
+    }
+
+    #[inline(always)]
+    fn end_top(&mut self) {
+        self.depth = self.depth.wrapping_sub(1);
+        if let Some(frame) = self.frames.get_mut(self.depth) {
+            frame.call.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    thread_local! {
+        static LOG: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+        static SIGNAL_STACK: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+    }
+
+    #[derive(Debug, Default)]
+    struct Logged(&'static str);
+
+    impl Call for Logged {
+        type Site = &'static str;
+
+        fn begin(&mut self, site: &'static str) {
+            self.0 = site;
+            LOG.with_borrow_mut(|log| log.push(format!("+{site}")));
+        }
+
+        fn end(&mut self) {
+            LOG.with_borrow_mut(|log| log.push(format!("-{}", self.0)));
+        }
+
+        fn signal_stack() -> Option<Range<usize>> {
+            let (start, end) = SIGNAL_STACK.get();
+            (end > 0).then_some(start..end)
+        }
+    }
+
+    fn calls() -> Calls<Logged, 4> {
+        LOG.take();
+        SIGNAL_STACK.set((0, 0));
+        let frames = std::array::from_fn(|_| Frame { address: 0, call: Logged::default() });
+        Calls { session: 0, depth: 0, frames }
+    }
+
+    fn log() -> String {
+        LOG.take().join(" ")
+    }
+
+    #[test]
+    fn calls_nest() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        calls.enter(1, 80, "b");
+        calls.exit(1, 80);
+        calls.enter(1, 80, "c");
+        calls.exit(1, 80);
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a +b -b +c -c -a");
+    }
+
+    #[test]
+    fn a_tail_call_has_the_frame_of_its_caller() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        calls.exit(1, 100);
+        calls.enter(1, 100, "b");
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a -a +b -b");
+    }
+
+    #[test]
+    fn unwound_calls_are_closed_by_the_next_entry_or_exit() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        calls.enter(1, 80, "b");
+        calls.enter(1, 60, "c");
+        calls.enter(1, 80, "d");
+        calls.enter(1, 60, "e");
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a +b +c -c -b +d +e -e -d -a");
+    }
+
+    #[test]
+    fn an_exit_without_an_entry_is_ignored() {
+        let mut calls = calls();
+        calls.exit(1, 100);
+        calls.enter(1, 100, "a");
+        calls.exit(1, 60);
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a -a");
+    }
+
+    #[test]
+    fn calls_inside_of_too_many_are_not_recorded() {
+        let mut calls = calls();
+        let addresses = [100, 90, 80, 70, 60, 50];
+        addresses.iter().for_each(|address| calls.enter(1, *address, "a"));
+        addresses.iter().rev().for_each(|address| calls.exit(1, *address));
+        assert_eq!(log(), "+a +a +a +a -a -a -a -a");
+    }
+
+    #[test]
+    fn calls_of_an_earlier_session_are_forgotten() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        calls.enter(2, 80, "b");
+        calls.exit(2, 80);
+        calls.exit(2, 100);
+        assert_eq!(log(), "+a +b -b");
+    }
+
+    #[test]
+    fn a_signal_stack_above_closes_no_call() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        SIGNAL_STACK.set((500, 600));
+        calls.enter(1, 580, "handler");
+        calls.enter(1, 560, "callee");
+        calls.exit(1, 590);
+        calls.exit(1, 590);
+        SIGNAL_STACK.set((0, 0));
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a +handler +callee -callee -handler -a");
+    }
+
+    #[test]
+    fn a_jump_out_of_a_signal_stack_closes_its_calls() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        SIGNAL_STACK.set((500, 600));
+        calls.enter(1, 580, "handler");
+        SIGNAL_STACK.set((0, 0));
+        calls.enter(1, 80, "b");
+        calls.exit(1, 80);
+        calls.exit(1, 100);
+        assert_eq!(log(), "+a +handler +b -b -handler -a");
+    }
+}

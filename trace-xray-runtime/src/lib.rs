@@ -1,0 +1,44 @@
+#![doc = include_str!("../README.md")]
+//!
+//! # Structure
+//!
+//! | module | subject |
+//! |---|---|
+//! | `start` | start of the library in a program |
+//! | `settings`, `selection` | the environment, and the choice of functions by name |
+//! | `objects`, `functions`, `sites` | the program and its shared libraries, their functions with sleds, a trace point for each |
+//! | `sled`, `text`, `patch` | machine code of sleds, access to program text, patching of an object |
+//! | `stubs`, `trampoline` | the code that a patched sled calls |
+//! | `wide` | functions whose callers may pass values in AVX registers |
+//! | `handler`, `calls`, `thread` | records of entries and exits, from the open calls of each thread |
+//! | `control` | sessions |
+// Each module that allows unsafe code is named in ARCHITECTURE.md.
+#![deny(unsafe_code)]
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+mod calls;
+mod control;
+mod functions;
+#[allow(unsafe_code)]
+mod handler;
+#[allow(unsafe_code)]
+mod objects;
+mod patch;
+mod selection;
+mod settings;
+#[allow(unsafe_code)]
+mod sites;
+mod sled;
+#[allow(unsafe_code)]
+mod start;
+#[allow(unsafe_code)]
+mod stubs;
+#[allow(unsafe_code)]
+mod sys;
+#[allow(unsafe_code)]
+mod text;
+#[allow(unsafe_code)]
+mod thread;
+#[allow(unsafe_code)]
+mod trampoline;
+mod wide;

@@ -1,0 +1,107 @@
+//! The program and its shared libraries, as the loader has them.
+
+use std::ffi::{c_int, c_void, CStr, OsStr};
+use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::slice;
+
+/// A loaded program or shared library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Object {
+    pub(crate) path: PathBuf,
+    /// What is added to an address in the file.
+    pub(crate) base: u64,
+    /// The addresses of its executable segments.
+    pub(crate) text: Vec<Range<u64>>,
+}
+
+impl Object {
+    /// Returns whether a range of addresses is text of this object.
+    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+        self.text.iter().any(|text| text.start <= range.start && range.end <= text.end)
+    }
+}
+
+/// Calls `visit` with all objects. None of them is unloaded meanwhile: the loader holds its lock.
+pub(crate) fn with_loaded(mut visit: impl FnMut(&[Object])) {
+    let mut visit: &mut dyn FnMut(&[Object]) = &mut visit;
+    // SAFETY: the callback gets the function, which lives longer than the call.
+    unsafe { libc::dl_iterate_phdr(Some(visit_all), (&raw mut visit).cast()) };
+}
+
+/// Returns all objects.
+pub(crate) fn loaded() -> Vec<Object> {
+    let mut objects: Vec<Object> = Vec::new();
+    // SAFETY: the callback gets the list, which lives longer than the call.
+    unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut objects).cast()) };
+    objects
+}
+
+/// Is called for the first object only. The loader's lock may be taken again by the same thread.
+unsafe extern "C" fn visit_all(_: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the data is the function of `with_loaded`, which nothing else uses meanwhile.
+    let visit = unsafe { &mut *data.cast::<&mut dyn FnMut(&[Object])>() };
+    visit(&loaded());
+    1
+}
+
+unsafe extern "C" fn collect(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid object.
+    let info = unsafe { &*info };
+    // SAFETY: the data is the list of `loaded`, which nothing else uses meanwhile.
+    let objects = unsafe { &mut *data.cast::<Vec<Object>>() };
+    // SAFETY: by the loader.
+    objects.push(unsafe { object(info) });
+    0
+}
+
+/// # Safety
+/// The object is loaded, and the description is the loader's.
+unsafe fn object(info: &libc::dl_phdr_info) -> Object {
+    let name = if info.dlpi_name.is_null() {
+        &[]
+    } else {
+        // SAFETY: the loader's names end with a zero byte.
+        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+    };
+    // The program itself has no name.
+    let path = if name.is_empty() { b"/proc/self/exe" } else { name };
+    let segments = if info.dlpi_phdr.is_null() {
+        &[]
+    } else {
+        // SAFETY: the loader has so many headers of segments there.
+        unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
+    };
+    let text = segments
+        .iter()
+        .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_X != 0)
+        .map(|segment| {
+            let start = info.dlpi_addr.wrapping_add(segment.p_vaddr);
+            start..start.saturating_add(segment.p_memsz)
+        });
+    Object {
+        path: PathBuf::from(OsStr::from_bytes(path)),
+        base: info.dlpi_addr,
+        text: text.collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_program_is_loaded() {
+        let here = this_program_is_loaded as fn() as usize as u64;
+        let objects = loaded();
+        assert!(objects.len() > 1, "the C library, too");
+        let [program] =
+            objects.iter().filter(|object| object.contains(&(here..here + 1))).collect::<Vec<_>>()
+                [..]
+        else {
+            panic!("one object has this function")
+        };
+        assert_eq!(program.path, PathBuf::from("/proc/self/exe"));
+    }
+}

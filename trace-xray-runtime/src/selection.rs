@@ -1,0 +1,100 @@
+//! The choice of functions by name.
+
+/// Patterns of names. A name is selected if a pattern matches it and no pattern with `-` does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Selection {
+    included: Vec<String>,
+    excluded: Vec<String>,
+}
+
+impl Selection {
+    /// Reads a list such as `my_crate::*,-*::fmt`. With nothing but exclusions, all others are
+    /// selected.
+    pub(crate) fn parse(list: &str) -> Self {
+        let mut selection = Self::default();
+        for pattern in split(list) {
+            match pattern.strip_prefix('-') {
+                Some(excluded) => selection.excluded.push(excluded.to_owned()),
+                None => selection.included.push(pattern.to_owned()),
+            }
+        }
+        selection
+    }
+
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        let is_included =
+            self.included.is_empty() || self.included.iter().any(|pattern| matches(pattern, name));
+        is_included && !self.excluded.iter().any(|pattern| matches(pattern, name))
+    }
+}
+
+/// Splits a list at commas, except those inside of brackets: `f<A, B>` and `f(int, int)` are names.
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0i32;
+    let parts = list.split(move |letter| {
+        match letter {
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        letter == ',' && depth <= 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// Returns whether a pattern matches a whole name. `*` stands for any letters.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(head) else { return false };
+    let Some((middle, tail)) = rest.rsplit_once('*') else { return name.ends_with(rest) };
+    for part in middle.split('*') {
+        let Some((_, after)) = name.split_once(part) else { return false };
+        name = after;
+    }
+    name.ends_with(tail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_letters() {
+        for (pattern, name, expected) in [
+            ("main", "main", true),
+            ("main", "app::main", false),
+            ("*", "", true),
+            ("app::*", "app::main", true),
+            ("app::*", "other::app::main", false),
+            ("*::fmt", "<app::A as core::fmt::Debug>::fmt", true),
+            ("*::fmt", "app::fmt::x", false),
+            ("a*b*c", "abc", true),
+            ("a*b*c", "axbxbxc", true),
+            ("a*b*c", "acb", false),
+            ("a*a", "a", false),
+            ("*x*", "axb", true),
+            ("*x*", "ab", false),
+            ("a*b*b", "ab", false),
+        ] {
+            assert_eq!(matches(pattern, name), expected, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn exclusions_win() {
+        let selection = Selection::parse(" app::*, -*::fmt ,");
+        assert!(selection.contains("app::main"));
+        assert!(!selection.contains("app::A::fmt"));
+        assert!(!selection.contains("std::x"));
+        let all_but = Selection::parse("-app::*");
+        assert!(all_but.contains("std::x") && !all_but.contains("app::main"));
+        assert!(Selection::parse("").contains("x"));
+    }
+
+    #[test]
+    fn a_comma_in_brackets_belongs_to_a_name() {
+        let selection = Selection::parse("f(int, int),g<A, B>");
+        assert!(selection.contains("f(int, int)") && selection.contains("g<A, B>"));
+        assert!(!selection.contains("f(int"));
+    }
+}

@@ -1,0 +1,155 @@
+//! The code that patched sleds call: a stub for each function, near its object.
+//!
+//! A sled reaches 2 GiB, and this library may be farther. So an object gets pages near it:
+//!
+//! ```text
+//! 6 addresses   of the trampolines
+//! 4 stubs       exit and tail exit, narrow and wide:  jmp [trampoline]
+//! n stubs       entry of each function:               mov r10, site; jmp [trampoline]
+//! ```
+//!
+//! They are never freed, since a thread may be in them at any time.
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::ptr;
+
+use trace_runtime::foreign::Site;
+
+use crate::sled::Kind;
+use crate::sys;
+use crate::trampoline::{Trampoline, TRAMPOLINES};
+
+const PAGE: u64 = 4096;
+/// The distance that sleds reach, less a margin.
+const REACH: u64 = (1 << 31) - (16 << 20);
+/// Bytes of an address of a trampoline, and of the stub of an exit.
+const ADDRESS: usize = 8;
+const COMMON: usize = TRAMPOLINES.len() * 2 * ADDRESS;
+/// Bytes of the stub of an entry.
+const ENTRY: usize = 16;
+
+/// The stubs of an object.
+#[derive(Debug)]
+pub(crate) struct Stubs {
+    start: u64,
+}
+
+impl Stubs {
+    /// Makes stubs for functions of an object that has this text. Those with `true` are wide.
+    ///
+    /// # Errors
+    /// There is no free memory near the object.
+    pub(crate) fn new(text: Range<u64>, functions: &[(&'static Site, bool)]) -> io::Result<Self> {
+        let code = code(functions);
+        let bytes = (code.len() as u64).next_multiple_of(PAGE);
+        let address = free_range(&text, bytes, &fs::read_to_string("/proc/self/maps")?);
+        let address = address.ok_or(io::ErrorKind::OutOfMemory)? as usize;
+        let start = sys::map(address, bytes as usize)?;
+        // SAFETY: the mapping is new, writable, and at least as large as the code.
+        unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start, code.len()) };
+        // SAFETY: nothing writes to it from here on.
+        unsafe { sys::make_executable(start, bytes as usize) }?;
+        Ok(Self { start: start.expose_provenance() as u64 })
+    }
+
+    /// Returns the address of the stub for a sled of the function with this index.
+    pub(crate) fn stub(&self, index: usize, kind: Kind, is_wide: bool) -> u64 {
+        let offset = match kind {
+            Kind::Entry => COMMON + index * ENTRY,
+            Kind::Exit | Kind::TailExit => {
+                (TRAMPOLINES.len() + Trampoline::index(kind, is_wide)) * ADDRESS
+            }
+        };
+        self.start + offset as u64
+    }
+}
+
+/// Returns the machine code of the stubs, which does not depend on its address.
+fn code(functions: &[(&'static Site, bool)]) -> Vec<u8> {
+    let mut code = Vec::with_capacity(COMMON + functions.len() * ENTRY);
+    for trampoline in &TRAMPOLINES {
+        code.extend((trampoline.address() as u64).to_le_bytes());
+    }
+    for index in 0..TRAMPOLINES.len() {
+        jump(&mut code, index);
+        code.extend([0xcc; ADDRESS - JUMP_BYTES]);
+    }
+    for (site, is_wide) in functions {
+        // mov r10, site
+        code.extend([0x49, 0xba]);
+        code.extend(((&raw const **site).expose_provenance() as u64).to_le_bytes());
+        jump(&mut code, Trampoline::index(Kind::Entry, *is_wide));
+    }
+    code
+}
+
+const JUMP_BYTES: usize = 6;
+
+/// Appends a jump to the trampoline with this index.
+fn jump(code: &mut Vec<u8>, index: usize) {
+    let distance = (index * ADDRESS) as i64 - (code.len() + JUMP_BYTES) as i64;
+    // jmp [rip + distance]
+    code.extend([0xff, 0x25]);
+    code.extend((distance as i32).to_le_bytes());
+}
+
+/// Returns the address of a free range of memory that all of `text` reaches: the nearest one below
+/// it, else above it, by `/proc/self/maps`. Below a program, no heap grows into it.
+fn free_range(text: &Range<u64>, bytes: u64, maps: &str) -> Option<u64> {
+    let mut gaps = Vec::new();
+    let mut end = 16 * PAGE;
+    for mapped in maps.lines().filter_map(range) {
+        gaps.push(end..mapped.start);
+        end = end.max(mapped.end);
+    }
+    gaps.push(end..1 << 47);
+    let (lowest, highest) = (text.end.saturating_sub(REACH), text.start.saturating_add(REACH));
+    let is_free = |start: u64, gap: &Range<u64>| {
+        start >= gap.start.max(lowest) && start.saturating_add(bytes) <= gap.end.min(highest)
+    };
+    let below = gaps.iter().rev().filter(|gap| gap.end <= text.start).find_map(|gap| {
+        let start = gap.end.checked_sub(bytes)?;
+        is_free(start, gap).then_some(start)
+    });
+    below.or_else(|| {
+        let mut above = gaps.iter().filter(|gap| gap.start >= text.end);
+        above.find(|gap| is_free(gap.start, gap)).map(|gap| gap.start)
+    })
+}
+
+/// Returns the addresses of a line of `/proc/self/maps`.
+fn range(line: &str) -> Option<Range<u64>> {
+    let (start, rest) = line.split_once('-')?;
+    let (end, _) = rest.split_once(' ')?;
+    Some(u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &str = "00400000-00500000 r-xp 0 0 0 /a\n\
+                        00500000-00600000 rw-p 0 0 0 /a\n\
+                        7f0000000000-7f0000100000 r-xp 0 0 0 /b\n\
+                        7f0000101000-7f0000200000 r-xp 0 0 0 /c\n";
+
+    #[test]
+    fn the_nearest_range_below_is_taken() {
+        assert_eq!(free_range(&(0x40_0000..0x50_0000), 0x2000, MAPS), Some(0x3f_e000));
+        let c = 0x7f00_0010_1000..0x7f00_0020_0000;
+        assert_eq!(free_range(&c, 0x1000, MAPS), Some(0x7f00_0010_0000), "the gap of a page");
+        assert_eq!(free_range(&c, 0x2000, MAPS), Some(0x7eff_ffff_e000));
+    }
+
+    #[test]
+    fn a_range_above_is_taken_if_there_is_none_below() {
+        assert_eq!(free_range(&(0x40_0000..0x50_0000), 0x40_0000, MAPS), Some(0x60_0000));
+    }
+
+    #[test]
+    fn a_range_out_of_reach_is_none() {
+        assert_eq!(free_range(&(0x40_0000..0x50_0000), 1 << 32, MAPS), None);
+    }
+}

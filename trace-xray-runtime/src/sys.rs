@@ -1,0 +1,141 @@
+//! System calls and functions of the C library that the standard library has no name for.
+
+use std::ffi::c_void;
+use std::io;
+use std::ops::Range;
+use std::ptr;
+
+/// The commands of membarrier(2) for the instructions of all threads of this process.
+const SYNC_CORE: i32 = 1 << 5;
+const REGISTER_SYNC_CORE: i32 = 1 << 6;
+
+/// Returns whether the program has privileges that its caller does not have: set-user-ID,
+/// set-group-ID, or file capabilities (`AT_SECURE`, getauxval(3)).
+pub(crate) fn is_privileged() -> bool {
+    // SAFETY: getauxval takes an integer.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// Has all threads execute the code that was written before. Kernels before 4.16 and some
+/// processors lack it; the caller does without, as LLVM's runtime always does.
+pub(crate) fn synchronize_code() {
+    for command in [REGISTER_SYNC_CORE, SYNC_CORE] {
+        // SAFETY: membarrier takes integers and changes no memory.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    }
+}
+
+/// Maps memory that is readable and writable, at `address` or, if that is 0, anywhere.
+pub(crate) fn map(address: usize, bytes: usize) -> io::Result<*mut u8> {
+    let place = if address == 0 { 0 } else { libc::MAP_FIXED_NOREPLACE };
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | place;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let wanted = ptr::without_provenance_mut(address);
+    // SAFETY: the mapping replaces none: that is what the flag is for, and older kernels take the
+    // address as a hint.
+    let mapped = unsafe { libc::mmap(wanted, bytes, access, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    if address != 0 && mapped.addr() != address {
+        // SAFETY: the mapping was made above, and nothing has its address.
+        unsafe { unmap(mapped.cast(), bytes) };
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    Ok(mapped.cast())
+}
+
+/// Unmaps memory.
+///
+/// # Safety
+/// It came from [`map`] with this size, and nothing refers to it.
+pub(crate) unsafe fn unmap(start: *mut u8, bytes: usize) {
+    // SAFETY: by the contract.
+    unsafe { libc::munmap(start.cast(), bytes) };
+}
+
+/// Makes memory of [`map`] executable, and no longer writable.
+///
+/// # Safety
+/// Nothing writes to it any more.
+pub(crate) unsafe fn make_executable(start: *mut u8, bytes: usize) -> io::Result<()> {
+    // SAFETY: by the contract.
+    let failed = unsafe { libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_EXEC) };
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Writes bytes into program text by making its pages writable and executable meanwhile.
+///
+/// # Safety
+/// `address` is in a mapped segment that is readable and executable, and threads may execute the
+/// text before, during and after each byte is stored.
+pub(crate) unsafe fn write_text(address: usize, bytes: &[u8]) -> io::Result<()> {
+    let pages = pages(address..address + bytes.len());
+    let (start, length) = (ptr::with_exposed_provenance_mut(pages.start), pages.len());
+    let access = libc::PROT_READ | libc::PROT_EXEC;
+    // SAFETY: the pages are mapped; they stay readable and executable.
+    if unsafe { libc::mprotect(start, length, access | libc::PROT_WRITE) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    for (index, byte) in bytes.iter().enumerate() {
+        let place: *mut u8 = ptr::with_exposed_provenance_mut(address + index);
+        // SAFETY: the page is mapped and writable, by the call above.
+        unsafe { place.write_volatile(*byte) };
+    }
+    // SAFETY: as above.
+    unsafe { libc::mprotect(start, length, access) };
+    Ok(())
+}
+
+/// Returns the addresses of the pages that contain a range.
+fn pages(range: Range<usize>) -> Range<usize> {
+    // SAFETY: sysconf takes an integer.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(4096) as usize;
+    range.start & !(page - 1)..range.end.next_multiple_of(page)
+}
+
+/// Makes a key whose value `destructor` gets when a thread ends.
+pub(crate) fn make_key(destructor: unsafe extern "C" fn(*mut c_void)) -> Option<u32> {
+    let mut key = 0;
+    // SAFETY: `key` is a valid place for the key; the destructor gets what was stored under it.
+    let made = unsafe { libc::pthread_key_create(&raw mut key, Some(destructor)) } == 0;
+    made.then_some(key)
+}
+
+/// Stores a value of the calling thread under a key of [`make_key`].
+pub(crate) fn set_value(key: u32, value: *const c_void) -> bool {
+    // SAFETY: keys are never deleted; the value is only stored.
+    unsafe { libc::pthread_setspecific(key, value) == 0 }
+}
+
+/// Has `in_child` called in forked children. It may do there what async-signal-safe functions do.
+pub(crate) fn at_fork(in_child: unsafe extern "C" fn()) {
+    // SAFETY: the handler is a function of this library, and is called without arguments.
+    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+}
+
+/// Returns the alternate signal stack that the calling thread executes on, if it does.
+pub(crate) fn signal_stack() -> Option<Range<usize>> {
+    let mut stack =
+        libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the place for the current stack is valid, and none is set.
+    unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
+    let start = stack.ss_sp.addr();
+    (stack.ss_flags & libc::SS_ONSTACK != 0).then(|| start..start.saturating_add(stack.ss_size))
+}
+
+/// Runs a function, and leaves `errno` as it was.
+pub(crate) fn keeping_errno<T>(run: impl FnOnce() -> T) -> T {
+    // SAFETY: it returns a pointer to this thread's errno.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: the pointer is this thread's errno.
+    let saved = unsafe { *errno };
+    let result = run();
+    // SAFETY: the pointer is this thread's errno.
+    unsafe { *errno = saved };
+    result
+}

@@ -1,0 +1,141 @@
+//! The state of each thread: made at its first traced call, freed when the thread ends.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{compiler_fence, AtomicI32, AtomicUsize, Ordering};
+
+use trace_runtime::foreign::{self, Scope, Site};
+
+use crate::calls::{Call, Calls};
+use crate::sys;
+
+/// The open calls of a thread that are recorded. The state of a thread takes memory only for the
+/// depth that it reaches.
+const MOST_CALLS: usize = 16_384;
+
+/// The calls of a thread, as the handler sees them.
+pub(crate) type ThreadCalls = Calls<Recorded, MOST_CALLS>;
+
+/// A call in the trace.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Recorded(MaybeUninit<Scope>);
+
+impl Call for Recorded {
+    type Site = &'static Site;
+
+    #[inline(always)]
+    fn begin(&mut self, site: &'static Site) {
+        // SAFETY: the site is registered, has no keys, and is never freed; the scope is writable.
+        unsafe { foreign::begin(self.0.as_mut_ptr(), site, ptr::null()) };
+    }
+
+    #[inline(always)]
+    fn end(&mut self) {
+        // SAFETY: `begin` has stored the scope on this thread, whose own state this is, and
+        // `Calls` ends a call once.
+        unsafe { foreign::end(self.0.as_mut_ptr()) };
+    }
+
+    fn signal_stack() -> Option<Range<usize>> {
+        sys::keeping_errno(sys::signal_stack)
+    }
+}
+
+/// The state of a thread. All zeros is valid: no calls are open.
+#[repr(C)]
+struct State {
+    /// The address of the frame whose entry or exit is being recorded, or 0.
+    inside: AtomicUsize,
+    /// Used only by the thread that has stored `inside`.
+    calls: UnsafeCell<ThreadCalls>,
+}
+
+thread_local! {
+    /// The thread's state; null before its first call and after its end, [`ATTACHING`] in between
+    /// and if it cannot have one.
+    ///
+    /// It needs no destructor of Rust's, so that it can be read at any time in the life of a
+    /// thread.
+    static STATE: Cell<*const State> = const { Cell::new(ptr::null()) };
+}
+
+/// Marks a thread that makes its state: a signal handler may interrupt it.
+const ATTACHING: *const State = ptr::without_provenance(1);
+
+/// The key whose destructor frees the states of ended threads, or -1.
+static KEY: AtomicI32 = AtomicI32::new(-1);
+
+/// Makes ready what threads need for their states.
+pub(crate) fn prepare() {
+    if let Some(key) = sys::make_key(thread_ends).and_then(|key| i32::try_from(key).ok()) {
+        KEY.store(key, Ordering::Relaxed);
+    }
+}
+
+/// Runs a function with the open calls of this thread, for an entry or exit of the frame at
+/// `address`. Does not run it inside of another one: in a signal handler that interrupts it, or in
+/// an allocator with sleds that the library calls.
+#[inline(always)]
+pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls)) {
+    let state = STATE.get();
+    let state = if state.addr() > ATTACHING.addr() { state } else { attach(state) };
+    if state.is_null() {
+        return;
+    }
+    // SAFETY: the pointer came from `attach`, and is not freed before the thread ends.
+    let state = unsafe { &*state };
+    let inside = state.inside.load(Ordering::Relaxed);
+    if inside != 0 && is_nested(inside, address) {
+        return;
+    }
+    state.inside.store(address, Ordering::Relaxed);
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: only this thread uses its state, and `inside` keeps code that interrupts it out.
+    run(unsafe { &mut *state.calls.get() });
+    compiler_fence(Ordering::SeqCst);
+    state.inside.store(0, Ordering::Relaxed);
+}
+
+/// Returns whether the frame at `address` was made inside of the recording of another. If not, that
+/// one was left by a jump out of a signal handler.
+#[cold]
+#[inline(never)]
+fn is_nested(inside: usize, address: usize) -> bool {
+    address < inside
+        || sys::keeping_errno(sys::signal_stack).is_some_and(|stack| stack.contains(&address))
+}
+
+/// Makes the state of this thread. Returns null if it has none.
+#[cold]
+#[inline(never)]
+fn attach(current: *const State) -> *const State {
+    let Ok(key) = u32::try_from(KEY.load(Ordering::Relaxed)) else { return ptr::null() };
+    if !current.is_null() {
+        return ptr::null();
+    }
+    STATE.set(ATTACHING);
+    sys::keeping_errno(|| {
+        let Ok(state) = sys::map(0, size_of::<State>()) else { return ptr::null() };
+        let state: *const State = state.cast_const().cast();
+        if !sys::set_value(key, state.cast()) {
+            // The thread stays without a state.
+            return ptr::null();
+        }
+        STATE.set(state);
+        state
+    })
+}
+
+/// Frees the state of a thread that ends. If a destructor that runs later calls a traced function,
+/// the thread gets a new one, and this is called again.
+extern "C" fn thread_ends(state: *mut c_void) {
+    if STATE.get() == state.cast_const().cast() {
+        STATE.set(ptr::null());
+        // SAFETY: the state came from `map` in `attach`, and nothing refers to it any more.
+        unsafe { sys::unmap(state.cast(), size_of::<State>()) };
+    }
+}
