@@ -30,6 +30,7 @@ mod record_places;
 mod rotation;
 mod sessions;
 mod signals;
+mod sleds;
 mod slow_paths;
 mod snapshot_limits;
 mod threads;

@@ -187,3 +187,7 @@ fn wide_functions(base: u64, functions: &[Function], code: &Code) -> Vec<bool> {
     });
     wide.collect()
 }
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests;

@@ -80,3 +80,41 @@ impl Text {
         unsafe { sys::write_text(address as usize, bytes) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> u64 {
+        let start = sys::map(0, 4096).unwrap();
+        // SAFETY: nothing writes to the page but the test.
+        unsafe { sys::make_executable(start, 4096) }.unwrap();
+        start.expose_provenance() as u64
+    }
+
+    fn access(address: u64) -> String {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let line = maps.lines().find(|line| line.starts_with(&format!("{address:x}-"))).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn text_is_written_in_either_way_and_stays_executable() {
+        for way in [Way::Memory, Way::Protection] {
+            let page = page();
+            let mut text = Text { way, ..Text::open().unwrap() };
+            text.write(page + 4090, &[1, 2, 3]).unwrap();
+            assert_eq!(text.read(page + 4089..page + 4094).unwrap(), [0, 1, 2, 3, 0]);
+            assert_eq!((text.way(), &*access(page)), (way, "r-xp"));
+        }
+    }
+
+    #[test]
+    fn text_is_written_by_mprotect_if_the_kernel_refuses_the_other_way() {
+        let page = page();
+        let memory = File::open("/proc/self/mem").unwrap();
+        let mut text = Text { memory, way: Way::Memory };
+        text.write(page, &[7]).unwrap();
+        assert_eq!((text.read(page..page + 1).unwrap(), text.way()), (vec![7], Way::Protection));
+    }
+}

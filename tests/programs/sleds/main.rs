@@ -1,0 +1,208 @@
+//! A program that is built with sleds: its calls are known, and it knows nothing of tracing.
+//!
+//! The first argument selects what it does; the second one is a library, or a number.
+
+use std::ffi::{c_char, c_int, c_void, CString};
+use std::hint::black_box;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+extern "C" {
+    fn fork() -> c_int;
+    fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
+    fn _exit(status: c_int) -> !;
+    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlclose(library: *mut c_void) -> c_int;
+    fn raise(signal: c_int) -> c_int;
+    fn signal(signal: c_int, handler: extern "C" fn(c_int)) -> *const c_void;
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        ["values"] => values(),
+        ["unwinding"] => unwinding(),
+        ["threads", number] => threads(number.parse().expect("a number")),
+        ["fork"] => forking(),
+        ["library", path] => library(path),
+        ["signals"] => signals(),
+        ["time", number] => time(number.parse().expect("a number")),
+        _ => panic!("unknown arguments"),
+    }
+}
+
+/// Arguments and results of all kinds come through.
+fn values() {
+    println!("{}", fibonacci(15));
+    println!("{:?}", (0..10).map(|n| mixed(n, 0.5, 1.5, n as f32)).fold(0.0, |a, b| a + b));
+    println!("{:?}", (0..10).map(three).collect::<Vec<_>>());
+    println!("{}", (0..10).map(jump).sum::<u64>());
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx") {
+        // SAFETY: the processor has AVX.
+        println!("{:?}", unsafe { wide::sums() });
+    }
+}
+
+#[inline(never)]
+fn fibonacci(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    fibonacci(n - 1) + black_box(fibonacci(n - 2))
+}
+
+#[inline(never)]
+fn mixed(a: u64, b: f64, c: f64, d: f32) -> f64 {
+    black_box(a) as f64 * b + c * f64::from(d)
+}
+
+#[inline(never)]
+fn three(n: u64) -> [u64; 3] {
+    [n, n + 1, black_box(n) + 2]
+}
+
+#[inline(never)]
+fn jump(n: u64) -> u64 {
+    target(black_box(n) + 1)
+}
+
+#[inline(never)]
+fn target(n: u64) -> u64 {
+    black_box(n) * 2
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use std::arch::x86_64::{__m256d, _mm256_add_pd, _mm256_set_pd, _mm256_storeu_pd};
+
+    #[target_feature(enable = "avx")]
+    pub unsafe fn sums() -> [f64; 4] {
+        let mut sum = _mm256_set_pd(1.0, 2.0, 3.0, 4.0);
+        for _ in 0..1000 {
+            sum = unsafe { add(sum, sum) };
+            sum = unsafe { add(sum, _mm256_set_pd(-1.0, -2.0, -3.0, -4.0)) };
+        }
+        let mut result = [0.0; 4];
+        unsafe { _mm256_storeu_pd(result.as_mut_ptr(), sum) };
+        result
+    }
+
+    #[inline(never)]
+    #[target_feature(enable = "avx")]
+    unsafe extern "C" fn add(a: __m256d, b: __m256d) -> __m256d {
+        _mm256_add_pd(a, b)
+    }
+}
+
+fn unwinding() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let caught = (0..100).filter(|n| outer(*n).is_err()).count();
+    println!("{caught}");
+}
+
+#[inline(never)]
+fn outer(n: u64) -> Result<u64, ()> {
+    let result = catch_unwind(AssertUnwindSafe(|| middle(n))).map_err(|_| ());
+    black_box(after(n));
+    result
+}
+
+#[inline(never)]
+fn middle(n: u64) -> u64 {
+    black_box(inner(n)) + 1
+}
+
+#[inline(never)]
+fn inner(n: u64) -> u64 {
+    assert!(black_box(n) % 2 == 0, "odd");
+    n
+}
+
+#[inline(never)]
+fn after(n: u64) -> u64 {
+    black_box(n)
+}
+
+fn threads(number: u64) {
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(move || repeated(number))).collect();
+    let sum: u64 = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
+    println!("{sum}");
+}
+
+#[inline(never)]
+fn repeated(number: u64) -> u64 {
+    (0..number).map(target).sum()
+}
+
+fn forking() {
+    // SAFETY: the process has one thread.
+    let child = unsafe { fork() };
+    println!("{}", repeated(10));
+    if child == 0 {
+        // SAFETY: ends the child.
+        unsafe { _exit(0) };
+    }
+    let mut status = -1;
+    // SAFETY: the place for the status is valid.
+    unsafe { waitpid(child, &mut status, 0) };
+    println!("{status}");
+}
+
+fn library(path: &str) {
+    let path = CString::new(path).expect("no zero byte");
+    for _ in 0..2 {
+        // SAFETY: the library's initializers do nothing but those of the standard library.
+        let library = unsafe { dlopen(path.as_ptr(), 2) };
+        assert!(!library.is_null());
+        // SAFETY: the library is open.
+        let function = unsafe { dlsym(library, c"library_function".as_ptr()) };
+        assert!(!function.is_null());
+        // SAFETY: that is its type.
+        let function: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(function) };
+        wait_until_patched(function as *const u8);
+        for _ in 0..10 {
+            assert_eq!(function(1), 2);
+        }
+        // SAFETY: nothing of it is used any more.
+        unsafe { dlclose(library) };
+    }
+}
+
+/// Waits until the first jump of a function, which is a sled, is one over no bytes.
+fn wait_until_patched(function: *const u8) {
+    // SAFETY: a function has two bytes.
+    while unsafe { function.add(1).read_volatile() } != 0 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+fn signals() {
+    // SAFETY: the handler calls nothing but a function that computes.
+    unsafe { signal(10, handler) };
+    for _ in 0..100 {
+        interrupted();
+    }
+}
+
+#[inline(never)]
+fn interrupted() {
+    // SAFETY: the signal has a handler.
+    unsafe { raise(10) };
+    black_box(());
+}
+
+extern "C" fn handler(_: c_int) {
+    black_box(target(1));
+}
+
+/// Prints the nanoseconds of a call.
+fn time(number: u64) {
+    let best = (0..20).map(|_| {
+        let begin = std::time::Instant::now();
+        black_box(repeated(black_box(number)));
+        begin.elapsed().as_nanos() as f64 / number as f64
+    });
+    println!("{:.2}", best.fold(f64::MAX, f64::min));
+}

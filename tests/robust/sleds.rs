@@ -1,0 +1,235 @@
+//! `trace record --xray`: programs that are built with sleds, and know nothing of tracing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::harness::{trace, Archive, Run, Shape};
+
+/// The compiled program and its library.
+struct Built {
+    _directory: tempfile::TempDir,
+    program: PathBuf,
+    library: PathBuf,
+}
+
+/// Compiles the program and its library with sleds, once.
+fn built() -> &'static Built {
+    static BUILT: OnceLock<Built> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let program = compile("main.rs", directory.path().join("program"), &[]);
+        let library =
+            compile("library.rs", directory.path().join("library.so"), &["--crate-type=cdylib"]);
+        Built { _directory: directory, program, library }
+    })
+}
+
+#[track_caller]
+fn compile(source: &str, output: PathBuf, options: &[&str]) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sleds").join(source);
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    // Sleds are an unstable option of the compiler.
+    rustc.env("RUSTC_BOOTSTRAP", "1").arg("-Zinstrument-xray=always");
+    rustc.args(["--edition=2021", "-O"]).args(options).arg(source).arg("-o").arg(&output);
+    let run = Run::of(&mut rustc);
+    assert_eq!(run.code(), 0, "{run:?}");
+    output
+}
+
+/// A recording of the program.
+struct Recorded {
+    directory: tempfile::TempDir,
+    archive: Archive,
+    output: String,
+}
+
+impl Recorded {
+    #[track_caller]
+    fn new(options: &[&str], arguments: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("app.fxt");
+        let mut record = trace(&["record", "--xray", "-o"]);
+        record.arg(&path).args(options).arg("--").arg(&built().program).args(arguments);
+        let run = Run::of(&mut record);
+        assert_eq!(run.code(), 0, "{run:?}");
+        let archive = Archive::read(&path);
+        Self { directory, archive, output: run.stdout() }
+    }
+
+    /// Returns the number of calls of each function of the program itself.
+    #[track_caller]
+    fn calls(&self) -> BTreeMap<&str, usize> {
+        let provider = self.archive.only();
+        assert_eq!(provider.lost(), 0);
+        let mut calls = BTreeMap::new();
+        for event in provider.events.iter().filter(|event| event.category == "xray") {
+            match event.shape {
+                Shape::Instant => {}
+                Shape::Complete(_) => *calls.entry(event.name.as_str()).or_default() += 1,
+                shape => panic!("{} is {shape:?}", event.name),
+            }
+        }
+        calls
+    }
+}
+
+/// Runs the program without tracing.
+#[track_caller]
+fn output(arguments: &[&str]) -> String {
+    let run = Run::of(Command::new(&built().program).args(arguments));
+    assert_eq!(run.code(), 0, "{run:?}");
+    run.stdout()
+}
+
+#[track_caller]
+fn assert_calls(calls: &BTreeMap<&str, usize>, expected: &[(&str, usize)]) {
+    for (name, number) in expected {
+        assert_eq!(calls.get(name), Some(number), "{name}: {calls:?}");
+    }
+}
+
+#[test]
+fn calls_are_counted_and_values_come_through() {
+    let recorded = Recorded::new(&[], &["values"]);
+    assert_eq!(recorded.output, output(&["values"]));
+    let calls = recorded.calls();
+    assert_calls(
+        &calls,
+        &[
+            ("main::main", 1),
+            ("main::fibonacci", 1973),
+            ("main::mixed", 10),
+            ("main::three", 10),
+            ("main::jump", 10),
+            ("main::target", 10),
+        ],
+    );
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx") {
+        assert_calls(&calls, &[("main::wide::add", 2000)]);
+    }
+}
+
+#[test]
+fn a_report_states_how_text_was_written() {
+    let recorded = Recorded::new(&[], &["values"]);
+    let report = recorded.archive.only().named("sleds patched").next().expect("a report");
+    assert_eq!(report.texts["written by"], "/proc/self/mem");
+    assert_eq!(report.numbers["refused"], 0);
+    assert!(report.numbers["sleds"] > report.numbers["functions"]);
+}
+
+/// A duration is inside of its caller's, also if it ended by unwinding.
+#[test]
+fn unwound_calls_end() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["unwinding"]);
+    assert_eq!(recorded.output, "50\n");
+    let calls = recorded.calls();
+    let hundred = ["main::outer", "main::middle", "main::inner", "main::after"];
+    assert_calls(&calls, &hundred.map(|name| (name, 100)));
+    let provider = recorded.archive.only();
+    let ends = |name| {
+        provider.named(name).map(|event| match event.shape {
+            Shape::Complete(end) => (event.ticks, end),
+            shape => panic!("{shape:?}"),
+        })
+    };
+    for ((inner, after), outer) in
+        ends("main::inner").zip(ends("main::after")).zip(ends("main::outer"))
+    {
+        assert!(outer.0 <= inner.0 && inner.1 <= after.0 && after.1 <= outer.1);
+    }
+}
+
+#[test]
+fn threads_have_their_own_calls() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["threads", "5000"]);
+    assert_eq!(recorded.output, output(&["threads", "5000"]));
+    assert_calls(&recorded.calls(), &[("main::repeated", 4), ("main::target", 20_000)]);
+}
+
+/// The child has the patched text of its parent, and records nothing.
+#[test]
+fn a_forked_child_is_not_disturbed() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["fork"]);
+    let mut lines: Vec<_> = recorded.output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0", "90", "90"]);
+    assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
+}
+
+#[test]
+fn signal_handlers_are_calls() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["signals"]);
+    let hundred = ["main::interrupted", "main::handler", "main::target"];
+    assert_calls(&recorded.calls(), &hundred.map(|name| (name, 100)));
+}
+
+/// The library is loaded, unloaded and loaded again during the session. The program waits until it
+/// is patched.
+#[test]
+fn libraries_that_are_loaded_later_are_recorded() {
+    let library = built().library.to_str().unwrap();
+    let recorded = Recorded::new(&["--functions", "library*"], &["library", library]);
+    assert_calls(&recorded.calls(), &[("library_function", 20), ("library::in_library", 20)]);
+}
+
+#[test]
+fn functions_are_selected_by_name() {
+    let recorded =
+        Recorded::new(&["--functions", "main::*,-*::target,-*::main"], &["threads", "10"]);
+    let calls = recorded.calls();
+    assert_calls(&calls, &[("main::repeated", 4)]);
+    let others = |name: &&&str| !name.starts_with("main::") || **name == "main::target";
+    assert_eq!(calls.keys().filter(others).count(), 0, "{calls:?}");
+}
+
+/// Other categories only: sleds stay NOPs.
+#[test]
+fn nothing_is_patched_if_the_category_is_not_recorded() {
+    let recorded = Recorded::new(&["-c", "other"], &["values"]);
+    assert_eq!(recorded.output, output(&["values"]));
+    assert_eq!(recorded.archive.names().len(), 1);
+    assert!(recorded.calls().is_empty());
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused() {
+    for (arguments, message) in [
+        (&["--xray"][..], "COMMAND"),
+        (&["--functions", "a", "--", "true"], "--xray"),
+        (&["--xray", "--functions", "", "--", "true"], "the list is empty"),
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut record = trace(&["record", "-o"]);
+        let run = Run::of(record.arg(directory.path().join("app.fxt")).args(arguments));
+        assert_ne!(run.code(), 0, "{run:?}");
+        assert!(run.stderr().contains(message), "{run:?}");
+    }
+    let mut record = trace(&["record", "--xray", "--", "true"]);
+    let run = Run::of(record.env("TRACE_XRAY_RUNTIME", "/nonexistent/x.so"));
+    assert_eq!(run.code(), 125, "{run:?}");
+    assert!(run.stderr().contains("cannot find /nonexistent/x.so\nhint: "), "{run:?}");
+}
+
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn llvm_has_the_same_counts() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["values"]);
+    let log = recorded.directory.path().join("app.xray");
+    let mut convert = trace(&["convert"]);
+    let run = Run::of(convert.arg(recorded.directory.path().join("app.fxt")).arg("-o").arg(&log));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let mut account = Command::new("llvm-xray-19");
+    account.args(["account", "-format=csv", "-m"]).arg(log.with_extension("map")).arg(&log);
+    let run = Run::of(&mut account);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let text = run.stdout();
+    for (name, number) in recorded.calls() {
+        let row = text.lines().find(|line| line.contains(&format!("\"{name}\"")));
+        let count = row.and_then(|row| row.split(',').nth(1));
+        assert_eq!(count, Some(&*number.to_string()), "{name}: {text}");
+    }
+}

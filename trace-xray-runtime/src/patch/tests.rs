@@ -1,0 +1,93 @@
+//! Patching of a library whose functions run meanwhile.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::*;
+use crate::selection::Selection;
+use crate::{functions, handler, objects, sites};
+
+type Function = extern "C" fn(u64) -> u64;
+
+/// Compiles a library with sleds.
+fn compile(directory: &Path) -> PathBuf {
+    let output = directory.join("library.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/programs/sleds/library.rs");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
+    // Sleds are an unstable option of the compiler.
+    rustc.env("RUSTC_BOOTSTRAP", "1").args(["-Zinstrument-xray=always", "-O"]);
+    rustc.args(["--edition=2021", "--crate-type=cdylib"]).arg(source).arg("-o").arg(&output);
+    assert!(rustc.status().unwrap().success());
+    output
+}
+
+fn load(path: &Path) -> Function {
+    let path = CString::new(path.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the library's initializers are those of the standard library.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW) };
+    assert!(!library.is_null());
+    // SAFETY: the library is open, and stays so.
+    let function = unsafe { libc::dlsym(library, c"library_function".as_ptr()) };
+    assert!(!function.is_null());
+    // SAFETY: that is the function's type.
+    unsafe { std::mem::transmute::<*mut libc::c_void, Function>(function) }
+}
+
+fn patcher(path: &Path) -> Patcher {
+    let object = objects::loaded().into_iter().find(|object| object.path == path).unwrap();
+    let functions = functions::read(path, &Selection::parse("*"));
+    assert!(functions.len() >= 2);
+    sites::register(functions.iter().map(|function| function.site));
+    Patcher::new(object, functions).unwrap()
+}
+
+/// Returns the first two bytes of a function.
+fn code(function: Function) -> Vec<u8> {
+    let start = function as usize as u64;
+    Text::open().unwrap().read(start..start + 2).unwrap()
+}
+
+/// `PATCH_ROUNDS` is how often all sleds are turned on and off.
+#[test]
+fn sleds_are_turned_on_and_off_while_threads_run() {
+    let rounds = std::env::var("PATCH_ROUNDS").map_or(500, |rounds| rounds.parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let path = compile(directory.path());
+    let function = load(&path);
+    let patcher = patcher(&path);
+    crate::thread::prepare();
+    let archive = directory.path().join("app.fxt");
+    let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
+    handler::set_session(1);
+    let (calls, ends) = ([const { AtomicU64::new(0) }; 3], AtomicBool::new(false));
+    let progress = || calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
+    thread::scope(|scope| {
+        for calls in &calls {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    let number = calls.fetch_add(1, Ordering::Relaxed);
+                    assert_eq!(function(number), number + 1);
+                }
+            });
+        }
+        for round in 0..rounds {
+            for (on, bytes) in [(true, [0xeb, 0]), (false, [0xeb, 9])] {
+                let patched = patcher.patch(on).unwrap();
+                assert_eq!((patched.refused, patched.sleds > 0), (0, on));
+                assert_eq!(code(function), bytes);
+            }
+            if round % 100 == 0 {
+                let before = progress();
+                while progress().iter().zip(before).any(|(now, before)| *now <= before) {
+                    thread::yield_now();
+                }
+            }
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    handler::set_session(0);
+}
