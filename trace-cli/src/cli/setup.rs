@@ -46,6 +46,8 @@ Variables of traced programs, which privileged programs ignore:
                         [default: 16M]
   TRACE_BUFFERING_MODE  With TRACE_OUTPUT: oneshot, circular or streaming
                         [default: streaming]
+  TRACE_XRAY            Functions that libtrace_xray_runtime.so records if it is preloaded.
+                        `trace record --xray` sets it, and LD_PRELOAD [default: none]
 
 Variables of this command:
   TRACE_SOCKET          Default of --socket, but of `trace record -- COMMAND`
@@ -54,6 +56,8 @@ Variables of this command:
   TRACE_CONFIG          Configuration file of `trace record`, or none if empty [default:
                         $XDG_CONFIG_HOME/trace/config.toml, else
                         ~/.config/trace/config.toml]
+  TRACE_XRAY_RUNTIME    Library of `trace record --xray` [default:
+                        libtrace_xray_runtime.so beside this program or in ../lib]
   XDG_RUNTIME_DIR       Directory of sockets
   XDG_DATA_HOME         Directory of the interface of `trace view --setup` [default:
                         ~/.local/share]

@@ -1,0 +1,102 @@
+//! `cargo trace-xray` with a package and a dependency outside of its workspace.
+
+#![cfg(all(target_arch = "x86_64", target_os = "linux"))]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use trace_xray::map::Map;
+
+const APP: &str = "\
+fn main() {
+    println!(\"{}\", sum(std::env::args().count()));
+}
+
+#[inline(never)]
+fn sum(n: usize) -> usize {
+    dependency::twice(std::hint::black_box(n)) + 1
+}
+
+#[test]
+fn sums() {
+    assert_eq!(sum(1), 3);
+}
+";
+
+const DEPENDENCY: &str = "\
+#[inline(never)]
+pub fn twice(n: usize) -> usize {
+    2 * n
+}
+";
+
+/// Writes the package `app` and its dependency.
+fn write_packages(directory: &Path) {
+    let write = |path: &str, text: &str| {
+        let path = directory.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let package = |name: &str| {
+        format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n")
+    };
+    let dependencies = "[dependencies]\ndependency = { path = \"../dependency\" }\n[workspace]\n";
+    write("app/Cargo.toml", &format!("{}{dependencies}", package("app")));
+    write("app/src/main.rs", APP);
+    write("dependency/Cargo.toml", &package("dependency"));
+    write("dependency/src/lib.rs", DEPENDENCY);
+}
+
+#[track_caller]
+fn cargo_trace_xray(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-trace-xray"));
+    command.arg("trace-xray").args(arguments).current_dir(directory.join("app"));
+    for name in ["CARGO_TARGET_DIR", "RUSTC_WRAPPER", "RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS"] {
+        command.env_remove(name);
+    }
+    let output = command.arg("--offline").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(!messages.contains("warning"), "{messages}");
+    output
+}
+
+/// Returns which of the two functions have sleds.
+fn functions(directory: &Path, program: &str) -> Vec<String> {
+    let program = fs::read(directory.join("app/target").join(program)).unwrap();
+    let map = Map::parse(&program).unwrap();
+    let names = map.functions().filter_map(|(_, function)| function.name());
+    let mut names: Vec<_> =
+        names.filter(|name| name.ends_with("::sum") || name.ends_with("::twice")).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn crates_of_the_workspace_have_sleds_and_others_are_selected() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write_packages(path);
+    let run = cargo_trace_xray(path, &["run", "--quiet"]);
+    assert_eq!(run.stdout, b"3\n");
+    assert_eq!(functions(path, "xray/debug/app"), ["app::sum"]);
+    cargo_trace_xray(path, &["build", "--crates", "dependency,app"]);
+    assert_eq!(functions(path, "xray-dependency-app/debug/app"), ["app::sum", "dependency::twice"]);
+    let tested = cargo_trace_xray(path, &["test"]);
+    assert!(String::from_utf8_lossy(&tested.stdout).contains("1 passed"), "{tested:?}");
+}
+
+#[test]
+fn errors_of_cargo_are_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-trace-xray"));
+    command
+        .args(["trace-xray", "build"])
+        .current_dir(directory.path())
+        .env_remove("CARGO_TARGET_DIR");
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("could not find `Cargo.toml`"), "{message}");
+}
