@@ -1,6 +1,7 @@
 //! The daemon and the commands that use it.
 
 mod ending;
+mod recorders;
 mod sessions;
 mod setup;
 mod triggers;

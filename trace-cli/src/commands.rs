@@ -22,6 +22,7 @@ mod man;
 mod merge;
 mod record;
 mod recover;
+mod sessions;
 mod slice;
 mod snapshot;
 mod start;
@@ -37,7 +38,7 @@ use anyhow::Result;
 
 use crate::cli::Command;
 use crate::input;
-pub(crate) use daemon_client::connect;
+pub(crate) use sessions::find_session;
 
 /// Runs a sub-command and returns the exit code.
 pub(crate) fn run(command: &Command) -> Result<u8> {

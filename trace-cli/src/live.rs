@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use trace_format::{notes, ReadError, Value};
 use trace_format::{Decoder, Item, Record};
 
-use crate::commands::connect;
+use crate::commands::find_session;
 use crate::input::open_complete;
 use completeness::Completeness;
 pub(crate) use file::GrowingFile;
@@ -114,7 +114,8 @@ fn open_file(path: &Path) -> Result<Input> {
 
 fn follow(session: &str, categories: &[String], socket: Option<&Path>) -> Result<Input> {
     let (ours, theirs) = UnixStream::pair().context("cannot create a socket")?;
-    connect(socket)?.follow(session, categories, &theirs)?;
+    let mut found = find_session(socket, session)?;
+    found.controller.follow(&found.name, categories, &theirs)?;
     Ok(Input::Stream(ours))
 }
 

@@ -16,6 +16,7 @@ mod logs;
 mod message;
 mod output;
 mod progress;
+mod recorders;
 mod rows;
 mod sampled;
 mod table;

@@ -19,6 +19,7 @@
 //! | `shared` | what its threads share |
 //! | `alerts` | the alerts of a session on their way to the control thread |
 //! | `recorder` | the thread of a session |
+//! | `served` | a session that the process has started itself, for controllers |
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
 
@@ -30,6 +31,7 @@ mod limits;
 mod machine;
 mod output;
 mod recorder;
+mod served;
 mod shared;
 mod snapshot;
 #[cfg(test)]
@@ -48,8 +50,10 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::Sender;
 use trace_protocol::socket::Listener;
 
+use self::alerts::AlertQueue;
 use self::event_loop::ControlLoop;
 pub use self::limits::ControlLimits;
+pub use self::served::ServedSession;
 use self::shared::Message;
 use crate::controller::Controller;
 use crate::error::ManagerError;
@@ -66,7 +70,7 @@ pub struct ControlSettings {
     pub groups: CategoryGroups,
     /// The limits for users.
     pub limits: ControlLimits,
-    /// A folder for files that are not complete. No other user may read it.
+    /// A folder for files that are not complete. No other user may read that of a daemon.
     pub scratch: PathBuf,
     /// Starts a guard for a session. A session without a guard is not completed if this process is
     /// killed.
@@ -76,12 +80,14 @@ pub struct ControlSettings {
 /// Starts a guard process; see [`ControlSettings::guard`].
 pub type StartGuard = Box<dyn Fn() -> Option<Guard> + Send + Sync>;
 
-/// Serves controllers on a thread of its own. When it is dropped, it stops all sessions, and
-/// returns when their archives are complete.
+/// Serves controllers on a thread of its own. When it is dropped, it stops the sessions of
+/// controllers, and returns when their archives are complete.
 #[derive(Debug)]
 pub struct ControlServer {
     messages: Sender<Message>,
     waker: Waker,
+    /// The alerts of the served session; of a daemon, unused.
+    alerts: Arc<AlertQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -97,19 +103,23 @@ impl ControlServer {
         manager: Manager,
         settings: ControlSettings,
     ) -> Result<Self, ManagerError> {
-        let waker = Waker::new().map_err(ManagerError::EventLoop)?;
+        Self::spawn(listener, Arc::new(manager), settings, None).map_err(ManagerError::EventLoop)
+    }
+
+    fn spawn(
+        listener: Listener,
+        manager: Arc<Manager>,
+        settings: ControlSettings,
+        session: Option<ServedSession>,
+    ) -> io::Result<Self> {
+        let waker = Waker::new()?;
         let (messages, received) = crossbeam_channel::unbounded();
-        let server = ControlLoop::new(
-            listener,
-            Arc::new(manager),
-            settings,
-            (messages.clone(), received),
-            waker.clone(),
-        );
+        let channel = (messages.clone(), received);
+        let mut server = ControlLoop::new(listener, manager, settings, channel, waker.clone())?;
+        let alerts = session.map(|session| server.serve(session)).unwrap_or_default();
         let builder = thread::Builder::new().name("trace-control".to_owned());
-        let thread = server.and_then(|server| builder.spawn(|| server.run()));
-        let thread = thread.map_err(ManagerError::EventLoop)?;
-        Ok(Self { messages, waker, thread: Some(thread) })
+        let thread = builder.spawn(|| server.run())?;
+        Ok(Self { messages, waker, alerts, thread: Some(thread) })
     }
 
     /// Connects as the daemon itself: only sessions of this connection may have triggers that run

@@ -77,6 +77,7 @@ pub struct Controller {
     /// The number of the last request.
     last: u32,
     events: VecDeque<SessionEvent>,
+    timeout: Option<Duration>,
 }
 
 /// Returns the path of the control socket, in the folder of the registration socket.
@@ -116,6 +117,7 @@ impl Controller {
             parts: Parts::default(),
             last: EVENT,
             events: VecDeque::new(),
+            timeout: None,
         }
     }
 
@@ -123,6 +125,12 @@ impl Controller {
     /// service manager that has started it.
     pub fn daemon_pid(&self) -> u32 {
         self.daemon.pid
+    }
+
+    /// Sets the longest time to wait for further bytes of a reply; by default there is no limit.
+    /// Beyond, a request fails with [`ControllerError::Io`], and the connection is useless.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
     }
 
     /// Connects to the daemon that programs find by themselves: see
@@ -419,6 +427,9 @@ impl Controller {
 
     /// Receives bytes. Waits for them.
     fn receive(&mut self) -> Result<()> {
+        if self.timeout.is_some_and(|timeout| !self.wait(timeout)) {
+            return Err(ControllerError::Io(io::ErrorKind::TimedOut.into()));
+        }
         let mut buffer = vec![0; 64 << 10];
         match self.socket.recv(&mut buffer) {
             Ok(0) => Err(ControllerError::Closed(None)),
@@ -427,6 +438,21 @@ impl Controller {
                 Ok(())
             }
             Err(error) => Err(ControllerError::Io(error)),
+        }
+    }
+
+    /// Waits for bytes. Returns false if there are none after `timeout`.
+    fn wait(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
+        loop {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            let millis = i32::try_from(rest.as_millis()).unwrap_or(i32::MAX);
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], millis) {
+                Ok(0) => return false,
+                Err(rustix::io::Errno::INTR) => {}
+                // An error is that of the next call.
+                Ok(_) | Err(_) => return true,
+            }
         }
     }
 

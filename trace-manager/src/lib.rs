@@ -54,7 +54,7 @@ mod waker;
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
 pub use config::{Rotation, SessionConfig};
 pub use control_server::{
-    CategoryGroups, ControlLimits, ControlServer, ControlSettings, StartGuard,
+    CategoryGroups, ControlLimits, ControlServer, ControlSettings, ServedSession, StartGuard,
 };
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, Guard, GuardOutcome};

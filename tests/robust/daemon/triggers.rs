@@ -21,7 +21,7 @@ fn snapshots(daemon: &Daemon) -> usize {
 #[test]
 fn a_session_ends_while_a_command_of_its_trigger_runs() {
     let daemon = Daemon::with_config(CONFIG);
-    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
     meet(&daemon, "log");
     wait_until("the command runs", || daemon.path("started").exists());
     let results = daemon.json(&["stop", "errors"]);
@@ -36,7 +36,7 @@ fn a_daemon_ends_while_a_command_of_a_trigger_runs() {
     let mut daemon = Daemon::with_config(
         "[session.errors]\ntrigger = ['log:error:stop:run:echo $$ > \"$1.pid\"; sleep 600; true']\n",
     );
-    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
     meet(&daemon, "log");
     let path = daemon.path("errors.fxt.pid");
     let text = || std::fs::read_to_string(&path).unwrap_or_default();
@@ -79,7 +79,7 @@ fn a_command_gets_the_last_part_of_an_archive() {
         "[session.errors]\nrotate = '10m'\n\
          trigger = ['log:error:stop:run:echo \"$1\" > \"$1.path\"']\n",
     );
-    wait_until("the session records", || daemon.json(&["status"])[0]["name"] == "errors");
+    wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
     meet(&daemon, "log");
     let path = daemon.path("errors.1.fxt.path");
     let text = || std::fs::read_to_string(&path).unwrap_or_default();

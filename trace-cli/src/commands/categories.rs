@@ -5,16 +5,18 @@ use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::Controller;
 
-use super::daemon_client::{connect, print_json};
+use super::daemon_client::print_json;
+use super::sessions::{find_session, Found};
 use crate::cli::CategoriesArgs;
 use crate::exit;
 use crate::table::print;
 
 pub(crate) fn run(args: &CategoriesArgs) -> Result<u8> {
-    let mut controller = connect(args.client.socket.as_deref())?;
+    let socket = args.client.socket.as_deref();
+    let Found { mut controller, name } = find_session(socket, &args.session.name)?;
     let categories = match args.add.is_empty() && args.remove.is_empty() {
-        true => present(&mut controller, &args.session.name)?,
-        false => controller.change_categories(&args.session.name, &args.add, &args.remove)?,
+        true => present(&mut controller, &name)?,
+        false => controller.change_categories(&name, &args.add, &args.remove)?,
     };
     if args.json {
         print_json(&json!({ "categories": categories }))?;

@@ -13,10 +13,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use trace_manager::{run_guard, GuardOutcome};
 use trace_xray::fxt::Options;
 
-use super::record::SOCKET_NAME;
 use crate::cli::GuardArgs;
 use crate::message::{describe, plural, HINT};
-use crate::{descriptors, exit, logs};
+use crate::{descriptors, exit, logs, recorders};
 
 /// How often the guard checks whether the recorder has written its logs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -37,9 +36,8 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
         None => report(run_guard(socket)),
     };
     if let Some(private) = &args.private {
-        // The socket does not exist if the recording ended by itself.
-        let _gone = std::fs::remove_file(private.join(SOCKET_NAME));
-        let _gone = std::fs::remove_dir(private);
+        // It does not exist if the recording ended by itself.
+        recorders::remove_directory(private);
     }
     Ok(code)
 }

@@ -9,13 +9,18 @@ use trace_protocol::file::utc;
 use trace_protocol::message::ClockSource;
 
 use super::daemon_client::{connect, print_json};
-use super::status::show_sessions;
+use super::status::{sessions, show_sessions};
 use crate::cli::{Items, ListArgs};
 use crate::exit;
 use crate::table::{print, Table};
 
 pub(crate) fn run(args: &ListArgs) -> Result<u8> {
-    let mut controller = connect(args.client.socket.as_deref())?;
+    let socket = args.client.socket.as_deref();
+    if args.items == Items::Sessions {
+        show_sessions(&sessions(socket)?, args.json)?;
+        return Ok(exit::OK);
+    }
+    let mut controller = connect(socket)?;
     match args.items {
         Items::Providers => {
             show(args, controller.providers()?, provider_json, provider_table, "no programs")?;
@@ -27,7 +32,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<u8> {
         Items::Groups => {
             show(args, controller.groups()?, group_json, group_table, "no category groups")?;
         }
-        Items::Sessions => show_sessions(&controller.sessions()?, args.json)?,
+        Items::Sessions => {}
     }
     Ok(exit::OK)
 }

@@ -6,6 +6,7 @@ mod commands;
 mod compiled_out;
 mod compress;
 mod conditions;
+mod control;
 mod empty;
 pub(crate) mod guard;
 pub(crate) mod kernel;
@@ -24,6 +25,7 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::process;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -45,13 +47,13 @@ use crate::{descriptors, exit};
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
 use commands::Commands;
+use control::Control;
 use kernel::{KernelEvents, KernelResult};
 use logs::LogOutput;
 use progress::Meter;
 use report::Report;
 use sleds::Sleds;
 use socket::Place;
-pub(crate) use socket::SOCKET_NAME;
 
 /// Events during the session.
 #[derive(Debug)]
@@ -60,6 +62,8 @@ enum Event {
     Signal(i32),
     /// The command has ended.
     Ended(io::Result<std::process::ExitStatus>),
+    /// Another command stops the recording.
+    Stop,
 }
 
 /// How long the command may take to end after a signal.
@@ -105,16 +109,19 @@ fn record(args: &RecordArgs) -> Result<u8> {
     // This precedes the archive, so that a failure leaves no archive behind.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender.clone())?;
-    let started = child::wait_on_thread(sender)?;
+    let started = child::wait_on_thread(sender.clone())?;
     let commands = Commands::start(args)?;
     // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory(), logs.as_ref());
-    let manager = Manager::bind(place.path())?;
+    let manager = Arc::new(Manager::bind(place.path())?);
     let session = match guard {
         Some(guard) => manager.start_guarded(config(args), target(archive)?, guard)?,
         None => manager.start(config(args), target(archive)?)?,
     };
+    let session = Arc::new(session);
     session.wait_state(SessionState::Started, Duration::from_secs(1));
+    // The command may use it at once.
+    let control = Control::start(place.private_directory(), &manager, &session, args, sender);
     if let Err(error) = descriptors::require_for_program() {
         session.discard();
         session.join()?;
@@ -141,10 +148,11 @@ fn record(args: &RecordArgs) -> Result<u8> {
         let place = place.path().display();
         note(args, &format!("recording programs that find {place}{begin}; Ctrl-C stops"));
     }
+    let meter = Meter::new(args);
     let mut recorder =
-        Recorder { args, session: &session, events: &events, meter: Meter::new(args), commands };
+        Recorder { args, session: &session, events: &events, meter, commands, control };
     let Ending { mut status, then } = recorder.run(&mut child);
-    let commands = recorder.commands;
+    let Recorder { commands, control, .. } = recorder;
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
     let mut summary = end(args, &session, &commands)?;
@@ -152,6 +160,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         child.end(then == CommandAction::End);
     }
     let completed = complete(args, logs, kernel, &mut summary);
+    control.end(&summary);
     // The commands and the program do not depend on an error.
     status = commands.end(args, &summary, &mut child, &events).unwrap_or(status);
     if then == CommandAction::Wait && child.is_running() {
@@ -263,6 +272,8 @@ fn wait_for(args: &RecordArgs, child: &mut Child, events: &Receiver<Event>) -> u
             Ok(Event::Ended(ended)) => return child.ended(ended),
             Ok(Event::Signal(signal)) if conditions::takes(args, signal) => {}
             Ok(Event::Signal(signal)) if child.forward(signal) => {}
+            // Recording has ended already.
+            Ok(Event::Stop) => {}
             Ok(Event::Signal(_)) | Err(_) => {
                 child.end(true);
                 return child.status_at_deadline();
@@ -347,6 +358,7 @@ struct Recorder<'a> {
     events: &'a Receiver<Event>,
     meter: Meter,
     commands: Commands,
+    control: Control,
 }
 
 impl Recorder<'_> {
@@ -374,6 +386,7 @@ impl Recorder<'_> {
                         return Ending { status, then: CommandAction::Leave };
                     }
                 }
+                Ok(Event::Stop) => return self.stopped_by_command(child, status),
                 Ok(Event::Signal(signal)) if self.takes(signal) => {}
                 Ok(Event::Signal(signal)) => {
                     if !child.is_running() || !child.forward(signal) {
@@ -413,7 +426,10 @@ impl Recorder<'_> {
     fn next_notices(&mut self) -> Option<CommandAction> {
         let session = self.session;
         let notices = std::iter::from_fn(|| session.next_notice(Duration::ZERO));
-        let report = |notice| alert::report(self.args, &self.commands, &notice);
+        let report = |notice| {
+            self.control.forward(&notice);
+            alert::report(self.args, &self.commands, &notice)
+        };
         notices.filter_map(report).last()
     }
 
@@ -428,6 +444,16 @@ impl Recorder<'_> {
         true
     }
 
+    /// Returns the ending if another command has stopped recording.
+    fn stopped_by_command(&self, child: &mut Child, status: u8) -> Ending {
+        let and = match child.is_running() {
+            true => ", and the command continues",
+            false => "",
+        };
+        note(self.args, &format!("another command ends the recording{and}"));
+        self.stopped(child, status, CommandAction::Wait)
+    }
+
     /// Returns the ending for an alert that ended recording. The command may have ended meanwhile.
     fn stopped(&self, child: &mut Child, status: u8, then: CommandAction) -> Ending {
         let mut ending = Ending { status, then };
@@ -437,6 +463,7 @@ impl Recorder<'_> {
                 Event::Signal(signal) if conditions::takes(self.args, signal) => {}
                 Event::Signal(signal) if child.forward(signal) => {}
                 Event::Signal(_) => ending.then = CommandAction::End,
+                Event::Stop => {}
             }
         }
         if !child.is_running() {

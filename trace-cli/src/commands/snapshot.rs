@@ -4,15 +4,16 @@ use anyhow::Result;
 use indicatif::HumanBytes;
 use serde_json::json;
 
-use super::daemon_client::{connect, output, print_json};
+use super::daemon_client::{output, print_json};
+use super::sessions::find_session;
 use crate::cli::SnapshotArgs;
 use crate::exit;
 use crate::input::STANDARD;
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let (to, descriptor) = output(&args.output)?;
-    let mut controller = connect(args.client.socket.as_deref())?;
-    let bytes = controller.snapshot(&args.session.name, to, &descriptor)?;
+    let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
+    let bytes = found.controller.snapshot(&found.name, to, &descriptor)?;
     let path = args.output.display();
     if args.json && args.output.as_os_str() != STANDARD {
         print_json(&json!({ "archive": args.output.to_string_lossy(), "bytes": bytes }))?;

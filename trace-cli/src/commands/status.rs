@@ -1,41 +1,70 @@
 //! `trace status`
 
+use std::path::Path;
+
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_manager::controller::{ProviderStatistics, SessionInfo};
 use trace_protocol::buffer::producer::LossReason;
 
-use super::daemon_client::{connect, print_json};
+use super::daemon_client::print_json;
+use super::sessions::{find_session, servers};
 use crate::cli::StatusArgs;
 use crate::exit;
+use crate::recorders::Recorder;
 use crate::table::{human_nanos, print, Table};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
-    let mut controller = connect(args.client.socket.as_deref())?;
+    let socket = args.client.socket.as_deref();
     match &args.name {
-        Some(name) => show_providers(&controller.statistics(name)?, args.json)?,
-        None => show_sessions(&controller.sessions()?, args.json)?,
+        Some(name) => {
+            let mut found = find_session(socket, name)?;
+            show_providers(&found.controller.statistics(&found.name)?, args.json)?;
+        }
+        None => show_sessions(&sessions(socket)?, args.json)?,
     }
     Ok(exit::OK)
 }
 
+/// A session of the daemon, or of a recorder.
+pub(crate) struct Session {
+    info: SessionInfo,
+    /// The process of the recorder.
+    recorder: Option<u32>,
+}
+
+/// Returns the sessions of the daemon and those of the recorders.
+pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<Session>> {
+    let (daemon, recorders) = servers(socket);
+    let of_daemon = match daemon {
+        Ok(mut controller) => controller.sessions()?,
+        Err(_) if !recorders.is_empty() => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let of_daemon = of_daemon.into_iter().map(|info| Session { info, recorder: None });
+    let of_recorder = |it: Recorder| Session { info: it.session, recorder: Some(it.pid) };
+    Ok(of_daemon.chain(recorders.into_iter().map(of_recorder)).collect())
+}
+
 /// Prints sessions.
-pub(crate) fn show_sessions(sessions: &[SessionInfo], as_json: bool) -> Result<()> {
+pub(crate) fn show_sessions(sessions: &[Session], as_json: bool) -> Result<()> {
     if as_json {
         return print_json(&sessions.iter().map(session_json).collect());
     }
     let heads = vec![
-        "time", "programs", "events", "lost", "bytes", "state", "name", "mode", "user", "output",
+        "time", "programs", "events", "lost", "bytes", "recorder", "state", "name", "mode", "user",
+        "output",
     ];
-    let mut table = Table::new(heads, 5);
-    for session in sessions {
+    let mut table = Table::new(heads, 6);
+    for Session { info: session, recorder } in sessions {
         table.push(vec![
             human_nanos(session.elapsed.as_nanos() as u64),
             format!("{}/{}", session.providers, session.joined),
             HumanCount(session.events).to_string(),
             HumanCount(session.lost).to_string(),
             HumanBytes(session.bytes).to_string(),
+            recorder.map_or("daemon".to_owned(), |pid| pid.to_string()),
             session.state.to_string(),
             session.name.clone(),
             mode(session),
@@ -63,8 +92,9 @@ fn mode(session: &SessionInfo) -> String {
     format!("{:?}", session.mode).to_lowercase()
 }
 
-fn session_json(session: &SessionInfo) -> Value {
+fn session_json(Session { info: session, recorder }: &Session) -> Value {
     json!({
+        "recorder": recorder,
         "name": session.name,
         "uid": session.uid,
         "state": session.state.to_string(),

@@ -7,14 +7,16 @@ use serde_json::json;
 use trace_convert::visible;
 use trace_manager::SessionSummary;
 
-use super::daemon_client::{connect, print_json};
+use super::daemon_client::print_json;
 use super::record::report::Report;
 use super::record::summary;
+use super::sessions::find_session;
 use crate::cli::{AbortArgs, StopArgs};
 use crate::exit;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
-    let results = connect(args.client.socket.as_deref())?.stop(&args.session.name)?;
+    let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
+    let results = found.controller.stop(&found.name)?;
     let output = results.output.clone();
     let report = Report {
         output: Path::new(&output),
@@ -37,7 +39,8 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
 }
 
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {
-    let results = connect(args.client.socket.as_deref())?.abort(&args.session.name)?;
+    let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
+    let results = found.controller.abort(&found.name)?;
     match args.json {
         true => print_json(&json!({ "session": results.session }))?,
         false => {

@@ -129,12 +129,12 @@ pub(super) fn statistics(of: ProviderStatistics) -> control::ProviderStatistics 
 }
 
 /// Returns the results of a session. The control machine adds the name.
-pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
-    let (bytes, failure) = match of.archive {
-        Ok(bytes) => (bytes, None),
+pub(crate) fn summary(of: &SessionSummary, output: String) -> Summary {
+    let (bytes, failure) = match &of.archive {
+        Ok(bytes) => (*bytes, None),
         Err(error) => (0, Some(failure(error))),
     };
-    let (stopped_by, stopped_by_condition) = match of.stopped_by {
+    let (stopped_by, stopped_by_condition) = match of.stopped_by.clone() {
         Some(Cause::Alert(name)) => (Some(name), None),
         Some(Cause::Condition(text)) => (None, Some(text)),
         None => (None, None),
@@ -143,24 +143,24 @@ pub(crate) fn summary(of: SessionSummary, output: String) -> Summary {
         session: String::new(),
         output,
         duration: of.duration,
-        categories: of.categories,
-        alerts: of.alerts.into_iter().collect(),
-        conditions: of.conditions.into_iter().collect(),
-        unknown_conditions: of.unknown_conditions,
+        categories: of.categories.clone(),
+        alerts: of.alerts.clone().into_iter().collect(),
+        conditions: of.conditions.clone().into_iter().collect(),
+        unknown_conditions: of.unknown_conditions.clone(),
         stopped_by,
         stopped_by_condition,
-        incomplete_conditions: of.incomplete_conditions,
+        incomplete_conditions: of.incomplete_conditions.clone(),
         bytes,
         failure,
-        guard_failure: of.guard_failure,
+        guard_failure: of.guard_failure.clone(),
         parts: newest_parts(&of.parts),
         parts_removed: of.parts_removed,
-        backup: of.backup.map(|path| path.to_string_lossy().into_owned()),
+        backup: of.backup.as_ref().map(|path| path.to_string_lossy().into_owned()),
         snapshots_removed: of.snapshots_removed,
         refusals: of.refusals,
-        refused: of.refused.into_iter().map(refusal).collect(),
-        snapshots: of.snapshots.into_iter().map(snapshot).collect(),
-        providers: of.providers.into_iter().map(result).collect(),
+        refused: of.refused.iter().cloned().map(refusal).collect(),
+        snapshots: of.snapshots.iter().map(snapshot).collect(),
+        providers: of.providers.iter().cloned().map(result).collect(),
     }
 }
 
@@ -170,11 +170,11 @@ fn newest_parts(paths: &[PathBuf]) -> Vec<String> {
     newest.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }
 
-fn failure(error: ArchiveError) -> ArchiveFailure {
+fn failure(error: &ArchiveError) -> ArchiveFailure {
     ArchiveFailure {
         reason: error.source.to_string(),
         bytes: error.bytes,
-        kept: error.kept.map(|path| path.to_string_lossy().into_owned()),
+        kept: error.kept.as_ref().map(|path| path.to_string_lossy().into_owned()),
     }
 }
 
@@ -182,14 +182,14 @@ fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
     RefusalInfo { pid, name, reason }
 }
 
-fn snapshot(of: SnapshotSummary) -> SnapshotInfo {
+fn snapshot(of: &SnapshotSummary) -> SnapshotInfo {
     let (alerts, conditions) = Cause::split(&of.causes);
     SnapshotInfo {
         path: of.path.to_string_lossy().into_owned(),
         alerts,
         conditions,
         bytes: *of.archive.as_ref().unwrap_or(&0),
-        error: of.archive.err().map(|error| error.to_string()),
+        error: of.archive.as_ref().err().map(|error| error.to_string()),
     }
 }
 

@@ -5,22 +5,26 @@ mod queries;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::process;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
+use rustix::process::{getegid, geteuid};
 use trace_protocol::control::{
     ControlError, GeneralError, Output as ControlOutput, Reply, Summary, ToController, EVENT,
 };
-use trace_protocol::socket::{Listener, Socket};
+use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 
+use super::alerts::AlertQueue;
 use super::client::{Client, Ended};
 use super::limits::ControlLimits;
 use super::machine::{
-    ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket,
+    ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket, SERVED,
 };
 use super::output::OpenOutput;
+use super::served::ServedSession;
 use super::shared::{Message, Shared};
 use super::triggers::AllCommands;
 use super::{recorder, snapshot, ControlSettings};
@@ -58,6 +62,33 @@ struct Running {
     guard_failure: Option<&'static str>,
     /// Its events when they were counted the last time, and that time.
     counted: Option<(Instant, u64)>,
+    /// What differs for the session that this process has started itself.
+    served: Option<Served>,
+}
+
+/// The session that this process has started itself.
+struct Served {
+    on_stop: Box<dyn Fn() + Send>,
+    /// Why its categories cannot change, if they cannot.
+    fixed_categories: Option<String>,
+}
+
+impl Running {
+    fn stop(&self) {
+        match &self.served {
+            Some(served) => (served.on_stop)(),
+            None => self.handle.stop(),
+        }
+    }
+
+    fn set_categories(&self, categories: Vec<String>) -> Result<(), ControlError> {
+        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
+        if let Some(reason) = fixed {
+            return Err(ControlError::general(GeneralError::Unsupported, reason.clone()));
+        }
+        let set = self.handle.set_categories(categories);
+        set.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))
+    }
 }
 
 /// The control thread.
@@ -116,6 +147,20 @@ impl ControlLoop {
             scratch: vec![0; SCRATCH],
             is_counting: false,
         })
+    }
+
+    /// Adds the session that this process has started. Called before [`run`](Self::run). Returns
+    /// its queue of alerts.
+    pub(super) fn serve(&mut self, session: ServedSession) -> Arc<AlertQueue> {
+        let ServedSession { config, handle, output, fixed_categories, on_stop } = session;
+        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        let owner = PeerCredentials { pid: process::id(), uid, gid };
+        let alerts = Arc::<AlertQueue>::default();
+        self.machine.serve(owner, config, Arc::clone(&alerts));
+        let served = Some(Served { on_stop, fixed_categories });
+        let running = Running { handle, output, guard_failure: None, counted: None, served };
+        self.sessions.insert(SERVED, running);
+        alerts
     }
 
     /// Runs until [`Message::ShutDown`], and then until all sessions and their commands have ended.
@@ -260,7 +305,8 @@ impl ControlLoop {
             match message {
                 Message::Opened(id, handle, output, guard_failure) => {
                     log::info!("session {} writes {output}", handle.number());
-                    let running = Running { handle, output, guard_failure, counted: None };
+                    let running =
+                        Running { handle, output, guard_failure, counted: None, served: None };
                     self.sessions.insert(id, running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
@@ -315,7 +361,7 @@ impl ControlLoop {
             Output::Close(id) => self.close(id),
             Output::Disconnect(id) => self.disconnect(id),
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
-            Output::Stop(id) => handle(id).into_iter().for_each(|it| it.stop()),
+            Output::Stop(id) => self.sessions.get(&id).into_iter().for_each(Running::stop),
             Output::Discard(id) => handle(id).into_iter().for_each(|it| it.discard()),
             Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),
             Output::Snapshot(id, ticket, job) => match handle(id) {
@@ -330,13 +376,9 @@ impl ControlLoop {
                 self.reply(ticket, reply);
             }
             Output::SetCategories(id, ticket, categories) => {
-                let result = match handle(id).map(|it| it.set_categories(categories.clone())) {
-                    Some(Ok(())) => Ok(categories),
-                    Some(Err(error)) => {
-                        Err(ControlError::general(GeneralError::Failed, error.to_string()))
-                    }
-                    None => Err(no_session()),
-                };
+                let session = self.sessions.get(&id).ok_or_else(no_session);
+                let set = session.and_then(|session| session.set_categories(categories.clone()));
+                let result = set.map(|()| categories);
                 self.dispatch(Input::CategoriesSet(id, ticket, result));
             }
             Output::Query(ticket, query) => self.query(ticket, query),

@@ -14,6 +14,9 @@
 //!
 //! A session belongs to the user that initialized it. Requests find it by its name; root finds the
 //! sessions of all users.
+//!
+//! A recorder has one session, [`SERVED`], which it has started itself and ends itself. Controllers
+//! can initialize none, and not abort this one.
 
 mod requests;
 mod session;
@@ -43,6 +46,9 @@ pub(super) type ClientId = u64;
 
 /// The number of a session. Numbers are never reused.
 pub(super) type SessionId = u64;
+
+/// The number of the session that the process has started itself.
+pub(super) const SERVED: SessionId = 1;
 
 /// The time for which the end of the daemon waits for its sessions. The output of a session may be
 /// a pipe that nobody reads.
@@ -188,6 +194,8 @@ pub(super) struct ControlMachine {
     streams: BTreeMap<u32, Vec<Weak<StreamLease>>>,
     /// Running queries of categories, by user, and the requests that share each result.
     category_queries: BTreeMap<Option<u32>, Vec<Ticket>>,
+    /// Whether this process is a recorder: it has only the session [`SERVED`].
+    is_recorder: bool,
     is_ending: bool,
     /// Whether the daemon ends without waiting any longer for its sessions.
     gave_up: bool,
@@ -212,11 +220,24 @@ impl ControlMachine {
             running_snapshots: BTreeMap::new(),
             streams: BTreeMap::new(),
             category_queries: BTreeMap::new(),
+            is_recorder: false,
             is_ending: false,
             gave_up: false,
             ends_at: None,
             outputs: Vec::new(),
         }
+    }
+
+    /// Adds the session [`SERVED`], which this process has started. Called before all inputs.
+    pub(super) fn serve(
+        &mut self,
+        owner: PeerCredentials,
+        config: TraceConfig,
+        alerts: Arc<AlertQueue>,
+    ) {
+        self.is_recorder = true;
+        self.last_session = SERVED;
+        self.sessions.insert(SERVED, ControlledSession::served(owner, config, alerts));
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
@@ -364,6 +385,7 @@ impl ControlMachine {
         }
     }
 
+    /// Removes a session without results.
     fn not_opened(&mut self, id: SessionId, error: ControlError) {
         let Some(session) = self.sessions.remove(&id) else { return };
         let started = match session.phase {
@@ -414,6 +436,10 @@ impl ControlMachine {
 
     fn shut_down(&mut self, now: Time) {
         self.is_ending = true;
+        if self.is_recorder {
+            let reason = "the recording has failed";
+            self.not_opened(SERVED, ControlError::general(GeneralError::ShuttingDown, reason));
+        }
         self.ends_at = Some(now.saturating_add(END_TIMEOUT));
         let sessions: Vec<SessionId> = self.sessions.keys().copied().collect();
         sessions.into_iter().for_each(|id| self.end(id));

@@ -217,7 +217,7 @@ fn start(
 /// Waits for the results, and transfers them.
 fn end(handle: &SessionHandle, output: String, transfer: Option<Transfer>) -> Summary {
     let mut summary = match handle.join() {
-        Ok(summary) => convert::summary(summary, output),
+        Ok(summary) => convert::summary(&summary, output),
         Err(error) => failed(output, &error),
     };
     // The archive of an aborted session has no bytes.

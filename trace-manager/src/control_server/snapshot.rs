@@ -52,7 +52,7 @@ fn take(handle: &SessionHandle, job: SnapshotJob, shared: &Shared) -> Result<u64
             format!("the archive has {archived} bytes, the limit of a snapshot is {limit}");
         return Err(ControlError::general(GeneralError::Quota, reason));
     }
-    let path = shared.scratch.join(random_name("snapshot-".as_ref(), ".fxt"));
+    let path = shared.scratch.join(random_name(".snapshot-".as_ref(), ".fxt"));
     let taken = handle.snapshot(&path);
     let opened = File::open(&path);
     // Fails if there is no snapshot.

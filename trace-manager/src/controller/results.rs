@@ -142,7 +142,7 @@ mod tests {
         };
         let ends = [End::Terminated, End::TimedOut, End::Disconnected];
         let providers: Vec<_> = ends.into_iter().map(provider_summary).collect();
-        let sent = convert::summary(summary(providers.clone()), "a.fxt".to_owned());
+        let sent = convert::summary(&summary(providers.clone()), "a.fxt".to_owned());
         let received = SessionSummary::from(sent);
         assert_eq!(format!("{received:?}"), format!("{:?}", summary(providers)));
     }

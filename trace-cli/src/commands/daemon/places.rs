@@ -17,8 +17,8 @@ use trace_manager::ManagerError;
 use trace_protocol::control::CONTROL_SOCKET;
 use trace_protocol::socket::{default_socket_path, Listener};
 
-use crate::commands::record::socket::ensure_only_owner_renames;
 use crate::message::HINT;
+use crate::recorders::ensure_only_owner_renames;
 
 /// The permissions of the folder and the sockets.
 struct Modes {

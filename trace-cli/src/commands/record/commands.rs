@@ -120,6 +120,8 @@ fn wait(
                 Event::Signal(signal) if conditions::takes(args, signal) => {}
                 Event::Signal(signal) if child.is_running() && child.forward(signal) => {}
                 Event::Signal(signal) if !asks_to_end(signal) => {}
+                // Recording has ended already.
+                Event::Stop => {}
                 Event::Signal(_) if deadline.is_some() => commands.kill(),
                 Event::Signal(_) => {
                     commands.terminate();

@@ -1,22 +1,19 @@
-//! Where programs find the session.
+//! Where programs and other commands find the session.
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use rustix::process::geteuid;
 use tempfile::TempDir;
 use trace_protocol::socket::default_socket_path;
 
 use crate::cli::RecordArgs;
 use crate::message::HINT;
+use crate::recorders::{self, ensure_only_owner_renames, SOCKET_NAME};
 
-/// The name of the socket in a private directory.
-pub(crate) const SOCKET_NAME: &str = "manager.sock";
-
-/// The socket of a session. Dropping it removes a private socket.
+/// The sockets of a session. Dropping it removes the private ones.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
@@ -24,32 +21,23 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Chooses a private directory if there is a command. Without a command, chooses the default
-    /// socket, where programs look by themselves.
+    /// Creates a private directory. Programs look there if there is a command; without one, at the
+    /// default socket.
     pub(super) fn choose(args: &RecordArgs) -> Result<Self> {
-        match &args.socket {
-            Some(path) => Ok(Self { path: path.clone(), private: None }),
-            None if args.command.is_empty() => {
-                Ok(Self { path: default_socket_path(), private: None })
-            }
-            None => Self::private(),
+        let private = recorders::create_directory();
+        if let Err(error) = &private {
+            super::note(args, &format!("other commands do not find this recording: {error}"));
         }
-    }
-
-    fn private() -> Result<Self> {
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let places = [Some(std::env::temp_dir()), Some("/tmp".into())];
-        let mut places = [runtime].into_iter().chain(places).flatten();
-        let parent = places.find(|path| ensure_only_owner_renames(path).is_ok());
-        let parent = parent.unwrap_or_else(std::env::temp_dir);
-        let directory = private_in(&parent).with_context(|| {
-            format!(
-                "cannot create a directory for the session's socket in '{}'{HINT}name a socket \
-                 with --socket",
-                parent.display()
-            )
-        })?;
-        Ok(Self { path: directory.path().join(SOCKET_NAME), private: Some(directory) })
+        match &args.socket {
+            Some(path) => Ok(Self { path: path.clone(), private: private.ok() }),
+            None if args.command.is_empty() => {
+                Ok(Self { path: default_socket_path(), private: private.ok() })
+            }
+            None => {
+                let directory = private.or_else(|_| other_directory())?;
+                Ok(Self { path: directory.path().join(SOCKET_NAME), private: Some(directory) })
+            }
+        }
     }
 
     /// Returns the private directory, which is removed when this is dropped.
@@ -57,9 +45,26 @@ impl Place {
         self.private.as_ref().map(TempDir::path)
     }
 
+    /// Returns the socket where programs register.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Creates a private directory that only the command finds.
+fn other_directory() -> Result<TempDir> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let places = [Some(std::env::temp_dir()), Some("/tmp".into())];
+    let mut places = [runtime].into_iter().chain(places).flatten();
+    let parent = places.find(|path| ensure_only_owner_renames(path).is_ok());
+    let parent = parent.unwrap_or_else(std::env::temp_dir);
+    private_in(&parent).with_context(|| {
+        format!(
+            "cannot create a directory for the session's socket in '{}'{HINT}name a socket with \
+             --socket",
+            parent.display()
+        )
+    })
 }
 
 /// Creates a directory that only this user can access, whatever the umask is.
@@ -72,16 +77,4 @@ fn private_in(parent: &Path) -> io::Result<TempDir> {
     // some.
     fs::set_permissions(directory.path(), only_mine)?;
     Ok(directory)
-}
-
-/// Fails if another user could replace a directory in `parent` by their own.
-pub(crate) fn ensure_only_owner_renames(parent: &Path) -> io::Result<()> {
-    const STICKY: u32 = 0o1000;
-    let found = fs::metadata(parent)?;
-    let is_trusted = [geteuid().as_raw(), 0].contains(&found.uid());
-    if is_trusted && (found.mode() & 0o022 == 0 || found.mode() & STICKY != 0) {
-        return Ok(());
-    }
-    let reason = "other users can rename its entries";
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }

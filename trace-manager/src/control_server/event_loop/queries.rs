@@ -86,7 +86,8 @@ impl ControlLoop {
     }
 
     fn with_progress(&self, id: SessionId, mut info: SessionInfo) -> SessionInfo {
-        if let Some(Running { handle, output, guard_failure, counted }) = self.sessions.get(&id) {
+        if let Some(Running { handle, output, guard_failure, counted, .. }) = self.sessions.get(&id)
+        {
             let progress = handle.progress();
             info.output.clone_from(output);
             info.elapsed = progress.elapsed;

@@ -147,6 +147,11 @@ impl ControlMachine {
         mut config: TraceConfig,
         descriptor: Option<OwnedFd>,
     ) -> Result<(), Refused> {
+        if self.is_recorder {
+            let reason = "a recorder starts no sessions for others\nhint: start a daemon with \
+                          trace daemon";
+            return Err(general(GeneralError::Unsupported, reason));
+        }
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
         config.check().map_err(bad)?;
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
@@ -274,6 +279,10 @@ impl ControlMachine {
             Err((_, reason)) => return refused(StopError::NotInitialized, reason),
         };
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        if self.is_recorder && !stop.write_results {
+            let reason = "a recorder's session cannot be aborted\nhint: use trace stop";
+            return Err(general(GeneralError::Unsupported, reason));
+        }
         if session.aborted {
             return refused(StopError::Aborted, "the session was aborted".to_owned());
         }

@@ -58,11 +58,25 @@ impl ControlledSession {
         config: TraceConfig,
         descriptor: OwnedFd,
     ) -> Self {
+        let client = (!config.detached).then_some(client);
+        Self { client, ..Self::in_phase(Phase::Initialized(descriptor), peer, config) }
+    }
+
+    /// Returns a session that its own process has started. No connection ends it.
+    pub(super) fn served(
+        owner: PeerCredentials,
+        config: TraceConfig,
+        alerts: Arc<AlertQueue>,
+    ) -> Self {
+        Self { alerts, ..Self::in_phase(Phase::Started, owner, config) }
+    }
+
+    fn in_phase(phase: Phase, peer: PeerCredentials, config: TraceConfig) -> Self {
         Self {
             peer,
-            client: (!config.detached).then_some(client),
+            client: None,
             config,
-            phase: Phase::Initialized(descriptor),
+            phase,
             waiting: Vec::new(),
             watchers: Vec::new(),
             alerts: Arc::default(),

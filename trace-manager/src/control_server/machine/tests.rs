@@ -3,6 +3,7 @@
 mod ending;
 mod initialize;
 mod running;
+mod served;
 mod start;
 mod users;
 

@@ -1,0 +1,276 @@
+//! A running `trace record` is controlled like a session of a daemon.
+
+use std::fs::{self, set_permissions, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::ChildStdin;
+
+use rustix::process::Uid;
+use rustix::thread::set_thread_uid;
+use trace_manager::controller::{
+    ControllerError, ErrorCode, GeneralError, Output, SessionState, StartError,
+};
+
+use super::*;
+use crate::harness::{subject_path, Archive};
+
+/// A place for recorders of its own.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = trace(arguments);
+        command.current_dir(self.0.path()).env("XDG_RUNTIME_DIR", self.0.path());
+        command.env_remove("TRACE_SOCKET").env("TMPDIR", self.0.path());
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> Run {
+        Run::of(&mut self.command(arguments))
+    }
+
+    #[track_caller]
+    fn json(&self, arguments: &[&str]) -> Value {
+        let run = self.run(&[arguments, &["--json"]].concat());
+        assert_eq!(run.code(), 0, "{run:?}");
+        serde_json::from_str(&run.stdout()).unwrap_or_else(|error| panic!("{error}: {run:?}"))
+    }
+
+    /// Records a program until its standard input is closed.
+    fn record(&self, options: &[&str]) -> Recorder {
+        let mut command = self.command(&["record"]);
+        command.args(options).arg("--").arg(subject_path()).arg("chatter");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        let input = child.stdin.take();
+        let recorder = Recorder { child, input };
+        let pid = recorder.pid();
+        wait_until("the recorder listens", || {
+            let sessions = self.run(&["status", "--json"]).stdout();
+            let sessions: Value = serde_json::from_str(&sessions).unwrap_or_default();
+            let sessions = sessions.as_array().cloned().unwrap_or_default();
+            sessions.iter().any(|it| it["recorder"] == pid && it["providers"] == 1)
+        });
+        recorder
+    }
+
+    /// Returns the directories of recorders.
+    fn directories(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.path("trace")).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn controller(&self) -> Controller {
+        Controller::connect(&self.directories()[0].join("control.sock")).unwrap()
+    }
+}
+
+struct Recorder {
+    child: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Recorder {
+    fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends the program. Returns the result of the recorder.
+    #[track_caller]
+    fn end(mut self) -> Run {
+        drop(self.input.take());
+        Run::end_of(self.child)
+    }
+}
+
+fn words(archive: &Path) -> Vec<u64> {
+    Archive::read(archive).only().numbers("word")
+}
+
+#[test]
+fn a_recorder_is_found_by_its_process_and_by_its_name() {
+    let place = Place::new();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    let pid = recorder.pid().to_string();
+    for command in [&["status"][..], &["list", "sessions"]] {
+        let sessions = place.json(command);
+        let session = &sessions[0];
+        assert_eq!((&session["name"], &session["state"]), (&"web".into(), &"started".into()));
+        assert_eq!(session["output"], place.path("web.fxt").to_str().unwrap());
+    }
+    assert_eq!(place.json(&["status", &pid]).as_array().unwrap().len(), 1);
+    let mut longest = 0;
+    for (number, name) in [&pid, "web", ""].into_iter().enumerate() {
+        let file = format!("{number}.fxt");
+        let names = [name].into_iter().filter(|name| !name.is_empty());
+        let arguments: Vec<_> = ["snapshot", "-o", &file].into_iter().chain(names).collect();
+        wait_until("a snapshot has more events than the one before", || {
+            place.json(&arguments);
+            let numbers = words(&place.path(&file));
+            assert!(are_consecutive(&numbers));
+            let is_longer = numbers.len() > longest;
+            longest = longest.max(numbers.len());
+            is_longer
+        });
+    }
+    let run = recorder.end();
+    assert_eq!(run.code(), 0, "{run:?}");
+    let numbers = words(&place.path("web.fxt"));
+    assert!(are_consecutive(&numbers) && numbers.len() >= longest);
+    assert_eq!(place.directories(), [] as [PathBuf; 0], "the private directory is removed");
+    let hidden = fs::read_dir(place.0.path()).unwrap().map(|it| it.unwrap().file_name());
+    let hidden = hidden.filter(|name| name.to_string_lossy().starts_with('.')).count();
+    assert_eq!(hidden, 0, "nothing is left of the snapshots");
+}
+
+#[test]
+fn a_stop_ends_the_recording_and_the_command_continues() {
+    let place = Place::new();
+    let mut recorder = place.record(&["-o", "web.fxt"]);
+    let summary = place.json(&["stop", "web"]);
+    assert_eq!((&summary["lost"], &summary["written"]), (&0.into(), &true.into()));
+    assert!(are_consecutive(&words(&place.path("web.fxt"))));
+    assert!(recorder.child.try_wait().unwrap().is_none(), "the command runs");
+    let run = recorder.end();
+    assert_eq!(run.code(), 0, "{run:?}");
+    let expected = "another command ends the recording, and the command continues";
+    assert!(run.stderr().contains(expected), "{run:?}");
+}
+
+#[test]
+fn categories_of_a_recorder_change_while_it_records() {
+    let place = Place::new();
+    let recorder = place.record(&["-o", "web.fxt", "-c", "other"]);
+    assert_eq!(place.json(&["categories"]), serde_json::json!({ "categories": ["other"] }));
+    let changed = place.json(&["categories", "web", "--add", "chatter"]);
+    assert_eq!(changed, serde_json::json!({ "categories": ["other", "chatter"] }));
+    wait_until("events of the new category are recorded", || {
+        place.json(&["snapshot", "-o", "now.fxt"]);
+        !words(&place.path("now.fxt")).is_empty()
+    });
+    assert_eq!(recorder.end().code(), 0);
+}
+
+#[test]
+fn recorders_of_one_name_are_told_apart_by_their_processes() {
+    let place = Place::new();
+    fs::create_dir(place.path("other")).unwrap();
+    let recorders = ["web.fxt", "other/web.fxt"].map(|output| place.record(&["-o", output]));
+    let run = place.run(&["snapshot", "web", "-o", "now.fxt"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    for recorder in &recorders {
+        let expected = format!("web (process {})", recorder.pid());
+        assert!(run.stderr().contains(&expected), "{run:?}");
+        place.json(&["snapshot", &recorder.pid().to_string(), "-o", "now.fxt"]);
+    }
+    let run = place.run(&["stop", "wob"]);
+    assert!(run.stderr().contains("there is no session 'wob'"), "{run:?}");
+    assert!(run.stderr().contains("hint: sessions are web (process"), "{run:?}");
+    recorders.into_iter().for_each(|recorder| assert_eq!(recorder.end().code(), 0));
+}
+
+#[test]
+fn a_daemon_and_a_recorder_are_listed_together() {
+    let place = Place::new();
+    let daemon = Daemon::start();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    let socket = daemon.path("manager.sock");
+    let run = |arguments: &[&str]| {
+        Run::of(place.command(arguments).env("TRACE_SOCKET", &socket)).stdout()
+    };
+    run(&["start", "--name", "all", "-o", "all.fxt", "--json"]);
+    let sessions: Value = serde_json::from_str(&run(&["status", "--json"])).unwrap();
+    let sessions = sessions.as_array().unwrap().iter();
+    let sessions: Vec<_> = sessions.map(|it| (&it["name"], &it["recorder"])).collect();
+    let (daemons, pid) = (Value::Null, Value::from(recorder.pid()));
+    assert_eq!(sessions, [(&"all".into(), &daemons), (&"web".into(), &pid)]);
+    assert!(run(&["status"]).contains("daemon"), "the daemon's sessions are marked");
+    run(&["stop", "all", "--json"]);
+    assert_eq!(recorder.end().code(), 0);
+}
+
+#[test]
+fn a_recorder_starts_and_aborts_no_sessions() {
+    let place = Place::new();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    let mut controller = place.controller();
+    let code = |error| match error {
+        ControllerError::Refused(refused) => refused.code,
+        error => panic!("{error}"),
+    };
+    let unsupported = ErrorCode::General(GeneralError::Unsupported);
+    let output = fs::File::create(place.path("second.fxt")).unwrap();
+    let refused = controller.initialize(&streaming("second"), &output).unwrap_err();
+    assert_eq!(code(refused), unsupported);
+    assert_eq!(code(controller.abort("web").unwrap_err()), unsupported);
+    let started = controller.start("web").unwrap_err();
+    assert_eq!(code(started), ErrorCode::Start(StartError::AlreadyStarted));
+    assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Started);
+    assert_eq!(recorder.end().code(), 0);
+}
+
+#[test]
+fn another_user_gets_nothing_from_a_recorder() {
+    let place = Place::new();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    let directory = place.directories().remove(0);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let socket = directory.join("control.sock");
+    assert_eq!((mode(&directory), mode(&socket)), (0o700, 0o600));
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("skipped in part: only root can act as another user");
+        return;
+    }
+    let snapshot = fs::File::create(place.path("stolen.fxt")).unwrap();
+    let as_nobody = |act: &(dyn Fn() + Sync)| {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: user 65534 is a valid one. The thread ends with it.
+                set_thread_uid(unsafe { Uid::from_raw(65534) }).unwrap();
+                act();
+            });
+            thread.join().unwrap();
+        });
+    };
+    as_nobody(&|| assert!(Controller::connect(&socket).is_err()));
+    // The kernel's id of the user counts, not the permissions of the files.
+    for (path, mode) in [(place.0.path(), 0o755), (&place.path("trace"), 0o755)] {
+        set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+    set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+    set_permissions(&socket, Permissions::from_mode(0o666)).unwrap();
+    as_nobody(&|| {
+        let mut controller = Controller::connect(&socket).unwrap();
+        assert!(controller.sessions().unwrap().is_empty());
+        assert!(controller.providers().unwrap().is_empty());
+        assert!(controller.snapshot("web", Output::Descriptor, &snapshot).is_err());
+        assert!(controller.stop("web").is_err());
+    });
+    assert_eq!(recorder.end().code(), 0);
+}
+
+/// The guard removes the directory.
+#[test]
+fn a_killed_recorder_is_not_found() {
+    let place = Place::new();
+    let mut recorder = place.record(&["-o", "web.fxt"]);
+    recorder.child.kill().unwrap();
+    recorder.child.wait().unwrap();
+    drop(recorder.input.take());
+    wait_until("the guard ends", || place.directories().is_empty());
+    let run = place.run(&["status"]);
+    assert!(run.stderr().contains("cannot reach a daemon"), "{run:?}");
+    assert!(are_consecutive(&words(&place.path("web.fxt"))));
+}

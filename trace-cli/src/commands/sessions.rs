@@ -1,0 +1,76 @@
+//! The session that a command uses: one of the daemon, or that of a recorder.
+
+use std::path::Path;
+
+use anyhow::{bail, Result};
+use trace_convert::visible;
+use trace_manager::controller::{Controller, SessionInfo, SessionState};
+
+use super::daemon_client::connect;
+use crate::message::HINT;
+use crate::recorders::{self, Recorder};
+
+/// A session, and the connection to the process that records it.
+pub(crate) struct Found {
+    pub(crate) controller: Controller,
+    pub(crate) name: String,
+}
+
+/// Finds a session of the daemon by its name, or a recorder by its process or the name of its
+/// session; without a name, the only one. `socket` names a daemon: recorders are not searched.
+pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
+    let (daemon, recorders) = servers(socket);
+    if recorders.is_empty() {
+        return Ok(Found { controller: daemon?, name: name.to_owned() });
+    }
+    let mut daemon = daemon.ok();
+    let of_daemon = daemon.as_mut().map(Controller::sessions).transpose()?.unwrap_or_default();
+    let of_daemon: Vec<_> = of_daemon.into_iter().filter(|it| is_named(it, name)).collect();
+    let is_meant = |it: &Recorder| it.pid.to_string() == name || is_named(&it.session, name);
+    let (mut meant, others): (Vec<_>, Vec<_>) = recorders.into_iter().partition(is_meant);
+    match (daemon, of_daemon.as_slice(), meant.len()) {
+        (Some(controller), [session], 0) => Ok(Found { controller, name: session.name.clone() }),
+        (_, [], 1) => {
+            let Recorder { controller, session, .. } = meant.remove(0);
+            Ok(Found { controller, name: session.name })
+        }
+        // The daemon has the reason.
+        (Some(controller), [], 0) => Ok(Found { controller, name: name.to_owned() }),
+        (None, [], 0) => {
+            let others = list(&[], &others);
+            bail!("there is no session '{}'{HINT}sessions are {others}", visible(name))
+        }
+        _ => {
+            let several = list(&of_daemon, &meant);
+            bail!("several sessions match: {several}{HINT}name a recorder by its process id")
+        }
+    }
+}
+
+/// Connects to the daemon, and to the recorders of this user unless the daemon's socket is named.
+pub(crate) fn servers(socket: Option<&Path>) -> (Result<Controller>, Vec<Recorder>) {
+    let daemon = connect(socket);
+    let mut recorders = match socket {
+        Some(_) => Vec::new(),
+        None => recorders::find(),
+    };
+    if let Ok(daemon) = &daemon {
+        // A recorded command has `TRACE_SOCKET`, so that its recorder is found twice.
+        recorders.retain(|recorder| recorder.pid != daemon.daemon_pid());
+    }
+    (daemon, recorders)
+}
+
+fn is_named(session: &SessionInfo, name: &str) -> bool {
+    match name.is_empty() {
+        true => session.state != SessionState::Stopped,
+        false => session.name == name,
+    }
+}
+
+fn list(of_daemon: &[SessionInfo], recorders: &[Recorder]) -> String {
+    let of_daemon = of_daemon.iter().map(|session| visible(&session.name).into_owned());
+    let recorders =
+        recorders.iter().map(|it| format!("{} (process {})", visible(&it.session.name), it.pid));
+    of_daemon.chain(recorders).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,63 @@
+//! The session of a recorder.
+
+use super::*;
+use trace_protocol::control::{ErrorCode, StartError, StopError};
+
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    let owner = PeerCredentials { pid: 1, uid: USER, gid: USER };
+    scene.machine.serve(owner, detached("app"), Arc::default());
+    scene
+}
+
+#[test]
+fn controllers_use_the_session_of_a_recorder() {
+    let mut scene = scene();
+    scene.connect(ROOT, 0);
+    for client in [CLIENT, ROOT] {
+        scene.call(client, Request::Flush("app".to_owned()));
+        scene.call(client, Request::GetSessions);
+        assert_eq!(scene.take_actions(), ["flush 1", "sessions [\"app\"]"]);
+    }
+    scene.connect(3, USER + 1);
+    let reason = general(scene.call(3, Request::Terminate(String::new())), GeneralError::NoSession);
+    assert_eq!(reason, "there is no session");
+}
+
+#[test]
+fn a_recorder_has_no_other_session() {
+    let mut scene = scene();
+    let refused = scene.call(CLIENT, Request::Initialize(named("b")));
+    general(refused, GeneralError::Unsupported);
+    general(scene.call(CLIENT, stop("app", false)), GeneralError::Unsupported);
+    let start = StartRequest { session: "app".to_owned(), ..StartRequest::default() };
+    let code = error(scene.call(CLIENT, Request::Start(start))).code;
+    assert_eq!(code, ErrorCode::Start(StartError::AlreadyStarted));
+    assert!(scene.take_actions().is_empty());
+}
+
+#[test]
+fn those_that_stop_a_recorder_get_its_results() {
+    let mut scene = scene();
+    scene.connect(3, USER);
+    let waiting = scene.send(CLIENT, stop("app", true));
+    scene.on(Input::Disconnected(3));
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+    scene.ended(SERVED);
+    assert_eq!(scene.reply(CLIENT, waiting), stopped("app"));
+    let code = error(scene.call(CLIENT, stop("app", true))).code;
+    assert_eq!(code, ErrorCode::Stop(StopError::NotInitialized));
+    scene.on(Input::ShutDown);
+    assert!(scene.machine.has_ended());
+}
+
+/// The recorder reports the reason itself.
+#[test]
+fn a_recorder_that_fails_waits_for_no_results() {
+    let mut scene = scene();
+    let waiting = scene.send(CLIENT, stop("app", true));
+    scene.take_actions();
+    scene.on(Input::ShutDown);
+    general(scene.reply(CLIENT, waiting), GeneralError::ShuttingDown);
+    assert!(scene.machine.has_ended() && scene.take_actions().is_empty());
+}
