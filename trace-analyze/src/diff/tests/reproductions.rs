@@ -133,3 +133,20 @@ fn polls_of_one_run_depend_on_the_scheduler() {
     assert_eq!(found(Role::Duration), [(Kind::Duration, Verdict::Slower)]);
     assert_eq!(found(Role::Poll), [(Kind::Poll, Verdict::Unclear)]);
 }
+
+/// On a machine with much other load, all operations of a run can wait ten times as long.
+#[test]
+fn operations_of_one_run_depend_on_the_load() {
+    let run = |seed: u64, nanos: f64| {
+        let mut noise = Noise(seed);
+        let operations = vec![noisy(&mut noise, "request", SECOND, 600, nanos)];
+        Report { operations, ..Report::default() }
+    };
+    let found = |factor: f64| {
+        let (before, after) = (run(1, 1e6), run(2, 1e6 * factor));
+        let changes = compare(&[before], &[after], &Options::default());
+        changes.iter().map(|change| (change.kind, change.verdict)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(10.0), [(Kind::Async, Verdict::Unclear)]);
+    assert_eq!(found(27.0), [(Kind::Async, Verdict::Slower)]);
+}
