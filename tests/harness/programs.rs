@@ -14,30 +14,33 @@ use super::happens;
 fn executables() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let test = std::env::current_exe().expect("the test knows where it is");
-        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args([
-            "build",
-            "--quiet",
-            "--package",
-            "trace-cli",
-            "--bin",
-            "trace",
-            "--package",
-            env!("CARGO_PKG_NAME"),
-        ]);
-        cargo
-            .args(["--example", "subject", "--example", "importer", "--example", "machine_load"])
-            .arg("--target-dir")
-            .arg(profile.parent().expect("as above"));
-        cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo runs").success(), "the programs are built");
-        profile
+        let command = ["--package", "trace-cli", "--bin", "trace"];
+        let examples =
+            ["--example", "subject", "--example", "importer", "--example", "machine_load"];
+        build(&[&command[..], &["--package", env!("CARGO_PKG_NAME")], &examples].concat())
     })
+}
+
+/// Builds the library that `trace record --xray` preloads.
+#[allow(dead_code, reason = "not all tests run programs with sleds")]
+pub(crate) fn build_xray_runtime() {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build(&["--package", "trace-xray-runtime", "--lib"]));
+}
+
+/// Builds what the options of cargo select, in the profile of this test. Returns the directory.
+fn build(options: &[&str]) -> PathBuf {
+    let test = std::env::current_exe().expect("the test knows where it is");
+    let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet"]).args(options);
+    cargo.arg("--target-dir").arg(profile.parent().expect("as above"));
+    cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.status().expect("cargo runs").success(), "the programs are built");
+    profile
 }
 
 /// Returns a command without the environment variables for tracing.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use crate::harness::programs::build_xray_runtime;
 use crate::harness::{trace, Archive, Run, Shape};
 
 /// The compiled program and its library.
@@ -18,6 +19,7 @@ struct Built {
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
+        build_xray_runtime();
         let directory = tempfile::tempdir().unwrap();
         let program = compile("main.rs", directory.path().join("program"), &[]);
         let library =
@@ -197,6 +199,7 @@ fn nothing_is_patched_if_the_category_is_not_recorded() {
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
+    build_xray_runtime();
     for (arguments, message) in [
         (&["--xray"][..], "COMMAND"),
         (&["--functions", "a", "--", "true"], "--xray"),

@@ -27,7 +27,9 @@ struct Control {
     selection: Option<Selection>,
     /// All objects, from when they were loaded.
     known: Vec<Object>,
-    /// Objects with sleds without stubs.
+    /// Whether any object has had sleds.
+    has_sleds: bool,
+    /// Objects with selected functions that have no stubs yet.
     new: Vec<(Object, Vec<Function>)>,
     patchers: Vec<Patcher>,
     /// The number of the last session.
@@ -43,12 +45,13 @@ fn control() -> MutexGuard<'static, Control> {
     CONTROL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Finds the selected functions of all objects. Returns whether an object has sleds.
+/// Finds the selected functions of all objects. Returns whether an object has sleds: another one
+/// that the program loads later may have selected functions.
 pub(crate) fn prepare(selection: Selection) -> bool {
     let mut control = control();
     control.selection = Some(selection);
     control.find_objects();
-    !control.new.is_empty()
+    control.has_sleds
 }
 
 /// Follows the state of tracing.
@@ -65,6 +68,7 @@ impl Control {
         Self {
             selection: None,
             known: Vec::new(),
+            has_sleds: false,
             new: Vec::new(),
             patchers: Vec::new(),
             session: 0,
@@ -116,7 +120,8 @@ impl Control {
         self.new.retain(|(object, _)| loaded.contains(object));
         self.patchers.retain(|patcher| loaded.contains(patcher.object()));
         for object in loaded.iter().filter(|object| !self.known.contains(object)) {
-            let functions = functions::read(&object.path, selection);
+            let Some(functions) = functions::read(&object.path, selection) else { continue };
+            self.has_sleds = true;
             if !functions.is_empty() {
                 sites::register(functions.iter().map(|function| function.site));
                 self.new.push((object.clone(), functions));

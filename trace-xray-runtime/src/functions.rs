@@ -24,14 +24,14 @@ pub(crate) struct Function {
     pub(crate) sleds: Vec<(u64, Kind)>,
 }
 
-/// Returns the selected functions of a program or shared library. None, if it has no sleds or
+/// Returns the selected functions of a program or shared library, or `None` if it has no sleds or
 /// cannot be read.
-pub(crate) fn read(path: &Path, selection: &Selection) -> Vec<Function> {
+pub(crate) fn read(path: &Path, selection: &Selection) -> Option<Vec<Function>> {
     if !has_sleds(path) {
-        return Vec::new();
+        return None;
     }
-    let map = fs::read(path).ok().and_then(|file| Map::parse(&file).ok());
-    map.map_or(Vec::new(), |map| select(&map, selection))
+    let map = Map::parse(&fs::read(path).ok()?).ok()?;
+    Some(select(&map, selection))
 }
 
 /// Returns whether the file has sleds. Reads little of those that have none.

@@ -39,7 +39,7 @@ fn load(path: &Path) -> Function {
 
 fn patcher(path: &Path) -> Patcher {
     let object = objects::loaded().into_iter().find(|object| object.path == path).unwrap();
-    let functions = functions::read(path, &Selection::parse("*"));
+    let functions = functions::read(path, &Selection::parse("*")).unwrap();
     assert!(functions.len() >= 2);
     sites::register(functions.iter().map(|function| function.site));
     Patcher::new(object, functions).unwrap()
