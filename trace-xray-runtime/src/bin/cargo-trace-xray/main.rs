@@ -1,6 +1,6 @@
 //! `cargo trace-xray`: builds, runs or tests a package with XRay's sleds.
 //!
-//! Cargo calls this program in place of the compiler, too ([`wrapper`]): so the crates that are to
+//! Cargo calls this program in place of the compiler, too (`wrapper`): so the crates that are to
 //! have sleds get them, and all others are compiled as ever.
 
 #![forbid(unsafe_code)]
