@@ -337,6 +337,8 @@ mod tests {
         assert_eq!(config.spec("db").categories, ["-sql"]);
         let categories = config.categories_for("web", &config.categories);
         assert_eq!(categories, ["log", "-x", "http*", "-http.cache"]);
+        let changed = config.categories_for("web", &list(&["net"]));
+        assert_eq!(changed, ["net", "http*", "-http.cache"], "not the session's first categories");
         config.select(&list(&["web/http"]));
         assert_eq!(config.categories, ["-*"]);
         let mut config = SessionConfig::default();

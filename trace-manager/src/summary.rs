@@ -280,6 +280,16 @@ mod tests {
         assert_eq!(hostile.lost(), u64::MAX, "the sum saturates");
     }
 
+    /// Other records are logs, blobs, objects and the like.
+    #[test]
+    fn a_summary_without_events_and_other_records_is_empty() {
+        let silent = || provider(&[], 0);
+        assert!(session(vec![]).is_empty() && session(vec![silent(), silent()]).is_empty());
+        assert!(!session(vec![silent(), provider(&[("web", 1)], 0)]).is_empty());
+        let logging = ProviderSummary { others: 1, ..silent() };
+        assert!(!session(vec![silent(), logging]).is_empty());
+    }
+
     #[test]
     fn missing_data_includes_losses_omissions_and_refusals() {
         let mut summary = session(vec![provider(&[], 10), provider(&[], 20)]);

@@ -117,6 +117,15 @@ mod tests {
     use crate::control_server::convert;
     use crate::fixture::provider_summary;
 
+    fn snapshots() -> Vec<SnapshotSummary> {
+        let both = [Cause::Alert("slow".to_owned()), Cause::Condition("drop".to_owned())];
+        let failed = ManagerError::Reported("no space".to_owned());
+        vec![
+            SnapshotSummary { path: "/a/1.fxt".into(), causes: both.to_vec(), archive: Ok(4096) },
+            SnapshotSummary { path: "/a/2.fxt".into(), causes: Vec::new(), archive: Err(failed) },
+        ]
+    }
+
     /// A summary is the same behind the socket, but for the error of the archive.
     #[test]
     fn a_summary_survives_the_protocol() {
@@ -130,7 +139,7 @@ mod tests {
             conditions: [("drop".to_owned(), 1)].into(),
             stopped_by: Some(Cause::Condition("drop".to_owned())),
             incomplete_conditions: vec!["log:error".to_owned()],
-            snapshots: Vec::new(),
+            snapshots: snapshots(),
             snapshots_removed: 1,
             categories: vec!["web".to_owned()],
             archive: Ok(4096),

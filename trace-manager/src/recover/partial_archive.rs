@@ -152,7 +152,28 @@ fn number(argument: Argument<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use trace_protocol::archive;
+    use trace_protocol::words::as_bytes;
+
     use super::*;
+    use crate::fixture::identity;
+
+    /// The recovered archive ends with an anchor of the same clocks, moved by the same time.
+    #[test]
+    fn each_clock_of_the_first_anchor_is_found() {
+        let now = ClockSample::recorded(1_000, 20_000, 300_000, 4_000_000);
+        let mut words = Vec::new();
+        archive::magic(&mut words);
+        archive::opening(&mut words, &identity(), 1_000_000, &now);
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(as_bytes(&words), 0).unwrap();
+        let found = PartialArchive::read(&file, words.len() as u64 * 8).unwrap();
+        assert_eq!(found.first, 1_000);
+        let expected = Some((now, 1_000_000_u64));
+        assert_eq!(format!("{:?}", found.opened), format!("{expected:?}"));
+    }
 
     #[test]
     fn adjacent_ranges_are_joined() {

@@ -376,6 +376,20 @@ mod tests {
     }
 
     #[test]
+    fn the_blocks_that_wait_have_a_limit() {
+        let events = block(1000, None);
+        let block_bytes = events.words().len() * 8;
+        let (mut follower, _stream) = follower(block_bytes * 5 / 2);
+        // More than the socket takes.
+        while follower.dropped.is_empty() {
+            follower.take(&events);
+            // Reports of losses have less than a kilobyte.
+            let waiting = follower.queue.lock().bytes;
+            assert!(waiting < 2 * block_bytes + 1024, "{waiting} bytes");
+        }
+    }
+
+    #[test]
     fn a_slow_reader_loses_events_but_no_names() {
         let (mut follower, stream) = follower(64 << 10);
         // More than the queue and the socket take.

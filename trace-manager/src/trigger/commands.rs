@@ -240,3 +240,38 @@ impl fmt::Debug for Runner {
         f.debug_struct("Runner").field("state", &self.state).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Longer than any command of these tests takes.
+    const PATIENCE: Duration = Duration::from_secs(600);
+
+    /// Starts a command that ignores SIGTERM and runs as long as its archive exists. Returns when
+    /// it runs.
+    fn endless(directory: &Path) -> TriggerCommands {
+        let command = "trap '' TERM; touch \"$1.runs\"; while test -e \"$1\"; do sleep 0.01; done";
+        let rule: TriggerRule = format!("death:stop:run:{command}").parse().unwrap();
+        let commands = TriggerCommands::start(&[rule.clone()], |_| {}).unwrap();
+        let archive = directory.join("a.fxt");
+        std::fs::write(&archive, "").unwrap();
+        commands.on_end(&rule.cause(), &archive);
+        while !directory.join("a.fxt.runs").exists() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        commands
+    }
+
+    #[test]
+    fn a_command_that_ignores_signals_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        let commands = endless(directory.path());
+        let stopper = commands.stopper();
+        drop(commands);
+        stopper.terminate();
+        assert!(!stopper.wait(Duration::ZERO));
+        stopper.kill();
+        assert!(stopper.wait(PATIENCE));
+    }
+}

@@ -341,8 +341,11 @@ mod tests {
     fn the_series_is_behind_the_last_point() {
         let Condition::Counter(counter) = round_trip("counter:a/b.c.d>1") else { panic!() };
         assert_eq!((&*counter.name, counter.series.as_deref()), ("b.c", Some("d")));
-        let Condition::Counter(counter) = round_trip("counter:a/b>1") else { panic!() };
-        assert_eq!((&*counter.name, counter.series), ("b", None));
+        for whole in ["b", "b.", ".c"] {
+            let text = format!("counter:a/{whole}>1");
+            let Condition::Counter(counter) = round_trip(&text) else { panic!() };
+            assert_eq!((&*counter.name, counter.series), (whole, None));
+        }
     }
 
     #[test]
