@@ -11,7 +11,7 @@ mod segments;
 
 pub use demangle::demangle;
 pub use file::{build_id, open};
-pub use functions::{FunctionSymbol, Functions};
 pub use frame::Frame;
+pub use functions::{FunctionSymbol, Functions};
 pub use module::{ModuleError, ModuleSymbols};
 pub use segments::Segments;

@@ -117,9 +117,8 @@ fn samples_have_the_modules_from_before_the_range() {
     let (process, module_id, name, build_id) = (Process::Inline(1), 1, &b"app"[..], &[][..]);
     let module = |ticks| Module { ticks, process, module_id, name, build_id }.into();
     let (flags, start, length, module_address) = (5, 0x1000, 0x1000, 0);
-    let mmap = |ticks| {
-        Mmap { ticks, process, module_id, flags, start, length, module_address }.into()
-    };
+    let mmap =
+        |ticks| Mmap { ticks, process, module_id, flags, start, length, module_address }.into();
     let sample = |ticks| {
         let (thread, frames) = (Thread::Inline(MAIN), (&[0x1010_u64][..]).into());
         Record::from(Backtrace { ticks, thread, frames })
