@@ -40,8 +40,11 @@ fn group(thread: u64) -> Group {
     Group { koids: ThreadKoids::new(0, thread), ..Group::default() }
 }
 
+/// A state, its begin and end, and the time and waker of the next wake-up.
+type Known = (State, u64, Option<u64>, Option<(u64, Option<Group>)>);
+
 /// Returns the state of thread 7.
-fn at(nanos: u64) -> Option<(State, u64, Option<u64>, Option<(u64, Option<Group>)>)> {
+fn at(nanos: u64) -> Option<Known> {
     let archive = records(&[Argument::new("waker", Value::Koid(8))]);
     let mut moment = read(Reader::new(&*archive), nanos).unwrap();
     assert!(moment.has_records && !moment.is_too_long);
