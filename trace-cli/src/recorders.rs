@@ -202,7 +202,7 @@ mod tests {
         let (place, folder) = folder_with_mode(0o700);
         let link = place.path().join("link");
         symlink(&folder, &link).unwrap();
-        create_in(&folder).unwrap().keep();
+        let _kept = create_in(&folder).unwrap().keep();
         let error = create_folder(place.path(), &link).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!((directories_in(&folder).len(), directories_in(&link).len()), (1, 0));

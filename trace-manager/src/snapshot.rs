@@ -264,7 +264,7 @@ mod tests {
         fs::write(path("precious"), "precious").unwrap();
         for target in ["precious", "nothing"] {
             std::os::unix::fs::symlink(target, path(".snapshot.fxt.partial")).unwrap();
-            let mut writer = archive(&path("a.fxt"));
+            let writer = archive(&path("a.fxt"));
             write(&path("snapshot.fxt"), contents(writer.prefix().unwrap())).unwrap();
             writer.finish(1).join().unwrap();
             assert_eq!(fs::read(path("snapshot.fxt")).unwrap().len(), 48);

@@ -8,12 +8,15 @@ use trace_symbols::{ModuleError, ModuleSymbols};
 
 use super::images::CodeModule;
 
+/// The names of the frames at an address, inlined ones first.
+type FramesByAddress = HashMap<u64, Arc<[Arc<str>]>>;
+
 /// The names of functions, from the files of modules on this machine.
 #[derive(Debug, Default)]
 pub struct Symbols {
     files: HashMap<CodeModule, Result<ModuleSymbols, ModuleError>>,
     /// The frames at each address, innermost first.
-    frames: HashMap<CodeModule, HashMap<u64, Arc<[Arc<str>]>>>,
+    frames: HashMap<CodeModule, FramesByAddress>,
 }
 
 impl Symbols {

@@ -253,7 +253,7 @@ mod tests {
     fn endless(directory: &Path) -> TriggerCommands {
         let command = "trap '' TERM; touch \"$1.runs\"; while test -e \"$1\"; do sleep 0.01; done";
         let rule: TriggerRule = format!("death:stop:run:{command}").parse().unwrap();
-        let commands = TriggerCommands::start(&[rule.clone()], |_| {}).unwrap();
+        let commands = TriggerCommands::start(std::slice::from_ref(&rule), |_| {}).unwrap();
         let archive = directory.join("a.fxt");
         std::fs::write(&archive, "").unwrap();
         commands.on_end(&rule.cause(), &archive);

@@ -19,10 +19,13 @@ const MAX_TABLE_BYTES: u64 = 512 << 20;
 /// The most files that are remembered.
 const MAX_FILES: usize = 1 << 16;
 
+/// A path and a build id.
+type FileKey = (Arc<Path>, Box<[u8]>);
+
 /// The mapped files of all processes.
 #[derive(Debug)]
 pub(super) struct Files {
-    files: HashMap<(Arc<Path>, Box<[u8]>), Arc<MappedCode>>,
+    files: HashMap<FileKey, Arc<MappedCode>>,
     has_tables: bool,
     /// The bytes of unwind tables that may still be read.
     rest: u64,
