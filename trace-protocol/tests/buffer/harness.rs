@@ -66,33 +66,17 @@ impl Harness {
     /// A recorder of the process with this number.
     pub fn of_process(process: u32, mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
         let layout = Layout::plan(mode, size, 0).unwrap();
-        let mapping = WriteMapping::anonymous(layout.total_size());
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
         recorder.provide(process, asymmetric);
         recorder.add_slots(Box::leak((0..64).map(|_| Slot::new()).collect()));
-        let mut durable = DurableWriter::new(mapping.clone(), layout);
-        let mut index = 0;
-        let loss_strings = LossStrings::register(|text| {
-            index += 1;
-            durable.append(&string_record(index, text)).unwrap();
-            StringRef::indexed(index)
-        });
-        for (index, text) in [(100, "category"), (101, "name")] {
-            durable.append(&string_record(index, text)).unwrap();
-        }
-        let session = RecorderSession {
-            mapping: mapping.clone(),
-            layout,
-            process: 1,
-            clock,
-            wake: &(),
-            loss_strings,
-        };
-        recorder.begin(Box::new(session)).unwrap();
-        let collector =
-            Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).unwrap();
-        recorder.start();
+        let (collector, durable) = record(recorder, layout);
         Self { recorder, layout, collector, durable }
+    }
+
+    /// Ends the recording, which has stopped, and begins another one in a new buffer.
+    pub fn renew(&mut self) {
+        self.recorder.end().unwrap();
+        (self.collector, self.durable) = record(self.recorder, self.layout);
     }
 
     pub fn attach(&self, thread: u32) -> &'static Slot {
@@ -155,6 +139,26 @@ impl Harness {
         self.recorder.write_last_ends(&mut self.durable);
         self.collector.finish(out);
     }
+}
+
+/// Begins to record into a new buffer.
+fn record(recorder: &'static Recorder, layout: Layout) -> (Collector, DurableWriter) {
+    let mapping = WriteMapping::anonymous(layout.total_size());
+    let mut durable = DurableWriter::new(mapping.clone(), layout);
+    let mut index = 0;
+    let loss_strings = LossStrings::register(|text| {
+        index += 1;
+        durable.append(&string_record(index, text)).unwrap();
+        StringRef::indexed(index)
+    });
+    for (index, text) in [(100, "category"), (101, "name")] {
+        durable.append(&string_record(index, text)).unwrap();
+    }
+    let collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).unwrap();
+    let session = RecorderSession { mapping, layout, process: 1, clock, wake: &(), loss_strings };
+    recorder.begin(Box::new(session)).unwrap();
+    recorder.start();
+    (collector, durable)
 }
 
 pub fn header(event_type: EventType, words: usize) -> u64 {

@@ -68,6 +68,61 @@ fn losses_are_reported_of_the_thread_that_had_them() {
     assert_eq!(harness.collector.dropped(), 3);
 }
 
+/// A thread that lost records in one recording is accounted for in the next one, in another buffer,
+/// with what it loses there.
+#[test]
+fn losses_of_an_earlier_recording_are_not_counted_again() {
+    let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    let slots = [1, 2].map(|thread| harness.attach(thread));
+    for slot in slots {
+        while harness.instant(slot, 0) {}
+    }
+    harness.finish(&mut Vec::new());
+    assert_eq!(harness.collector.dropped(), 2);
+    harness.renew();
+    // In the other order, so that entries of the old table belong to other threads in the new one.
+    for slot in slots.into_iter().rev() {
+        while harness.instant(slot, 0) {}
+        harness.instant(slot, 0);
+    }
+    harness.finish(&mut Vec::new());
+    assert_eq!((harness.collector.dropped(), harness.accounted()), (4, 4));
+    let mut lost: Vec<_> = harness.collector.unreported();
+    lost.sort_by_key(|lost| lost.thread);
+    let found: Vec<_> = lost.iter().map(|lost| (lost.reason, lost.thread, lost.number)).collect();
+    assert_eq!(found, [1, 2].map(|thread| (LossReason::BufferFull, Some(thread), 2)));
+}
+
+/// The event comes before the record if the chunk has room for exactly both. Without membarrier
+/// each record takes the path that reports losses.
+#[test]
+fn a_loss_is_reported_in_the_last_words_of_a_chunk() {
+    const RECORD_WORDS: usize = 2;
+    const LOSS_WORDS: usize = 12;
+    let harness = Harness::with_barrier(BufferingMode::Oneshot, 64 << 10, false);
+    let slot = harness.attach(1);
+    let all = (0..).take_while(|value| harness.instant(slot, *value)).count();
+    for (left, is_reported) in [(LOSS_WORDS + RECORD_WORDS, true), (LOSS_WORDS, false)] {
+        let mut harness = Harness::with_barrier(BufferingMode::Oneshot, 64 << 10, false);
+        let slot = harness.attach(1);
+        let before = all - left / RECORD_WORDS;
+        for value in 1..before {
+            assert!(harness.instant(slot, value as u64));
+        }
+        let open = slot.open(harness.recorder, RECORD_WORDS).unwrap();
+        assert!(!harness.instant(slot, 0), "a signal handler's record");
+        open.words()[1].store(7, Ordering::Relaxed);
+        open.commit(header(EventType::Instant, RECORD_WORDS));
+        assert!(harness.instant(slot, 8));
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(harness.collector.stats().told_losses, u64::from(is_reported), "{left}");
+        assert_eq!((harness.collector.dropped(), harness.accounted()), (1, 1));
+        let kept = instants(&out, 1);
+        assert_eq!((kept.len(), kept.last()), (before + 1, Some(&8)), "{left}");
+    }
+}
+
 /// More threads lose records than the loss table has entries: those beyond are counted together,
 /// and every loss is accounted for once.
 #[test]

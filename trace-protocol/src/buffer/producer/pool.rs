@@ -245,6 +245,22 @@ mod tests {
         assert_eq!(pool.used().count(), 3);
     }
 
+    /// Slots of the parent process stay with its threads, which are not in the child.
+    #[test]
+    fn a_forked_child_hands_out_no_slot_of_its_parent() {
+        let pool = pool(3);
+        let (held, free) = (pool.take().unwrap(), pool.take().unwrap());
+        pool.give_back(free);
+        pool.forget();
+        assert!(pool.is_empty() && pool.take().is_none());
+        assert_eq!(pool.used().count(), 0);
+        pool.add(slots(1));
+        pool.give_back(held);
+        let own = pool.take().unwrap();
+        assert!(!core::ptr::eq(own, held) && !core::ptr::eq(own, free));
+        assert!(pool.take().is_none());
+    }
+
     #[test]
     fn segments_double_and_are_added_before_slots_run_out() {
         let pool = Pool::new();
