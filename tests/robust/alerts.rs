@@ -298,6 +298,19 @@ fn each_alert_arrives() {
     assert_eq!(alert_count(&recorded.run, "at run time"), 1500);
 }
 
+/// The summary and the message about a snapshot show it.
+#[test]
+fn names_of_alerts_are_escaped_for_the_terminal() {
+    let trigger = "\u{1b}[2J\n\u{202e}x:snapshot";
+    let recorded = Recorded::of(&["--trigger", trigger], &["alert-hostile-name"]);
+    let shown = recorded.run.stderr();
+    assert_eq!(recorded.run.code(), 0, "{shown:?}");
+    assert_eq!(shown.matches(r#"alert "\u{1b}[2J\n\u{202e}x": snapshot"#).count(), 1, "{shown}");
+    assert!(shown.contains(r#"alerts: "\u{1b}[2J\n\u{202e}x""#), "{shown}");
+    let is_dangerous = |it: char| it.is_control() && it != '\n' || it == '\u{202e}';
+    assert_eq!(shown.chars().find(|it| is_dangerous(*it)), None, "{shown:?}");
+}
+
 /// A program that raises alerts faster than the manager receives them is not disconnected. Alerts
 /// that were not sent are reported.
 #[test]

@@ -103,6 +103,12 @@ pub(crate) fn many(times: u64) {
     });
 }
 
+/// Raises an alert whose name controls a terminal.
+pub(crate) fn hostile_name() {
+    let _trace = crate::init();
+    assert!(raise_alert("\u{1b}[2J\n\u{202e}x"));
+}
+
 /// Raises alerts with more names than the limit.
 pub(crate) fn names() {
     let _trace = crate::init();

@@ -57,6 +57,7 @@ fn main() {
         "alert-until-terminated" => alerts::until_terminated(),
         "alert-many" => alerts::many(number(0)),
         "alert-names" => alerts::names(),
+        "alert-hostile-name" => alerts::hostile_name(),
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
         "clock" => clocks::run(&argument(0), number(1)),
