@@ -19,7 +19,7 @@ const MAX_TABLE_BYTES: u64 = 512 << 20;
 /// The most files that are remembered.
 const MAX_FILES: usize = 1 << 16;
 
-/// A path and a build id.
+/// The path and the build id of a file.
 type FileKey = (Arc<Path>, Box<[u8]>);
 
 /// The mapped files of all processes.
