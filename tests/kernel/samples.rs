@@ -1,6 +1,8 @@
 //! Samples of call stacks against the CPU times that a program measures itself, and against `perf`.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -8,6 +10,7 @@ use trace_format::{Reader, Record};
 
 use super::harness::{subject_path, trace, Run};
 use super::sandbox::deny_perf_events;
+use super::sources::{can_run, NOBODY};
 
 /// The CPU time of the program in milliseconds: 4000 samples.
 const CPU_MILLIS: &str = "4000";
@@ -166,6 +169,32 @@ fn shares_and_stacks_by_unwind_tables() {
     let Some((truth, stacks)) = sampled.record("dwarf") else { return };
     assert_shares(&truth, &stacks);
     assert_complete(&stacks);
+}
+
+/// They need no root. What is missing is reported.
+#[test]
+fn users_sample_their_own_processes() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    if !can_run(&NOBODY) {
+        return;
+    }
+    let (directory, program) = (sampled.directory.path(), sampled.path("trace"));
+    std::fs::set_permissions(directory, Permissions::from_mode(0o777)).unwrap();
+    std::fs::copy(trace(&[]).get_program(), &program).unwrap();
+    let mut command = Command::new(NOBODY[0]);
+    command.args(&NOBODY[1..]).arg(program).args(["record", "--samples", "--strict", "-o"]);
+    command.arg(sampled.path("t.fxt")).arg("--").arg(sampled.program()).arg(CPU_MILLIS);
+    command.env("TRACE_CONFIG", "").env_remove("XDG_RUNTIME_DIR").current_dir(directory);
+    let run = Run::of(&mut command);
+    if is_forbidden(&run) {
+        return;
+    }
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert_shares(&shares(&run.stdout()), &folded(&sampled.path("t.fxt"), &[]));
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
+    if level.trim().parse().is_ok_and(|level: i32| level > 1) {
+        assert!(run.stderr().contains("samples lack the time in the kernel"), "{run:?}");
+    }
 }
 
 /// Another program under the same name has other code.

@@ -14,7 +14,8 @@ use super::schedule::Step;
 use super::truth::Recorded;
 
 /// The user `nobody`, without other groups.
-const NOBODY: [&str; 5] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+pub(crate) const NOBODY: [&str; 5] =
+    ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
 
 /// The same with a capability.
 const PERFMON: [&str; 7] = [
@@ -86,7 +87,7 @@ impl Place {
 }
 
 /// Returns whether commands of this prefix can run. Reports if they cannot.
-fn can_run(prefix: &[&str]) -> bool {
+pub(crate) fn can_run(prefix: &[&str]) -> bool {
     let mut command = Command::new(prefix[0]);
     let output = command.args(&prefix[1..]).arg("true").output();
     let can = rustix::process::geteuid().is_root()

@@ -8,20 +8,20 @@ use trace_symbols::{ModuleError, ModuleSymbols};
 
 use super::images::CodeModule;
 
-/// The names of the frames at an address, inlined ones first.
-type FramesByAddress = HashMap<u64, Arc<[Arc<str>]>>;
+/// The names of the frames at an address, innermost first.
+type Names = Arc<[Arc<str>]>;
 
 /// The names of functions, from the files of modules on this machine.
 #[derive(Debug, Default)]
 pub struct Symbols {
     files: HashMap<CodeModule, Result<ModuleSymbols, ModuleError>>,
-    /// The frames at each address, innermost first.
-    frames: HashMap<CodeModule, FramesByAddress>,
+    /// The frames at each address.
+    frames: HashMap<CodeModule, HashMap<u64, Names>>,
 }
 
 impl Symbols {
     /// Returns the names of the frames at an address of a module's file, innermost first.
-    pub(super) fn frames(&mut self, module: &CodeModule, address: u64) -> Arc<[Arc<str>]> {
+    pub(super) fn frames(&mut self, module: &CodeModule, address: u64) -> Names {
         let known = self.frames.get(module).and_then(|frames| frames.get(&address));
         if let Some(frames) = known {
             return Arc::clone(frames);
@@ -32,7 +32,7 @@ impl Symbols {
         frames
     }
 
-    fn read(&mut self, module: &CodeModule, address: u64) -> Arc<[Arc<str>]> {
+    fn read(&mut self, module: &CodeModule, address: u64) -> Names {
         let frames = match self.file(module) {
             Some(Ok(symbols)) => symbols.frames(address),
             _ => Vec::new(),
