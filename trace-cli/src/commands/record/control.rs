@@ -115,9 +115,9 @@ fn name(output: &Path) -> String {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let clean = stem.chars().map(|c| if is_allowed(c) { c } else { '-' });
     let clean: String = clean.take(MAX_SESSION_NAME).collect();
-    match clean.trim_matches('-').is_empty() {
-        true => DEFAULT_NAME.to_owned(),
-        false => clean,
+    match clean.trim_start_matches(['-', '_', '.']) {
+        "" => DEFAULT_NAME.to_owned(),
+        name => name.to_owned(),
     }
 }
 
@@ -132,6 +132,7 @@ mod tests {
             ("web.fxt.gz", "web"),
             ("my trace.fxt.zst", "my-trace"),
             ("logs/", "logs"),
+            (".hidden.fxt", "hidden"),
             ("-", "record"),
             ("ä.fxt", "record"),
         ] {
