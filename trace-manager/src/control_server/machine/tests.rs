@@ -1,5 +1,6 @@
 //! The control machine, one file for each phase of a session.
 
+mod calls;
 mod ending;
 mod initialize;
 mod running;
