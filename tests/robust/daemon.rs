@@ -1,5 +1,6 @@
 //! The daemon and the commands that use it.
 
+mod attach;
 mod ending;
 mod recorders;
 mod sessions;

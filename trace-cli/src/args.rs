@@ -1,5 +1,6 @@
 //! The values of options.
 
+mod attach;
 mod call_graph;
 mod category;
 mod condition;
@@ -16,6 +17,7 @@ mod size;
 mod table;
 mod trigger;
 
+pub(crate) use attach::{parse_attach, Attach};
 pub(crate) use call_graph::{call_graph_name, parse_call_graph};
 pub(crate) use category::parse_category;
 pub(crate) use condition::parse_condition;

@@ -14,6 +14,7 @@ mod input;
 mod live;
 mod logs;
 mod message;
+mod near;
 mod output;
 mod progress;
 mod recorders;

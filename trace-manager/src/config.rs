@@ -10,7 +10,9 @@ use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::categories;
 
 use crate::error::ManagerError;
-use crate::machine::{ProviderConfig, ProviderSpec, Timeouts, Trigger, TriggerAction};
+use crate::machine::{
+    ProviderConfig, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction,
+};
 use crate::memory::available_memory;
 use crate::snapshot::{KeepLimits, SnapshotLimits};
 use crate::trigger::TriggerRule;
@@ -40,6 +42,8 @@ pub struct SessionConfig {
     pub rotation: Option<Rotation>,
     /// The user whose providers it records; default all users.
     pub user: Option<u32>,
+    /// The providers that it records; default all.
+    pub only: ProviderFilter,
     /// Differences for the providers of single names; default none.
     pub providers: Vec<ProviderSpec>,
 }
@@ -77,6 +81,7 @@ impl Default for SessionConfig {
             snapshots: SnapshotLimits::default(),
             rotation: None,
             user: None,
+            only: ProviderFilter::default(),
             providers: Vec::new(),
         }
     }
@@ -190,9 +195,9 @@ impl SessionConfig {
         self.provider_config().layout(durable_hint)
     }
 
-    /// Returns whether the session records providers of the user `uid`.
-    pub(crate) fn may_record(&self, uid: u32) -> bool {
-        self.user.is_none_or(|user| user == uid)
+    /// Returns whether the session records a provider of the user `uid`, with this number and name.
+    pub(crate) fn may_record(&self, uid: u32, id: Option<u32>, name: &str) -> bool {
+        self.user.is_none_or(|user| user == uid) && self.only.includes(id, name)
     }
 
     /// Returns whether alerts may cause snapshots.
@@ -208,6 +213,7 @@ impl SessionConfig {
             buffer_size: self.buffer_size,
             timeouts: self.timeouts.at_most(MAX_TIMEOUT),
             user: self.user,
+            only: self.only.clone(),
             providers: self.providers.clone(),
         }
     }
@@ -368,14 +374,21 @@ mod tests {
     fn providers_get_the_mode_categories_and_timeouts() {
         let timeouts = Timeouts { start: Duration::ZERO, ..Timeouts::default() };
         let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
-        let user = Some(7);
-        let config = SessionConfig { mode, categories, timeouts, user, ..SessionConfig::default() };
+        let (user, only) = (Some(7), ProviderFilter { ids: vec![3], names: Vec::new() });
+        let config = SessionConfig {
+            mode,
+            categories,
+            timeouts,
+            user,
+            only: only.clone(),
+            ..SessionConfig::default()
+        };
         let sent = config.provider_config();
         let (categories, buffer_size) = (config.categories, config.buffer_size);
         let providers = config.providers;
         assert_eq!(
             sent,
-            ProviderConfig { mode, categories, buffer_size, timeouts, user, providers }
+            ProviderConfig { mode, categories, buffer_size, timeouts, user, only, providers }
         );
     }
 }

@@ -37,9 +37,9 @@ use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
     ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
-    ProviderInfo, ProviderResult, ProviderSpec, ProviderStatistics, RotationOptions, SessionInfo,
-    SessionState, SnapshotOptions, StartError, StopError, Summary, TraceConfig, TriggerAction,
-    TriggerSpec,
+    ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec, ProviderStatistics,
+    RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError, StopError, Summary,
+    TraceConfig, TriggerAction, TriggerSpec,
 };
 
 type Result<T> = std::result::Result<T, ControllerError>;

@@ -59,7 +59,9 @@ pub use control_server::{
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, Guard, GuardOutcome};
 pub use limits::{Bound, Limits};
-pub use machine::{End, ProviderSpec, SessionState, Timeouts, Trigger, TriggerAction, Violation};
+pub use machine::{
+    End, ProviderFilter, ProviderSpec, SessionState, Timeouts, Trigger, TriggerAction, Violation,
+};
 pub use manager::{Manager, SessionHandle};
 pub use notice::Notice;
 pub use query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};

@@ -33,8 +33,8 @@ mod summary;
 mod tests;
 
 pub use config::{
-    check_categories, Output, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
-    TriggerAction, TriggerSpec, MAX_CATEGORY, MAX_NAME, MAX_SESSION_NAME,
+    check_categories, Output, ProviderFilter, ProviderSpec, RotationOptions, SnapshotOptions,
+    TraceConfig, TriggerAction, TriggerSpec, MAX_CATEGORY, MAX_NAME, MAX_SESSION_NAME,
 };
 pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, StopError};
 pub use info::{

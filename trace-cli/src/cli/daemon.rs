@@ -71,7 +71,7 @@ pub(crate) struct ClientArgs {
 /// The session that a command uses.
 #[derive(Debug, Args)]
 pub(crate) struct SessionName {
-    /// Session [default: the only one]
+    /// Session, or the process of a `trace record` [default: the only one]
     #[arg(value_name = "NAME", default_value = "", hide_default_value = true)]
     pub(crate) name: String,
 }
@@ -107,10 +107,13 @@ pub(crate) struct StartArgs {
 }
 
 /// Stop a session of the daemon, and print its summary
+///
+/// Also ends the recording of a running `trace record`, whose COMMAND continues.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace stop            # the only session
+  trace stop 4242       # the `trace record` of this process id
   trace stop flight --json")]
 pub(crate) struct StopArgs {
     #[command(flatten)]
@@ -148,10 +151,14 @@ pub(crate) struct AbortArgs {
 }
 
 /// Write a snapshot of a session of the daemon, which continues
+///
+/// A running `trace record` is such a session, too: NAME is its process id, or the
+/// name of its archive without `.fxt`.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example:
-  trace snapshot flight -o slow.fxt && trace view slow.fxt")]
+Examples:
+  trace snapshot flight -o slow.fxt && trace view slow.fxt
+  trace snapshot 4242 -o now.fxt        # of the `trace record` of this process id")]
 pub(crate) struct SnapshotArgs {
     #[command(flatten)]
     pub(crate) session: SessionName,
@@ -259,13 +266,15 @@ pub(crate) enum FollowFormat {
 }
 
 /// Show the sessions of the daemon, or the programs of one
+///
+/// Each running `trace record` of this user is shown with its process id.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
   trace status
   trace status flight    # records, losses and buffers of each program")]
 pub(crate) struct StatusArgs {
-    /// Session, whose programs are shown
+    /// Session, or the process of a `trace record`, whose programs are shown
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::args::{
-    output_name, parse_call_graph, parse_category, parse_duration, parse_kernel_scope,
-    parse_part_limit, parse_provider_size, parse_size, parse_trigger, KernelScope, Mode, PartLimit,
+    output_name, parse_attach, parse_call_graph, parse_category, parse_duration,
+    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_size, parse_trigger, Attach,
+    KernelScope, Mode, PartLimit,
 };
 use trace_kernel::live::CallGraph;
 use trace_manager::TriggerRule;
@@ -35,6 +36,7 @@ Examples:
   trace record --trigger 'duration:web/request>50ms' -- ./server
   trace record --trigger 'counter:app/queue.depth>100 for 2s:keep=3' -- ./server
   trace record --trigger 'death:run:./upload \"$1\"' --trigger drop:status=9 -- ./server
+  trace record --attach server -d 10s                           # runs already; uses the daemon
   trace record --format xray -o logs -- ./server                # for llvm-xray
   trace record --xray --functions 'app::*,-*::fmt' -- ./server  # every function")]
 pub(crate) struct RecordArgs {
@@ -112,8 +114,19 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) progress: bool,
 
-    /// Socket where programs find the session [default: private; without COMMAND
-    /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock or /run/trace/manager.sock]
+    /// Record programs that run already, with the daemon: those of a process by its id,
+    /// those of a name, or `all`. The session ends with this command
+    #[arg(
+        long,
+        value_name = "PID|NAME|all",
+        value_parser = parse_attach,
+        conflicts_with_all = ["command", "sched", "kernel_scope", "format", "progress"]
+    )]
+    pub(crate) attach: Option<Attach>,
+
+    /// Socket where programs find the session, or with --attach of the daemon [default:
+    /// private; without COMMAND $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock or
+    /// /run/trace/manager.sock]
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
 

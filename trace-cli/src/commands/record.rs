@@ -1,6 +1,7 @@
 //! `trace record`
 
 mod alert;
+mod attach;
 mod child;
 mod commands;
 mod compiled_out;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, Context, Result};
 use trace_manager::{
-    ArchiveTarget, Condition, Manager, Rotation, SessionConfig, SessionHandle, SessionState,
+    ArchiveTarget, Condition, Guard, Manager, Rotation, SessionConfig, SessionHandle, SessionState,
     SessionSummary, SnapshotLimits, Timeouts,
 };
 use trace_protocol::file::Placeholders;
@@ -76,6 +77,9 @@ const JOINING: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &RecordArgs) -> Result<u8> {
+    if let Some(attach) = &args.attach {
+        return attach::run(args, attach);
+    }
     let args = &with_output_name(args)?;
     match record(args) {
         Err(error) if !args.command.is_empty() => {
@@ -114,17 +118,11 @@ fn record(args: &RecordArgs) -> Result<u8> {
     // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory(), logs.as_ref());
     let manager = Arc::new(Manager::bind(place.path())?);
-    let session = match guard {
-        Some(guard) => manager.start_guarded(config(args), target(archive)?, guard)?,
-        None => manager.start(config(args), target(archive)?)?,
-    };
-    let session = Arc::new(session);
-    session.wait_state(SessionState::Started, Duration::from_secs(1));
+    let session = Arc::new(start_session(args, &manager, target(archive)?, guard)?);
     // The command may use it at once.
     let control = Control::start(place.private_directory(), &manager, &session, args, sender);
     if let Err(error) = descriptors::require_for_program() {
-        session.discard();
-        session.join()?;
+        discard(&session)?;
         return Err(error);
     }
     let (kernel, child) = start(args, &manager, place.path(), sleds.as_ref(), &started);
@@ -132,21 +130,14 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Ok(child) => child,
         Err(StartError { code, reason }) => {
             // A command that never ran has no archive.
-            session.discard();
-            session.join()?;
+            discard(&session)?;
             crate::say(&reason);
             return Ok(code);
         }
     };
     descriptors::raise_limit();
     if args.command.is_empty() {
-        let begin = if args.wait && args.session.duration.is_some() {
-            "; the time starts when the first program joins"
-        } else {
-            ""
-        };
-        let place = place.path().display();
-        note(args, &format!("recording programs that find {place}{begin}; Ctrl-C stops"));
+        announce(args, place.path());
     }
     let meter = Meter::new(args);
     let mut recorder =
@@ -168,6 +159,38 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     completed?;
     Ok(code(args, &summary, kernel, status))
+}
+
+/// Starts the session, and waits until the programs record that have registered.
+fn start_session(
+    args: &RecordArgs,
+    manager: &Manager,
+    target: ArchiveTarget,
+    guard: Option<Guard>,
+) -> Result<SessionHandle> {
+    let session = match guard {
+        Some(guard) => manager.start_guarded(config(args), target, guard)?,
+        None => manager.start(config(args), target)?,
+    };
+    session.wait_state(SessionState::Started, Duration::from_secs(1));
+    Ok(session)
+}
+
+/// Ends a session that recorded nothing, without an archive.
+fn discard(session: &SessionHandle) -> Result<()> {
+    session.discard();
+    session.join()?;
+    Ok(())
+}
+
+/// Prints which programs are recorded without a command.
+fn announce(args: &RecordArgs, place: &Path) {
+    let begin = match args.wait && args.session.duration.is_some() {
+        true => "; the time starts when the first program joins",
+        false => "",
+    };
+    let place = place.display();
+    note(args, &format!("recording programs that find {place}{begin}; Ctrl-C stops"));
 }
 
 /// Writes the logs, reports the results, and compresses the archives.

@@ -10,7 +10,7 @@ use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{
-    Controller, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
+    Controller, ProviderFilter, ProviderSpec, RotationOptions, SnapshotOptions, TraceConfig,
 };
 use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
@@ -58,6 +58,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         buffer_size: options.buffer_size,
         mode: options.mode.into(),
         providers: options.provider_sizes.iter().map(provider).collect(),
+        only: ProviderFilter::default(),
         start_timeout: options.start_timeout,
         stop_timeout: options.stop_timeout,
         defer_transfer: args.defer_transfer,
@@ -74,6 +75,13 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         output: to,
     };
     Ok(StartRequest { config, output })
+}
+
+impl StartRequest {
+    /// Limits the session to some providers, and sets whether it continues without the connection.
+    pub(crate) fn limit(&mut self, only: ProviderFilter, detached: bool) {
+        (self.config.only, self.config.detached) = (only, detached);
+    }
 }
 
 fn rotation(options: &SessionArgs) -> RotationOptions {

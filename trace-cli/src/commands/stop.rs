@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use serde_json::json;
 use trace_convert::visible;
+use trace_manager::controller::Summary;
 use trace_manager::SessionSummary;
 
 use super::daemon_client::print_json;
@@ -16,14 +17,19 @@ use crate::exit;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
-    let results = found.controller.stop(&found.name)?;
+    let results = report(found.controller.stop(&found.name)?, args.json, args.quiet)?;
+    Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
+}
+
+/// Prints the results of a session of the daemon.
+pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<SessionSummary> {
     let output = results.output.clone();
     let report = Report {
         output: Path::new(&output),
         triggers: &[],
         command: &[],
-        json: args.json,
-        quiet: args.quiet,
+        json,
+        quiet,
         logs: None,
         kernel: None,
     };
@@ -32,10 +38,10 @@ pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     if let Some(reason) = &results.guard_failure {
         crate::say(&format!("the session had no guard: {}", visible(reason)));
     }
-    if let Some(path) = results.backup.as_ref().filter(|_| !args.quiet) {
+    if let Some(path) = results.backup.as_ref().filter(|_| !quiet) {
         crate::say(&format!("the earlier archive is now {}", path.display()));
     }
-    Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
+    Ok(results)
 }
 
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {

@@ -13,7 +13,7 @@ use trace_protocol::control::{
 use super::triggers::rules;
 use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
-use crate::machine::{End, ProviderSpec, Timeouts, Trigger, TriggerAction};
+use crate::machine::{End, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{ProviderInfo, ProviderStatistics};
 use crate::snapshot::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
@@ -52,6 +52,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
             },
         },
         rotation: config.rotation.is_cut().then(|| rotation(&config.rotation)),
+        only: ProviderFilter { ids: config.only.ids.clone(), names: config.only.names.clone() },
         user,
     };
     session.select(&config.categories);

@@ -56,8 +56,29 @@ pub struct ProviderConfig {
     pub timeouts: Timeouts,
     /// The user whose providers take part; `None` for all users.
     pub user: Option<u32>,
+    /// The providers that take part.
+    pub only: ProviderFilter,
     /// Differences for the providers of single names.
     pub providers: Vec<ProviderSpec>,
+}
+
+/// The providers that a session records: those of the ids and those of the names. All, if both
+/// lists are empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProviderFilter {
+    /// Numbers of connected providers.
+    pub ids: Vec<u32>,
+    /// Names of providers.
+    pub names: Vec<String>,
+}
+
+impl ProviderFilter {
+    /// Returns whether it includes the provider of this number, if it has one, and of this name.
+    pub fn includes(&self, id: Option<u32>, name: &str) -> bool {
+        let is_all = self.ids.is_empty() && self.names.is_empty();
+        let is_named = || self.names.iter().any(|it| it == name);
+        is_all || id.is_some_and(|id| self.ids.contains(&id)) || is_named()
+    }
 }
 
 /// Differences from a session's configuration for the providers of one name.

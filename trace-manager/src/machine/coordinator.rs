@@ -285,10 +285,12 @@ impl Coordinator {
         demand
     }
 
-    /// Returns whether a session may record a provider: it records those of one user, or all.
+    /// Returns whether a session may record a provider: it records those of one user, or all, and
+    /// may be limited to some of them.
     fn may_record(&self, session: &Current, id: ProviderId) -> bool {
-        let uid = self.providers.get(&id).map(|provider| provider.uid);
-        session.config.user.is_none_or(|user| uid == Some(user))
+        let Some(Provider { uid, name, .. }) = self.providers.get(&id) else { return false };
+        let ProviderConfig { user, only, .. } = &session.config;
+        user.is_none_or(|user| user == *uid) && only.includes(Some(id), name)
     }
 
     /// Returns the options of the start of a new buffer.

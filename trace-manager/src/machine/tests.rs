@@ -127,6 +127,7 @@ pub(super) fn config() -> ProviderConfig {
         buffer_size: 1 << 20,
         timeouts: Timeouts::default(),
         user: None,
+        only: ProviderFilter::default(),
         providers: Vec::new(),
     }
 }

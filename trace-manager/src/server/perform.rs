@@ -68,13 +68,20 @@ impl EventLoop {
         // The socket's buffer is empty, so a message fits.
         let _sent = connection.outbox.push(&ToProvider::Refused { reason: reason.clone() }, None);
         connection.outbox.flush(&connection.socket);
-        self.record_refusal(connection.peer, connection.name(), reason);
+        self.record_refusal(connection.peer, None, connection.name(), reason);
     }
 
     /// Adds a refusal to the sessions that would record the provider.
-    fn record_refusal(&mut self, peer: PeerCredentials, name: String, reason: String) {
+    fn record_refusal(
+        &mut self,
+        peer: PeerCredentials,
+        id: Option<ProviderId>,
+        name: String,
+        reason: String,
+    ) {
         let sessions = self.active.values_mut();
-        for active in sessions.filter(|it| it.recording.config().may_record(peer.uid)) {
+        let records = |it: &&mut Active| it.recording.config().may_record(peer.uid, id, &name);
+        for active in sessions.filter(records) {
             let (name, reason) = (name.clone(), reason.clone());
             active.recording.refuse(Refusal { pid: peer.pid, name, reason });
         }
@@ -82,7 +89,7 @@ impl EventLoop {
 
     pub(super) fn refuse(&mut self, id: ProviderId, reason: String) {
         let Some(connection) = self.connections.get(&id) else { return };
-        self.record_refusal(connection.peer, connection.name(), reason);
+        self.record_refusal(connection.peer, Some(id), connection.name(), reason);
     }
 
     pub(super) fn send(&mut self, id: ProviderId, message: &ToProvider) {

@@ -42,6 +42,8 @@ record! {
         pub mode: BufferingMode,
         /// Differences for single providers.
         pub providers: Vec<ProviderSpec>,
+        /// The providers that the session records.
+        pub only: ProviderFilter,
         /// The time to wait for the replies to Start, at most a minute; zero for the default.
         pub start_timeout: Duration,
         /// The time to wait for the replies to Stop, at most a minute; zero for the default.
@@ -75,6 +77,18 @@ record! {
         pub buffer_size: u64,
         /// Further category patterns.
         pub categories: Vec<String>,
+    }
+}
+
+record! {
+    /// The providers that a session records: those of the ids and those of the names. All, if both
+    /// lists are empty.
+    pub struct ProviderFilter {
+        /// Ids of registered providers ([`ProviderInfo::id`](super::ProviderInfo::id)), at most
+        /// 100. They are never reused.
+        pub ids: Vec<u32>,
+        /// Names of providers, also of those that register later, at most 100.
+        pub names: Vec<String>,
     }
 }
 
@@ -187,7 +201,11 @@ impl TraceConfig {
     /// Checks the differences for single providers.
     fn check_providers(&self) -> Result<(), String> {
         let is_named = |spec: &ProviderSpec| (1..=MAX_PROVIDER_NAME).contains(&spec.name.len());
-        if !self.providers.iter().all(is_named) {
+        let is_valid = |name: &String| (1..=MAX_PROVIDER_NAME).contains(&name.len());
+        if self.only.ids.len().max(self.only.names.len()) > MAX_ITEMS {
+            return Err(format!("more than {MAX_ITEMS} providers to record"));
+        }
+        if !self.providers.iter().all(is_named) || !self.only.names.iter().all(is_valid) {
             return Err(format!("a provider's name has 1 to {MAX_PROVIDER_NAME} bytes"));
         }
         let categories = self.providers.iter().flat_map(|spec| spec.categories.iter().cloned());

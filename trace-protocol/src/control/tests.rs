@@ -19,6 +19,7 @@ fn config() -> TraceConfig {
             buffer_size: 2 << 20,
             categories: vec!["db".to_owned()],
         }],
+        only: ProviderFilter { ids: vec![7], names: vec!["server".to_owned()] },
         start_timeout: Duration::from_secs(5),
         stop_timeout: Duration::from_millis(1500),
         detached: true,

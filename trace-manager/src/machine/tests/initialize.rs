@@ -38,6 +38,33 @@ fn a_provider_without_a_buffer_does_not_join() {
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
 
+/// A session that is limited to some providers neither starts the others nor waits for them.
+#[test]
+fn a_session_may_be_limited_to_ids_and_names() {
+    let mut scene = Scene::new(0);
+    let register = |scene: &mut Scene, id, name: &str| {
+        let name = name.to_owned();
+        let registration = Registration { name, ..Registration::default() };
+        scene.dispatch(Input::Registered(id, registration));
+    };
+    for (id, name) in [(1, "server"), (2, "web"), (3, "web")] {
+        register(&mut scene, id, name);
+    }
+    let only = ProviderFilter { ids: vec![2], names: vec!["server".to_owned()] };
+    scene.dispatch(Input::Open(1, ProviderConfig { only, ..config() }));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    register(&mut scene, 4, "server");
+    register(&mut scene, 5, "web");
+    for (id, is_recorded) in [(1, true), (2, true), (3, false), (4, true), (5, false)] {
+        let actions = scene.actions(id);
+        assert_eq!(actions.contains(&TraceeAction::CreateBuffer), is_recorded, "{id}: {actions:?}");
+    }
+    for id in [1, 2, 4] {
+        scene.packet(id, Packet::Started { version: 1 });
+    }
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
 #[test]
 fn a_second_open_is_ignored() {
     let mut scene = Scene::started(1);
