@@ -233,3 +233,18 @@ pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
         violation,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_of_zero_are_the_defaults() {
+        let config = TraceConfig::default();
+        assert_eq!(session_config(&config, None).timeouts, Timeouts::default());
+        let [start, stop] = [3, 4].map(Duration::from_secs);
+        let config = TraceConfig { start_timeout: start, stop_timeout: stop, ..config };
+        let expected = Timeouts { start, stop, ..Timeouts::default() };
+        assert_eq!(session_config(&config, None).timeouts, expected);
+    }
+}

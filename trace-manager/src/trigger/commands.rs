@@ -274,4 +274,12 @@ mod tests {
         stopper.kill();
         assert!(stopper.wait(PATIENCE));
     }
+
+    /// There is no thread that could end.
+    #[test]
+    fn nothing_is_waited_for_without_commands() {
+        let rule: TriggerRule = "death:stop".parse().unwrap();
+        let commands = TriggerCommands::start(&[rule], |_| {}).unwrap();
+        assert!(commands.stopper().wait(Duration::ZERO));
+    }
 }
