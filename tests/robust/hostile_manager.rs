@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use tempfile::TempDir;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::message::{
-    BufferDisposition, Decoder, Initialize, StartOptions, ToManager, ToProvider,
+    BufferDisposition, Decoder, DurationLimit, Initialize, StartOptions, ToManager, ToProvider,
 };
 use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE};
 use trace_protocol::socket::{Listener, MemoryFile, Socket};
@@ -375,6 +375,31 @@ fn categories_do_not_fill_the_memory_of_the_program() {
     assert!(hostile.is_refused());
     let said = hostile.end("categories");
     assert!(said.contains("too many categories"), "{said}");
+}
+
+/// A program limits the memory for conditions.
+#[test]
+fn conditions_do_not_fill_the_memory_of_the_program() {
+    let limit = |number: u32, length: usize| DurationLimit {
+        number,
+        category: "a".to_owned(),
+        name: format!("{number}{}", "x".repeat(length)),
+        ticks: number.into(),
+    };
+    let long = ToProvider::SetConditions((0..5000).map(|number| limit(number, 0)).collect());
+    let different = (0..200).map(|number| ToProvider::SetConditions(vec![limit(number, 60 << 10)]));
+    for (messages, why) in [
+        (vec![long], "its list of conditions is too long"),
+        (different.collect(), "too many conditions"),
+    ] {
+        let hostile = Hostile::new();
+        let (_ours, theirs) = Socket::packet_pair().unwrap();
+        hostile.open(&good_buffer(), &theirs);
+        messages.iter().for_each(|message| hostile.send(message, &[]));
+        assert!(hostile.is_refused());
+        let said = hostile.end("conditions");
+        assert!(said.contains(why), "{said}");
+    }
 }
 
 #[test]

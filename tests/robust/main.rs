@@ -38,4 +38,5 @@ mod trigger_causes;
 mod trigger_commands;
 mod trigger_endings;
 mod unwinding;
+mod watched;
 mod xray_logs;

@@ -33,8 +33,8 @@ pub struct SessionConfig {
     pub timeouts: Timeouts,
     /// The effects of alerts; default none.
     pub triggers: Vec<Trigger>,
-    /// Triggers with other conditions and actions; default none. Conditions over counters,
-    /// scopes and log messages require streaming mode.
+    /// Triggers with other conditions and actions; default none. Conditions over counters and log
+    /// messages require streaming mode.
     pub rules: Vec<TriggerRule>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
@@ -118,7 +118,7 @@ impl SessionConfig {
         if self.mode == BufferingMode::Streaming {
             return Ok(());
         }
-        match self.rules.iter().find(|rule| rule.condition.needs_records()) {
+        match self.rules.iter().find(|rule| rule.condition.needs_streaming()) {
             Some(rule) => Err(ManagerError::TriggerMode { condition: rule.condition.to_string() }),
             None => Ok(()),
         }
@@ -215,6 +215,7 @@ impl SessionConfig {
             user: self.user,
             only: self.only.clone(),
             providers: self.providers.clone(),
+            watches: Vec::new(),
         }
     }
 }
@@ -293,14 +294,14 @@ mod tests {
             let rules = vec![rule.parse().unwrap()];
             SessionConfig { mode, rules, ..SessionConfig::default() }.check()
         };
-        for rule in ["log:error", "counter:a/b.c>1:stop", "duration:a/b>1s"] {
+        for rule in ["log:error", "counter:a/b.c>1:stop"] {
             assert!(check(BufferingMode::Streaming, rule).is_ok());
             for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
                 let error = check(mode, rule).unwrap_err();
                 assert!(matches!(error, ManagerError::TriggerMode { .. }), "{error}");
             }
         }
-        for rule in ["slow:stop", "drop", "death", "every:1s", "at:0:00"] {
+        for rule in ["duration:a/b>1s", "slow:stop", "drop", "death", "every:1s", "at:0:00"] {
             assert!(check(BufferingMode::Circular, rule).is_ok(), "{rule}");
         }
     }
@@ -385,10 +386,19 @@ mod tests {
         };
         let sent = config.provider_config();
         let (categories, buffer_size) = (config.categories, config.buffer_size);
-        let providers = config.providers;
+        let (providers, watches) = (config.providers, Vec::new());
         assert_eq!(
             sent,
-            ProviderConfig { mode, categories, buffer_size, timeouts, user, only, providers }
+            ProviderConfig {
+                mode,
+                categories,
+                buffer_size,
+                timeouts,
+                user,
+                only,
+                providers,
+                watches,
+            }
         );
     }
 }

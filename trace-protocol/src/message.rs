@@ -23,9 +23,9 @@ mod to_manager;
 mod to_provider;
 
 pub use decoder::Decoder;
-pub use limits::{HEAD_SIZE, MAX_BODY, MAX_PROVIDER_NAME, VERSION};
+pub use limits::{HEAD_SIZE, MAX_BODY, MAX_LIMITS, MAX_LIMIT_BYTES, MAX_PROVIDER_NAME, VERSION};
 pub use to_manager::{CategoryInfo, ClockSource, Features, Register, ToManager};
-pub use to_provider::{BufferDisposition, Initialize, StartOptions, ToProvider};
+pub use to_provider::{BufferDisposition, DurationLimit, Initialize, StartOptions, ToProvider};
 
 use crate::error::ProtocolError;
 use body::{BodyReader, BodyWriter};

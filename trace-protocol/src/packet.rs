@@ -27,6 +27,8 @@ const SAVE_BUFFER: u16 = 0x2;
 const STOPPED: u16 = 0x3;
 const ALERT: u16 = 0x4;
 const CATEGORIES_SET: u16 = 0x5;
+const CONDITION_WATCHED: u16 = 0x6;
+const CONDITION_HELD: u16 = 0x7;
 const BUFFER_SAVED: u16 = 0x100;
 
 /// A packet.
@@ -55,6 +57,20 @@ pub enum Packet {
         /// The number of the message.
         sequence: u32,
     },
+    /// Provider to manager: its trace points compare a condition of
+    /// [`SetConditions`](crate::message::ToProvider::SetConditions). In streaming mode, it precedes
+    /// the requests to save the records of these trace points.
+    ConditionWatched {
+        /// The condition's number.
+        number: u32,
+    },
+    /// Provider to manager: a watched condition held.
+    ConditionHeld {
+        /// The condition's number.
+        number: u32,
+        /// How often it held since the last packet.
+        times: u64,
+    },
     /// Manager to provider: replies to [`Packet::SaveBuffer`], with the values of the request.
     BufferSaved {
         /// The wrapped count of the request.
@@ -75,6 +91,8 @@ impl Packet {
             Self::Stopped => pack(STOPPED, 0, 0),
             Self::Alert(name) => name.encode(),
             Self::CategoriesSet { sequence } => pack(CATEGORIES_SET, sequence, 0),
+            Self::ConditionWatched { number } => pack(CONDITION_WATCHED, number, 0),
+            Self::ConditionHeld { number, times } => pack(CONDITION_HELD, number, times),
             Self::BufferSaved { wrapped_count, durable_data_end } => {
                 pack(BUFFER_SAVED, wrapped_count, durable_data_end)
             }
@@ -101,11 +119,13 @@ impl Packet {
             }
             (STOPPED, 0, 0, 0) => Ok(Self::Stopped),
             (CATEGORIES_SET, 0, sequence, 0) => Ok(Self::CategoriesSet { sequence }),
+            (CONDITION_WATCHED, 0, number, 0) => Ok(Self::ConditionWatched { number }),
+            (CONDITION_HELD, 0, number, times) => Ok(Self::ConditionHeld { number, times }),
             (ALERT, ..) => AlertName::decode(&bytes).map(Self::Alert),
             (BUFFER_SAVED, 0, wrapped_count, durable_data_end) => {
                 Ok(Self::BufferSaved { wrapped_count, durable_data_end })
             }
-            (STARTED | SAVE_BUFFER | STOPPED | CATEGORIES_SET | BUFFER_SAVED, ..) => {
+            (STARTED..=STOPPED | CATEGORIES_SET..=CONDITION_HELD | BUFFER_SAVED, ..) => {
                 Err(ProtocolError::ReservedBits { request })
             }
             _ => Err(ProtocolError::UnknownRequest(request)),
@@ -178,6 +198,11 @@ mod tests {
             Packet::BufferSaved { wrapped_count: 7, durable_data_end: 16 },
             [0, 1, 0, 0, 7, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0],
         ),
+        (Packet::ConditionWatched { number: 5 }, [6, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+        (
+            Packet::ConditionHeld { number: 5, times: 3 },
+            [7, 0, 0, 0, 5, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0],
+        ),
     ];
 
     #[test]
@@ -223,14 +248,14 @@ mod tests {
 
     #[test]
     fn unknown_requests_and_wrong_lengths_are_refused() {
-        assert_eq!(Packet::decode(&pack(6, 0, 0)), Err(ProtocolError::UnknownRequest(6)));
+        assert_eq!(Packet::decode(&pack(8, 0, 0)), Err(ProtocolError::UnknownRequest(8)));
         assert_eq!(Packet::decode(&[0; 15]), Err(ProtocolError::PacketLength(15)));
         assert_eq!(Packet::decode(&[0; 17]), Err(ProtocolError::PacketLength(17)));
     }
 
     proptest! {
         #[test]
-        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..7) {
+        fn decoded_packets_encode_to_the_same_bytes(bytes: [u8; 16], request in 0u16..9) {
             let mut bytes = bytes;
             bytes[..2].copy_from_slice(&request.to_le_bytes());
             if let Ok(packet) = Packet::decode(&bytes) {

@@ -185,7 +185,7 @@ fn a_scope_ends_once() {
             let at = Scope(scope);
             let writer = thread::spawn(move || {
                 let scope = at;
-                scope.0.end(slot, recorder, || 20);
+                scope.0.end(slot, recorder, || 20, |_| {});
             });
             recorder.flush();
             recorder.quiesce(PATIENCE);
@@ -274,7 +274,7 @@ fn a_scope_ends_before_the_stop_or_never() {
             let at = Scope(begin(recorder, slot));
             let writer = thread::spawn(move || {
                 let scope = at;
-                scope.0.end(slot, recorder, || 20);
+                scope.0.end(slot, recorder, || 20, |_| {});
             });
             recorder.stop(PATIENCE);
             let stopped = buffer.rolling(0);
@@ -382,7 +382,7 @@ fn a_scope_ends_with_another_slot_or_not_at_all() {
             let slot = recorder.attach(2).unwrap();
             let ends = thread::spawn(move || {
                 let (scope, second) = (at, recorder.attach(1).unwrap());
-                scope.0.end(second, recorder, || 20);
+                scope.0.end(second, recorder, || 20, |_| {});
             });
             let written: Vec<u64> =
                 (0..4).filter(|value| instant(recorder, slot, *value)).collect();

@@ -7,6 +7,8 @@
 //! | `categories` | selected categories |
 //! | `wake` | waking the service thread |
 //! | `alert` | raised alerts |
+//! | `conditions` | conditions on durations, which trace points compare |
+//! | `watches` | the conditions of a session, and their trace points |
 //! | `observers` | callbacks for the start and stop of tracing |
 //! | `client`, `turn` | interface to the owner of the trace points |
 //! | `names` | the kernel's thread names |
@@ -16,6 +18,7 @@ pub(crate) mod alert;
 #[allow(unsafe_code)]
 pub(crate) mod categories;
 pub(crate) mod client;
+pub(crate) mod conditions;
 pub(crate) mod names;
 #[allow(unsafe_code)]
 pub(crate) mod observers;
@@ -23,15 +26,17 @@ pub(crate) mod problem;
 pub(crate) mod table;
 pub(crate) mod turn;
 pub(crate) mod wake;
+pub(crate) mod watches;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::MutexGuard;
 
 use trace_format::layout::StringRef;
-use trace_protocol::buffer::producer::Recorder;
+use trace_protocol::buffer::producer::{Recorder, WatchedDuration};
 
 use crate::engine::alert::NamedAlerts;
 use crate::engine::categories::Categories;
+use crate::engine::conditions::Conditions;
 use crate::engine::observers::{Observer, Observers};
 use crate::engine::table::{LastRefs, Table};
 use crate::engine::wake::WakeWord;
@@ -50,6 +55,7 @@ pub struct Engine {
     pub(crate) refs: LastRefs,
     pub(crate) categories: Categories,
     pub(crate) alerts: NamedAlerts,
+    pub(crate) conditions: Conditions,
     pub(crate) observers: Observers,
     /// The string table of the recording, `None` without a buffer.
     ///
@@ -70,6 +76,7 @@ impl Engine {
             refs: LastRefs::new(),
             categories: Categories::new(),
             alerts: NamedAlerts::new(),
+            conditions: Conditions::new(),
             observers: Observers::new(),
             table: ProcessLock::new(),
             process_key: AtomicU16::new(0),
@@ -122,6 +129,17 @@ impl Engine {
         self.recorder.is_recording() && self.alerts.raise(name, &self.wake)
     }
 
+    /// Compares a duration with the conditions of the session. Wakes the service thread if one
+    /// holds.
+    ///
+    /// Works in signal handlers, takes no lock and does not allocate.
+    #[inline]
+    pub fn compare(&self, duration: WatchedDuration<'_>) {
+        if self.conditions.compare(duration) {
+            self.notify();
+        }
+    }
+
     /// Returns the string ref of the key `process` in the current recording.
     pub fn process_key(&self) -> StringRef {
         StringRef::from_bits(self.process_key.load(Ordering::Relaxed))
@@ -136,6 +154,7 @@ impl Engine {
         self.recorder.forget();
         self.alerts.listen(false);
         self.alerts.forget();
+        self.conditions.forget();
         self.observers.forget();
     }
 }

@@ -18,6 +18,7 @@ mod signals;
 mod sys;
 mod tasks;
 mod unwinding;
+mod watched;
 mod working;
 
 use std::env;
@@ -61,6 +62,8 @@ fn main() {
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
         "clock" => clocks::run(&argument(0), number(1)),
+        "watched" => watched::run(&argument(0), argument(1).as_ref()),
+        "watched-requests" => watched::requests(number(0)),
         "meet-condition" => conditions::meet(&argument(0), number(1)),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {

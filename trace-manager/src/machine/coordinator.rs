@@ -4,12 +4,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use trace_protocol::categories;
-use trace_protocol::message::{Features, StartOptions, ToProvider};
+use trace_protocol::message::{ClockSource, Features, StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
 use super::{
-    End, ProviderConfig, ProviderSpec, Session, SessionAction, SessionEvent, SessionNumber,
-    SessionState, Time, Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent, TraceeState,
+    DurationWatch, End, ProviderConfig, ProviderSpec, Session, SessionAction, SessionEvent,
+    SessionNumber, SessionState, Time, Timeouts, Tracee, TraceeAction, TraceeCounts, TraceeEvent,
+    TraceeState,
 };
 
 /// The manager's number of a connected provider. Numbers are never reused.
@@ -48,6 +49,8 @@ pub struct Registration {
     pub name: String,
     /// The messages that it supports.
     pub features: Features,
+    /// Its clock.
+    pub clock: ClockSource,
 }
 
 /// An action for the event loop.
@@ -95,6 +98,7 @@ struct Current {
 struct Provider {
     uid: u32,
     name: String,
+    clock: ClockSource,
     tracee: Tracee,
     membership: Membership,
 }
@@ -158,9 +162,9 @@ impl Coordinator {
     }
 
     fn registered(&mut self, id: ProviderId, registration: Registration) {
-        let Registration { uid, name, features } = registration;
+        let Registration { uid, name, features, clock } = registration;
         let tracee = Tracee::new(features);
-        let provider = Provider { uid, name, tracee, ..Provider::default() };
+        let provider = Provider { uid, name, clock, tracee, ..Provider::default() };
         self.providers.insert(id, provider);
         let is_running = |it: &Current| it.session.state().is_running();
         let started = self.sessions.values().any(|it| is_running(it) && self.may_record(it, id));
@@ -251,10 +255,12 @@ impl Coordinator {
                     self.tracee_event(id, TraceeEvent::Initialize(config), now);
                 }
                 Step::Start => {
+                    self.set_conditions(id, &sessions, now);
                     let options = self.start_options(id);
                     self.tracee_event(id, TraceeEvent::Start(options), now);
                 }
                 Step::SetCategories => {
+                    self.set_conditions(id, &demand.running, now);
                     let categories = self.combine_started(id, &demand.running);
                     self.tracee_event(id, TraceeEvent::SetCategories(categories), now);
                 }
@@ -266,6 +272,15 @@ impl Coordinator {
                 Step::Terminate => self.tracee_event(id, TraceeEvent::Terminate, now),
             }
         }
+    }
+
+    /// Passes the conditions of these sessions to a provider.
+    fn set_conditions(&mut self, id: ProviderId, sessions: &[SessionNumber], now: Time) {
+        let clock = self.providers.get(&id).map_or_else(ClockSource::default, |it| it.clock);
+        let sessions = sessions.iter().filter_map(|session| self.sessions.get(session));
+        let watches = sessions.flat_map(|session| session.config.watches.iter().cloned());
+        let limits = DurationWatch::limits(watches.collect(), clock);
+        self.tracee_event(id, TraceeEvent::SetConditions(limits), now);
     }
 
     /// Returns the sessions that a provider should serve.

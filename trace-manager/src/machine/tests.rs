@@ -1,5 +1,6 @@
 //! One file for each phase of a session. Providers reply only where a test does it.
 
+mod conditions;
 mod dead;
 mod initialize;
 mod late;
@@ -129,6 +130,7 @@ pub(super) fn config() -> ProviderConfig {
         user: None,
         only: ProviderFilter::default(),
         providers: Vec::new(),
+        watches: Vec::new(),
     }
 }
 
@@ -139,7 +141,7 @@ pub(super) fn register(id: ProviderId) -> Input {
 
 /// The registration of a provider of this user, with all features.
 pub(super) fn register_as(id: ProviderId, uid: u32) -> Input {
-    let features = Features::SET_CATEGORIES;
+    let features = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
     Input::Registered(id, Registration { uid, features, ..Registration::default() })
 }
 

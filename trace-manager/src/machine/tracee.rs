@@ -35,14 +35,16 @@
 //! the buffer is read. The manager does not wait for Terminate if the provider did not reply to
 //! Stop.
 
+mod conditions;
 mod interface;
 
 use trace_protocol::buffer::header::BufferingMode;
-use trace_protocol::message::{Features, Initialize, StartOptions, ToProvider};
+use trace_protocol::message::{DurationLimit, Features, Initialize, StartOptions, ToProvider};
 use trace_protocol::packet::{Packet, PACKET_VERSION};
 
 pub use self::interface::{TraceeAction, TraceeEvent, TraceeState};
 
+use self::conditions::Conditions;
 use super::save_sequence::SaveSequence;
 use super::{End, ProviderConfig, Time, Timeouts, Violation};
 
@@ -57,6 +59,7 @@ pub struct Tracee {
     start_acknowledged: bool,
     stop_acknowledged: bool,
     changes: Changes,
+    conditions: Conditions,
 }
 
 /// The changes of categories in one buffer, which are numbered from 1.
@@ -80,6 +83,7 @@ impl Tracee {
             start_acknowledged: false,
             stop_acknowledged: false,
             changes: Changes::default(),
+            conditions: Conditions::default(),
         }
     }
 
@@ -169,6 +173,9 @@ impl Tracee {
             (S::Starting { .. } | S::Started, E::SetCategories(categories)) => {
                 self.set_categories(categories)
             }
+            (S::Initialized | S::Starting { .. } | S::Started, E::SetConditions(limits)) => {
+                self.set_conditions(limits)
+            }
             (S::Starting { .. } | S::Started, E::Stop) => self.stop(now),
             (S::Initialized | S::Stopped, E::Terminate) => self.terminate(now),
             (S::Starting { .. } | S::Started, E::Flush) => self.flush(),
@@ -185,6 +192,7 @@ impl Tracee {
         self.start_acknowledged = false;
         self.stop_acknowledged = false;
         self.changes = Changes::default();
+        self.conditions = Conditions::default();
         self.configure(config);
         vec![TraceeAction::CreateBuffer]
     }
@@ -199,6 +207,28 @@ impl Tracee {
         let sequence = self.next_change();
         self.changes.sent = sequence;
         vec![TraceeAction::Send(ToProvider::SetCategories { sequence, categories })]
+    }
+
+    fn set_conditions(&mut self, limits: Vec<DurationLimit>) -> Actions {
+        let is_supported = self.features.contains(Features::SET_CONDITIONS);
+        if !is_supported || !self.conditions.request(&limits) {
+            return Vec::new();
+        }
+        vec![TraceeAction::Send(ToProvider::SetConditions(limits))]
+    }
+
+    fn condition_watched(&mut self, number: u32) -> Actions {
+        match self.start_acknowledged && self.conditions.watch(number) {
+            true => vec![TraceeAction::Watched(number)],
+            false => self.cut_off(Violation::Unexpected("CONDITION_WATCHED")),
+        }
+    }
+
+    fn condition_held(&mut self, number: u32, times: u64) -> Actions {
+        match self.conditions.is_watched(number) && times != 0 {
+            true => vec![TraceeAction::Held { number, times }],
+            false => self.cut_off(Violation::Unexpected("CONDITION_HELD")),
+        }
     }
 
     /// Treats all changes as confirmed: the provider has stopped.
@@ -230,6 +260,7 @@ impl Tracee {
         self.state = TraceeState::Starting { deadline: now + self.timeouts.start };
         self.start_acknowledged = false;
         self.stop_acknowledged = false;
+        self.conditions.start();
         vec![TraceeAction::Send(ToProvider::Start(options))]
     }
 
@@ -265,6 +296,8 @@ impl Tracee {
             Packet::Stopped => self.stopped(),
             Packet::CategoriesSet { sequence } => self.categories_set(sequence),
             Packet::Alert(name) => vec![TraceeAction::Alert(name)],
+            Packet::ConditionWatched { number } => self.condition_watched(number),
+            Packet::ConditionHeld { number, times } => self.condition_held(number, times),
             Packet::BufferSaved { .. } => self.cut_off(Violation::Unexpected("BUFFER_SAVED")),
         }
     }

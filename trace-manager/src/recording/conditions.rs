@@ -6,7 +6,7 @@ use trace_protocol::archive::ClockSample;
 
 use super::Recording;
 use crate::collection::Collection;
-use crate::machine::End;
+use crate::machine::{DurationWatch, End};
 use crate::trigger::Condition;
 
 /// The time between two checks of the conditions that depend on time and losses: they take time
@@ -64,6 +64,22 @@ impl Recording {
             self.conditions.advance(provider, left);
         }
         self.conditions.close(provider);
+    }
+
+    /// Numbers the conditions from `first`. Returns those that providers compare, and the number
+    /// after the last.
+    pub(crate) fn number_conditions(&mut self, first: u32) -> (Vec<DurationWatch>, u32) {
+        self.conditions.number(first, self.estimated_rate)
+    }
+
+    /// Notes that a provider compares the condition of this number from its next records on.
+    pub(crate) fn watch(&mut self, number: u32, provider: u32) {
+        self.conditions.watch(number, provider);
+    }
+
+    /// Notes that the condition of this number held. Returns whether the session has it.
+    pub(crate) fn hold_watched(&mut self, number: u32, times: u64) -> bool {
+        self.conditions.hold_watched(number, times)
     }
 
     /// Notes that a condition holds which is evaluated elsewhere. Does nothing if no trigger has

@@ -2,7 +2,7 @@
 
 use super::state::EventLoop;
 use crate::collection::Collection;
-use crate::machine::SessionNumber;
+use crate::machine::{ProviderId, SessionNumber};
 use crate::recording::Recording;
 use crate::trigger::Condition;
 
@@ -34,6 +34,30 @@ impl EventLoop {
             let Some(active) = self.active.get_mut(&session) else { return };
             for reaction in active.alerts.triggers.condition(&cause, now) {
                 self.react(session, reaction);
+            }
+        }
+    }
+
+    /// Notes that a provider compares a condition from its next records on.
+    pub(super) fn watch(&mut self, id: ProviderId, number: u32) {
+        self.pass_all_on();
+        let Some(collection) = &self.collection else { return };
+        let Some(provider) = collection.provider(id).map(|it| it.identity().id) else { return };
+        for session in collection.sessions(id) {
+            if let Some(active) = self.active.get_mut(&session) {
+                active.recording.watch(number, provider);
+            }
+        }
+    }
+
+    /// Performs the actions of a condition that a provider compares, and that held.
+    pub(super) fn hold_watched(&mut self, id: ProviderId, number: u32, times: u64) {
+        let sessions = self.collection.as_ref().map_or(Vec::new(), |it| it.sessions(id));
+        for session in sessions {
+            let active = self.active.get_mut(&session);
+            if active.is_some_and(|active| active.recording.hold_watched(number, times)) {
+                // At once: the snapshot must have the records of this moment.
+                self.react_to(session, Recording::held_conditions);
             }
         }
     }

@@ -242,7 +242,8 @@ impl Connection {
 
     /// Returns what the state machines know of the provider.
     pub(crate) fn registration(&self) -> Registration {
-        Registration { uid: self.peer.uid, name: self.name(), features: self.features }
+        let clock = self.register.as_ref().map_or_else(Default::default, |it| it.clock);
+        Registration { uid: self.peer.uid, name: self.name(), features: self.features, clock }
     }
 
     /// Returns the provider's name, or else that of its process.

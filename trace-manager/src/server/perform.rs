@@ -41,6 +41,8 @@ impl EventLoop {
             TraceeAction::Send(message) => self.send(id, &message),
             TraceeAction::Save(request) => self.save(id, request),
             TraceeAction::Alert(name) => self.handle_alert(id, name.as_str()),
+            TraceeAction::Watched(number) => self.watch(id, number),
+            TraceeAction::Held { number, times } => self.hold_watched(id, number, times),
             TraceeAction::StartTimedOut => self.publish_progress(Duration::ZERO),
             TraceeAction::Finish(end) => {
                 let departure = self.departure(id, end);

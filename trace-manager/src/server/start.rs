@@ -61,14 +61,15 @@ impl EventLoop {
         let size = layout.map_or(0, |layout| layout.total_size() as u64);
         self.admission.begin_session(size, self.active.is_empty());
         let outputs = Sinks::new(archive, &config, sinks, &spares);
-        let provider_config = ProviderConfig {
-            categories: outputs.categories().to_vec(),
-            ..config.provider_config()
-        };
+        let categories = outputs.categories().to_vec();
+        let provider_config = ProviderConfig { categories, ..config.provider_config() };
         let triggers = Triggers::new(config.triggers.clone(), limits.min_interval);
         let triggers = triggers.with_rules(&config.rules);
         let clocks = &mut self.clocks;
-        let recording = Recording::begin(number, config, outputs, snapshots, spares, clocks);
+        let mut recording = Recording::begin(number, config, outputs, snapshots, spares, clocks);
+        let (watches, next_condition) = recording.number_conditions(self.next_condition);
+        self.next_condition = next_condition;
+        let provider_config = ProviderConfig { watches, ..provider_config };
         let alerts = Alerts { triggers, notices, names: SnapshotNames::new(path) };
         let mut active = Active::new(number, recording, alerts, shared, done);
         active.guard = handle;

@@ -37,6 +37,8 @@ pub(crate) struct EventLoop {
     pub(super) collection: Option<Collection>,
     pub(super) next_provider: ProviderId,
     pub(super) last_session: SessionNumber,
+    /// The number of the next session's first condition.
+    pub(super) next_condition: u32,
     /// The origin of the coordinator's time.
     pub(super) origin: Instant,
     /// A sample of the clocks from before the session.
@@ -73,6 +75,7 @@ impl EventLoop {
             collection: None,
             next_provider: 1,
             last_session: 0,
+            next_condition: 1,
             origin: Instant::now(),
             clocks: ClockSample::now(),
             admission,

@@ -8,6 +8,7 @@ use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
 use super::text::{no_action, text_of, time, without_rest};
 use super::{LogLevel, TimeOfDay};
+use crate::machine::DurationWatch;
 
 /// A condition of a trigger.
 ///
@@ -44,6 +45,22 @@ pub struct DurationCondition {
     pub name: String,
     /// The condition holds for longer ones.
     pub limit: Duration,
+}
+
+impl DurationCondition {
+    /// Returns the condition for providers, which compare it at the end of a scope.
+    pub(super) fn watch(&self, number: u32, counter_rate: u64) -> DurationWatch {
+        let nanos = self.limit.as_nanos();
+        let ticks = nanos * u128::from(counter_rate) / 1_000_000_000;
+        let bounded = |limit| u64::try_from(limit).unwrap_or(u64::MAX);
+        DurationWatch {
+            number,
+            category: self.category.clone(),
+            name: self.name.clone(),
+            nanos: bounded(nanos),
+            counter_ticks: bounded(ticks),
+        }
+    }
 }
 
 /// A limit of a counter.
@@ -93,8 +110,13 @@ impl Condition {
         }
     }
 
-    /// Returns whether the manager evaluates it over collected records, which it gets only in
-    /// streaming mode.
+    /// Returns whether only the manager evaluates it, over records that it gets in streaming mode
+    /// while they are recorded.
+    pub(crate) fn needs_streaming(&self) -> bool {
+        matches!(self, Self::Counter(_) | Self::Log(_))
+    }
+
+    /// Returns whether the manager evaluates it over collected records.
     pub(crate) fn needs_records(&self) -> bool {
         matches!(self, Self::Counter(_) | Self::Log(_) | Self::Duration(_))
     }

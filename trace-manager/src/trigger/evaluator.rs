@@ -22,8 +22,8 @@ use trace_protocol::words::as_bytes;
 use self::evaluated::{Evaluated, State};
 use self::observations::Observations;
 use self::provider::{Provider, LEVEL};
-use super::names::Names;
 use super::{Condition, LogLevel, TriggerRule};
+use crate::machine::DurationWatch;
 
 /// The time after which the manager sees that another processor has begun a rolling buffer.
 const VISIBLE_AFTER: Duration = Duration::from_millis(1);
@@ -32,6 +32,8 @@ const VISIBLE_AFTER: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Evaluator {
     conditions: Vec<Evaluated>,
+    /// The number of the first condition; those of the others follow.
+    first_number: u32,
     /// The strings that conditions compare.
     compared: BTreeSet<Box<[u8]>>,
     providers: BTreeMap<u32, Provider>,
@@ -73,6 +75,7 @@ impl Evaluator {
         }
         Self {
             conditions: evaluated,
+            first_number: 0,
             compared,
             providers: BTreeMap::new(),
             lost: 0,
@@ -102,10 +105,43 @@ impl Evaluator {
             return;
         }
         if let Some(rate) = TickRate::from_ticks_per_second(ticks_per_second) {
-            let (names, threads) = (Names::default(), BTreeMap::new());
-            let state = Provider { names, threads, rate };
-            self.providers.insert(provider, state);
+            self.providers.insert(provider, Provider::new(rate));
         }
+    }
+
+    /// Numbers the conditions from `first`. Returns those that providers compare, and the number
+    /// after the last. `counter_rate` is that of the CPU's counter, in ticks a second.
+    pub(crate) fn number(&mut self, first: u32, counter_rate: u64) -> (Vec<DurationWatch>, u32) {
+        self.first_number = first;
+        let mut next = first;
+        let mut watches = Vec::new();
+        for rule in &self.conditions {
+            if let Condition::Duration(condition) = &rule.condition {
+                watches.push(condition.watch(next, counter_rate));
+            }
+            next = next.wrapping_add(1);
+        }
+        (watches, next)
+    }
+
+    fn index_of(&self, number: u32) -> Option<usize> {
+        let index = number.wrapping_sub(self.first_number) as usize;
+        Some(index).filter(|index| *index < self.conditions.len())
+    }
+
+    /// Notes that a provider compares the condition of this number from its next records on.
+    pub(crate) fn watch(&mut self, number: u32, provider: u32) {
+        let Some(index) = self.index_of(number) else { return };
+        if let Some(provider) = self.providers.get_mut(&provider) {
+            provider.watched.insert(index);
+        }
+        self.conditions.get_mut(index).into_iter().for_each(|rule| rule.is_known = true);
+    }
+
+    /// Notes that the condition of this number held. Returns whether there is one.
+    pub(crate) fn hold_watched(&mut self, number: u32, times: u64) -> bool {
+        let rule = self.index_of(number).and_then(|index| self.conditions.get_mut(index));
+        rule.map(|rule| rule.held = rule.held.saturating_add(times)).is_some()
     }
 
     /// Evaluates the conditions over collected records of a provider.

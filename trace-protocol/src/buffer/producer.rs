@@ -29,6 +29,6 @@ pub use durable::{DurableFull, DurableWriter};
 pub use loss::LossReason;
 pub use recorder::Recorder;
 pub use reservation::Reservation;
-pub use scope::{OpenScope, LATE_COMPLETE};
+pub use scope::{OpenScope, Watch, WatchedDuration, LATE_COMPLETE};
 pub use session::{LossStrings, RecorderSession, Wake, CHUNK_THREAD};
 pub use slot::Slot;

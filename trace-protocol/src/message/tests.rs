@@ -33,6 +33,12 @@ fn every_to_provider() -> Vec<ToProvider> {
         ToProvider::GetKnownCategories,
         ToProvider::Flush,
         ToProvider::SetCategories { sequence: 7, categories: vec!["io".to_owned()] },
+        ToProvider::SetConditions(vec![DurationLimit {
+            number: 9,
+            category: "web".to_owned(),
+            name: "request".to_owned(),
+            ticks: 50_000_000,
+        }]),
         ToProvider::Refused { reason: "full".to_owned() },
     ]
 }
@@ -61,6 +67,8 @@ fn the_features_of_a_provider_have_these_bytes() {
     let later = Features::from_bits(u32::MAX);
     assert!(later.contains(Features::SET_CATEGORIES), "unknown bits are accepted");
     assert!(!Features::default().contains(Features::SET_CATEGORIES));
+    let both = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
+    assert_eq!(both, Features::from_bits(3));
 }
 
 #[test]

@@ -64,6 +64,15 @@ impl Features {
     /// Accepts [`SetCategories`](super::ToProvider::SetCategories).
     pub const SET_CATEGORIES: Self = Self(1);
 
+    /// Accepts [`SetConditions`](super::ToProvider::SetConditions).
+    pub const SET_CONDITIONS: Self = Self(2);
+
+    /// Returns this set with `features`.
+    #[must_use]
+    pub const fn with(self, features: Self) -> Self {
+        Self(self.0 | features.0)
+    }
+
     /// Returns the features with these bits. Later versions may define further bits.
     pub fn from_bits(bits: u32) -> Self {
         Self(bits)

@@ -14,6 +14,7 @@ const GET_KNOWN_CATEGORIES: u16 = 0x106;
 const FLUSH: u16 = 0x107;
 const REFUSED: u16 = 0x108;
 const SET_CATEGORIES: u16 = 0x109;
+const SET_CONDITIONS: u16 = 0x10a;
 
 /// The treatment of records that are in the buffer at a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,6 +51,19 @@ pub struct Initialize {
     pub mode: BufferingMode,
     /// Category patterns; see [`CategorySet`](crate::categories::CategorySet).
     pub categories: Vec<String>,
+}
+
+/// A condition on the durations of a category and name.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DurationLimit {
+    /// The number by which packets refer to the condition.
+    pub number: u32,
+    /// The category.
+    pub category: String,
+    /// The name.
+    pub name: String,
+    /// The condition holds for longer durations, in ticks of the provider's clock.
+    pub ticks: u64,
 }
 
 /// The options of a start.
@@ -103,6 +117,10 @@ pub enum ToProvider {
         /// Category patterns, which replace those of [`Initialize`] and [`StartOptions`].
         categories: Vec<String>,
     },
+    /// Replaces the conditions that the provider's trace points compare, from the next
+    /// [`Start`](Self::Start) or [`SetCategories`](Self::SetCategories) on. Only for providers with
+    /// [`Features::SET_CONDITIONS`](super::Features::SET_CONDITIONS).
+    SetConditions(Vec<DurationLimit>),
     /// Refuses the provider for this session, or, if the connection is then closed, for all. The
     /// provider retries after a delay.
     Refused {
@@ -136,6 +154,14 @@ impl ToProvider {
                     write_strings(body, categories);
                 })
             }
+            Self::SetConditions(limits) => encode_message(SET_CONDITIONS, |body| {
+                body.list(limits, |body, limit| {
+                    body.u32(limit.number);
+                    body.string(&limit.category);
+                    body.string(&limit.name);
+                    body.u64(limit.ticks);
+                });
+            }),
             Self::Refused { reason } => encode_message(REFUSED, |body| body.string(reason)),
         }
     }
@@ -155,6 +181,9 @@ impl Message for ToProvider {
             GET_KNOWN_CATEGORIES => empty(Self::GetKnownCategories),
             FLUSH => empty(Self::Flush),
             SET_CATEGORIES => decode_all(kind, untrusted, read_set_categories),
+            SET_CONDITIONS => decode_all(kind, untrusted, |body| {
+                Some(Self::SetConditions(body.list(read_duration_limit)?))
+            }),
             REFUSED => {
                 decode_all(kind, untrusted, |body| Some(Self::Refused { reason: body.string()? }))
             }
@@ -179,6 +208,15 @@ fn read_start(body: &mut BodyReader<'_>) -> Option<StartOptions> {
     Some(StartOptions {
         disposition: BufferDisposition::from_value(body.u8()?)?,
         additional_categories: read_strings(body)?,
+    })
+}
+
+fn read_duration_limit(body: &mut BodyReader<'_>) -> Option<DurationLimit> {
+    Some(DurationLimit {
+        number: body.u32()?,
+        category: body.string()?,
+        name: body.string()?,
+        ticks: body.u64()?,
     })
 }
 

@@ -114,7 +114,7 @@ impl Harness {
     }
 
     pub fn end(&self, slot: &Slot, scope: OpenScope) {
-        scope.end(slot, self.recorder, clock);
+        scope.end(slot, self.recorder, clock, |_| {});
     }
 
     /// Plays the service thread and the manager for one wrap of a streaming buffer.

@@ -266,7 +266,7 @@ fn write_numbers(
             wrote.fetch_add(1, Ordering::Relaxed);
         }
         if let Some(scope) = scope {
-            scope.end(slot, recorder, || value + 1);
+            scope.end(slot, recorder, || value + 1, |_| {});
         }
     }
 }

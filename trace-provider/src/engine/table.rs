@@ -16,7 +16,9 @@ use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD};
 
 use crate::engine::categories::SelectedCategories;
+use crate::engine::conditions::Conditions;
 use crate::engine::turn::Turn;
+use crate::engine::watches::Watches;
 
 /// The number of durable buffers so far in this process. A cleared buffer counts again.
 static CONTENTS: AtomicU64 = AtomicU64::new(0);
@@ -74,6 +76,8 @@ pub struct Table {
     threads: HashMap<(u64, u64), u8>,
     /// The categories of the current recording, or `None`.
     selected: Option<SelectedCategories>,
+    /// The conditions on durations.
+    watches: Watches,
     /// The number of sites that are off because the table is full.
     disabled_sites: u64,
     /// The number of names that are not recorded because the durable buffer is full.
@@ -90,6 +94,7 @@ impl Table {
         layout: Layout,
         clock: fn() -> u64,
         refs: &'static LastRefs,
+        conditions: &'static Conditions,
     ) -> (Self, LossStrings) {
         let durable = DurableWriter::new(mapping, layout);
         let mut table = Self {
@@ -100,6 +105,7 @@ impl Table {
             indices: HashMap::new(),
             threads: HashMap::new(),
             selected: None,
+            watches: Watches::new(conditions, layout.mode()),
             disabled_sites: 0,
             omitted_names: 0,
             contents: next_contents(),
@@ -198,9 +204,30 @@ impl Table {
             .is_some_and(|selected| category.is_empty() || selected.matches(&category));
         if !is_selected {
             site.turn_off();
-        } else if site.turn_on(&mut |text| self.intern(text)).is_none() {
-            self.disabled_sites += 1;
+        } else {
+            let is_watched = self.watch(&category, site);
+            if site.turn_on(&mut |text| self.intern(text), is_watched).is_none() {
+                self.disabled_sites += 1;
+            }
         }
+    }
+
+    /// Adds a trace point to the conditions on its durations. Returns whether it must compare.
+    fn watch(&mut self, category: &str, site: &impl Turn) -> bool {
+        if !self.watches.has_category(category) {
+            return false;
+        }
+        let duration = site.durations().filter(|it| self.watches.has(category, &it.name));
+        let Some(duration) = duration else { return false };
+        let refs = (self.intern(category), self.intern(&duration.name));
+        let (Some(category_ref), Some(name_ref)) = refs else { return false };
+        let refs = u32::from(category_ref.bits()) | u32::from(name_ref.bits()) << 16;
+        self.watches.add(category, &duration.name, duration.is_compared, refs)
+    }
+
+    /// Returns the conditions on durations.
+    pub(crate) fn watches(&mut self) -> &mut Watches {
+        &mut self.watches
     }
 
     /// Reports in the trace the sites that are off because the table is full.

@@ -1,8 +1,9 @@
-//! Sends alerts: each as often as it was raised, at a limited rate.
+//! Sends alerts, each as often as it was raised, and the conditions that held, at a limited rate.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use trace_protocol::packet::AlertName;
+use trace_protocol::packet::{AlertName, Packet};
 
 use crate::engine::alert::AlertCount;
 use crate::engine::client::Client;
@@ -16,13 +17,15 @@ const MOST: u32 = 5_000;
 /// The interval at which the service thread polls for pending alerts.
 const INTERVAL: Duration = NAMES_INTERVAL;
 
-/// Sends alerts, and counts those of the current interval.
+/// Sends alerts and conditions, and counts the packets of the current interval.
 #[derive(Debug)]
 pub(crate) struct AlertSender<'a> {
     engine: &'static Engine,
     client: &'a dyn Client,
     since: Instant,
     sent: u32,
+    /// The conditions that held and are not sent.
+    held: BTreeMap<u32, u64>,
 }
 
 /// The result of sending a packet.
@@ -36,19 +39,20 @@ pub(crate) enum SendResult {
 
 impl<'a> AlertSender<'a> {
     pub(crate) fn new(engine: &'static Engine, client: &'a dyn Client) -> Self {
-        Self { engine, client, since: Instant::now(), sent: 0 }
+        Self { engine, client, since: Instant::now(), sent: 0, held: BTreeMap::new() }
     }
 
     fn raised(&self) -> impl Iterator<Item = (AlertName, &'static AlertCount)> + 'static {
         self.client.alerts().chain(self.engine.alerts.raised())
     }
 
-    /// Sends raised alerts until the socket is full or the interval's limit is reached. `None` if
-    /// the connection is closed.
-    pub(crate) fn send(&mut self, mut send: impl FnMut(AlertName) -> SendResult) -> Option<()> {
+    /// Sends conditions and raised alerts until the socket is full or the interval's limit is
+    /// reached. `None` if the connection is closed.
+    pub(crate) fn send(&mut self, mut send: impl FnMut(Packet) -> SendResult) -> Option<()> {
         if self.since.elapsed() >= INTERVAL {
-            *self = Self::new(self.engine, self.client);
+            self.begin_interval();
         }
+        self.send_conditions(&mut send)?;
         loop {
             let mut any = false;
             // One of each name in turn, so that a frequent alert does not delay others.
@@ -57,7 +61,7 @@ impl<'a> AlertSender<'a> {
                     return Some(());
                 }
                 if count.take() {
-                    match send(name) {
+                    match send(Packet::Alert(name)) {
                         SendResult::Sent => (any, self.sent) = (true, self.sent + 1),
                         SendResult::Full => {
                             count.put_back();
@@ -73,10 +77,35 @@ impl<'a> AlertSender<'a> {
         }
     }
 
+    fn begin_interval(&mut self) {
+        (self.since, self.sent) = (Instant::now(), 0);
+    }
+
+    /// Sends the conditions that held, each once with its number of times.
+    fn send_conditions(&mut self, send: &mut impl FnMut(Packet) -> SendResult) -> Option<()> {
+        let held = self.engine.table().as_mut().map(|table| table.watches().take_held());
+        for (number, times) in held.into_iter().flatten() {
+            let sum = self.held.entry(number).or_default();
+            *sum = sum.saturating_add(times);
+        }
+        while let Some((number, times)) = self.held.first_key_value().map(|(it, sum)| (*it, *sum)) {
+            if self.sent == MOST {
+                return Some(());
+            }
+            match send(Packet::ConditionHeld { number, times }) {
+                SendResult::Sent => self.sent += 1,
+                SendResult::Full => return Some(()),
+                SendResult::Closed => return None,
+            }
+            self.held.remove(&number);
+        }
+        Some(())
+    }
+
     /// Sends the alerts that are raised now, up to the limit of an interval. Returns the number of
     /// unsent alerts.
-    pub(crate) fn send_last(&mut self, send: impl FnMut(AlertName) -> SendResult) -> Option<u64> {
-        *self = Self::new(self.engine, self.client);
+    pub(crate) fn send_last(&mut self, send: impl FnMut(Packet) -> SendResult) -> Option<u64> {
+        self.begin_interval();
         self.send(send)?;
         let rest: u64 = self.raised().map(|(_, count)| count.take_all()).sum();
         Some(rest + self.engine.alerts.take_without_slot())

@@ -193,6 +193,11 @@ impl<'a> Link<'a> {
                     session.set_categories(sequence, categories, own)?;
                 }
             }
+            ToProvider::SetConditions(limits) => {
+                if let Some(session) = self.session.as_mut() {
+                    session.set_conditions(&limits)?;
+                }
+            }
             ToProvider::Stop => {
                 if let Some(session) = self.session.as_mut() {
                     session.stop()?;

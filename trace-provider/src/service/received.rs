@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use trace_protocol::buffer::header::{BufferingMode, Layout, HEADER_BYTES};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::categories;
+use trace_protocol::message::{DurationLimit, MAX_LIMITS, MAX_LIMIT_BYTES};
 use trace_protocol::socket::{MemoryFile, Socket};
 
 use crate::engine::problem::Problem;
@@ -62,6 +63,15 @@ pub(crate) fn map_buffer(
 /// Takes the packet socket. Fails if it is another type of socket.
 pub(crate) fn packet_socket(socket: OwnedFd) -> Result<Socket, Problem> {
     Socket::from_packets(sys::high(socket)).map_err(|_| "its packet socket is not one")
+}
+
+/// Checks the size of a session's conditions.
+pub(crate) fn check_conditions(limits: &[DurationLimit]) -> Result<(), Problem> {
+    let bytes: usize = limits.iter().map(|it| it.category.len() + it.name.len()).sum();
+    match limits.len() <= MAX_LIMITS && bytes <= MAX_LIMIT_BYTES {
+        true => Ok(()),
+        false => Err("its list of conditions is too long"),
+    }
 }
 
 /// Checks the size of a session's category patterns.

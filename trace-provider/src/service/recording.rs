@@ -34,7 +34,8 @@ impl<'a> Recording<'a> {
         mapping: WriteMapping,
         layout: Layout,
     ) -> Option<Self> {
-        let (new, loss_strings) = Table::new(mapping.clone(), layout, clock.ticks, &engine.refs);
+        let (new, loss_strings) =
+            Table::new(mapping.clone(), layout, clock.ticks, &engine.refs, &engine.conditions);
         let session = RecorderSession {
             mapping,
             layout,
@@ -65,7 +66,9 @@ impl<'a> Recording<'a> {
         // Earlier alerts do not belong to this recording.
         self.engine.alerts.forget();
         self.client.forget();
+        self.engine.conditions.forget();
         self.with_table(|table| {
+            table.watches().begin();
             let key = table.intern("process").unwrap_or(StringRef::EMPTY);
             self.engine.set_process_key(key);
         });

@@ -14,7 +14,8 @@ pub(crate) fn register(service: &Service) -> [ToManager; 2] {
         durable_hint: durable_hint(service),
         categories: service.client.categories(),
     });
-    [ToManager::Supports(Features::SET_CATEGORIES), register]
+    let features = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
+    [ToManager::Supports(features), register]
 }
 
 /// Returns the name of this process, as `ps` shows it.

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::categories::CategorySet;
-use trace_protocol::message::{BufferDisposition, StartOptions};
+use trace_protocol::message::{BufferDisposition, DurationLimit, StartOptions};
 use trace_protocol::packet::{Packet, PACKET_SIZE, PACKET_VERSION};
 use trace_protocol::socket::Socket;
 
@@ -16,7 +16,7 @@ use crate::engine::client::Client;
 use crate::engine::Engine;
 use crate::service::active::Active;
 use crate::service::alert_sender::{AlertSender, SendResult};
-use crate::service::received::{check_patterns, Closed};
+use crate::service::received::{check_conditions, check_patterns, Closed};
 use crate::sys;
 
 /// The most packets that are read in a turn.
@@ -66,7 +66,8 @@ impl<'a> ManagerSession<'a> {
         self.engine.alerts.listen(true);
         let clear = options.disposition == BufferDisposition::ClearEntire;
         self.active.start(&categories, clear);
-        self.send(Packet::Started { version: PACKET_VERSION })
+        self.send(Packet::Started { version: PACKET_VERSION })?;
+        self.send_watched()
     }
 
     /// Records other categories from now on. The manager gets the reply after the earlier records.
@@ -83,6 +84,16 @@ impl<'a> ManagerSession<'a> {
             self.engine.categories.select(&categories)?;
             self.active.select(&categories);
             self.change = Some(Change { sequence, until: None });
+        }
+        Ok(())
+    }
+
+    /// Replaces the conditions that trace points compare, from the next start or change of
+    /// categories on.
+    pub(crate) fn set_conditions(&mut self, limits: &[DurationLimit]) -> Result<(), Closed> {
+        check_conditions(limits)?;
+        if let Some(table) = self.engine.table().as_mut() {
+            table.watches().request(limits)?;
         }
         Ok(())
     }
@@ -111,6 +122,7 @@ impl<'a> ManagerSession<'a> {
         // Before alerts, which could fill the packet socket.
         self.hand_over()?;
         self.reply_to_change()?;
+        self.send_watched()?;
         self.send_alerts()?;
         self.active.serve_threads();
         Ok(more)
@@ -150,6 +162,8 @@ impl<'a> ManagerSession<'a> {
             return Ok(());
         }
         while let Some(wrapped_count) = self.active.next_full() {
+            // The manager evaluates the conditions that it does not know to be watched.
+            self.send_watched()?;
             let durable_data_end = self.active.durable_end();
             let packet = Packet::SaveBuffer { wrapped_count, durable_data_end };
             match send(&self.packets, packet) {
@@ -178,20 +192,30 @@ impl<'a> ManagerSession<'a> {
         self.send(Packet::CategoriesSet { sequence })
     }
 
+    /// Informs the manager of the conditions that trace points compare from now on.
+    fn send_watched(&self) -> Result<(), Closed> {
+        if !self.engine.conditions.has_new() || !self.active.is_started() {
+            return Ok(());
+        }
+        let numbers = self.engine.table().as_mut().map(|table| table.watches().take_new());
+        let mut numbers = numbers.into_iter().flatten();
+        numbers.try_for_each(|number| self.send(Packet::ConditionWatched { number }))
+    }
+
     /// Sends the raised alerts, or as many of them as the manager takes now.
     fn send_alerts(&mut self) -> Result<(), Closed> {
         if !self.active.is_started() {
             return Ok(());
         }
         let packets = &self.packets;
-        self.alerts.send(|alert| send(packets, Packet::Alert(alert))).ok_or(Closed::BY_MANAGER)
+        self.alerts.send(|packet| send(packets, packet)).ok_or(Closed::BY_MANAGER)
     }
 
     /// Sends the alerts that were raised before the end of the recording, and reports the unsent
     /// ones in the trace.
     fn send_last_alerts(&mut self) -> Result<(), Closed> {
         let packets = &self.packets;
-        let unsent = self.alerts.send_last(|alert| send_patiently(packets, Packet::Alert(alert)));
+        let unsent = self.alerts.send_last(|packet| send_patiently(packets, packet));
         self.active.report_omission(Omission::Alerts, unsent.ok_or(Closed::BY_MANAGER)?);
         Ok(())
     }

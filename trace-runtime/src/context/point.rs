@@ -46,12 +46,12 @@ impl TracePoint {
         keys: &[&'static str],
     ) -> Self {
         let keys: Vec<Key> = keys.iter().take(MAX_KEYS).map(|key| Key::new(key)).collect();
-        let site = Box::leak(Box::new(Site::event(
-            event_type,
-            category,
-            Name::Text(name),
-            Vec::leak(keys),
-        )));
+        let (name, keys) = (Name::Text(name), &*Vec::leak(keys));
+        let site = match event_type {
+            EventType::DurationBegin => Site::scope(category, name, keys),
+            event_type => Site::event(event_type, category, name, keys),
+        };
+        let site = Box::leak(Box::new(site));
         registry::add(site);
         if let Some(table) = ENGINE.table().as_mut() {
             table.turn(site);

@@ -9,9 +9,9 @@ use trace_format::layout::{
     argument, cut_str, event_header, EventType, StringRef, MAX_STRING_BYTES,
 };
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_provider::Turn;
+use trace_provider::{Durations, Turn};
 
-use crate::point::site::Switch;
+use crate::point::site::{Switch, WATCHED};
 
 /// The maximum number of arguments of an event.
 const MAX_ARGUMENTS: u32 = 15;
@@ -58,14 +58,31 @@ impl Turn for Site {
         unsafe { text(self.category) }
     }
 
-    fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()> {
+    /// The begin of a duration is that of a scope, unless there is a site of an end as well.
+    fn durations(&self) -> Option<Durations<'_>> {
+        let is_compared = match self.event_type()? {
+            EventType::DurationBegin => true,
+            EventType::DurationEnd | EventType::DurationComplete => false,
+            // A task has the durations of its polls.
+            EventType::AsyncBegin => false,
+            _ => return None,
+        };
+        Some(Durations { name: self.name(), is_compared })
+    }
+
+    fn turn_on(
+        &self,
+        intern: &mut dyn FnMut(&str) -> Option<StringRef>,
+        is_watched: bool,
+    ) -> Option<()> {
         let (category, name) = (intern(&self.category())?, intern(&self.name())?);
         for key in self.keys() {
             key.reference.store(intern(&key.name())?.bits(), Ordering::Relaxed);
         }
         let event_type = self.event_type().unwrap_or(EventType::Instant);
         let header = event_header(event_type, 0, 0, CHUNK_THREAD, category, name);
-        self.header.store(header, Ordering::Relaxed);
+        let watched = if is_watched { WATCHED } else { 0 };
+        self.header.store(header | watched, Ordering::Relaxed);
         Some(())
     }
 

@@ -22,8 +22,14 @@ macro_rules! __trace_function_name {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __trace_site {
+    (scope, $site:tt, $($rest:tt)*) => {
+        $crate::__trace_site!(@ scope [] $site, $($rest)*)
+    };
+    ($event:ident, $site:tt, $($rest:tt)*) => {
+        $crate::__trace_site!(@ event [$crate::__private::EventType::$event,] $site, $($rest)*)
+    };
     (
-        $event:ident,
+        @ $form:ident [$($event:tt)*]
         ($category:expr, $name:expr),
         $names:expr,
         [$($key:expr),*],
@@ -37,7 +43,7 @@ macro_rules! __trace_site {
         #[used]
         #[link_section = "trace_sites"]
         static $site: $crate::__private::Site =
-            $crate::__private::Site::event($crate::__private::EventType::$event, $category, $name, &$keys);
+            $crate::__private::Site::$form($($event)* $category, $name, &$keys);
         if $crate::__private::Site::is_on(&$site) {
             match $names {
                 $named if $crate::__private::CategoryCheck::is_on(&$named) => $body,
@@ -200,7 +206,7 @@ macro_rules! __trace_write {
 macro_rules! __trace_begin {
     ($site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_site!(
-            DurationBegin,
+            scope,
             $site,
             $names,
             [$($key),*],
@@ -227,7 +233,7 @@ macro_rules! __trace_begin {
 macro_rules! __trace_begin_plain {
     ($category:expr, $name:expr) => {
         $crate::__trace_site!(
-            DurationBegin,
+            scope,
             ($category, $crate::__private::Name::Text($name)),
             $crate::__private::Literal,
             [],

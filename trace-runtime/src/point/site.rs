@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use trace_format::layout::{argument, event_header, EventType, StringRef};
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_provider::Turn;
+use trace_provider::{Durations, Turn};
 
 use super::path::function_name;
 
@@ -24,7 +24,7 @@ pub trait Switch {
 #[repr(C)]
 pub struct Site {
     /// 0 while the site is off, else the header of its records without size and number of
-    /// arguments.
+    /// arguments, and [`WATCHED`] if the durations of its scopes are compared.
     ///
     /// Rules: stored by the service thread while nothing is recorded, and by the thread that
     /// creates the site, before its first use. A trace point loads it twice: first to check whether
@@ -34,7 +34,13 @@ pub struct Site {
     name: Name,
     keys: &'static [Key],
     event_type: Option<EventType>,
+    /// Whether its durations are scopes, which end on the thread that began them.
+    is_scope: bool,
 }
+
+/// In the word of a site that is on: the durations of its scopes are compared with conditions. The
+/// bit of the name's ref that is set only for text in the record, which no site has.
+pub(crate) const WATCHED: u64 = 1 << 63;
 
 /// The name of a site.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +121,19 @@ impl Site {
         name: Name,
         keys: &'static [Key],
     ) -> Self {
-        Self { header: AtomicU64::new(0), category, name, keys, event_type: Some(event_type) }
+        Self {
+            header: AtomicU64::new(0),
+            category,
+            name,
+            keys,
+            event_type: Some(event_type),
+            is_scope: false,
+        }
+    }
+
+    /// Creates the site of a scope. If category or name is empty, each scope has its own.
+    pub const fn scope(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
+        Self { is_scope: true, ..Self::event(EventType::DurationBegin, category, name, keys) }
     }
 
     /// Creates a site that only checks a category: on while the category is recorded, or, if it is
@@ -127,6 +145,7 @@ impl Site {
             name: Name::Text(""),
             keys: &[],
             event_type: None,
+            is_scope: false,
         }
     }
 
@@ -156,14 +175,30 @@ impl Turn for Site {
         Cow::Borrowed(self.category)
     }
 
-    fn turn_on(&self, intern: &mut dyn FnMut(&str) -> Option<StringRef>) -> Option<()> {
+    fn durations(&self) -> Option<Durations<'_>> {
+        let is_compared = match self.event_type? {
+            EventType::DurationBegin => self.is_scope,
+            EventType::DurationEnd | EventType::DurationComplete => false,
+            // A task has the durations of its polls.
+            EventType::AsyncBegin => false,
+            _ => return None,
+        };
+        Some(Durations { name: self.name.text(), is_compared })
+    }
+
+    fn turn_on(
+        &self,
+        intern: &mut dyn FnMut(&str) -> Option<StringRef>,
+        is_watched: bool,
+    ) -> Option<()> {
         let (category, name) = (intern(self.category)?, intern(&self.name.text())?);
         for key in self.keys {
             key.register(intern(key.name)?);
         }
         let event_type = self.event_type.unwrap_or(EventType::Instant);
         let header = event_header(event_type, 0, 0, CHUNK_THREAD, category, name);
-        self.header.store(header, Ordering::Relaxed);
+        let watched = if is_watched { WATCHED } else { 0 };
+        self.header.store(header | watched, Ordering::Relaxed);
         Some(())
     }
 

@@ -9,18 +9,18 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
-use trace_protocol::buffer::producer::{OpenScope, Reservation};
+use trace_protocol::buffer::producer::{OpenScope, Reservation, WatchedDuration};
 use trace_protocol::clock::ticks;
 
 use crate::thread::slot;
 use crate::timestamp::Timestamp;
 use crate::value::Limit;
-use crate::RECORDER;
+use crate::{ENGINE, RECORDER};
 
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
 use super::place::{At, Here, Place};
-use super::site::{Key, Site, Switch};
+use super::site::{Key, Site, Switch, WATCHED};
 
 /// The words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
@@ -146,8 +146,13 @@ impl Drop for DurationScope {
 #[inline(never)]
 fn end(scope: &OpenScope) {
     if let Some(slot) = slot() {
-        scope.end(slot, &RECORDER, ticks);
+        scope.end(slot, &RECORDER, ticks, compare);
     }
+}
+
+/// Compares the duration of a scope of a watched site with the conditions of the session.
+fn compare(duration: WatchedDuration<'_>) {
+    ENGINE.compare(duration);
 }
 
 /// Reserves the record of an event on this thread, and stores names and arguments. The caller
@@ -181,13 +186,18 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         limit = Limit::SHORT;
         words = size(limit);
     }
-    let open = slot.open(&RECORDER, words)?;
+    let mut open = slot.open(&RECORDER, words)?;
     // Loaded again: the first load was before the slot was busy, and its value may be that of an
     // earlier session.
-    let header = site.header();
-    if header == 0 {
-        open.abandon();
-        return None;
+    let mut header = site.header();
+    // One branch for the two rare cases: the bit of a watched site is the sign.
+    if header as i64 <= 0 {
+        if header == 0 {
+            open.abandon();
+            return None;
+        }
+        header &= !WATCHED;
+        open.watch();
     }
     if let Some(koids) = open.words().get(FIXED..FIXED + P::WORDS) {
         place.encode(koids);

@@ -1,6 +1,6 @@
 //! The states, events and actions of a provider.
 
-use trace_protocol::message::{StartOptions, ToProvider};
+use trace_protocol::message::{DurationLimit, StartOptions, ToProvider};
 use trace_protocol::packet::{AlertName, Packet};
 
 use crate::machine::{End, ProviderConfig, SaveRequest, Time, Violation};
@@ -55,6 +55,8 @@ pub enum TraceeEvent {
     StartAgain(StartOptions),
     /// Its sessions have changed, and so have their categories.
     SetCategories(Vec<String>),
+    /// The conditions that it compares from its next start or change of categories on.
+    SetConditions(Vec<DurationLimit>),
     /// Its last session stops.
     Stop,
     /// Its last session ends, or it gets a new buffer.
@@ -84,6 +86,15 @@ pub enum TraceeAction {
     Save(SaveRequest),
     /// Report an alert to the caller.
     Alert(AlertName),
+    /// It compares the condition of this number: the manager need not.
+    Watched(u32),
+    /// A condition that it compares held.
+    Held {
+        /// The number of the condition.
+        number: u32,
+        /// The number of times.
+        times: u64,
+    },
     /// Report to the caller that it did not reply to Start in time.
     StartTimedOut,
     /// Read the rest of its buffer, and release the buffer.

@@ -1,11 +1,11 @@
 //! The observations of one provider's events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trace_format::layout::InstantScope;
 use trace_format::notes;
 use trace_format::record::Argument;
-use trace_format::{Event, EventKind, Thread, ThreadKoids, TickRate, Value};
+use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
 
 use super::evaluated::{Evaluated, State};
 use super::observation::{Observation, Observed};
@@ -23,9 +23,16 @@ pub(super) struct Provider {
     pub(super) names: Names,
     pub(super) threads: BTreeMap<u8, ThreadKoids>,
     pub(super) rate: TickRate,
+    /// The indices of the conditions that its trace points compare.
+    pub(super) watched: BTreeSet<usize>,
 }
 
 impl Provider {
+    pub(super) fn new(rate: TickRate) -> Self {
+        let (names, threads) = (Names::default(), BTreeMap::new());
+        Self { names, threads, rate, watched: BTreeSet::new() }
+    }
+
     /// Adds the observations of an event to `observations`.
     pub(super) fn observe(
         &self,
@@ -57,6 +64,9 @@ impl Provider {
                     }
                 }
                 (State::Scopes(scopes), kind) if scopes.matches(category, name) => {
+                    if self.watched.contains(&condition) && is_compared(event) {
+                        continue;
+                    }
                     self.scope(event.thread, kind).into_iter().for_each(add);
                 }
                 _ => {}
@@ -105,4 +115,13 @@ impl Provider {
             _ => None,
         }
     }
+}
+
+/// Returns whether an event is of a duration that the program compares if it compares those of its
+/// category and name: it is no asynchronous operation, and its name is not of run time.
+fn is_compared(event: &Event<'_>) -> bool {
+    let is_registered = |text| matches!(text, Text::Indexed(_));
+    let is_operation =
+        matches!(event.kind, EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. });
+    !is_operation && is_registered(event.category) && is_registered(event.name)
 }

@@ -395,3 +395,49 @@ fn the_state_of_a_provider_ends_with_it() {
     evaluator.open(1, SECOND);
     assert!(!holds(&mut evaluator, &[async_end(1, 900 * MS), value(3 * SECOND, &high)]));
 }
+
+/// A provider compares the durations of registered names itself.
+#[test]
+fn watched_durations_are_not_evaluated_again() {
+    let mut evaluator = evaluator(&["drop", "duration:web/request>50ms"]);
+    let (watches, next) = evaluator.number(10, 3 * SECOND);
+    assert_eq!((next, watches.len()), (12, 1));
+    assert_eq!((watches[0].number, watches[0].nanos), (11, 50 * MS));
+    assert_eq!(watches[0].counter_ticks, 150 * MS);
+    let indexed = |ticks: u64, kind: EventKind| {
+        let (category, name) = (Text::Indexed(1), Text::Indexed(2));
+        Record::Event(Event {
+            ticks,
+            thread: thread(1),
+            category,
+            name,
+            kind,
+            arguments: (&[]).into(),
+        })
+    };
+    let strings = [
+        Record::String { index: 1, value: b"web" },
+        Record::String { index: 2, value: b"request" },
+    ];
+    let long = EventKind::DurationComplete { end: 60 * MS };
+    evaluator.records(1, &encode(&strings));
+    evaluator.records(1, &encode(&[indexed(0, long)]));
+    assert_eq!(evaluator.take().len(), 1, "not watched yet");
+    evaluator.watch(11, 1);
+    let compared = [
+        indexed(0, long),
+        indexed(0, EventKind::DurationBegin),
+        indexed(60 * MS, EventKind::DurationEnd),
+    ];
+    evaluator.records(1, &encode(&compared));
+    assert_eq!(evaluator.take(), []);
+    let others = [
+        event(thread(1), 0, "request", long),
+        indexed(0, EventKind::AsyncBegin { id: 1 }),
+        indexed(60 * MS, EventKind::AsyncEnd { id: 1 }),
+    ];
+    evaluator.records(1, &encode(&others));
+    assert_eq!(evaluator.take(), [("duration:web/request>50ms".to_owned(), 2)]);
+    assert!(evaluator.hold_watched(11, 3) && !evaluator.hold_watched(12, 1));
+    assert_eq!(evaluator.take(), [("duration:web/request>50ms".to_owned(), 3)]);
+}

@@ -5,7 +5,7 @@ use crate::sync::Ordering;
 use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
-use super::recorder::{is_recording, Recorder, SLOW, STOPPED};
+use super::recorder::{is_recording, Recorder, STOPPED, WATCHED};
 use super::session::RecorderSession;
 use super::slot::Slot;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use std::time::Duration;
 /// Epochs of a process, so that a forked child has none of its parent's.
 const EPOCHS_PER_PROCESS: u64 = 1 << 38;
 
-/// Processes that have different epochs: those of the last one are below [`SLOW`].
-const MOST_PROCESSES: u32 = 1 << 23;
+/// Processes that have different epochs: those of the last one are below [`WATCHED`].
+const MOST_PROCESSES: u32 = 1 << 22;
 
-const _: () = assert!((MOST_PROCESSES as u64 + 1) * EPOCHS_PER_PROCESS < SLOW);
+const _: () = assert!((MOST_PROCESSES as u64 + 1) * EPOCHS_PER_PROCESS < WATCHED);
 
 impl Recorder {
     /// Prepares the recorder, once, before the first [`Recorder::start`]. Epochs start at a number

@@ -40,6 +40,10 @@ pub(super) const STOPPED: u64 = 1 << 63;
 /// path.
 pub(super) const SLOW: u64 = 1 << 62;
 
+/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope
+/// takes the path on which its duration is passed on.
+pub(super) const WATCHED: u64 = 1 << 61;
+
 /// Handles a record if the buffer is full.
 pub(super) type Full = fn(&Recorder, &Slot, &RecorderSession, LossReason);
 
@@ -208,6 +212,11 @@ impl Recorder {
         // after `stop` has seen every slot quiescent; the caller read a current epoch while busy,
         // so that this has not happened yet.
         unsafe { self.session.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// Whether `epoch` is of the current recording, or of the last one.
+    pub(super) fn has_recorded(&self, epoch: u64) -> bool {
+        (self.first.load(Ordering::Relaxed)..=self.epoch.load(Ordering::Relaxed)).contains(&epoch)
     }
 
     pub(super) fn wrapped_count(&self, epoch: u64) -> u32 {

@@ -9,12 +9,36 @@ use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, light_fence, Ordering};
 
 use super::publish::Word;
-use super::recorder::{Recorder, SLOW};
+use super::recorder::{Recorder, SLOW, WATCHED};
 use super::reservation::Reservation;
 use super::slot::Slot;
 
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;
+
+/// The duration of a watched scope that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct WatchedDuration<'a> {
+    /// The string refs of the category, in the low half, and of the name.
+    pub names: u32,
+    /// The duration, in ticks.
+    pub ticks: u64,
+    recorder: &'a Recorder,
+    epoch: u64,
+}
+
+impl WatchedDuration<'_> {
+    /// Whether the recording of the scope goes on: the refs of another one may have other strings.
+    pub fn is_current(&self) -> bool {
+        // What the caller has loaded was loaded before the epoch.
+        fence(Ordering::Acquire);
+        let Self { recorder, epoch, .. } = *self;
+        recorder.is_recording() && recorder.has_recorded(epoch)
+    }
+}
+
+/// Takes the duration of a watched scope.
+pub type Watch = fn(WatchedDuration<'_>);
 
 /// Words of a begin that has an argument: header, timestamp, argument, and the spare word.
 const LEAST_WITH_ARGUMENT: usize = 4;
@@ -68,13 +92,18 @@ impl OpenScope {
     /// over, a record of its own follows.
     ///
     /// `slot` is the calling thread's; the thread is the one that began the scope. Does nothing if
-    /// the recording is over.
+    /// the recording is over. The duration of a scope that is
+    /// [watched](super::Reservation::watch) is passed to `watch`, after its record is written.
     #[inline(always)]
-    pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
-        self.end_as(None, slot, recorder, clock);
+    pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64, watch: Watch) {
+        let turn = || self.turn(clock(), None);
+        if !slot.while_current(recorder, self.epoch, light_fence, turn) {
+            self.end_late(slot, recorder, &clock, None, watch);
+        }
     }
 
-    /// Ends the scope like [`OpenScope::end`], with another last argument than it began with.
+    /// Ends the scope like [`OpenScope::end`], with another last argument than it began with. Its
+    /// duration is not passed on.
     ///
     /// `argument` is the whole argument, one word, and so is the last one of the begin. Who sees
     /// the scope ended sees this argument. A record that follows because the rolling buffer was
@@ -87,19 +116,9 @@ impl OpenScope {
         recorder: &Recorder,
         clock: impl Fn() -> u64,
     ) {
-        self.end_as(Some(argument), slot, recorder, clock);
-    }
-
-    #[inline(always)]
-    fn end_as(
-        &self,
-        argument: Option<u64>,
-        slot: &Slot,
-        recorder: &Recorder,
-        clock: impl Fn() -> u64,
-    ) {
-        if !slot.while_current(recorder, self.epoch, light_fence, || self.turn(clock(), argument)) {
-            self.end_late(slot, recorder, &clock, argument);
+        let turn = || self.turn(clock(), Some(argument));
+        if !slot.while_current(recorder, self.epoch, light_fence, turn) {
+            self.end_late(slot, recorder, &clock, Some(argument), |_| {});
         }
     }
 
@@ -127,25 +146,50 @@ impl OpenScope {
         recorder: &Recorder,
         clock: &dyn Fn() -> u64,
         argument: Option<u64>,
+        watch: Watch,
     ) {
-        let epoch = self.epoch & !SLOW;
-        let fenced = self.epoch != epoch;
-        let turn = || self.turn(clock(), argument);
-        let full_fence = || fence(Ordering::SeqCst);
-        if fenced && slot.while_current(recorder, epoch, full_fence, turn) {
-            return;
+        let now = clock();
+        let epoch = self.epoch & !(SLOW | WATCHED);
+        if !self.turn_late(slot, recorder, epoch, now, argument) {
+            if !recorder.has_recorded(epoch) {
+                // Of an earlier recording, or of the process that this one was forked from.
+                return;
+            }
+            match recorder.mode() {
+                Some(BufferingMode::Streaming) => self.write_end(slot, recorder, now, argument),
+                Some(BufferingMode::Circular) => self.write_complete(slot, recorder, now, argument),
+                Some(BufferingMode::Oneshot) | None => {}
+            }
         }
-        let recording =
-            recorder.first.load(Ordering::Relaxed)..=recorder.epoch.load(Ordering::Relaxed);
-        if !recording.contains(&epoch) {
-            // Of an earlier recording, or of the process that this one was forked from.
-            return;
+        if self.epoch & WATCHED != 0 {
+            let ticks = now.saturating_sub(self.start);
+            watch(WatchedDuration { names: self.names(), ticks, recorder, epoch });
         }
-        match recorder.mode() {
-            Some(BufferingMode::Streaming) => self.write_end(slot, recorder, clock(), argument),
-            Some(BufferingMode::Circular) => self.write_complete(slot, recorder, clock(), argument),
-            Some(BufferingMode::Oneshot) | None => {}
+    }
+
+    /// Turns the begin of a scope that takes the slow path, or is watched. Returns whether its
+    /// rolling buffer is still the current one.
+    #[inline(always)]
+    fn turn_late(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        epoch: u64,
+        now: u64,
+        argument: Option<u64>,
+    ) -> bool {
+        let turn = || self.turn(now, argument);
+        match self.epoch & (SLOW | WATCHED) {
+            0 => false,
+            WATCHED => slot.while_current(recorder, epoch, light_fence, turn),
+            _ => slot.while_current(recorder, epoch, || fence(Ordering::SeqCst), turn),
         }
+    }
+
+    /// The string refs of the category, in the low half, and of the name.
+    fn names(&self) -> u32 {
+        let category = event::CategoryRef::get(self.header) as u32;
+        category | (event::NameRef::get(self.header) as u32) << 16
     }
 
     /// The begin is, or will be, in the archive: its end follows.
