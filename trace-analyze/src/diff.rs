@@ -27,9 +27,9 @@
 //! median change of durations beyond [`Options::run_noise`], and four robust standard deviations
 //! of stretches, is a change regardless of correlation. One run does not show the state of the
 //! machine throughout the run. So the interval extends [`Options::run_noise`] to either side, three
-//! times as far for polls, which end early if they have to wait, and five times as far for operations
-//! and flows, which wait for each other and for processors. The shortest quarter of the durations
-//! has to agree, because other programs lengthen some durations but rarely all.
+//! times as far for polls, which end early if they have to wait, and five times as far for
+//! operations and flows, which wait for each other and for processors. The shortest quarter of the
+//! durations has to agree, because other programs lengthen some durations but rarely all.
 //!
 //! A row in fewer than 3 of several runs of a side is `rare` instead of unclear, unless another run
 //! has joined its name with others, because the archive has too many names.
@@ -72,8 +72,8 @@ const MIN_BOUNDED: u64 = 30;
 /// The noise of polls, as a multiple of that of durations. Both are logarithms.
 const POLLING: f64 = 3.0;
 
-/// The same of operations and flows, which wait for each other and for processors: on a machine with
-/// eight times the load that it can run, their medians differ up to sixfold between runs.
+/// The same of operations and flows, which wait for each other and for processors: on a machine
+/// with eight times the load that it can run, their medians differ up to sixfold between runs.
 const WAITING: f64 = 5.0;
 
 /// The least durations in a run for a 99th percentile.

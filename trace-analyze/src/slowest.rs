@@ -44,8 +44,8 @@ pub struct Slowest {
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
 /// accepts, which meet all conditions by the arguments of their begin or end, and which last at the
 /// time `at` in nanoseconds, if there is one. Those without an end last from their begin on; they
-/// are found only with `at`, and count as the longest. Polls also meet conditions by the arguments of their
-/// operation. Calls `open` twice, and once more for conditions.
+/// are found only with `at`, and count as the longest. Polls also meet conditions by the arguments
+/// of their operation. Calls `open` twice, and once more for conditions.
 ///
 /// # Errors
 ///

@@ -186,7 +186,8 @@ impl Spans {
     }
 
     /// Returns the begins that are open at the end of the archive, as durations without a length.
-    /// Those in a duration that has ended are not among them. Empty before [`finish`](Self::finish).
+    /// Those in a duration that has ended are not among them. Empty before
+    /// [`finish`](Self::finish).
     pub fn take_open(&mut self) -> Vec<Span> {
         std::mem::take(&mut self.done.open)
     }

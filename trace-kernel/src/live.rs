@@ -9,8 +9,8 @@
 //! A thread reads the pages of all CPUs in rounds. The events before the round began are complete
 //! and are merged by their times; the rest waits for the next round.
 //!
-//! Without permission for tracefs, the source is another [`BackendKind`]. Samples of call stacks are
-//! a source of their own, beside that of the kernel's events.
+//! Without permission for tracefs, the source is another [`BackendKind`]. Samples of call stacks
+//! are a source of their own, beside that of the kernel's events.
 
 mod backend;
 mod batch;

@@ -101,7 +101,8 @@ impl Report {
 
     /// Returns the state of the archive.
     ///
-    /// Begins without an end, ends without a begin, and records of unknown types are neither errors nor losses.
+    /// Begins without an end, ends without a begin, and records of unknown types are neither errors
+    /// nor losses.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         if self.error_count > 0 || !self.damage.is_readable() {

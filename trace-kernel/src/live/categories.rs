@@ -110,8 +110,8 @@ pub const CATEGORIES: &[Category] = &[
     Category { name: SAMPLES, description: "samples of call stacks", events: &[] },
 ];
 
-/// Returns whether a category pattern selects events of the kernel, or samples. Patterns that select all
-/// categories, and exclusions, do not.
+/// Returns whether a category pattern selects events of the kernel, or samples. Patterns that
+/// select all categories, and exclusions, do not.
 #[must_use]
 pub fn is_kernel_category(pattern: &str) -> bool {
     let is_kernel = pattern.starts_with("kernel:") || pattern == "kernel*" || pattern == MARKERS;

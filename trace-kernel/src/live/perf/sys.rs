@@ -97,8 +97,8 @@ impl Event {
         };
         let (cpu, group) = (libc::c_int::from(cpu), -1 as libc::c_int);
         let attr = attr.as_ptr();
-        // SAFETY: `attr` has as many bytes as its second half-word states, and lives through the call,
-        // which only reads it.
+        // SAFETY: `attr` has as many bytes as its second half-word states, and lives through the
+        // call, which only reads it.
         let file = unsafe {
             libc::syscall(libc::SYS_perf_event_open, attr, thread, cpu, group, FLAG_FD_CLOEXEC)
         };
