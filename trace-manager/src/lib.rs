@@ -49,6 +49,7 @@ mod sink;
 mod snapshot;
 mod summary;
 mod trigger;
+mod wait;
 mod waker;
 
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};

@@ -31,6 +31,7 @@ use super::{recorder, snapshot, ControlSettings};
 use crate::error::ManagerError;
 use crate::machine::Time;
 use crate::manager::{Manager, SessionHandle};
+use crate::wait::milliseconds;
 use crate::waker::Waker;
 
 /// Bytes of one connection that are read in one turn.
@@ -211,9 +212,8 @@ impl ControlLoop {
         if self.clients.values().any(|client| client.has_more) {
             return 0;
         }
-        // Rounded up, so that the deadline has passed after the wait.
         let shortest = [deadline, accept, closing].into_iter().flatten().min();
-        shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
+        milliseconds(shortest)
     }
 
     fn handle(&mut self, source: u64, flags: EventFlags) {

@@ -14,6 +14,7 @@ use super::source::Source;
 use super::state::EventLoop;
 use crate::collection::Collection;
 use crate::machine::{Input, ProviderId, TraceeEvent};
+use crate::wait::milliseconds;
 
 /// The interval of updates of a session's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
@@ -103,8 +104,7 @@ impl EventLoop {
         let query = query.map(|at| at.saturating_duration_since(now));
         let shortest =
             [deadline, progress, accept, register, buffer, query].into_iter().flatten().min();
-        // Rounded up, so that the deadline has passed after the wait.
-        shortest.map_or(-1, |wait| i32::try_from(wait.as_millis() + 1).unwrap_or(i32::MAX))
+        milliseconds(shortest)
     }
 
     pub(super) fn accept(&mut self) {

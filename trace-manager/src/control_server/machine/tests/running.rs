@@ -73,6 +73,7 @@ fn a_user_has_a_limited_number_of_snapshots_at_a_time() {
     general(scene.call(3, snapshot("a")), GeneralError::Quota);
     scene.on(Input::SnapshotWritten(USER, Ticket { client: CLIENT, id: first }, Ok(9)));
     assert_eq!(scene.call(3, snapshot("a")), None);
+    general(scene.call(3, snapshot("a")), GeneralError::Quota);
 }
 
 #[test]
