@@ -1,8 +1,10 @@
 //! The functions of an object that have sleds, with a trace point each.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use object::{Object as _, ReadCache};
@@ -13,6 +15,9 @@ use trace_xray::map::Map;
 use crate::selection::Selection;
 use crate::sites;
 use crate::sled::Kind;
+
+/// The size of a program or library that is read at most.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// A function with sleds.
 #[derive(Debug)]
@@ -27,18 +32,32 @@ pub(crate) struct Function {
 /// Returns the selected functions of a program or shared library, or `None` if it has no sleds or
 /// cannot be read.
 pub(crate) fn read(path: &Path, selection: &Selection) -> Option<Vec<Function>> {
-    if !has_sleds(path) {
+    let file = open(path)?;
+    if !has_sleds(&file) {
         return None;
     }
-    let map = Map::parse(&fs::read(path).ok()?).ok()?;
-    Some(select(&map, selection))
+    let mut bytes = Vec::new();
+    (&file).take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(select(&Map::parse(&bytes).ok()?, selection))
+}
+
+/// Opens the file of an object, and waits for nothing. The loader's names of the vDSO, and of
+/// libraries in directories that are not absolute, could be files of others in the current one.
+fn open(path: &Path) -> Option<File> {
+    if !path.is_absolute() {
+        return None;
+    }
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    (metadata.is_file() && metadata.len() <= MOST_BYTES).then_some(file)
 }
 
 /// Returns whether the file has sleds. Reads little of those that have none.
-fn has_sleds(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+fn has_sleds(file: &File) -> bool {
     let cache = ReadCache::new(file);
-    object::File::parse(&cache).is_ok_and(|file| file.section_by_name(SLED_SECTION).is_some())
+    let has =
+        object::File::parse(&cache).is_ok_and(|file| file.section_by_name(SLED_SECTION).is_some());
+    has && (&*file).rewind().is_ok()
 }
 
 fn select(map: &Map, selection: &Selection) -> Vec<Function> {
@@ -68,4 +87,24 @@ fn sleds_by_function(map: &Map) -> BTreeMap<trace_xray::FunctionId, Vec<(u64, Ki
         }
     }
     sleds
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_with_absolute_paths_are_opened() {
+        assert!(open(Path::new("/proc/self/exe")).is_some());
+        assert!(open(Path::new("Cargo.toml")).is_none(), "a file in the current directory");
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(open(&pipe).is_none());
+        let large = directory.path().join("large");
+        File::create(&large).unwrap().set_len(MOST_BYTES + 1).unwrap();
+        assert!(open(&large).is_none());
+    }
 }
