@@ -52,11 +52,12 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, String> {
     }
     let mut build = Build::default();
     while let Some(argument) = rest.next() {
+        let (name, attached) = split(argument);
         let mut value = |name: &str| {
-            let value = rest.next().and_then(|value| value.to_str());
+            let value = attached.or_else(|| rest.next().and_then(|value| value.to_str()));
             value.filter(|value| !value.is_empty()).ok_or(format!("{name}: a value is missing"))
         };
-        match argument.to_str() {
+        match name {
             Some("-h" | "--help") => return Ok(Parsed::Help),
             Some("--crates") => build.crates = Some(value("--crates")?.to_owned()),
             Some("--min-instructions") => {
@@ -82,6 +83,16 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, String> {
     }
 }
 
+/// Returns an own option and the value that is attached to it, as in `--crates=app`. Other
+/// arguments are whole.
+fn split(argument: &OsString) -> (Option<&str>, Option<&str>) {
+    let whole = argument.to_str();
+    match whole.and_then(|argument| argument.split_once('=')) {
+        Some((name @ ("--crates" | "--min-instructions"), value)) => (Some(name), Some(value)),
+        _ => (whole, None),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,7 +110,10 @@ mod tests {
             min_instructions: 50,
             arguments: ["--release", "--", "--crates", "c"].map(OsString::from).to_vec(),
         };
-        assert_eq!(parsed(line), Ok(Parsed::Build(expected)));
+        assert_eq!(parsed(line).as_ref(), Ok(&Parsed::Build(expected)));
+        let attached =
+            line.replace("crates a", "crates=a").replace("instructions ", "instructions=");
+        assert_eq!(parsed(&attached), parsed(line));
     }
 
     #[test]
@@ -109,6 +123,7 @@ mod tests {
             ("trace-xray", "expected build"),
             ("trace-xray bench", "'bench' is not build"),
             ("trace-xray build --crates", "--crates: a value is missing"),
+            ("trace-xray build --crates=", "--crates: a value is missing"),
             ("trace-xray build --min-instructions x", "'x' is not a number"),
         ] {
             assert!(parsed(line).unwrap_err().contains(message), "{line}");
