@@ -69,13 +69,14 @@ fn found(path: &Path) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Returns the list of preloaded libraries with this one first.
+/// Returns the list of preloaded libraries with this one last: some must be first, such as that of
+/// AddressSanitizer.
 fn preloaded(library: &Path, others: Option<OsString>) -> OsString {
-    let mut list = library.as_os_str().to_owned();
-    if let Some(others) = others.filter(|others| !others.is_empty()) {
+    let mut list = others.filter(|others| !others.is_empty()).unwrap_or_default();
+    if !list.is_empty() {
         list.push(OsStr::new(":"));
-        list.push(others);
     }
+    list.push(library);
     list
 }
 
@@ -84,10 +85,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_preloaded_libraries_stay() {
+    fn other_preloaded_libraries_stay_first() {
         let library = Path::new("/lib/x.so");
         assert_eq!(preloaded(library, None), "/lib/x.so");
         assert_eq!(preloaded(library, Some("".into())), "/lib/x.so");
-        assert_eq!(preloaded(library, Some("/y.so".into())), "/lib/x.so:/y.so");
+        assert_eq!(preloaded(library, Some("/y.so".into())), "/y.so:/lib/x.so");
     }
 }
