@@ -1,44 +1,42 @@
-//! Sessions: sleds are on while the category is recorded.
+//! What is patched: sleds are on while the category is recorded.
 
+use std::cell::Cell;
 use std::io;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
-use trace_runtime::{trace_instant, TraceState};
+use trace_runtime::trace_instant;
 
-use crate::functions::{self, Function};
+use crate::functions::{self, Functions};
 use crate::handler;
-use crate::objects::{self, Object};
+use crate::objects::{self, Changes, Object};
 use crate::patch::{Patched, Patcher};
 use crate::selection::Selection;
 use crate::sites;
 
-/// How often libraries and categories are looked at during a session: a program may load libraries,
-/// and another session may record other categories.
-const INTERVAL: Duration = Duration::from_millis(100);
-
 /// The objects with sleds, and the session.
+///
+/// It is locked around every use of the loader's lock, and while the program forks: the child would
+/// find the loader's lock held for ever by a thread that it does not have.
 static CONTROL: Mutex<Control> = Mutex::new(Control::new());
 
 #[derive(Debug)]
 struct Control {
     selection: Option<Selection>,
+    /// The loader's counters when objects were last looked for.
+    changes: Option<Changes>,
     /// All objects, from when they were loaded.
     known: Vec<Object>,
     /// Whether any object has had sleds.
     has_sleds: bool,
     /// Objects with selected functions that have no stubs yet.
-    new: Vec<(Object, Vec<Function>)>,
+    new: Vec<(Object, Functions)>,
     patchers: Vec<Patcher>,
     /// The number of the last session.
     session: u32,
     is_recording: bool,
     /// What was patched last.
     patched: Patched,
-    /// Ends the thread that watches during a session when it is dropped.
-    watch: Option<Sender<()>>,
 }
 
 fn control() -> MutexGuard<'static, Control> {
@@ -54,19 +52,47 @@ pub(crate) fn prepare(selection: Selection) -> bool {
     control.has_sleds
 }
 
-/// Follows the state of tracing.
-pub(crate) fn observe(state: TraceState) {
-    match state {
-        TraceState::Started => control().start(),
-        TraceState::Stopping => control().stop(),
-        TraceState::Stopped => {}
-    }
+/// Starts a session: turns sleds on.
+pub(crate) fn start() {
+    control().start();
+}
+
+/// Patches what has changed during a session.
+pub(crate) fn update() {
+    control().update();
+}
+
+/// Ends a session: turns all sleds off.
+pub(crate) fn stop() {
+    control().stop();
+}
+
+thread_local! {
+    /// The lock while this thread forks. It needs no destructor.
+    static FORKING: Cell<Option<ManuallyDrop<MutexGuard<'static, Control>>>> =
+        const { Cell::new(None) };
+}
+
+/// Waits until no thread of this library uses the loader.
+pub(crate) extern "C" fn before_fork() {
+    FORKING.set(Some(ManuallyDrop::new(control())));
+}
+
+pub(crate) extern "C" fn after_fork() {
+    drop(FORKING.take().map(ManuallyDrop::into_inner));
+}
+
+/// Ends recording in a forked child, whose sleds are those of its parent.
+pub(crate) extern "C" fn in_forked_child() {
+    handler::in_forked_child();
+    after_fork();
 }
 
 impl Control {
     const fn new() -> Self {
         Self {
             selection: None,
+            changes: None,
             known: Vec::new(),
             has_sleds: false,
             new: Vec::new(),
@@ -74,7 +100,6 @@ impl Control {
             session: 0,
             is_recording: false,
             patched: Patched::NONE,
-            watch: None,
         }
     }
 
@@ -84,13 +109,11 @@ impl Control {
         self.patched = Patched::NONE;
         handler::set_session(self.session);
         self.update();
-        self.watch = watch();
     }
 
     /// Turns all sleds off. Threads that are in traced functions leave them unrecorded.
     fn stop(&mut self) {
         self.is_recording = false;
-        self.watch = None;
         self.patch();
         handler::set_session(0);
     }
@@ -116,14 +139,21 @@ impl Control {
     /// Registers the functions of objects that were loaded, and forgets those that were unloaded.
     fn find_objects(&mut self) {
         let Some(selection) = &self.selection else { return };
+        let changes = objects::changes();
+        if self.changes == Some(changes) {
+            return;
+        }
+        self.changes = Some(changes);
         let loaded = objects::loaded();
         self.new.retain(|(object, _)| loaded.contains(object));
         self.patchers.retain(|patcher| loaded.contains(patcher.object()));
+        // An object may have been loaded again at the same address, with its original code.
+        self.patchers.iter_mut().for_each(Patcher::forget);
         for object in loaded.iter().filter(|object| !self.known.contains(object)) {
             let Some(functions) = functions::read(&object.path, selection) else { continue };
             self.has_sleds = true;
-            if !functions.is_empty() {
-                sites::register(functions.iter().map(|function| function.site));
+            if !functions.list.is_empty() {
+                sites::register(functions.list.iter().map(|function| function.site));
                 self.new.push((object.clone(), functions));
             }
         }
@@ -140,40 +170,26 @@ impl Control {
         }
     }
 
-    /// Turns sleds on or off. Objects stay loaded meanwhile.
-    fn patch(&self) -> Patched {
-        let mut total = Patched::NONE;
-        objects::with_loaded(|loaded| {
-            let patchers = self.patchers.iter().filter(|patcher| loaded.contains(patcher.object()));
-            for patcher in patchers {
-                match patcher.patch(self.is_recording) {
-                    Ok(patched) => total.add(patched),
-                    Err(error) => report(&patcher.object().path.to_string_lossy(), &error),
+    /// Turns sleds on or off, if some are to change. Objects stay loaded meanwhile.
+    fn patch(&mut self) -> Patched {
+        let on = self.is_recording;
+        if self.patchers.iter().any(|patcher| !patcher.is_done(on)) {
+            objects::with_loaded(|loaded| {
+                let patchers = self.patchers.iter_mut();
+                for patcher in patchers.filter(|patcher| loaded.contains(patcher.object())) {
+                    if let Err(error) = patcher.patch(on) {
+                        report(&patcher.object().path.to_string_lossy(), &error);
+                    }
                 }
-            }
-        });
+            });
+        }
+        let mut total = Patched::NONE;
+        self.patchers.iter().for_each(|patcher| total.add(patcher.patched()));
         total
     }
 }
 
-fn report(path: &str, error: &io::Error) {
+/// Reports in the trace why sleds are not patched.
+pub(crate) fn report(path: &str, error: &io::Error) {
     trace_instant!("xray", "cannot patch sleds", "object" => path, "reason" => error.to_string());
-}
-
-/// Starts the thread that updates during a session. `None` if there can be no thread: then sleds
-/// are as they were at its start.
-fn watch() -> Option<Sender<()>> {
-    let (sender, ended) = mpsc::channel();
-    let run = move || {
-        while ended.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            // `try_lock`, because the session's end waits for nothing that this thread does.
-            if let Ok(mut control) = CONTROL.try_lock() {
-                if control.is_recording {
-                    control.update();
-                }
-            }
-        }
-    };
-    let thread = thread::Builder::new().name("trace-xray".to_owned()).spawn(run);
-    thread.is_ok().then_some(sender)
 }

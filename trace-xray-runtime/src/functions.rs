@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use object::{Object as _, ReadCache};
+use object::{Object as _, ObjectSymbol, ReadCache, SymbolKind};
 use trace_runtime::foreign::Site;
 use trace_xray::layout::SLED_SECTION;
 use trace_xray::map::Map;
@@ -19,26 +19,35 @@ use crate::sled::Kind;
 /// The size of a program or library that is read at most.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// A function with sleds.
+/// The functions of an object that have sleds.
+#[derive(Debug)]
+pub(crate) struct Functions {
+    /// Those that are selected.
+    pub(crate) list: Vec<Function>,
+    /// The code of all, by its addresses in the file: each up to the next function.
+    pub(crate) code: Vec<Range<u64>>,
+}
+
+/// A selected function.
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) site: &'static Site,
-    /// Its addresses in the file, up to the next function that has sleds.
-    pub(crate) code: Range<u64>,
     /// Its sleds, with their addresses in the file.
     pub(crate) sleds: Vec<(u64, Kind)>,
 }
 
 /// Returns the selected functions of a program or shared library, or `None` if it has no sleds or
 /// cannot be read.
-pub(crate) fn read(path: &Path, selection: &Selection) -> Option<Vec<Function>> {
+pub(crate) fn read(path: &Path, selection: &Selection) -> Option<Functions> {
     let file = open(path)?;
     if !has_sleds(&file) {
         return None;
     }
     let mut bytes = Vec::new();
     (&file).take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    Some(select(&Map::parse(&bytes).ok()?, selection))
+    let map = Map::parse(&bytes).ok()?;
+    let code = code(&map, &object::File::parse(&*bytes).ok()?);
+    Some(Functions { list: select(&map, selection), code })
 }
 
 /// Opens the file of an object, and waits for nothing. The loader's names of the vDSO, and of
@@ -62,20 +71,28 @@ fn has_sleds(file: &File) -> bool {
 
 fn select(map: &Map, selection: &Selection) -> Vec<Function> {
     let mut sleds = sleds_by_function(map);
-    let mut starts: Vec<u64> = map.functions().map(|(_, function)| function.address).collect();
-    starts.sort_unstable();
-    let end = |start| {
-        let next = starts.partition_point(|other| *other <= start);
-        starts.get(next).copied().unwrap_or(u64::MAX)
-    };
     let functions = map.functions().filter_map(|(id, function)| {
         let start = function.address;
         let name = function.name().unwrap_or_else(|| format!("{start:#x}"));
         let sleds = sleds.remove(&id)?;
         let is_selected = selection.contains(&name);
-        is_selected.then(|| Function { site: sites::make(&name), code: start..end(start), sleds })
+        is_selected.then(|| Function { site: sites::make(&name), sleds })
     });
     functions.collect()
+}
+
+/// Returns the code of all functions of a map. Symbols tell where a function without sleds begins.
+fn code(map: &Map, file: &object::File<'_>) -> Vec<Range<u64>> {
+    let symbols = file.symbols().chain(file.dynamic_symbols());
+    let symbols = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text);
+    let functions = map.functions().map(|(_, function)| function.address);
+    let mut starts: Vec<u64> = symbols.map(|symbol| symbol.address()).chain(functions).collect();
+    starts.sort_unstable();
+    let code = map.functions().map(|(_, function)| {
+        let next = starts.partition_point(|other| *other <= function.address);
+        function.address..starts.get(next).copied().unwrap_or(u64::MAX)
+    });
+    code.collect()
 }
 
 /// Returns the sleds of each function that has some to be recorded.

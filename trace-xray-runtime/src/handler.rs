@@ -18,7 +18,7 @@ pub(crate) fn set_session(number: u32) {
 }
 
 /// Ends recording in a forked child, whose sleds are those of its parent. Only stores.
-pub(crate) extern "C" fn in_forked_child() {
+pub(crate) fn in_forked_child() {
     set_session(0);
 }
 

@@ -11,7 +11,8 @@
 //! | `stubs`, `trampoline` | the code that a patched sled calls |
 //! | `wide` | functions whose callers may pass values in AVX registers |
 //! | `handler`, `calls`, `thread` | records of entries and exits, from the open calls of each thread |
-//! | `control` | sessions |
+//! | `control` | what is patched during sessions |
+//! | `session` | the thread that does it |
 // Each module that allows unsafe code is named in ARCHITECTURE.md.
 #![deny(unsafe_code)]
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -25,6 +26,7 @@ mod handler;
 mod objects;
 mod patch;
 mod selection;
+mod session;
 mod settings;
 #[allow(unsafe_code)]
 mod sites;

@@ -6,13 +6,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::slice;
 
+/// The access to segments of text.
+const TEXT: u32 = libc::PF_R | libc::PF_X;
+
 /// A loaded program or shared library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     pub(crate) path: PathBuf,
     /// What is added to an address in the file.
     pub(crate) base: u64,
-    /// The addresses of its executable segments.
+    /// The addresses of its segments that are executable and readable.
     pub(crate) text: Vec<Range<u64>>,
 }
 
@@ -21,6 +24,31 @@ impl Object {
     pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
         self.text.iter().any(|text| text.start <= range.start && range.end <= text.end)
     }
+}
+
+/// How often objects were loaded and unloaded, by the loader's counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    loaded: u64,
+    unloaded: u64,
+}
+
+/// Returns how often objects were loaded and unloaded.
+pub(crate) fn changes() -> Changes {
+    let mut changes = Changes::default();
+    // SAFETY: the callback gets the counters, which live longer than the call.
+    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut changes).cast()) };
+    changes
+}
+
+/// Is called for the first object only: each has the same counters.
+unsafe extern "C" fn count(info: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
+    // SAFETY: the loader passes a valid object.
+    let info = unsafe { &*info };
+    // SAFETY: the data are the counters of `changes`, which nothing else uses meanwhile.
+    let changes = unsafe { &mut *data.cast::<Changes>() };
+    *changes = Changes { loaded: info.dlpi_adds, unloaded: info.dlpi_subs };
+    1
 }
 
 /// Calls `visit` with all objects. None of them is unloaded meanwhile: the loader holds its lock.
@@ -75,7 +103,7 @@ unsafe fn object(info: &libc::dl_phdr_info) -> Object {
     };
     let text = segments
         .iter()
-        .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & libc::PF_X != 0)
+        .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & TEXT == TEXT)
         .map(|segment| {
             let start = info.dlpi_addr.wrapping_add(segment.p_vaddr);
             start..start.saturating_add(segment.p_memsz)

@@ -3,22 +3,23 @@
 use std::io;
 use std::ops::Range;
 
-use crate::functions::Function;
+use crate::functions::{Function, Functions};
 use crate::objects::Object;
 use crate::sled::{self, Kind};
 use crate::stubs::Stubs;
 use crate::sys;
-use crate::text::{Text, Way};
-use crate::wide::is_wide;
+use crate::text::{self, Text, Way};
+use crate::wide::{self, is_wide};
 
 /// An object with sleds.
 #[derive(Debug)]
 pub(crate) struct Patcher {
     object: Object,
     functions: Vec<Function>,
-    /// Whether each function is wide.
-    wide: Vec<bool>,
     stubs: Stubs,
+    /// Whether each function was to be on when sleds were last patched.
+    done: Option<Vec<bool>>,
+    patched: Patched,
 }
 
 /// What was patched.
@@ -55,52 +56,73 @@ struct Sled {
     prepared: [u8; sled::BYTES],
 }
 
-/// The text of an object, from one address on.
-struct Code {
-    start: u64,
-    bytes: Vec<u8>,
-}
-
 impl Patcher {
     /// Makes stubs for the functions of a loaded object.
     ///
     /// # Errors
-    /// The text cannot be read, or there is no memory near it.
-    pub(crate) fn new(object: Object, functions: Vec<Function>) -> io::Result<Self> {
-        let text = span(&object);
-        let code = Code::read(&Text::open()?, text.clone())?;
-        let wide = wide_functions(object.base, &functions, &code);
-        let sites = functions.iter().map(|function| function.site).zip(wide.iter().copied());
-        let stubs = Stubs::new(text, &sites.collect::<Vec<_>>())?;
-        Ok(Self { object, functions, wide, stubs })
+    /// There is no memory near it.
+    pub(crate) fn new(object: Object, functions: Functions) -> io::Result<Self> {
+        let is_wide = wide::is_supported() && has_wide_code(&object, &functions.code);
+        let functions = functions.list;
+        let sites: Vec<_> = functions.iter().map(|function| function.site).collect();
+        let stubs = Stubs::new(span(&object), &sites, is_wide)?;
+        Ok(Self { object, functions, stubs, done: None, patched: Patched::NONE })
     }
 
     pub(crate) fn object(&self) -> &Object {
         &self.object
     }
 
+    /// Returns what was patched last.
+    pub(crate) fn patched(&self) -> Patched {
+        self.patched
+    }
+
+    /// Has sleds compared again with what they are to be.
+    pub(crate) fn forget(&mut self) {
+        self.done = None;
+    }
+
+    /// Returns whether sleds are as [`patch`](Self::patch) would leave them.
+    pub(crate) fn is_done(&self, is_recording: bool) -> bool {
+        let done = self.done.as_ref();
+        done.is_some_and(|done| self.wanted(is_recording).eq(done.iter().copied()))
+    }
+
+    /// Returns whether each function is to be on.
+    fn wanted(&self, is_recording: bool) -> impl Iterator<Item = bool> + '_ {
+        self.functions.iter().map(move |function| is_recording && function.site.is_on())
+    }
+
     /// Turns the sleds on of each function whose trace point is on, and those of the others off.
+    /// After an error it is not tried again before something changes.
     ///
     /// The object must be loaded.
     ///
     /// # Errors
-    /// The text cannot be read.
-    pub(crate) fn patch(&self, is_recording: bool) -> io::Result<Patched> {
-        let mut text = Text::open()?;
-        let code = Code::read(&text, span(&self.object))?;
+    /// The text cannot be written.
+    pub(crate) fn patch(&mut self, is_recording: bool) -> io::Result<()> {
+        let wanted: Vec<bool> = self.wanted(is_recording).collect();
+        self.patched = Patched::NONE;
+        let result = self.patch_to(&wanted);
+        self.done = Some(wanted);
+        result
+    }
+
+    fn patch_to(&mut self, wanted: &[bool]) -> io::Result<()> {
+        let mut text = Text::open();
         let mut patched = Patched::NONE;
         let mut switches = Vec::new();
         let mut is_new = false;
-        for (index, function) in self.functions.iter().enumerate() {
-            let on = is_recording && function.site.is_on();
+        for (index, (function, on)) in self.functions.iter().zip(wanted.iter().copied()).enumerate()
+        {
             patched.functions += u64::from(on);
             for (address, kind) in &function.sleds {
                 let sled = self.sled(index, *address, *kind);
-                let Some(state) = sled.and_then(|sled| sled.state(&code)) else {
+                let Some((sled, state)) = sled.and_then(|sled| Some((sled, sled.state()?))) else {
                     patched.refused += 1;
                     continue;
                 };
-                let Some(sled) = sled else { continue };
                 if on && state == State::Original {
                     text.write(sled.address + 1, sled.prepared.get(1..).unwrap_or_default())?;
                     is_new = true;
@@ -118,14 +140,14 @@ impl Patcher {
             let (index, byte) = sled.kind.switch(on);
             text.write(sled.address + index as u64, &[byte])?;
         }
-        patched.way = text.way();
-        Ok(patched)
+        self.patched = Patched { way: text.way(), ..patched };
+        Ok(())
     }
 
     /// Returns a sled of the function with this index, if its stub is near and the sled is text.
     fn sled(&self, index: usize, address: u64, kind: Kind) -> Option<Sled> {
         let address = self.object.base.wrapping_add(address);
-        let stub = self.stubs.stub(index, kind, self.wide.get(index).copied().unwrap_or(true));
+        let stub = self.stubs.stub(index, kind);
         let range = address..address.checked_add(sled::BYTES as u64)?;
         if !self.object.contains(&range) {
             return None;
@@ -144,9 +166,9 @@ enum State {
 
 impl Sled {
     /// Returns its state, or `None` if the code is another.
-    fn state(&self, code: &Code) -> Option<State> {
-        let bytes = code.get(self.address, sled::BYTES as u64)?;
-        if bytes == self.kind.original() {
+    fn state(&self) -> Option<State> {
+        let bytes = text::read(self.address);
+        if bytes == *self.kind.original() {
             return Some(State::Original);
         }
         if bytes == self.prepared {
@@ -159,33 +181,25 @@ impl Sled {
     }
 }
 
-impl Code {
-    fn read(text: &Text, range: Range<u64>) -> io::Result<Self> {
-        Ok(Self { start: range.start, bytes: text.read(range)? })
-    }
-
-    fn get(&self, address: u64, length: u64) -> Option<&[u8]> {
-        let start = usize::try_from(address.checked_sub(self.start)?).ok()?;
-        self.bytes.get(start..start.checked_add(usize::try_from(length).ok()?)?)
-    }
-}
-
 /// Returns the addresses from the first to the last text of an object.
 fn span(object: &Object) -> Range<u64> {
     let start = object.text.iter().map(|text| text.start).min().unwrap_or(0);
     start..object.text.iter().map(|text| text.end).max().unwrap_or(start)
 }
 
-/// Returns for each function whether its code uses AVX registers.
-fn wide_functions(base: u64, functions: &[Function], code: &Code) -> Vec<bool> {
-    let end = code.start.saturating_add(code.bytes.len() as u64);
-    let wide = functions.iter().map(|function| {
-        let start = base.wrapping_add(function.code.start);
-        let length = function.code.end.saturating_sub(function.code.start);
-        let length = length.min(end.saturating_sub(start));
-        code.get(start, length).is_none_or(is_wide)
-    });
-    wide.collect()
+/// Returns whether code of the object uses AVX registers, or cannot be read. The object may be
+/// unloaded meanwhile.
+fn has_wide_code(object: &Object, code: &[Range<u64>]) -> bool {
+    let mut bytes = Vec::new();
+    code.iter().any(|code| {
+        let start = object.base.wrapping_add(code.start);
+        let Some(text) = object.text.iter().find(|text| text.contains(&start)) else {
+            return false;
+        };
+        let length = code.end.saturating_sub(code.start).min(text.end - start);
+        bytes.resize(length as usize, 0);
+        sys::copy_memory(start, &mut bytes).is_err() || is_wide(&bytes)
+    })
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use trace_runtime::observe;
 
-use crate::{control, handler, settings, sys, thread};
+use crate::{control, session, settings, sys, thread};
 
 /// Is called by the loader before the program's own initializers.
 #[used]
@@ -16,8 +16,8 @@ extern "C" fn start() {
         return;
     }
     thread::prepare();
-    sys::at_fork(handler::in_forked_child);
+    sys::at_fork(control::before_fork, control::after_fork, control::in_forked_child);
     // Both live as long as the process: the provider ends when the process exits.
-    std::mem::forget(observe(control::observe));
+    std::mem::forget(observe(session::observe));
     std::mem::forget(trace_runtime::init());
 }

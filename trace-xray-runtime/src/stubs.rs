@@ -34,15 +34,20 @@ const ENTRY: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Stubs {
     start: u64,
+    is_wide: bool,
 }
 
 impl Stubs {
-    /// Makes stubs for functions of an object that has this text. Those with `true` are wide.
+    /// Makes stubs for functions of an object that has this text. All are wide, or none.
     ///
     /// # Errors
     /// There is no free memory near the object.
-    pub(crate) fn new(text: Range<u64>, functions: &[(&'static Site, bool)]) -> io::Result<Self> {
-        let code = code(functions);
+    pub(crate) fn new(
+        text: Range<u64>,
+        sites: &[&'static Site],
+        is_wide: bool,
+    ) -> io::Result<Self> {
+        let code = code(sites, is_wide);
         let bytes = (code.len() as u64).next_multiple_of(PAGE);
         let address = free_range(&text, bytes, &fs::read_to_string("/proc/self/maps")?);
         let address = address.ok_or(io::ErrorKind::OutOfMemory)? as usize;
@@ -51,15 +56,15 @@ impl Stubs {
         unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start, code.len()) };
         // SAFETY: nothing writes to it from here on.
         unsafe { sys::make_executable(start, bytes as usize) }?;
-        Ok(Self { start: start.expose_provenance() as u64 })
+        Ok(Self { start: start.expose_provenance() as u64, is_wide })
     }
 
     /// Returns the address of the stub for a sled of the function with this index.
-    pub(crate) fn stub(&self, index: usize, kind: Kind, is_wide: bool) -> u64 {
+    pub(crate) fn stub(&self, index: usize, kind: Kind) -> u64 {
         let offset = match kind {
             Kind::Entry => COMMON + index * ENTRY,
             Kind::Exit | Kind::TailExit => {
-                (TRAMPOLINES.len() + Trampoline::index(kind, is_wide)) * ADDRESS
+                (TRAMPOLINES.len() + Trampoline::index(kind, self.is_wide)) * ADDRESS
             }
         };
         self.start + offset as u64
@@ -67,8 +72,8 @@ impl Stubs {
 }
 
 /// Returns the machine code of the stubs, which does not depend on its address.
-fn code(functions: &[(&'static Site, bool)]) -> Vec<u8> {
-    let mut code = Vec::with_capacity(COMMON + functions.len() * ENTRY);
+fn code(sites: &[&'static Site], is_wide: bool) -> Vec<u8> {
+    let mut code = Vec::with_capacity(COMMON + sites.len() * ENTRY);
     for trampoline in &TRAMPOLINES {
         code.extend((trampoline.address() as u64).to_le_bytes());
     }
@@ -76,11 +81,11 @@ fn code(functions: &[(&'static Site, bool)]) -> Vec<u8> {
         jump(&mut code, index);
         code.extend([0xcc; ADDRESS - JUMP_BYTES]);
     }
-    for (site, is_wide) in functions {
+    for site in sites {
         // mov r10, site
         code.extend([0x49, 0xba]);
         code.extend(((&raw const **site).expose_provenance() as u64).to_le_bytes());
-        jump(&mut code, Trampoline::index(Kind::Entry, *is_wide));
+        jump(&mut code, Trampoline::index(Kind::Entry, is_wide));
     }
     code
 }

@@ -1,8 +1,10 @@
 //! System calls and functions of the C library that the standard library has no name for.
 
 use std::ffi::c_void;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::ops::Range;
+use std::os::fd::IntoRawFd;
 use std::ptr;
 
 /// The commands of membarrier(2) for the instructions of all threads of this process.
@@ -91,6 +93,85 @@ pub(crate) unsafe fn write_text(address: usize, bytes: &[u8]) -> io::Result<()> 
     Ok(())
 }
 
+/// Reads bytes of program text.
+///
+/// # Safety
+/// They are in a mapped segment that is readable.
+pub(crate) unsafe fn read_text<const N: usize>(address: usize) -> [u8; N] {
+    std::array::from_fn(|index| {
+        let place: *const u8 = ptr::with_exposed_provenance(address + index);
+        // SAFETY: by the contract.
+        unsafe { place.read_volatile() }
+    })
+}
+
+/// Copies memory of this process, which may be unmapped meanwhile, into `bytes`.
+///
+/// # Errors
+/// It is not mapped, or the kernel does not permit it.
+pub(crate) fn copy_memory(address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let there = ptr::without_provenance_mut(address as usize);
+    let there = libc::iovec { iov_base: there, iov_len: bytes.len() };
+    // SAFETY: getpid has no preconditions.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: the kernel writes to `bytes` only, and reports what is not mapped.
+    let copied =
+        unsafe { libc::process_vm_readv(process, &raw const here, 1, &raw const there, 1, 0) };
+    match usize::try_from(copied) {
+        Ok(copied) if copied == bytes.len() => Ok(()),
+        Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Gives the calling thread a descriptor table of its own, with nothing but `/dev/null` as the
+/// standard streams: the program may close any descriptor at any time, and a child that it forks
+/// inherits none of this table.
+pub(crate) fn own_descriptors() -> io::Result<()> {
+    if close_all_unshared().is_err() {
+        // SAFETY: the functions of this thread do not use inherited descriptors.
+        check(unsafe { libc::unshare(libc::CLONE_FILES) })?;
+        close_inherited()?;
+    }
+    for stream in 0..3 {
+        let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+        if null.into_raw_fd() != stream {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+    }
+    Ok(())
+}
+
+/// Unshares and closes in one call (Linux 5.9).
+fn close_all_unshared() -> io::Result<()> {
+    const CLOSE_RANGE_UNSHARE: libc::c_uint = 1 << 1;
+    // SAFETY: the call takes integers; the table is unshared before anything in it is closed.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, 0, libc::c_uint::MAX, CLOSE_RANGE_UNSHARE) };
+    check(result as libc::c_int)
+}
+
+/// Closes the copies of descriptors that `unshare` has made.
+fn close_inherited() -> io::Result<()> {
+    // Not `/proc/self/fd`, which is the table of the first thread.
+    let entries = fs::read_dir("/proc/thread-self/fd")?.collect::<io::Result<Vec<_>>>()?;
+    let numbers = entries.iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    for descriptor in numbers {
+        // SAFETY: the table belongs to this thread, which uses none of the descriptors yet.
+        unsafe { libc::close(descriptor) };
+    }
+    Ok(())
+}
+
+fn check(result: libc::c_int) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
 /// Returns the addresses of the pages that contain a range.
 fn pages(range: Range<usize>) -> Range<usize> {
     // SAFETY: sysconf takes an integer.
@@ -112,10 +193,15 @@ pub(crate) fn set_value(key: u32, value: *const c_void) -> bool {
     unsafe { libc::pthread_setspecific(key, value) == 0 }
 }
 
-/// Has `in_child` called in forked children. It may do there what async-signal-safe functions do.
-pub(crate) fn at_fork(in_child: unsafe extern "C" fn()) {
-    // SAFETY: the handler is a function of this library, and is called without arguments.
-    unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+/// Has functions called around each fork(3): before it, and after it in the parent and the child.
+/// That in the child may do what async-signal-safe functions do.
+pub(crate) fn at_fork(
+    before: unsafe extern "C" fn(),
+    in_parent: unsafe extern "C" fn(),
+    in_child: unsafe extern "C" fn(),
+) {
+    // SAFETY: the handlers are functions of this library, and are called without arguments.
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
 /// Returns the alternate signal stack that the calling thread executes on, if it does.

@@ -1,20 +1,20 @@
-//! Functions whose callers may pass values in AVX registers.
+//! Objects whose functions may pass values in AVX registers.
 //!
 //! The handler is compiled for SSE2, which leaves the upper halves of AVX registers as they are,
 //! but it may call functions of the C library that do not. So the trampolines save all of these
-//! registers for functions that use them. For others, which are nearly all, they save the lower
-//! halves only: to save all costs as much as the rest of a record.
+//! registers for the functions of an object that uses them: a function that has no instruction for
+//! them may call another one with the arguments that it got. For other objects, which are nearly
+//! all, they save the lower halves only: to save all costs as much as the rest of a record.
 
 use iced_x86::{Decoder, DecoderOptions, EncodingKind};
 
-/// The bytes of a function that are decoded at most. A longer one counts as wide.
-const MOST_BYTES: usize = 64 << 10;
+/// Returns whether the system saves AVX registers, with the instructions that the trampolines use.
+pub(crate) fn is_supported() -> bool {
+    std::arch::is_x86_feature_detected!("xsave")
+}
 
 /// Returns whether code contains an instruction for AVX registers, or may do so.
 pub(crate) fn is_wide(code: &[u8]) -> bool {
-    if code.len() > MOST_BYTES {
-        return true;
-    }
     // An instruction with another encoding begins with none of these, but may contain them.
     if !code.iter().any(|byte| matches!(byte, 0xc4 | 0xc5 | 0x62)) {
         return false;
@@ -35,6 +35,5 @@ mod tests {
         assert!(is_wide(&[0x62, 0xf1, 0xfd, 0x48, 0x58, 0xc1]), "vaddpd zmm0, zmm0, zmm1");
         assert!(!is_wide(&[0x48, 0x89, 0xc5, 0xc3]), "mov rbp, rax; ret");
         assert!(!is_wide(&[0x66, 0x0f, 0x58, 0xc1]), "addpd xmm0, xmm1");
-        assert!(is_wide(&[0x90; MOST_BYTES + 1]), "too long to be decoded");
     }
 }

@@ -81,12 +81,19 @@ mod wide {
     pub unsafe fn sums() -> [f64; 4] {
         let mut sum = _mm256_set_pd(1.0, 2.0, 3.0, 4.0);
         for _ in 0..1000 {
-            sum = unsafe { add(sum, sum) };
+            sum = unsafe { forward(sum, sum) };
             sum = unsafe { add(sum, _mm256_set_pd(-1.0, -2.0, -3.0, -4.0)) };
         }
         let mut result = [0.0; 4];
         unsafe { _mm256_storeu_pd(result.as_mut_ptr(), sum) };
         result
+    }
+
+    /// Is a jump, without an instruction for the registers that it passes on.
+    #[inline(never)]
+    #[target_feature(enable = "avx")]
+    unsafe extern "C" fn forward(a: __m256d, b: __m256d) -> __m256d {
+        unsafe { add(a, b) }
     }
 
     #[inline(never)]

@@ -40,15 +40,14 @@ fn load(path: &Path) -> Function {
 fn patcher(path: &Path) -> Patcher {
     let object = objects::loaded().into_iter().find(|object| object.path == path).unwrap();
     let functions = functions::read(path, &Selection::parse("*")).unwrap();
-    assert!(functions.len() >= 2);
-    sites::register(functions.iter().map(|function| function.site));
+    assert!(functions.list.len() >= 2);
+    sites::register(functions.list.iter().map(|function| function.site));
     Patcher::new(object, functions).unwrap()
 }
 
 /// Returns the first two bytes of a function.
 fn code(function: Function) -> Vec<u8> {
-    let start = function as usize as u64;
-    Text::open().unwrap().read(start..start + 2).unwrap()
+    text::read(function as usize as u64)[..2].to_vec()
 }
 
 /// `PATCH_ROUNDS` is how often all sleds are turned on and off.
@@ -58,7 +57,7 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
     let directory = tempfile::tempdir().unwrap();
     let path = compile(directory.path());
     let function = load(&path);
-    let patcher = patcher(&path);
+    let mut patcher = patcher(&path);
     crate::thread::prepare();
     let archive = directory.path().join("app.fxt");
     let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
@@ -76,7 +75,10 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
         }
         for round in 0..rounds {
             for (on, bytes) in [(true, [0xeb, 0]), (false, [0xeb, 9])] {
-                let patched = patcher.patch(on).unwrap();
+                assert!(!patcher.is_done(on));
+                patcher.patch(on).unwrap();
+                assert!(patcher.is_done(on));
+                let patched = patcher.patched();
                 assert_eq!((patched.refused, patched.sleds > 0), (0, on));
                 assert_eq!(code(function), bytes);
             }
