@@ -110,7 +110,7 @@ fn calls_are_counted_and_values_come_through() {
     );
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx") {
-        assert_calls(&calls, &[("main::wide::add", 2000)]);
+        assert_calls(&calls, &[("main::wide::forward", 1000), ("main::wide::add", 2000)]);
     }
 }
 
@@ -195,6 +195,23 @@ fn nothing_is_patched_if_the_category_is_not_recorded() {
     assert_eq!(recorded.output, output(&["values"]));
     assert_eq!(recorded.archive.names().len(), 1);
     assert!(recorded.calls().is_empty());
+}
+
+/// The reasons are those of sleds, not of a program that calls init().
+#[test]
+fn an_empty_recording_has_a_reason() {
+    build_xray_runtime();
+    let directory = tempfile::tempdir().unwrap();
+    let recorded = |options: &[&str], command: &[&str]| {
+        let mut record = trace(&["record", "--xray", "-o"]);
+        record.arg(directory.path().join("app.fxt")).args(options).arg("--").args(command);
+        Run::of(&mut record).stderr()
+    };
+    let none = recorded(&[], &["true"]);
+    assert!(none.contains("have sleds") && none.contains("cargo trace-xray build"), "{none}");
+    let program = built().program.to_str().unwrap();
+    let other = recorded(&["--functions", "other::*"], &[program, "values"]);
+    assert!(other.contains("--functions 'other::*' selects"), "{other}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<Sessio
         output: Path::new(&output),
         triggers: &[],
         command: &[],
+        functions: None,
         json,
         quiet,
         logs: None,

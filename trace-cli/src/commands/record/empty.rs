@@ -22,6 +22,13 @@ const GUARD: &str = "keep the guard of init() until main ends, as in `let _trace
 const SCOPE: &str = "a scope that begins before init() is not recorded, such as that of \
     #[trace_fn] on the function that calls init()";
 
+const NAMES: &str =
+    "`trace xray map PROGRAM` lists the functions that can be recorded: a name has \
+    its path, as in `--functions 'app::*'`";
+
+const SLEDS: &str = "build the program with `cargo trace-xray build`, and record the one in \
+    target/xray";
+
 /// The size in bytes from which a buffer can take longer to prepare than init() waits. Its memory
 /// is allocated before the program gets it, so that a write to it cannot fail.
 const LARGE_BUFFER: u64 = 512 << 20;
@@ -47,7 +54,10 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<St
         Some(_) if !summary.categories.is_empty() => {
             Some("nothing was recorded: no trace point of these categories was reached".to_owned())
         }
-        Some(provider) => Some(no_records(provider, summary.duration)),
+        Some(provider) => Some(match report.functions {
+            Some(functions) => no_calls(provider, functions),
+            None => no_records(provider, summary.duration),
+        }),
     }
 }
 
@@ -59,6 +69,12 @@ pub(super) fn no_records(provider: &ProviderSummary, session: Duration) -> Strin
     let reason = "nothing was recorded: no trace point was reached while";
     let hints = buffer_hint(provider).unwrap_or_else(|| hints(traced, rest));
     format!("{reason} {name} was traced, for {time}{hints}")
+}
+
+/// Returns the reason and a hint for a program none of whose functions was recorded (`--xray`).
+fn no_calls(provider: &ProviderSummary, functions: &str) -> String {
+    let (name, functions) = (visible(&provider.name), visible(functions));
+    format!("nothing was recorded: no function that --functions '{functions}' selects was called while {name} was traced{HINT}{NAMES}")
 }
 
 fn traced(provider: &ProviderSummary) -> Duration {
@@ -79,6 +95,11 @@ fn no_providers(report: &Report<'_>) -> String {
     };
     let name = program.to_string_lossy();
     let name = visible(&name);
+    if report.functions.is_some() {
+        return format!(
+            "nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}"
+        );
+    }
     if is_compiled_out(program) {
         return format!("nothing was recorded: tracing is compiled out of {name}{HINT}build the program without the feature ntrace of trace-runtime; cargo tree -e features -i trace-runtime shows the crate that enables it");
     }

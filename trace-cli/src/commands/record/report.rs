@@ -16,6 +16,8 @@ pub(crate) struct Report<'a> {
     pub(crate) triggers: &'a [TriggerRule],
     /// The recorded command; empty if programs joined by themselves.
     pub(crate) command: &'a [OsString],
+    /// With `--xray`, the list of selected functions.
+    pub(crate) functions: Option<&'a str>,
     pub(crate) json: bool,
     pub(crate) quiet: bool,
     /// The logs that were written instead of an archive.
@@ -30,6 +32,7 @@ impl<'a> From<&'a RecordArgs> for Report<'a> {
             output: &args.session.output,
             triggers: &args.session.triggers,
             command: &args.command,
+            functions: args.xray.then(|| args.functions.as_deref().unwrap_or("*")),
             json: args.json,
             quiet: args.quiet,
             logs: None,
