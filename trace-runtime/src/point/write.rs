@@ -186,7 +186,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         limit = Limit::SHORT;
         words = size(limit);
     }
-    let mut open = slot.open(&RECORDER, words)?;
+    let open = slot.open(&RECORDER, words)?;
     // Loaded again: the first load was before the slot was busy, and its value may be that of an
     // earlier session.
     let mut header = site.header();

@@ -34,12 +34,12 @@ impl Slot {
         self.limit.store(range.end.wrapping_sub(1).cast_mut(), Ordering::Relaxed);
         self.chunk_thread.store(0, Ordering::Relaxed);
         self.units.store(chunk.units, Ordering::Relaxed);
-        self.epoch.store(epoch | SLOW, Ordering::Relaxed);
+        self.set_epoch(epoch | SLOW);
     }
 
     /// Forgets the chunk and the losses: their buffer is about to go away.
     pub(super) fn forget_buffer(&self) {
-        self.epoch.store(0, Ordering::Relaxed);
+        self.set_epoch(0);
         self.cursor.store(null_mut(), Ordering::Relaxed);
         self.limit.store(null_mut(), Ordering::Relaxed);
         self.chunk_thread.store(0, Ordering::Relaxed);
@@ -71,7 +71,7 @@ impl Slot {
             return None;
         }
         if recorder.asymmetric.load(Ordering::Relaxed) != 0 {
-            self.epoch.store(epoch, Ordering::Relaxed);
+            self.set_epoch(epoch);
         }
         Some(at)
     }

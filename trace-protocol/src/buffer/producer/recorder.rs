@@ -157,7 +157,7 @@ impl Recorder {
         fence(Ordering::SeqCst);
         if slot.chunk_thread.load(Ordering::Relaxed) != thread {
             // The chunk has yet to name this thread: no record fits before that.
-            slot.epoch.store(slot.epoch.load(Ordering::Relaxed) | SLOW, Ordering::Relaxed);
+            slot.set_epoch(slot.epoch.load(Ordering::Relaxed) | SLOW);
         }
         Some(slot)
     }

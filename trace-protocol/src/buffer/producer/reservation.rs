@@ -3,7 +3,7 @@
 use crate::sync::{light_fence, Ordering};
 
 use super::publish::Word;
-use super::recorder::{Full, Recorder, WATCHED};
+use super::recorder::{Full, Recorder};
 use super::slot::Slot;
 
 /// Room for one record, open until [`Reservation::commit`] or [`Reservation::abandon`].
@@ -16,8 +16,6 @@ pub struct Reservation<'a> {
     slot: &'a Slot,
     words: &'a [Word],
     sequence: u64,
-    /// The epoch that the record belongs to, as an open scope keeps it.
-    epoch: u64,
 }
 
 impl Slot {
@@ -71,21 +69,19 @@ impl Slot {
         // `Recorder::quiesce`.
         light_fence();
         let mut at = self.cursor.load(Ordering::Relaxed);
-        let mut epoch = self.epoch.load(Ordering::Relaxed);
-        let current = recorder.epoch.load(Ordering::Relaxed) == epoch;
+        let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
         if !current || at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
             at = recorder.refill(self, words, full);
             if at.is_null() {
                 self.close(sequence);
                 return None;
             }
-            epoch = self.epoch.load(Ordering::Relaxed);
         }
         // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while
         // the slot is busy in a current epoch, and no other thread has a reference to the words of
         // this thread's chunk.
         let words = unsafe { core::slice::from_raw_parts(at, words) };
-        Some(Reservation { slot: self, words, sequence, epoch })
+        Some(Reservation { slot: self, words, sequence })
     }
 
     /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch
@@ -140,7 +136,7 @@ impl Reservation<'_> {
     /// Makes the record visible: from here on it survives whatever happens to the process.
     #[inline(always)]
     pub fn commit(self, header: u64) {
-        let Self { slot, words, sequence, .. } = self;
+        let Self { slot, words, sequence } = self;
         let at = words.as_ptr().cast_mut();
         let end = at.wrapping_add(words.len());
         // SAFETY: `end` is at most the chunk's last word, which is in the mapping, by the check in
@@ -161,13 +157,13 @@ impl Reservation<'_> {
     /// Has the duration of the scope that begins with this record passed on at its end: see
     /// [`OpenScope::end`](super::OpenScope::end).
     #[inline(always)]
-    pub fn watch(&mut self) {
-        self.epoch |= WATCHED;
+    pub fn watch(&self) {
+        self.slot.watch_scopes(true);
     }
 
     /// The epoch that the record belongs to, as [`OpenScope`](super::OpenScope) keeps it.
     #[inline(always)]
     pub(super) fn epoch(&self) -> u64 {
-        self.epoch
+        self.slot.scope_epoch.load(Ordering::Relaxed)
     }
 }

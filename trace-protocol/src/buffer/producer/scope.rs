@@ -162,6 +162,7 @@ impl OpenScope {
             }
         }
         if self.epoch & WATCHED != 0 {
+            slot.watch_scopes(false);
             let ticks = now.saturating_sub(self.start);
             watch(WatchedDuration { names: self.names(), ticks, recorder, epoch });
         }

@@ -7,6 +7,7 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::ends::Ends;
 use super::loss::Losses;
 use super::publish::Word;
+use super::recorder::WATCHED;
 
 /// What one thread needs to write records.
 ///
@@ -28,6 +29,12 @@ pub struct Slot {
     pub(super) cursor: AtomicPtr<Word>,
     /// Last word of the chunk, which stays 0: a record may reach up to here.
     pub(super) limit: AtomicPtr<Word>,
+    /// The epoch that a scope begins with: `epoch`, with [`WATCHED`] from the begin of a watched
+    /// scope to the next end of one.
+    ///
+    /// The scopes that begin in between also have it, and no condition is found at their end. In
+    /// return, the begin of a scope need not know whether the scope is watched.
+    pub(super) scope_epoch: AtomicU64,
 
     /// The last epoch in which the owner may have written to the rolling buffer. Stored before a
     /// chunk is reserved, with release, since it says that earlier ones were left.
@@ -59,6 +66,7 @@ impl Slot {
                 epoch: AtomicU64::new(0),
                 cursor: AtomicPtr::new(null_mut()),
                 limit: AtomicPtr::new(null_mut()),
+                scope_epoch: AtomicU64::new(0),
                 entered: AtomicU64::new(0),
                 units: AtomicU32::new(0),
                 thread: AtomicU32::new(0),
@@ -70,6 +78,19 @@ impl Slot {
                 ends: Ends::new(),
             }
         }
+    }
+
+    /// Sets the epoch of the chunk.
+    pub(super) fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Relaxed);
+        self.scope_epoch.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Has the scopes that begin from now on passed on at their end, or not.
+    #[inline(always)]
+    pub(super) fn watch_scopes(&self, watched: bool) {
+        let mark = if watched { WATCHED } else { 0 };
+        self.scope_epoch.store(self.epoch.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
     }
 
     /// The thread that holds the slot; 0 for none.
