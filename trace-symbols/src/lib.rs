@@ -6,6 +6,7 @@ mod demangle;
 mod file;
 mod frame;
 mod functions;
+mod limited;
 mod module;
 mod segments;
 
@@ -13,5 +14,6 @@ pub use demangle::demangle;
 pub use file::{build_id, open};
 pub use frame::Frame;
 pub use functions::{FunctionSymbol, Functions};
+pub use limited::Limited;
 pub use module::{ModuleError, ModuleSymbols};
 pub use segments::Segments;

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::{Object, ReadCache};
+use object::ReadCache;
 
 use crate::debug_info::DebugInfo;
 use crate::frame::Frame;
-use crate::{open, Functions};
+use crate::{open, Functions, Limited};
 
 /// Where the debug information of files without it is, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -57,11 +57,13 @@ impl ModuleSymbols {
     }
 
     fn of(cache: &ReadCache<File>, build_id: &[u8]) -> Result<Self, ModuleError> {
-        let file = object::File::parse(cache).map_err(|_| ModuleError::Malformed)?;
-        let found = file.build_id().ok().flatten().unwrap_or_default();
+        let limited = Limited::new(cache, u64::MAX);
+        let file = object::File::parse(&limited).map_err(|_| ModuleError::Malformed)?;
+        let found = limited.build_id(&file).unwrap_or_default();
         if !build_id.is_empty() && found != build_id {
             return Err(ModuleError::Changed);
         }
+        limited.permit(u64::MAX);
         Ok(Self { functions: Functions::of(&file), debug_info: DebugInfo::of(&file) })
     }
 

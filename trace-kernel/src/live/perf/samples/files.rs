@@ -8,13 +8,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object::{Object, ObjectSection, ReadCache, ReadRef};
-use trace_symbols::Segments;
+use trace_symbols::{Limited, Segments};
 
 /// The name of the mapping of the kernel's code in each process.
 const VDSO: &str = "[vdso]";
 
 /// The most bytes of unwind tables in memory. Beyond them, frame pointers are followed.
 const MAX_TABLE_BYTES: u64 = 512 << 20;
+
+/// The most bytes of unwind tables of a file. One with more has none.
+const MAX_FILE_TABLE_BYTES: u64 = 64 << 20;
+
+/// The most bytes of headers and symbol tables of a file. One with more is not used.
+const MAX_HEADER_BYTES: u64 = 128 << 20;
 
 /// The most files that are remembered.
 const MAX_FILES: usize = 1 << 16;
@@ -72,21 +78,27 @@ impl Files {
 
     fn read(&mut self, path: &Path, build_id: &[u8]) -> Option<MappedCode> {
         if path == Path::new(VDSO) {
-            return self.parse(&*vdso()?, build_id);
+            return self.parse(&Limited::new(&*vdso()?, MAX_HEADER_BYTES), build_id);
         }
         // Other names, such as `//anon` and `[heap]`, are not those of files.
         if !path.is_absolute() || path.starts_with("//anon") {
             return None;
         }
-        self.parse(&ReadCache::new(trace_symbols::open(path)?), build_id)
+        let cache = ReadCache::new(trace_symbols::open(path)?);
+        self.parse(&Limited::new(&cache, MAX_HEADER_BYTES), build_id)
     }
 
-    fn parse<'a, R: ReadRef<'a>>(&mut self, bytes: R, build_id: &[u8]) -> Option<MappedCode> {
+    fn parse<'a, R: ReadRef<'a> + 'a>(
+        &mut self,
+        bytes: &'a Limited<R>,
+        build_id: &[u8],
+    ) -> Option<MappedCode> {
         let file = object::File::parse(bytes).ok()?;
-        let found = file.build_id().ok().flatten().unwrap_or_default();
+        let found = bytes.build_id(&file).unwrap_or_default();
         if !build_id.is_empty() && found != build_id {
             return None;
         }
+        bytes.permit(MAX_FILE_TABLE_BYTES);
         let tables = if self.has_tables { self.tables(&file) } else { Tables::default() };
         Some(MappedCode { build_id: found.into(), segments: Segments::of(&file), tables })
     }
@@ -96,8 +108,9 @@ impl Files {
         let (text, got) = (range(".text"), range(".got"));
         let mut section = |name: &str| {
             let section = file.section_by_name(name)?;
-            self.rest = self.rest.checked_sub(section.size())?;
-            Some((range_of(&section)?, Arc::from(section.data().ok()?)))
+            let (range, bytes) = (range_of(&section)?, section.data().ok()?);
+            self.rest = self.rest.checked_sub(bytes.len() as u64)?;
+            Some((range, Arc::from(bytes)))
         };
         let (eh_frame, eh_frame_hdr) = (section(".eh_frame"), section(".eh_frame_hdr"));
         let debug_frame = section(".debug_frame").map(|(_, bytes)| bytes);
@@ -144,6 +157,20 @@ mod tests {
         assert!(Files::new(false).get(&path, &[]).tables.eh_frame.is_none());
         files.rest = 0;
         assert!(files.read(&path, &[]).unwrap().tables.eh_frame.is_none(), "no memory");
+    }
+
+    #[test]
+    fn a_file_with_endless_unwind_tables_has_none() {
+        let mut bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let index = object::File::parse(&*bytes).unwrap();
+        let index = index.section_by_name(".eh_frame").unwrap().index().0;
+        let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().unwrap()) as usize;
+        let size = headers + index * 64 + 32;
+        bytes[size..size + 8].copy_from_slice(&(MAX_FILE_TABLE_BYTES + 1).to_le_bytes());
+        bytes.resize(bytes.len() + MAX_FILE_TABLE_BYTES as usize, 0);
+        let mut files = Files::new(true);
+        let file = files.parse(&Limited::new(&*bytes, MAX_HEADER_BYTES), &[]).unwrap();
+        assert!(file.tables.eh_frame.is_none() && file.tables.text.is_some());
     }
 
     #[test]
