@@ -26,8 +26,8 @@ struct Session {
     thread: JoinHandle<()>,
 }
 
-/// Follows the state of tracing. Sleds are on when this returns from the start of a session, and off
-/// when it returns from its end.
+/// Follows the state of tracing. Sleds are on when this returns from the start of a session, and
+/// off when it returns from its end.
 pub(crate) fn observe(state: TraceState) {
     let mut session = SESSION.lock().unwrap_or_else(PoisonError::into_inner);
     match state {

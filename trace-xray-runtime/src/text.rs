@@ -68,8 +68,8 @@ impl Text {
                 Err(_) => self.memory = None,
             }
         }
-        // SAFETY: sleds are inside of a segment of text, as `Object::contains` has found, whose object
-        // is loaded; the order of writes is that of `sled`.
+        // SAFETY: sleds are inside of a segment of text, as `Object::contains` has found, whose
+        // object is loaded; the order of writes is that of `sled`.
         unsafe { sys::write_text(address as usize, bytes) }
     }
 }

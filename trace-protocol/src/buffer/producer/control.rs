@@ -5,9 +5,9 @@ use crate::sync::Ordering;
 use crate::sys::membarrier;
 
 use super::durable::DurableWriter;
-use super::recorder::{is_recording, Recorder, STOPPED, WATCHED};
+use super::recorder::{is_recording, Recorder, STOPPED};
 use super::session::RecorderSession;
-use super::slot::Slot;
+use super::slot::{Slot, WATCHED};
 use std::time::Duration;
 
 /// Epochs of a process, so that a forked child has none of its parent's.

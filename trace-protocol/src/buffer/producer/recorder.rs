@@ -40,10 +40,6 @@ pub(super) const STOPPED: u64 = 1 << 63;
 /// path.
 pub(super) const SLOW: u64 = 1 << 62;
 
-/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope
-/// takes the path on which its duration is passed on.
-pub(super) const WATCHED: u64 = 1 << 61;
-
 /// Handles a record if the buffer is full.
 pub(super) type Full = fn(&Recorder, &Slot, &RecorderSession, LossReason);
 

@@ -9,9 +9,9 @@ use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, light_fence, Ordering};
 
 use super::publish::Word;
-use super::recorder::{Recorder, SLOW, WATCHED};
+use super::recorder::{Recorder, SLOW};
 use super::reservation::Reservation;
-use super::slot::Slot;
+use super::slot::{Slot, WATCHED};
 
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;

@@ -7,7 +7,10 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use super::ends::Ends;
 use super::loss::Losses;
 use super::publish::Word;
-use super::recorder::WATCHED;
+
+/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope
+/// takes the path on which its duration is passed on.
+pub(super) const WATCHED: u64 = 1 << 61;
 
 /// What one thread needs to write records.
 ///
