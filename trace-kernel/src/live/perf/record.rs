@@ -18,7 +18,7 @@ mod stack;
 use std::fmt;
 
 use fields::Fields;
-pub(super) use mapping::MappedFile;
+pub(super) use mapping::{Inode, MappedFile};
 pub(super) use stack::{SampleLayout, StackSample};
 
 const HEADER_BYTES: usize = 8;
@@ -333,7 +333,7 @@ pub(super) mod tests {
     fn mappings_have_a_build_id_or_an_inode() {
         let inode = [words(&[10, 11]), longs(&[0x1000, 0x2000, 0x3000, 1, 2, 3])].concat();
         let tail = [&words(&[5, 2])[..], b"/bin/x\0\0"].concat();
-        let mapped = |build_id: &[u8]| {
+        let mapped = |build_id: &[u8], inode| {
             Body::Mmap(Box::new(MappedFile {
                 process: 10,
                 start: 0x1000,
@@ -341,17 +341,21 @@ pub(super) mod tests {
                 offset: 0x3000,
                 protection: 5,
                 build_id: build_id.into(),
+                inode,
                 path: b"/bin/x"[..].into(),
             }))
         };
         let first = bytes(MMAP2, 0, &[inode.clone(), tail.clone()].concat(), ID);
-        assert_eq!(parsed(&first), [Ok(mapped(&[]))]);
+        assert_eq!(
+            parsed(&first),
+            [Ok(mapped(&[], Some(Inode { major: 1, minor: 0, number: 2 })))]
+        );
         let mut with_id = inode;
         with_id.truncate(32);
         with_id.extend([2, 0, 0, 0, 0xab, 0xcd]);
         with_id.resize(56, 0);
         let second = bytes(MMAP2, 1 << 14, &[with_id.clone(), tail.clone()].concat(), ID);
-        assert_eq!(parsed(&second), [Ok(mapped(&[0xab, 0xcd]))]);
+        assert_eq!(parsed(&second), [Ok(mapped(&[0xab, 0xcd], None))]);
         // A size beyond the field.
         with_id[32] = 200;
         let third = bytes(MMAP2, 1 << 14, &[with_id, tail].concat(), ID);

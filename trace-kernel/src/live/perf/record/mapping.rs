@@ -8,6 +8,14 @@ const MISC_BUILD_ID: u16 = 1 << 14;
 /// The size of the build id, or of the inode with its device and generation.
 const FILE_BYTES: usize = 24;
 
+/// The device and the number of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) struct Inode {
+    pub(in super::super) major: u32,
+    pub(in super::super) minor: u32,
+    pub(in super::super) number: u64,
+}
+
 /// Code that a process has mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct MappedFile {
@@ -21,6 +29,8 @@ pub(in super::super) struct MappedFile {
     pub(in super::super) protection: u32,
     /// Empty if the kernel does not know it.
     pub(in super::super) build_id: Box<[u8]>,
+    /// `None` if the record has a build id.
+    pub(in super::super) inode: Option<Inode>,
     pub(in super::super) path: Box<[u8]>,
 }
 
@@ -29,14 +39,18 @@ impl MappedFile {
         let (process, _thread) = (fields.u32()?, fields.u32()?);
         let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
         let file = fields.bytes(FILE_BYTES)?;
-        let build_id = match misc & MISC_BUILD_ID {
-            0 => &[],
-            _ => build_id(file)?,
+        let (build_id, inode) = match misc & MISC_BUILD_ID {
+            0 => (&[][..], Some(inode(Fields(file))?)),
+            _ => (build_id(file)?, None),
         };
         let (protection, _flags) = (fields.u32()?, fields.u32()?);
         let (build_id, path) = (build_id.into(), fields.string().into());
-        Some(Self { process, start, length, offset, protection, build_id, path })
+        Some(Self { process, start, length, offset, protection, build_id, inode, path })
     }
+}
+
+fn inode(mut file: Fields<'_>) -> Option<Inode> {
+    Some(Inode { major: file.u32()?, minor: file.u32()?, number: file.u64()? })
 }
 
 /// Returns the id: its size, three bytes, and up to 20 bytes of it.

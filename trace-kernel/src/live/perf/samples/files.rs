@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use object::{Object, ObjectSection, ReadCache, ReadRef};
 use trace_symbols::{Limited, Segments};
+
+use super::super::record::Inode;
+use super::mapping::Mapping;
 
 /// The name of the mapping of the kernel's code in each process.
 const VDSO: &str = "[vdso]";
@@ -25,8 +29,8 @@ const MAX_HEADER_BYTES: u64 = 128 << 20;
 /// The most files that are remembered.
 const MAX_FILES: usize = 1 << 16;
 
-/// The path and the build id of a file.
-type FileKey = (Arc<Path>, Box<[u8]>);
+/// The path, the build id and the inode of a file.
+type FileKey = (Arc<Path>, Arc<[u8]>, Option<Inode>);
 
 /// The mapped files of all processes.
 #[derive(Debug)]
@@ -61,31 +65,39 @@ impl Files {
         Self { files: HashMap::new(), has_tables, rest: MAX_TABLE_BYTES }
     }
 
-    /// Returns the file at a path. If it has another build id than the mapped one, only the latter
-    /// is known. An empty id stands for an unknown one.
-    pub(super) fn get(&mut self, path: &Arc<Path>, build_id: &[u8]) -> Arc<MappedCode> {
-        let key = (Arc::clone(path), build_id.into());
+    /// Returns the file of a process's mapping. If another file has the path now, or has it in the
+    /// mount namespace of this process, only the build id of the mapping is known.
+    pub(super) fn get(&mut self, process: u32, mapping: &Mapping) -> Arc<MappedCode> {
+        let Mapping { path, build_id, inode, .. } = mapping;
+        let key = (Arc::clone(path), Arc::clone(build_id), *inode);
         if let Some(file) = self.files.get(&key) {
             return Arc::clone(file);
         }
-        let unknown = || MappedCode { build_id: build_id.into(), ..MappedCode::default() };
-        let file = Arc::new(self.read(path, build_id).unwrap_or_else(unknown));
+        let unknown = || MappedCode { build_id: (**build_id).into(), ..MappedCode::default() };
+        let file = Arc::new(self.read(process, mapping).unwrap_or_else(unknown));
         if self.files.len() < MAX_FILES {
             self.files.insert(key, Arc::clone(&file));
         }
         file
     }
 
-    fn read(&mut self, path: &Path, build_id: &[u8]) -> Option<MappedCode> {
-        if path == Path::new(VDSO) {
+    fn read(&mut self, process: u32, mapping: &Mapping) -> Option<MappedCode> {
+        let Mapping { path, build_id, .. } = mapping;
+        if **path == *Path::new(VDSO) {
             return self.parse(&Limited::new(&*vdso()?, MAX_HEADER_BYTES), build_id);
         }
         // Other names, such as `//anon` and `[heap]`, are not those of files.
         if !path.is_absolute() || path.starts_with("//anon") {
             return None;
         }
-        let cache = ReadCache::new(trace_symbols::open(path)?);
-        self.parse(&Limited::new(&cache, MAX_HEADER_BYTES), build_id)
+        // The second is for processes that have ended or belong to others: it is checked, too.
+        [in_root(process, path), path.to_path_buf()].into_iter().find_map(|path| {
+            let file = trace_symbols::open(&path)?;
+            if build_id.is_empty() && !is_inode(&file, mapping.inode?) {
+                return None;
+            }
+            self.parse(&Limited::new(&ReadCache::new(file), MAX_HEADER_BYTES), build_id)
+        })
     }
 
     fn parse<'a, R: ReadRef<'a> + 'a>(
@@ -125,6 +137,22 @@ impl MappedCode {
     }
 }
 
+/// Returns the name of a file of a process, which may have another root or mount namespace.
+fn in_root(process: u32, path: &Path) -> PathBuf {
+    let root = PathBuf::from(format!("/proc/{process}/root"));
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// Returns whether a file is the mapped one.
+fn is_inode(file: &File, mapped: Inode) -> bool {
+    let Ok(found) = file.metadata() else { return false };
+    let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+    // Files of overlayfs and btrfs have a device of major number 0. Their mappings have another
+    // one, that of the file system below.
+    let is_device = (major, minor) == (mapped.major, mapped.minor) || major == 0;
+    is_device && found.ino() == mapped.number
+}
+
 fn range_of<'a>(section: &impl ObjectSection<'a>) -> Option<Range<u64>> {
     Some(section.address()..section.address().checked_add(section.size())?)
 }
@@ -144,19 +172,55 @@ fn vdso() -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
+    /// Returns a mapping of the file at a path.
+    fn mapping(path: &Path, build_id: &[u8]) -> Mapping {
+        let inode = std::fs::metadata(path).ok().map(|found| Inode {
+            major: rustix::fs::major(found.dev()),
+            minor: rustix::fs::minor(found.dev()),
+            number: found.ino(),
+        });
+        let (build_id, path) = (build_id.into(), path.into());
+        let (ticks, start, length, offset) = (0, 0x1000, 0x1000, 0);
+        Mapping { ticks, start, length, offset, protection: 5, build_id, inode, path }
+    }
+
     #[test]
     fn this_program_has_unwind_tables() {
-        let path: Arc<Path> = std::env::current_exe().unwrap().into();
+        let (path, process) = (std::env::current_exe().unwrap(), std::process::id());
+        let own = mapping(&path, &[]);
         let mut files = Files::new(true);
-        let file = files.get(&path, &[]);
+        let file = files.get(process, &own);
         assert!(file.tables.eh_frame.is_some() && file.tables.text.is_some());
-        assert!(Arc::ptr_eq(&file, &files.get(&path, &[])));
-        let other = files.get(&path, &[1, 2]);
+        assert!(Arc::ptr_eq(&file, &files.get(process, &own)));
+        let other = files.get(process, &mapping(&path, &[1, 2]));
         assert_eq!(*other.build_id, [1, 2]);
         assert!(other.tables.eh_frame.is_none());
-        assert!(Files::new(false).get(&path, &[]).tables.eh_frame.is_none());
+        assert!(Files::new(false).get(process, &own).tables.eh_frame.is_none());
         files.rest = 0;
-        assert!(files.read(&path, &[]).unwrap().tables.eh_frame.is_none(), "no memory");
+        assert!(files.read(process, &own).unwrap().tables.eh_frame.is_none(), "no memory");
+    }
+
+    #[test]
+    fn another_file_at_the_path_is_not_used() {
+        let path = std::env::current_exe().unwrap();
+        let mut other = mapping(&path, &[]);
+        let inode = other.inode.unwrap();
+        for process in [std::process::id(), u32::MAX] {
+            other.inode = Some(inode);
+            assert!(Files::new(true).read(process, &other).is_some(), "{process}");
+            for unknown in [None, Some(Inode { number: inode.number + 1, ..inode })] {
+                other.inode = unknown;
+                let file = Files::new(true).get(process, &other);
+                assert!(file.build_id.is_empty() && file.tables.eh_frame.is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn mappings_of_this_process_have_the_inodes_of_their_files() {
+        let (path, process) = (std::env::current_exe().unwrap(), std::process::id());
+        let own = super::super::maps::read(process).into_iter().find(|it| *it.path == *path);
+        assert!(Files::new(true).read(process, &own.unwrap()).is_some());
     }
 
     #[test]
@@ -175,14 +239,14 @@ mod tests {
 
     #[test]
     fn the_code_of_the_kernel_has_unwind_tables() {
-        let file = Files::new(true).get(&Path::new(VDSO).into(), &[]);
+        let file = Files::new(true).get(1, &mapping(Path::new(VDSO), &[]));
         assert!(file.tables.eh_frame.is_some());
     }
 
     #[test]
     fn names_without_a_file_have_no_tables() {
         for name in ["//anon", "[stack]", "anon_inode:x", "/dev/zero", "/no/such/file"] {
-            let file = Files::new(true).get(&Path::new(name).into(), &[7]);
+            let file = Files::new(true).get(1, &mapping(Path::new(name), &[7]));
             assert_eq!((&*file.build_id, file.address(0, 4096)), (&[7][..], None), "{name}");
         }
     }

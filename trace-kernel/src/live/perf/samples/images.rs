@@ -103,6 +103,7 @@ impl Images {
             offset: file.offset,
             protection: (file.protection & 7) as u8,
             build_id: (*file.build_id).into(),
+            inode: file.inode,
             path,
         };
         self.images.entry(file.process).or_default().map(mapping);
@@ -166,7 +167,7 @@ impl Image {
         let mut result = Ok(());
         let Self { mappings, written, modules, tables } = self;
         for mapping in mappings.get(*written..).unwrap_or_default() {
-            let file = files.get(&mapping.path, &mapping.build_id);
+            let file = files.get(process, mapping);
             tables.add(mapping, &file);
             let process = Process::Inline(process.into());
             let ticks = if mapping.ticks == 0 { now } else { mapping.ticks };
@@ -210,8 +211,9 @@ mod tests {
 
     fn mapped(process: u32, start: u64, path: &str) -> MappedFile {
         let path = path.as_bytes().into();
-        let (length, offset, protection) = (0x1000, 0, 5);
-        MappedFile { process, start, length, offset, protection, build_id: [].into(), path }
+        let (length, offset, protection, inode) = (0x1000, 0, 5, None);
+        let build_id = [].into();
+        MappedFile { process, start, length, offset, protection, build_id, inode, path }
     }
 
     fn paths(images: &Images, process: u32) -> Vec<&str> {

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::super::record::Inode;
+
 /// Mapped code of a process.
 #[derive(Clone, Debug)]
 pub(super) struct Mapping {
@@ -17,6 +19,8 @@ pub(super) struct Mapping {
     pub(super) protection: u8,
     /// Empty if it is unknown.
     pub(super) build_id: Arc<[u8]>,
+    /// `None` if it is unknown, or the code has no file.
+    pub(super) inode: Option<Inode>,
     pub(super) path: Arc<Path>,
 }
 
