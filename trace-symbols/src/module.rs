@@ -28,13 +28,13 @@ pub enum ModuleError {
     Missing,
     /// It is not an ELF file, or is malformed.
     Malformed,
-    /// It has another build id than the recorded code, or none.
+    /// It has another build id than the recorded code, or only one of them has one.
     Changed,
 }
 
 impl ModuleSymbols {
-    /// Reads the file at `path`, which must have this build id. An empty id permits any file. If
-    /// it has no debug information, that of the same build id below `/usr/lib/debug` is read.
+    /// Reads the file at `path`, which must have this build id: none if it is empty. If it has no
+    /// debug information, that of the same build id below `/usr/lib/debug` is read.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl ModuleSymbols {
         let limited = Limited::new(cache, u64::MAX);
         let file = object::File::parse(&limited).map_err(|_| ModuleError::Malformed)?;
         let found = limited.build_id(&file).unwrap_or_default();
-        if !build_id.is_empty() && found != build_id {
+        if found != build_id {
             return Err(ModuleError::Changed);
         }
         limited.permit(u64::MAX);
@@ -128,6 +128,9 @@ mod tests {
         let path = std::env::current_exe().unwrap();
         let error = |path: &Path, id: &[u8]| ModuleSymbols::read(path, id).unwrap_err();
         assert_eq!(error(&path, &[1, 2, 3]), ModuleError::Changed);
+        if crate::build_id(&path).is_some() {
+            assert_eq!(error(&path, &[]), ModuleError::Changed, "recorded without one");
+        }
         assert_eq!(error(Path::new("/dev/null"), &[]), ModuleError::Missing);
         assert_eq!(error(Path::new("/etc/passwd"), &[]), ModuleError::Malformed);
     }
