@@ -50,6 +50,13 @@ pub enum LiveError {
     Perf(PerfScope, io::Error),
     /// `perf_event_open(2)` failed for samples.
     Samples(PerfScope, io::Error),
+    /// The kernel permits fewer samples a second: `kernel.perf_event_max_sample_rate`.
+    SampleRate {
+        /// The requested number.
+        frequency: u64,
+        /// The highest number.
+        limit: u64,
+    },
     /// The kernel does not count the times of threads in `/proc/PID/schedstat`.
     NoSchedstat,
     /// The process cannot be a provider.
@@ -64,6 +71,28 @@ impl LiveError {
         match error.kind() {
             io::ErrorKind::PermissionDenied => Self::Denied(path.into()),
             _ => Self::File(path.into(), error),
+        }
+    }
+
+    /// Returns the error of the event of samples with this frequency in Hz.
+    pub(super) fn samples(scope: PerfScope, error: io::Error, frequency: u64) -> Self {
+        let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+        let limit = limit.ok().and_then(|limit| limit.trim().parse().ok());
+        Self::samples_with(scope, error, frequency, limit)
+    }
+
+    /// The kernel refuses a frequency beyond `limit` with `EINVAL`.
+    fn samples_with(
+        scope: PerfScope,
+        error: io::Error,
+        frequency: u64,
+        limit: Option<u64>,
+    ) -> Self {
+        match (Errno::from_io_error(&error), limit) {
+            (Some(Errno::INVAL), Some(limit)) if frequency > limit => {
+                Self::SampleRate { frequency, limit }
+            }
+            _ => Self::Samples(scope, error),
         }
     }
 
@@ -91,6 +120,10 @@ impl LiveError {
             Self::Perf(scope, error) | Self::Samples(scope, error) => {
                 return perf_remedy(*scope, error)
             }
+            Self::SampleRate { frequency, limit } => format!(
+                "use --samples={limit}; or as root, run: sysctl \
+                 kernel.perf_event_max_sample_rate={frequency}"
+            ),
             Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
         })
@@ -153,6 +186,10 @@ impl fmt::Display for LiveError {
             Self::Samples(PerfScope::Threads, _) => {
                 write!(f, "cannot sample the command's threads: perf_event_open failed")
             }
+            Self::SampleRate { frequency, limit } => write!(
+                f,
+                "cannot take {frequency} samples a second: the kernel permits at most {limit}"
+            ),
             Self::NoSchedstat => {
                 write!(f, "cannot sample threads: /proc/self/schedstat cannot be read")
             }
@@ -178,6 +215,23 @@ impl std::error::Error for LiveError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limit_of_samples_is_named() {
+        let failed = |error: Errno, frequency, limit| {
+            LiveError::samples_with(PerfScope::Threads, error.into(), frequency, limit)
+        };
+        let error = failed(Errno::INVAL, 200_000, Some(100_000));
+        assert!(error.to_string().ends_with("at most 100000"), "{error}");
+        assert!(error.remedy().unwrap().starts_with("use --samples=100000; "));
+        for (errno, frequency, limit) in [
+            (Errno::INVAL, 1000, Some(100_000)),
+            (Errno::INVAL, 200_000, None),
+            (Errno::ACCESS, 200_000, Some(100_000)),
+        ] {
+            assert!(matches!(failed(errno, frequency, limit), LiveError::Samples(..)));
+        }
+    }
 
     #[test]
     fn remedies_for_perf_events() {

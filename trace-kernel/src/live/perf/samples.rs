@@ -104,7 +104,8 @@ impl Samples {
         };
         let kind = if scope.is_empty() { PerfScope::Machine } else { PerfScope::Threads };
         let opened = open_best(options, &targets, bytes);
-        let (cpus, source) = opened.map_err(|error| LiveError::Samples(kind, error))?;
+        let (cpus, source) =
+            opened.map_err(|error| LiveError::samples(kind, error, options.frequency))?;
         let own = u64::from(std::process::id());
         let parent = processes::family(own).and_then(|(_, parent)| u32::try_from(parent).ok());
         let recorder = parent.filter(|_| !scope.is_empty());
