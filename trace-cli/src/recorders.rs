@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, process};
 
-use rustix::process::geteuid;
+use rustix::io::Errno;
+use rustix::process::{geteuid, test_kill_process, Pid};
 use tempfile::TempDir;
 use trace_manager::controller::{Controller, ControllerError, SessionInfo};
 use trace_protocol::control::CONTROL_SOCKET;
@@ -34,7 +35,7 @@ pub(crate) const SOCKET_NAME: &str = "manager.sock";
 const PREFIX: &str = "record-";
 
 /// The time in which a recorder answers. Its control thread never waits.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A running `trace record` of this user.
 #[derive(Debug)]
@@ -145,14 +146,27 @@ fn connect(directory: &Path) -> Option<Recorder> {
             Some(Recorder { pid, session, controller })
         }
         Err(ControllerError::Connect { source, .. }) => {
-            // The socket gets its name when it listens, so that this one has no process any more.
-            if source.kind() == io::ErrorKind::ConnectionRefused {
-                remove_directory(directory);
+            match source.kind() {
+                // The socket gets its name when it listens, so this one has no process any more.
+                io::ErrorKind::ConnectionRefused => remove_directory(directory),
+                // It fails if there are files.
+                io::ErrorKind::NotFound if !is_running(directory) => {
+                    let _ = fs::remove_dir(directory);
+                }
+                _ => {}
             }
             None
         }
         Err(_) => None,
     }
+}
+
+/// Returns whether the process in the name of a directory may be running.
+fn is_running(directory: &Path) -> bool {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy();
+    let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+    let process = process.and_then(|process| process.parse().ok()).and_then(Pid::from_raw);
+    process.is_none_or(|process| test_kill_process(process) != Err(Errno::SRCH))
 }
 
 /// Fails unless `path` is a directory of this user that no other user can write. Links are not
@@ -211,7 +225,8 @@ mod tests {
     #[test]
     fn only_directories_of_recorders_are_removed_if_nobody_listens() {
         let (_place, folder) = folder_with_mode(0o700);
-        let (stale, new) = (folder.join("record-1-a"), folder.join("record-2-b"));
+        let new = format!("record-{}-b", process::id());
+        let (stale, new) = (folder.join("record-1-a"), folder.join(new));
         let (other, link) = (folder.join("insn"), folder.join("record-3-c"));
         for directory in [&stale, &new, &other] {
             DirBuilder::new().mode(0o700).create(directory).unwrap();
@@ -226,5 +241,22 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert!(!stale.exists() && new.exists() && other.join(CONTROL_SOCKET).exists());
         assert!(link.symlink_metadata().is_ok());
+    }
+
+    #[test]
+    fn empty_directories_of_ended_recorders_are_removed() {
+        let (_place, folder) = folder_with_mode(0o700);
+        // The highest process id of the kernel is 2^22.
+        let ended = folder.join("record-2147483647-a");
+        let running = folder.join(format!("record-{}-b", process::id()));
+        let unknown = folder.join("record-x");
+        for directory in [&ended, &running, &unknown] {
+            DirBuilder::new().mode(0o700).create(directory).unwrap();
+            assert!(connect(directory).is_none());
+        }
+        assert!(!ended.exists() && running.exists() && unknown.exists());
+        DirBuilder::new().mode(0o700).create(&ended).unwrap();
+        fs::write(ended.join("file"), "").unwrap();
+        assert!(connect(&ended).is_none() && ended.exists());
     }
 }

@@ -175,9 +175,9 @@ pub(crate) struct SnapshotArgs {
     pub(crate) client: ClientArgs,
 }
 
-/// Show or change the categories of a session of the daemon, which continues
+/// Show or change the categories of a session of the daemon or of `trace record`
 ///
-/// Programs are not interrupted. Events of an added category are recorded from
+/// The session continues, and programs are not interrupted. Events of an added category are recorded from
 /// now on, those of a removed one until now.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

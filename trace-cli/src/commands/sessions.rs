@@ -8,7 +8,7 @@ use trace_manager::controller::{Controller, SessionInfo, SessionState};
 
 use super::daemon_client::connect;
 use crate::message::HINT;
-use crate::recorders::{self, Recorder};
+use crate::recorders::{self, Recorder, PATIENCE};
 
 /// A session, and the connection to the process that records it.
 pub(crate) struct Found {
@@ -24,7 +24,10 @@ pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
         return Ok(Found { controller: daemon?, name: name.to_owned() });
     }
     let mut daemon = daemon.ok();
-    let of_daemon = daemon.as_mut().map(Controller::sessions).transpose()?.unwrap_or_default();
+    // A daemon that does not answer has none. Its connection is useless then.
+    let of_daemon = daemon.as_mut().and_then(sessions_of);
+    daemon = daemon.filter(|_| of_daemon.is_some());
+    let of_daemon = of_daemon.unwrap_or_default();
     let of_daemon: Vec<_> = of_daemon.into_iter().filter(|it| is_named(it, name)).collect();
     let is_meant = |it: &Recorder| it.pid.to_string() == name || is_named(&it.session, name);
     let (mut meant, others): (Vec<_>, Vec<_>) = recorders.into_iter().partition(is_meant);
@@ -59,6 +62,14 @@ pub(crate) fn servers(socket: Option<&Path>) -> (Result<Controller>, Vec<Recorde
         recorders.retain(|recorder| recorder.pid != daemon.daemon_pid());
     }
     (daemon, recorders)
+}
+
+/// Returns the sessions of the daemon, unless it fails or does not answer.
+fn sessions_of(daemon: &mut Controller) -> Option<Vec<SessionInfo>> {
+    daemon.set_timeout(Some(PATIENCE));
+    let sessions = daemon.sessions();
+    daemon.set_timeout(None);
+    sessions.ok()
 }
 
 fn is_named(session: &SessionInfo, name: &str) -> bool {
