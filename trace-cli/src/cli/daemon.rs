@@ -177,8 +177,8 @@ pub(crate) struct SnapshotArgs {
 
 /// Show or change the categories of a session of the daemon or of `trace record`
 ///
-/// The session continues, and programs are not interrupted. Events of an added category are recorded from
-/// now on, those of a removed one until now.
+/// The session continues, and programs are not interrupted. Events of an added
+/// category are recorded from now on, those of a removed one until now.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
