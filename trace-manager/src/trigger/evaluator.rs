@@ -5,6 +5,7 @@
 //! Schedules and losses are compared in each call of [`Evaluator::tick`].
 
 mod evaluated;
+mod groups;
 mod observation;
 mod observations;
 mod provider;
@@ -20,6 +21,7 @@ use trace_protocol::buffer::consumer::record_words;
 use trace_protocol::words::as_bytes;
 
 use self::evaluated::{Evaluated, State};
+use self::groups::Groups;
 use self::observations::Observations;
 use self::provider::{Provider, LEVEL};
 use super::{Condition, LogLevel, TriggerRule};
@@ -32,6 +34,7 @@ const VISIBLE_AFTER: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(crate) struct Evaluator {
     conditions: Vec<Evaluated>,
+    groups: Groups,
     /// The number of the first condition; those of the others follow.
     first_number: u32,
     /// The strings that conditions compare.
@@ -74,6 +77,7 @@ impl Evaluator {
             compared.extend(report.map(|text| text.as_bytes().into()));
         }
         Self {
+            groups: Groups::new(&evaluated),
             conditions: evaluated,
             first_number: 0,
             compared,
@@ -166,12 +170,17 @@ impl Evaluator {
                 }
                 Ok(Record::Thread { index, koids }) => drop(state.threads.insert(index, koids)),
                 Ok(Record::Event(event)) => {
-                    log_message(&mut self.conditions, state.level_of(&event));
-                    state.observe(&mut self.conditions, &event, &mut self.observations);
+                    if !self.groups.logs().is_empty() {
+                        let level = state.level_of(&event);
+                        log_message(&mut self.conditions, &self.groups, level);
+                    }
+                    let (conditions, groups) = (&mut self.conditions, &self.groups);
+                    state.observe(conditions, groups, &event, &mut self.observations);
                     self.observations.limit(&mut self.conditions, provider);
                 }
                 Ok(Record::Log(log)) => {
-                    log_message(&mut self.conditions, LogLevel::of_message(log.message));
+                    let level = LogLevel::of_message(log.message);
+                    log_message(&mut self.conditions, &self.groups, level);
                 }
                 _ => {}
             }
@@ -267,11 +276,11 @@ fn is_relevant(header: u64) -> bool {
     kinds.map(RecordType::bits).contains(&record::Type::get(header))
 }
 
-fn log_message(rules: &mut [Evaluated], level: Option<LogLevel>) {
+fn log_message(rules: &mut [Evaluated], groups: &Groups, level: Option<LogLevel>) {
     let Some(level) = level else { return };
-    for rule in rules {
-        if let State::Log(least) = rule.state {
-            rule.hold_if(level <= least);
+    for index in groups.logs() {
+        if let Some(Evaluated { state: State::Log(least), held, .. }) = rules.get_mut(*index) {
+            *held += u64::from(level <= *least);
         }
     }
 }

@@ -8,6 +8,7 @@ use trace_format::record::Argument;
 use trace_format::{Event, EventKind, Text, Thread, ThreadKoids, TickRate, Value};
 
 use super::evaluated::{Evaluated, State};
+use super::groups::Groups;
 use super::observation::{Observation, Observed};
 use super::observations::Observations;
 use crate::trigger::names::Names;
@@ -37,6 +38,7 @@ impl Provider {
     pub(super) fn observe(
         &self,
         conditions: &mut [Evaluated],
+        groups: &Groups,
         event: &Event<'_>,
         observations: &mut Observations,
     ) {
@@ -46,7 +48,8 @@ impl Provider {
             let observed = self.lost(event);
             return observations.push(Observation { nanos, condition: None, observed });
         }
-        for (condition, evaluated) in conditions.iter_mut().enumerate() {
+        for condition in groups.of(category, name).iter().copied() {
+            let Some(evaluated) = conditions.get_mut(condition) else { continue };
             let mut add = |observed| {
                 evaluated.is_known = true;
                 observations.push(Observation { nanos, condition: Some(condition), observed });

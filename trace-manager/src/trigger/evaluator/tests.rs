@@ -441,3 +441,28 @@ fn watched_durations_are_not_evaluated_again() {
     assert!(evaluator.hold_watched(11, 3) && !evaluator.hold_watched(12, 1));
     assert_eq!(evaluator.take(), [("duration:web/request>50ms".to_owned(), 3)]);
 }
+
+/// Prints the time of an event with several numbers of conditions:
+/// `cargo test --release -p trace-manager --lib measure_conditions -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn measure_conditions() {
+    let event = |number: u64| {
+        event(thread(1), number, "other", EventKind::DurationComplete { end: number + 1 })
+    };
+    let records: Vec<Record<'_>> = (0..100_000).map(event).collect();
+    let words = encode(&records);
+    for count in [1, 10, 100] {
+        let triggers: Vec<String> =
+            (0..count).map(|number| format!("duration:web/name {number}>1s")).collect();
+        let triggers: Vec<&str> = triggers.iter().map(String::as_str).collect();
+        let mut evaluator = evaluator(&triggers);
+        let times = (0..20).map(|_| {
+            let start = std::time::Instant::now();
+            evaluator.records(1, &words);
+            start.elapsed()
+        });
+        let least = times.min().unwrap_or_default();
+        println!("{count} conditions: {:.1} ns an event", least.as_nanos() as f64 / 100_000.0);
+    }
+}
