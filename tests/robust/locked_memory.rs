@@ -117,8 +117,8 @@ fn a_program_that_locks_its_memory_first_can_be_traced() {
     let directory = open_directory();
     let path = directory.path().join("out.fxt");
     let output = Tracing::Output(&path, BUFFER_KIB);
-    // The code of the program, which is not optimized, takes most of the limit: with a second arena,
-    // the memory of both was used up now and then.
+    // The code of the program, which is not optimized, takes most of the limit: with a second
+    // arena, the memory of both was used up now and then.
     for (tracing, has_one_arena) in [(Tracing::NoManager, false), (output, true)] {
         let (when, limit) = ("before", LIMIT_KIB);
         let added = Program { when, limit, tracing, has_one_arena }.added();
