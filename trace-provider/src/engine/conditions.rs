@@ -10,8 +10,8 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::OnceLock;
 
+use once_cell::race::OnceBox;
 use trace_protocol::buffer::producer::WatchedDuration;
 use trace_protocol::message::DurationLimit;
 
@@ -41,7 +41,7 @@ pub(crate) struct Conditions {
     ///
     /// Rules: stored under the lock of the string table. Traced threads load them.
     heads: [AtomicU32; LISTS],
-    segments: [OnceLock<Box<[Place]>>; SEGMENTS],
+    segments: [OnceBox<Box<[Place]>>; SEGMENTS],
     places: ProcessLock<Places>,
     /// Whether trace points compare conditions that were not reported to the manager.
     has_new: AtomicBool,
@@ -70,7 +70,7 @@ impl Conditions {
     pub(crate) const fn new() -> Self {
         Self {
             heads: [const { AtomicU32::new(0) }; LISTS],
-            segments: [const { OnceLock::new() }; SEGMENTS],
+            segments: [const { OnceBox::new() }; SEGMENTS],
             places: ProcessLock::new(),
             has_new: AtomicBool::new(false),
         }
@@ -104,7 +104,7 @@ impl Conditions {
         let number = u32::try_from(places.numbers.len() + 1).ok()?;
         let bytes = places.bytes + key.0.len() + key.1.len();
         let (segment, _) = index(number).filter(|_| bytes <= MOST_BYTES)?;
-        let new = || (0..FIRST << segment).map(|_| Place::default()).collect();
+        let new = || Box::new((0..FIRST << segment).map(|_| Place::default()).collect());
         let _places = self.segments.get(segment)?.get_or_init(new);
         places.bytes = bytes;
         places.numbers.insert(key, number);
@@ -158,7 +158,7 @@ impl Conditions {
 
     /// Resets all counts. Does nothing but stores.
     pub(crate) fn forget(&self) {
-        let places = self.segments.iter().filter_map(OnceLock::get).flatten();
+        let places = self.segments.iter().filter_map(OnceBox::get).flatten();
         places.for_each(|place| place.count.clear());
     }
 
