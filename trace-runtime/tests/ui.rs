@@ -3,9 +3,11 @@
 //!
 //! After a message changes, run `TRYBUILD=overwrite cargo test -p trace-runtime --test ui` and
 //! review the changed files.
+//!
+//! Without `attributes`, errors of arguments are reported at the whole macro call.
 
 #[test]
-#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+#[cfg(all(target_os = "linux", feature = "attributes", not(feature = "ntrace")))]
 fn mistakes_are_explained() {
     trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
 }
