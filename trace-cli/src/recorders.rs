@@ -10,8 +10,10 @@
 //!     manager.sock                  if the recorded command has a private socket
 //! ```
 //!
-//! Without `XDG_RUNTIME_DIR`, the folder is `trace-UID` in the directory of temporary files, or in
-//! `/tmp`. A folder that another user owns or can write, or a link, is not used.
+//! The folder is the first of three that this user can use: the one in `XDG_RUNTIME_DIR`, then
+//! `trace-UID` in the directory of temporary files, then the same in `/tmp`. Other commands look in
+//! this one only, so recorders are found by commands with the same variables. A folder that another
+//! user owns or can write, or a link, is not used.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{env, process};
 
+use rustix::fs::{access, Access};
 use rustix::io::Errno;
 use rustix::process::{geteuid, test_kill_process, Pid};
 use tempfile::TempDir;
@@ -47,21 +50,15 @@ pub(crate) struct Recorder {
     pub(crate) controller: Controller,
 }
 
-/// Creates the directory of this process in the first folder that can be used. It is removed when
-/// the result is dropped.
+/// Creates the directory of this process. It is removed when the result is dropped.
 ///
 /// # Errors
 ///
-/// That of the last folder.
+/// If no folder can be used: the reason of the last.
 pub(crate) fn create_directory() -> io::Result<TempDir> {
-    let mut error = None;
-    for (parent, folder) in folders() {
-        match create_folder(&parent, &folder).and_then(|()| create_in(&folder)) {
-            Ok(directory) => return Ok(directory),
-            Err(failed) => error = Some(failed),
-        }
-    }
-    Err(error.unwrap_or_else(|| io::ErrorKind::NotFound.into()))
+    let Folder { parent, path } = Folder::of_this_user()?;
+    create_folder(&parent, &path)?;
+    create_in(&path)
 }
 
 /// Removes the directory of a recorder that was killed.
@@ -73,25 +70,60 @@ pub(crate) fn remove_directory(path: &Path) {
     let _ = fs::remove_dir(path);
 }
 
-/// Returns the running recorders of this user, in the order of their processes. Directories of
-/// killed ones are removed.
+/// Returns the running recorders in the folder of this user, in the order of their processes.
+/// Directories of killed ones are removed.
 pub(crate) fn find() -> Vec<Recorder> {
-    let directories = folders().into_iter().flat_map(|(_, folder)| directories_in(&folder));
-    let mut recorders: Vec<_> = directories.filter_map(|path| connect(&path)).collect();
+    let Ok(folder) = Folder::of_this_user() else { return Vec::new() };
+    let directories = directories_in(&folder.path);
+    let mut recorders: Vec<_> = directories.iter().filter_map(|path| connect(path)).collect();
     recorders.sort_by_key(|recorder| recorder.pid);
     recorders
 }
 
-/// Returns the folders of this user in the order of preference, and their parents.
-fn folders() -> Vec<(PathBuf, PathBuf)> {
-    let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-    let runtime = runtime.map(PathBuf::from);
-    let runtime = runtime.map(|parent| (parent.clone(), parent.join("trace")));
-    let name = format!("trace-{}", geteuid().as_raw());
-    let mut temporary = vec![env::temp_dir(), "/tmp".into()];
-    temporary.dedup();
-    let temporary = temporary.into_iter().map(|parent| (parent.clone(), parent.join(&name)));
-    runtime.into_iter().chain(temporary).collect()
+/// A folder of recorders, which may not exist yet.
+#[derive(Debug, PartialEq)]
+struct Folder {
+    parent: PathBuf,
+    path: PathBuf,
+}
+
+impl Folder {
+    /// Returns the folder of this user, whether it exists or not.
+    fn of_this_user() -> io::Result<Self> {
+        let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
+        Self::first_usable(Self::candidates(runtime.map(PathBuf::from), env::temp_dir()))
+    }
+
+    /// Returns the folders in the order of preference.
+    fn candidates(runtime: Option<PathBuf>, temporary: PathBuf) -> Vec<Self> {
+        let user = format!("trace-{}", geteuid().as_raw());
+        let runtime = runtime.map(|parent| (parent, "trace"));
+        let temporary = [temporary, "/tmp".into()].map(|parent| (parent, user.as_str()));
+        let places = runtime.into_iter().chain(temporary);
+        places.map(|(parent, name)| Self { path: parent.join(name), parent }).collect()
+    }
+
+    fn first_usable(candidates: Vec<Self>) -> io::Result<Self> {
+        let mut error = io::ErrorKind::NotFound.into();
+        for folder in candidates {
+            match folder.ensure_usable() {
+                Ok(()) => return Ok(folder),
+                Err(reason) => error = reason,
+            }
+        }
+        Err(error)
+    }
+
+    /// Fails unless the folder is one of this user, or can be created.
+    fn ensure_usable(&self) -> io::Result<()> {
+        ensure_only_owner_renames(&self.parent)?;
+        match ensure_own(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(access(&self.parent, Access::WRITE_OK | Access::EXEC_OK)?)
+            }
+            result => result,
+        }
+    }
 }
 
 fn create_folder(parent: &Path, folder: &Path) -> io::Result<()> {
@@ -220,6 +252,30 @@ mod tests {
         let error = create_folder(place.path(), &link).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!((directories_in(&folder).len(), directories_in(&link).len()), (1, 0));
+    }
+
+    #[test]
+    fn only_the_first_usable_folder_counts() {
+        let (runtime, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let temporary = other.path().to_path_buf();
+        let first = |runtime: Option<&Path>| {
+            let runtime = runtime.map(Path::to_path_buf);
+            Folder::first_usable(Folder::candidates(runtime, temporary.clone())).unwrap().parent
+        };
+        assert_eq!(first(None), temporary);
+        let fallback = Folder::candidates(None, temporary.clone()).remove(0);
+        create_folder(&fallback.parent, &fallback.path).unwrap();
+        // The folder of temporary files exists, and the preferred one does not yet.
+        assert_eq!(first(Some(runtime.path())), runtime.path());
+        let path = runtime.path().join("trace");
+        create_folder(runtime.path(), &path).unwrap();
+        assert_eq!(first(Some(runtime.path())), runtime.path());
+        for (path, mode) in [(path.as_path(), 0o770), (runtime.path(), 0o777)] {
+            fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(first(Some(runtime.path())), temporary, "{mode:o} of {}", path.display());
+            fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
+        }
+        assert_eq!(first(Some(&runtime.path().join("missing"))), temporary);
     }
 
     #[test]

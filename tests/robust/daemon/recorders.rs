@@ -181,6 +181,31 @@ fn recorders_of_one_name_are_told_apart_by_their_processes() {
     recorders.into_iter().for_each(|recorder| assert_eq!(recorder.end().code(), 0));
 }
 
+/// Both have the same directory of temporary files.
+#[test]
+fn a_recorder_with_another_runtime_directory_is_not_found() {
+    let place = Place::new();
+    let temporary = tempfile::tempdir().unwrap();
+    let path = temporary.path().join("recorded");
+    let mut record = place.command(&["record", "-o", "web.fxt", "--"]);
+    record.env("TMPDIR", temporary.path()).env_remove("XDG_RUNTIME_DIR");
+    record.args(["sh", "-c", r#"echo "$TRACE_SOCKET" > new; mv new "$0"; read line"#]).arg(&path);
+    record.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = record.spawn().unwrap();
+    wait_until("the command runs", || path.exists());
+    let sessions = |command: &mut Command| {
+        let run = Run::of(command.env("TMPDIR", temporary.path()));
+        serde_json::from_str::<Value>(&run.stdout()).unwrap_or_default()
+    };
+    let status = || place.command(&["status", "--json"]);
+    wait_until("a command with the same variables finds it", || {
+        sessions(status().env_remove("XDG_RUNTIME_DIR"))[0]["recorder"] == child.id()
+    });
+    assert_eq!(sessions(&mut status()), Value::Null, "nothing is found");
+    drop(child.stdin.take());
+    Run::end_of(child);
+}
+
 #[test]
 fn a_daemon_and_a_recorder_are_listed_together() {
     let place = Place::new();
