@@ -29,7 +29,6 @@ pub(crate) mod wake;
 pub(crate) mod watches;
 
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::MutexGuard;
 
 use trace_format::layout::StringRef;
 use trace_protocol::buffer::producer::{Recorder, WatchedDuration};
@@ -41,6 +40,7 @@ use crate::engine::observers::{Observer, Observers};
 use crate::engine::table::{LastRefs, Table};
 use crate::engine::wake::WakeWord;
 use crate::lock::ProcessLock;
+use crate::signal_lock::SignalGuard;
 use crate::TraceState;
 
 /// The state of a provider that lives as long as the process: a static, or memory that is never
@@ -87,8 +87,14 @@ impl Engine {
     ///
     /// Other threads hold the lock for a pass over all trace points at most. Not for signal
     /// handlers.
-    pub fn table(&'static self) -> MutexGuard<'static, Option<Table>> {
+    pub fn table(&'static self) -> SignalGuard<'static, Option<Table>> {
         self.table.lock()
+    }
+
+    /// Locks the string table, unless the caller is a signal handler that has interrupted a thread
+    /// with a lock: [`SignalLock::lock_unless_nested`](crate::SignalLock::lock_unless_nested).
+    pub fn table_unless_nested(&'static self) -> Option<SignalGuard<'static, Option<Table>>> {
+        self.table.lock_unless_nested()
     }
 
     /// Wakes the service thread from a traced thread, if traced threads may make system calls.

@@ -14,12 +14,14 @@ mod not_traced;
 mod provider;
 #[cfg(target_os = "linux")]
 mod service;
+mod signal_lock;
 mod state;
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 mod sys;
 
 pub use not_traced::NotTraced;
+pub use signal_lock::{SignalGuard, SignalLock};
 pub use state::TraceState;
 /// The trace format: records to write, and the layout of their words.
 #[cfg(target_os = "linux")]

@@ -2,9 +2,9 @@
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::generation::Generation;
+use crate::signal_lock::{SignalGuard, SignalLock};
 
 /// A lock of one process. A forked child starts with a new lock and a default value, because a
 /// thread of its parent may hold the old lock.
@@ -15,7 +15,7 @@ pub struct ProcessLock<T>(AtomicPtr<Owned<T>>);
 #[derive(Debug)]
 struct Owned<T> {
     generation: Generation,
-    mutex: Mutex<T>,
+    lock: SignalLock<T>,
 }
 
 impl<T: Default> ProcessLock<T> {
@@ -27,23 +27,29 @@ impl<T: Default> ProcessLock<T> {
 
     /// Locks, and waits for other threads. The first call in a process allocates. Not for signal
     /// handlers.
-    pub fn lock(&'static self) -> MutexGuard<'static, T> {
-        self.mutex().lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn lock(&'static self) -> SignalGuard<'static, T> {
+        self.of_process().lock()
+    }
+
+    /// Locks, and waits for other threads: [`SignalLock::lock_unless_nested`]. The first call in a
+    /// process allocates.
+    pub fn lock_unless_nested(&'static self) -> Option<SignalGuard<'static, T>> {
+        self.of_process().lock_unless_nested()
     }
 
     /// Locks, if no other thread holds the lock.
-    pub fn try_lock(&'static self) -> Option<MutexGuard<'static, T>> {
-        self.mutex().try_lock().ok()
+    pub fn try_lock(&'static self) -> Option<SignalGuard<'static, T>> {
+        self.of_process().try_lock()
     }
 
-    fn mutex(&'static self) -> &'static Mutex<T> {
+    fn of_process(&'static self) -> &'static SignalLock<T> {
         let mut found = self.0.load(Ordering::Acquire);
         let generation = Generation::current();
         loop {
             // SAFETY: the pointer is null or came from `Box::into_raw`, and is never freed.
             match unsafe { found.as_ref() } {
                 // A child could wait for ever for its parent's lock.
-                Some(owned) if owned.generation == generation => return &owned.mutex,
+                Some(owned) if owned.generation == generation => return &owned.lock,
                 _ => found = self.replace(found, generation),
             }
         }
@@ -51,7 +57,7 @@ impl<T: Default> ProcessLock<T> {
 
     /// Replaces the lock of another process by a new one. Returns the current lock.
     fn replace(&self, found: *mut Owned<T>, generation: Generation) -> *mut Owned<T> {
-        let new = Box::into_raw(Box::new(Owned { generation, mutex: Mutex::default() }));
+        let new = Box::into_raw(Box::new(Owned { generation, lock: SignalLock::default() }));
         match self.0.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {

@@ -55,6 +55,9 @@ pub mod spans {
     };
 }
 
+/// A lock for bridges whose functions signal handlers call.
+pub use trace_provider::{SignalGuard, SignalLock};
+
 /// The trace format: records to encode, and the layout of their words.
 pub use trace_format as format;
 pub use trace_format::layout::{EventType, StringRef, ThreadRef};

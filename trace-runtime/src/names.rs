@@ -6,13 +6,12 @@
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
-use std::sync::MutexGuard;
 
 use trace_format::encode::{self, EncodeError};
 use trace_format::layout::{cut_str, ObjectType};
 use trace_format::record::{KernelObject, Record};
 use trace_protocol::thread_id;
-use trace_provider::{thread_object, Keep, ProcessLock, Table};
+use trace_provider::{thread_object, Keep, ProcessLock, SignalGuard, Table};
 
 use crate::tracks::{koid_of, number_of, Tracks};
 use crate::{thread, ENGINE, RECORDER};
@@ -159,7 +158,7 @@ impl Names {
 }
 
 /// The names, locked.
-fn names() -> MutexGuard<'static, Names> {
+fn names() -> SignalGuard<'static, Names> {
     NAMES.lock()
 }
 

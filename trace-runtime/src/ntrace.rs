@@ -68,7 +68,8 @@ pub use trace_macros::ntrace_fn as trace_fn;
 pub mod context {
     pub use super::{spans, Context, TracePoint};
     pub use crate::context::{
-        format, scope, BufferingMode, EventType, StringRef, ThreadRef, Value,
+        format, scope, BufferingMode, EventType, SignalGuard, SignalLock, StringRef, ThreadRef,
+        Value,
     };
 }
 

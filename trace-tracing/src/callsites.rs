@@ -1,9 +1,9 @@
 //! Lock-free tables of callsites: by the address of their metadata, and by index.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use once_cell::race::{OnceBox, OnceRef};
+use trace_runtime::context::SignalLock;
 use tracing_core::Metadata;
 
 use crate::callsite::Callsite;
@@ -21,7 +21,7 @@ const BLOCKS: usize = 256;
 static BY_INDEX: [OnceBox<[Place; BLOCK]>; BLOCKS] = [const { OnceBox::new() }; BLOCKS];
 
 /// The number of callsites. The lock is taken only to create one.
-static COUNT: Mutex<usize> = Mutex::new(0);
+static COUNT: SignalLock<usize> = SignalLock::new(0);
 
 /// The size of the first table, in bits.
 const FIRST_BITS: u32 = 9;
@@ -73,7 +73,8 @@ impl Table {
     }
 }
 
-/// Returns the callsite of `metadata`, and creates it if it is new. `None` if there are too many.
+/// Returns the callsite of `metadata`, and creates it if it is new. `None` if there are too many,
+/// or in a signal handler that has interrupted the creation of another one.
 #[inline]
 pub(crate) fn of(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
     find(metadata).or_else(|| make(metadata))
@@ -87,7 +88,7 @@ pub(crate) fn find(metadata: &Metadata<'_>) -> Option<&'static Callsite> {
 
 #[cold]
 fn make(metadata: &'static Metadata<'static>) -> Option<&'static Callsite> {
-    let mut count = COUNT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut count = COUNT.lock_unless_nested()?;
     // Another thread may have created it, or a larger table, meanwhile.
     if let Some(found) = find(metadata) {
         return Some(found);

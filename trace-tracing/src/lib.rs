@@ -98,8 +98,7 @@
 //! During a recording, the bridge takes a span's own lock for its fields and its track, and finds
 //! the callsite and the layer without a lock. Locks that all threads share are taken
 //!
-//! - at the first use of a callsite;
-//! - for a message of `log` whose target is not among those that the thread used last;
+//! - at the first use of a callsite, or of a target of `log`;
 //! - by the subscriber, once for 64 spans or more, if a thread begins many more spans than it ends,
 //!   or the reverse.
 //!
@@ -126,6 +125,21 @@
 //! layers together, so other layers would receive exactly the recorded spans. If it enabled all
 //! spans instead, each would cost as much as the registry takes, also without a recording, instead
 //! of one load. A program without other layers can use the subscriber, for half of that cost.
+//!
+//! # Signal handlers
+//!
+//! A signal handler that uses `tracing` while it interrupts the bridge does not wait for a lock
+//! that its thread holds. It waits for other threads' locks only if its thread holds none.
+//!
+//! | the thread is interrupted | effect |
+//! |---|---|
+//! | while it reads or writes the values of a span | values that the handler records for this span are an instant, and not arguments of its track; a duration or track of the span that the handler begins has no arguments |
+//! | at the first use of a callsite | events and spans of other new callsites are not recorded |
+//! | at the first use of a callsite, or while it names a thread or track | a callsite that the handler uses first is recorded within a tenth of a second |
+//! | while it exchanges free slots with other threads | one of a million slots of the subscriber is unused from then on, if the handler closes a span |
+//! | inside a record | the record of the handler is dropped and counted |
+//!
+//! The bridge, like `tracing`, may allocate: a handler must not interrupt the allocator.
 //!
 //! # Messages of `log`
 //!

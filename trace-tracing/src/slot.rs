@@ -1,7 +1,8 @@
 //! The state of a span.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trace_runtime::context::{SignalGuard, SignalLock};
 
 use crate::callsite::Callsite;
 use crate::callsites;
@@ -27,7 +28,9 @@ pub(crate) struct Slot {
     pub(crate) has_values: AtomicBool,
     /// The owner of the track, and the session in which its begin was written: [`state`]. Rules: a
     /// caller of [`Slot::begin_track`] or [`Slot::end_track`] holds the lock of `values` until the
-    /// record is written. So a begin precedes its end, and the slot belongs to the span until then.
+    /// record is written, so that a begin precedes its end. A signal handler that does not get the
+    /// lock continues without it: it may end the track, and free the slot, before the thread that
+    /// it interrupts writes the begin. That thread has therefore read the slot before.
     state: AtomicU64,
     pub(crate) created: AtomicU64,
     /// The id of the span's parent, or 0.
@@ -37,14 +40,13 @@ pub(crate) struct Slot {
     task: AtomicU64,
     /// The session in which `task` has this id.
     task_session: AtomicU32,
-    /// The id of the span's track, or 0 if it has none yet. Stored under the lock of `values`,
-    /// before `state`.
-    pub(crate) track: AtomicU64,
+    /// The id of the span's track, or 0 if it has none yet. Set once, before `state`.
+    track: AtomicU64,
     /// The number of the span's handles, if no registry counts them.
     pub(crate) handles: AtomicU64,
     /// The number of spans that have used the slot, for ids that depend on it.
     uses: AtomicU64,
-    values: Mutex<Values>,
+    values: SignalLock<Values>,
 }
 
 /// The innermost operations around a new span.
@@ -162,6 +164,24 @@ impl Slot {
         self.state.load(Ordering::Relaxed) as u32 != 0
     }
 
+    /// Returns the id of the span's track, or 0 if it has none yet.
+    #[inline]
+    pub(crate) fn track(&self) -> u64 {
+        self.track.load(Ordering::Relaxed)
+    }
+
+    /// Returns the id of the span's track, which is `new` if it has none yet.
+    pub(crate) fn track_or(&self, new: impl FnOnce() -> u64) -> u64 {
+        match self.track() {
+            0 => {
+                let new = new();
+                let set = self.track.compare_exchange(0, new, Ordering::Relaxed, Ordering::Relaxed);
+                set.map_or_else(|track| track, |_| new)
+            }
+            track => track,
+        }
+    }
+
     /// Returns whether the caller must write the begin of span `id`'s track. `None` if the track is
     /// refused.
     pub(crate) fn begin_track(&self, id: u64, session: u32) -> Option<bool> {
@@ -210,9 +230,10 @@ impl Slot {
         self.has_values.load(Ordering::Relaxed)
     }
 
-    /// Returns the values of the span if [`Slot::has_values`], else those of an earlier span. No
-    /// code of the application runs under this lock.
-    pub(crate) fn values(&self) -> MutexGuard<'_, Values> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the values of the span if [`Slot::has_values`], else those of an earlier span.
+    /// `None` in a signal handler that has interrupted a thread with a lock:
+    /// [`SignalLock::lock_unless_nested`].
+    pub(crate) fn values(&self) -> Option<SignalGuard<'_, Values>> {
+        self.values.lock_unless_nested()
     }
 }

@@ -59,8 +59,10 @@ fn take_values(slot: &Slot, callsite: &'static Callsite, attributes: &Attributes
     with_spare(|values| {
         attributes.record(&mut ValueVisitor::new(callsite, values));
         if !values.is_empty() {
-            std::mem::swap(values, &mut *slot.values());
-            slot.has_values.store(true, Ordering::Relaxed);
+            if let Some(mut own) = slot.values() {
+                std::mem::swap(values, &mut *own);
+                slot.has_values.store(true, Ordering::Relaxed);
+            }
         }
     });
 }
@@ -80,9 +82,11 @@ pub(crate) fn enter(slots: &impl Slots, id: u64) {
     let is_async = callsite.is_async();
     let track = if is_async { show_track(slots, id) } else { None };
     let poll = Poll { callsite, number, track };
-    let scope = slots.with(id, |slot| match number == 1 && slot.has_values() {
-        true => poll.begin(&slot.values().arguments()),
-        false => poll.begin(&[]),
+    let scope = slots.with(id, |slot| {
+        match Some(slot).filter(|slot| number == 1 && slot.has_values()).and_then(Slot::values) {
+            Some(values) => poll.begin(&values.arguments()),
+            None => poll.begin(&[]),
+        }
     });
     let scope = scope.unwrap_or(DurationScope::NOT_RECORDED);
     thread::enter(Key { owner: slots.owner(), id }, poll, scope);
@@ -129,19 +133,19 @@ pub(crate) fn record(slots: &impl Slots, id: u64, record: &Record<'_>) {
     });
 }
 
-/// Keeps values for later records of the span. If its first record is already written, records the
-/// values at once.
+/// Keeps values for later records of the span. If its first record is already written, or the
+/// values cannot be kept, records them at once.
 fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if newer.is_empty() {
         return;
     }
+    let values = slot.values();
     if slot.has_track(id, session::number()) {
-        let track = slot.track.load(Ordering::Relaxed);
-        callsite.track().recorded.write(&newer.arguments(), &[track]);
-    } else if slot.polls() > 0 {
+        callsite.track().recorded.write(&newer.arguments(), &[slot.track()]);
+    } else if slot.polls() > 0 || values.is_none() {
         callsite.track().moment.write(&newer.arguments(), &[scope(Scope::Thread)]);
     }
-    let mut values = slot.values();
+    let Some(mut values) = values else { return };
     if !slot.has_values() {
         values.reset(callsite);
     }
@@ -218,32 +222,34 @@ fn show(slots: &impl Slots, id: u64, parent: Option<u64>) -> Option<u64> {
         // The thread that ends the track takes this lock too, so it waits until the begin is
         // written.
         let values = slot.values();
-        slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
-        if slot.track.load(Ordering::Relaxed) == 0 {
-            slot.track.store(trace_nonce!(), Ordering::Relaxed);
-        }
+        let callsite = slot.callsite().filter(|callsite| callsite.track().begin.is_on())?;
+        let created = Timestamp::from_ticks(slot.created.load(Ordering::Relaxed));
         let recording = recording();
         let session = session::number_of(recording);
+        let parent = slot.task(session).or(parent);
+        let values = values.as_deref().filter(|_| slot.has_values());
+        let track = slot.track_or(|| trace_nonce!());
+        // From here on the slot may belong to another span.
         if slot.begin_track(id, session)? {
-            let parent = slot.task(session).or(parent);
-            let values = slot.has_values().then_some(&*values);
-            write_begin(slot, recording, values, parent);
+            let arguments = begin_arguments(callsite, values, parent);
+            callsite.track().begin.write_in(recording, created, &arguments, track);
         }
-        Some(slot.track.load(Ordering::Relaxed))
+        Some(track)
     };
     slots.with(id, show).flatten()
 }
 
-fn write_begin(slot: &Slot, recording: u64, values: Option<&Values>, parent: Option<u64>) {
-    let Some(callsite) = slot.callsite() else { return };
+fn begin_arguments<'a>(
+    callsite: &Callsite,
+    values: Option<&'a Values>,
+    parent: Option<u64>,
+) -> [Value<'a>; MAX_ARGUMENTS] {
     let mut arguments = values.map_or([Value::Omitted; MAX_ARGUMENTS], Values::arguments);
     let place = callsite.keys().len().min(MAX_ARGUMENTS - 1);
     if let Some(argument) = arguments.get_mut(place) {
         *argument = parent.map_or(Value::Omitted, Value::Uint64);
     }
-    let created = Timestamp::from_ticks(slot.created.load(Ordering::Relaxed));
-    let track = slot.track.load(Ordering::Relaxed);
-    callsite.track().begin.write_in(recording, created, &arguments, track);
+    arguments
 }
 
 /// Ends the track of a span that closes. If the thread has just left the span as the last one, and
@@ -266,7 +272,7 @@ fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
         let callsite = slot.callsite()?;
         let recording = recording();
         if slot.end_track(id, session::number_of(recording)) {
-            let track = slot.track.load(Ordering::Relaxed);
+            let track = slot.track();
             if let Some(left) = dropped {
                 bind(&left, track, &[Value::Omitted, DROPPED]);
             }

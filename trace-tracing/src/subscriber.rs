@@ -3,9 +3,10 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use once_cell::race::OnceBox;
+use trace_runtime::context::SignalLock;
 use tracing_core::span::{Attributes, Current, Id, Record};
 use tracing_core::subscriber::{Interest, Subscriber};
 use tracing_core::{Event, LevelFilter, Metadata};
@@ -54,7 +55,7 @@ static UNUSED: AtomicUsize = AtomicUsize::new(1);
 const BATCH: usize = 64;
 
 /// The shared list of free slots.
-static FREE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+static FREE: SignalLock<Vec<u32>> = SignalLock::new(Vec::new());
 
 /// Free slots of a thread.
 #[derive(Debug, Default)]
@@ -72,9 +73,10 @@ impl Free {
 
     #[cold]
     fn refill(&mut self) -> Option<u32> {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = free.len().saturating_sub(BATCH);
-        self.0.extend(free.drain(kept..));
+        if let Some(mut free) = FREE.lock_unless_nested() {
+            let kept = free.len().saturating_sub(BATCH);
+            self.0.extend(free.drain(kept..));
+        }
         if self.0.is_empty() {
             let first = UNUSED.fetch_add(BATCH, Ordering::Relaxed);
             // Lower numbers are taken first.
@@ -94,8 +96,9 @@ impl Free {
 
     #[cold]
     fn give_back(&mut self, keep: usize) {
-        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-        free.extend(self.0.drain(keep..));
+        if let Some(mut free) = FREE.lock_unless_nested() {
+            free.extend(self.0.drain(keep..));
+        }
     }
 }
 
@@ -119,12 +122,16 @@ impl TraceSubscriber {
         Some((slot, slot.next_id(place, SLOTS)))
     }
 
+    /// Returns a slot to the free ones. It stays unused if a signal handler does so while its thread
+    /// uses both lists.
     fn give(&self, id: u64) {
         let place = slot_number(id) as u32;
         let is_kept =
             OWN.try_with(|own| own.try_borrow_mut().map(|mut own| own.give(place)).is_ok());
         if is_kept != Ok(true) {
-            FREE.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+            if let Some(mut free) = FREE.lock_unless_nested() {
+                free.push(place);
+            }
         }
     }
 

@@ -2,9 +2,9 @@
 //! point of its own.
 
 use std::cell::Cell;
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use once_cell::race::OnceBox;
 use trace_runtime::context::{EventType, TracePoint};
 
 /// The most targets with a trace point, which is never freed. Most targets are modules. Further
@@ -25,7 +25,12 @@ pub(crate) struct Target {
 /// The arguments of a message.
 const KEYS: [&str; 4] = ["message", "level", "file", "line"];
 
-static BY_NAME: RwLock<Option<HashMap<&'static str, &'static Target>>> = RwLock::new(None);
+/// All targets, by the hash of the name. If that place belongs to another target, the next one is
+/// tried. At least about half of the places are free.
+static BY_NAME: [OnceBox<Target>; 2 * MAX_TARGETS] = [const { OnceBox::new() }; 2 * MAX_TARGETS];
+
+/// The number of targets. More than there are, if threads have created the same one.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// The size of a thread's cache of targets.
 const CACHED: usize = 64;
@@ -36,7 +41,8 @@ thread_local! {
     static RECENT: [Cell<Option<&'static Target>>; CACHED] = const { [const { Cell::new(None) }; CACHED] };
 }
 
-/// Returns the target with this name, and creates it if it is new.
+/// Returns the target with this name, and creates it if it is new. Takes no lock, except to create
+/// it.
 pub(crate) fn of(name: &str) -> Option<&'static Target> {
     RECENT.with(|recent| {
         let hash = name
@@ -46,7 +52,7 @@ pub(crate) fn of(name: &str) -> Option<&'static Target> {
         match place.get() {
             Some(found) if found.name == name => Some(found),
             _ => {
-                let found = find(name).or_else(|| make(name))?;
+                let found = find(name, hash)?;
                 place.set(Some(found));
                 Some(found)
             }
@@ -55,24 +61,26 @@ pub(crate) fn of(name: &str) -> Option<&'static Target> {
 }
 
 #[cold]
-fn find(name: &str) -> Option<&'static Target> {
-    let targets = BY_NAME.read().unwrap_or_else(PoisonError::into_inner);
-    targets.as_ref()?.get(name).copied()
+fn find(name: &str, hash: usize) -> Option<&'static Target> {
+    let (before, from) = BY_NAME.split_at(hash % BY_NAME.len());
+    for place in from.iter().chain(before) {
+        let is_full = || COUNT.load(Ordering::Relaxed) >= MAX_TARGETS && name != OTHER;
+        let found = match place.get() {
+            None if name.is_empty() || is_full() => return of(OTHER),
+            None => place.get_or_init(|| Box::new(make(name))),
+            Some(found) => found,
+        };
+        if found.name == name {
+            return Some(found);
+        }
+    }
+    None
 }
 
-#[cold]
-fn make(name: &str) -> Option<&'static Target> {
-    let mut targets = BY_NAME.write().unwrap_or_else(PoisonError::into_inner);
-    let targets = targets.get_or_insert_with(HashMap::new);
-    let name = if targets.len() < MAX_TARGETS && !name.is_empty() { name } else { OTHER };
-    if let Some(found) = targets.get(name) {
-        return Some(found);
-    }
+fn make(name: &str) -> Target {
+    COUNT.fetch_add(1, Ordering::Relaxed);
     let name: &'static str = Box::leak(Box::from(name));
-    let point = TracePoint::new(EventType::Instant, name, "", &KEYS);
-    let made: &'static Target = Box::leak(Box::new(Target { name, point }));
-    targets.insert(name, made);
-    Some(made)
+    Target { name, point: TracePoint::new(EventType::Instant, name, "", &KEYS) }
 }
 
 #[cfg(test)]

@@ -41,7 +41,8 @@ pub trait Client: fmt::Debug + Send + Sync {
     /// starts.
     fn begin(&self) {}
 
-    /// Writes names that have changed. Called repeatedly during a recording.
+    /// Writes names that have changed, and turns on trace points that were added meanwhile. Called
+    /// repeatedly during a recording.
     fn serve(&self) {}
 
     /// Writes the last names. Called after a recording, while its durable buffer still exists.

@@ -12,6 +12,7 @@ use crate::point::place::At;
 use crate::point::registry;
 use crate::point::site::{Key, Name, Site};
 use crate::point::write;
+use crate::sites;
 use crate::task::records::TaskIdentity;
 use crate::task::strings;
 use crate::timestamp::Timestamp;
@@ -38,7 +39,9 @@ impl TracePoint {
     /// It is on at once if its category is recorded. If the string table of the current recording
     /// is full, the trace point stays off until the next recording, and the trace reports it.
     ///
-    /// Takes a lock and allocates memory that is never freed. Not async-signal-safe.
+    /// Takes a lock and allocates memory that is never freed. A signal handler that has interrupted
+    /// the creation of another trace point does not wait for the lock: the service thread turns the
+    /// trace point on, within a tenth of a second.
     pub fn new(
         event_type: EventType,
         category: &'static str,
@@ -53,8 +56,9 @@ impl TracePoint {
         };
         let site = Box::leak(Box::new(site));
         registry::add(site);
-        if let Some(table) = ENGINE.table().as_mut() {
-            table.turn(site);
+        match ENGINE.table_unless_nested() {
+            Some(mut table) => table.iter_mut().for_each(|table| table.turn(site)),
+            None => sites::turn_later(),
         }
         Self(site)
     }
@@ -177,5 +181,26 @@ fn encode_text(text: Option<&Key>, key: &Key, words: &[AtomicU64]) {
     let text = text.map_or(StringRef::EMPTY, Key::reference);
     if let Some(word) = words.first() {
         word.store(strings::argument(key.bits(), text), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri has no memfd")]
+    fn a_trace_point_is_on_soon_if_its_thread_holds_the_table() {
+        let directory = tempfile::tempdir().unwrap();
+        let _trace = crate::builder().output(directory.path().join("late.fxt")).init();
+        let held = ENGINE.table();
+        assert!(held.as_ref().is_some_and(|table| table.is_recording()));
+        // As in a signal handler that interrupts the thread here.
+        let point = TracePoint::new(EventType::Instant, "late", "point", &[]);
+        assert!(!point.is_on());
+        drop(held);
+        while !point.is_on() {
+            std::thread::yield_now();
+        }
     }
 }

@@ -75,6 +75,7 @@ impl Client for Application {
     }
 
     fn serve(&self) {
+        sites::turn_new();
         names::serve();
     }
 
