@@ -1,7 +1,8 @@
 //! Durations that became slower or faster from one archive to another, or from several to others.
 //!
-//! Durations, polls, operations and flows of the same category and name are compared by their
-//! median. A change is a ratio with a confidence interval:
+//! Durations, polls, operations and flows of the same category and name, or of the same value of an
+//! argument ([`Groups`]), are compared by their median, or by the median of their self time
+//! ([`Measure`]). A change is a ratio with a confidence interval:
 //!
 //! | verdict | the change | its interval |
 //! |---|---|---|
@@ -58,7 +59,8 @@ use std::io::Read;
 use trace_format::{ReadError, Reader};
 
 use crate::spans::Role;
-use crate::stats::{self, Distribution, Report, Row};
+pub use crate::stats::Measure;
+use crate::stats::{self, Distribution, Groups, Report, Row};
 pub use change::{Change, Effect, Kind, Options, Verdict};
 use estimate::Estimate;
 use runs::Run;
@@ -82,9 +84,10 @@ const MIN_TAIL: u64 = 100;
 /// The least runs a side to advise: with fewer, none can be excluded as an outlier.
 const ADVISED_RUNS: usize = 5;
 
-type Key<'a> = (Kind, &'a str, &'a str);
+/// The kind, the category, the name, and the value of an argument.
+type Key<'a> = (Kind, &'a str, &'a str, Option<&'a str>);
 
-/// The rows of a category and name, of all archives that have it.
+/// The rows of a key, of all archives that have it.
 #[derive(Debug, Default)]
 struct Rows<'a> {
     before: Vec<&'a Row>,
@@ -102,13 +105,18 @@ struct Rows<'a> {
     joined_nanos: (u64, u64),
 }
 
-/// Reads an archive to compare it.
+/// Reads an archive to compare it. `groups` separates the rows, or selects events: a
+/// [`Grouping`](stats::Grouping), or [`Groups::read`] by an argument.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading it failed.
-pub fn read<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
-    stats::sampled(reader)
+pub fn read<'a, R: Read>(
+    reader: Reader<R>,
+    groups: impl Into<Groups<'a>>,
+    measure: Measure,
+) -> Result<Report, ReadError> {
+    stats::sampled(reader, groups.into(), measure)
 }
 
 /// Compares archives that were [read](read()): one with one, or several with several. The change
@@ -116,12 +124,12 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
 #[must_use]
 pub fn compare(before: &[Report], after: &[Report], options: &Options) -> Vec<Change> {
     let mut rows: BTreeMap<Key<'_>, Rows<'_>> = BTreeMap::new();
-    for (kind, row) in before.iter().flat_map(rows_of) {
-        let rows = rows.entry((kind, &row.category, &row.name)).or_default();
+    for (key, row) in before.iter().flat_map(rows_of) {
+        let rows = rows.entry(key).or_default();
         push(&mut rows.before, &mut rows.joined_nanos.0, row);
     }
-    for (kind, row) in after.iter().flat_map(rows_of) {
-        let rows = rows.entry((kind, &row.category, &row.name)).or_default();
+    for (key, row) in after.iter().flat_map(rows_of) {
+        let rows = rows.entry(key).or_default();
         push(&mut rows.after, &mut rows.joined_nanos.1, row);
     }
     mark_joined(&mut rows, before, after);
@@ -155,10 +163,13 @@ fn push<'a>(rows: &mut Vec<&'a Row>, joined_nanos: &mut u64, row: &'a Row) {
     }
 }
 
-/// Marks the rows whose name is joined with others in a run.
+/// Marks the rows whose name or value is joined with others in a run.
 fn mark_joined(rows: &mut BTreeMap<Key<'_>, Rows<'_>>, before: &[Report], after: &[Report]) {
-    for ((_, category, name), rows) in rows.iter_mut() {
-        let has_joined = |report: &Report| report.joined.contains(category, name);
+    for ((_, category, name, value), rows) in rows.iter_mut() {
+        let has_joined = |report: &Report| {
+            let has_other_values = value.is_some() && report.other_values > 0;
+            has_other_values || report.joined.contains(category, name, *value)
+        };
         rows.is_joined = rows.before.len() < before.len() && before.iter().any(has_joined)
             || rows.after.len() < after.len() && after.iter().any(has_joined);
     }
@@ -273,7 +284,7 @@ impl Rows<'_> {
 
     fn change(
         &self,
-        (kind, category, name): Key<'_>,
+        (kind, category, name, value): Key<'_>,
         runs: (usize, usize),
         level: f64,
         options: &Options,
@@ -288,6 +299,7 @@ impl Rows<'_> {
             kind,
             category: category.to_owned(),
             name: name.to_owned(),
+            value: value.map(str::to_owned),
             before: sum(&self.before),
             after: sum(&self.after),
             median: self.estimate.map(|estimate| Effect::new(&estimate, level)),
@@ -310,11 +322,15 @@ fn sum(rows: &[&Row]) -> Distribution {
     lengths
 }
 
-fn rows_of(report: &Report) -> impl Iterator<Item = (Kind, &Row)> {
+fn rows_of(report: &Report) -> impl Iterator<Item = (Key<'_>, &Row)> {
     let of_duration = |row: &Row| if row.role == Role::Poll { Kind::Poll } else { Kind::Duration };
     let durations = report.durations.iter().map(move |row| (of_duration(row), row));
     let operations = report.operations.iter().map(|row| (Kind::Async, row));
-    durations.chain(operations).chain(report.flows.iter().map(|row| (Kind::Flow, row)))
+    let flows = report.flows.iter().map(|row| (Kind::Flow, row));
+    durations.chain(operations).chain(flows).map(|(kind, row)| {
+        let value = row.group.as_ref().and_then(|group| group.value.as_deref());
+        ((kind, &*row.category, &*row.name, value), row)
+    })
 }
 
 #[cfg(test)]

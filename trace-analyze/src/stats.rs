@@ -61,6 +61,16 @@ pub enum Grouping {
     Thread,
 }
 
+/// The time of a duration that is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// From begin to end.
+    #[default]
+    Length,
+    /// The time that no inner duration takes.
+    SelfTime,
+}
+
 /// The groups of rows.
 #[derive(Debug, Clone, Copy)]
 pub enum By<'a> {
@@ -82,6 +92,9 @@ impl From<Grouping> for By<'_> {
         Self::Group(grouping)
     }
 }
+
+/// The value of a row of events without the argument of [`By::Argument`], or without parents.
+pub const NO_VALUE: &str = "(none)";
 
 /// A process, or a thread of it, or a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -137,7 +150,8 @@ pub struct Report {
     pub counter_values_left_out: u64,
     /// Instants; their lengths are all 0.
     pub instants: Vec<Row>,
-    /// Events of [`By::Argument`] in the row of further values.
+    /// Events of [`By::Argument`] in the row of further values. [`diff`](crate::diff) has no such
+    /// row.
     pub other_values: u64,
     /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without
     /// a row, because more than a million waited for their end, or because the archive has more
@@ -185,9 +199,18 @@ pub fn collect_over<'a, R: Read>(
     run(reader, StatsCollector::new(groups.into(), schedule, false).over(nanos))
 }
 
-/// Returns the statistics of all threads together, with samples.
-pub(crate) fn sampled<R: Read>(reader: Reader<R>) -> Result<Report, ReadError> {
-    run(reader, StatsCollector::new(Grouping::Together.into(), None, true))
+/// Returns the statistics with samples. With [`Measure::SelfTime`], those of durations only.
+pub(crate) fn sampled<R: Read>(
+    reader: Reader<R>,
+    groups: Groups<'_>,
+    measure: Measure,
+) -> Result<Report, ReadError> {
+    let report = run(reader, StatsCollector::new(groups, None, true).measuring(measure))?;
+    let (operations, flows) = match measure {
+        Measure::Length => (report.operations, report.flows),
+        Measure::SelfTime => Default::default(),
+    };
+    Ok(Report { operations, flows, ..report })
 }
 
 fn run<R: Read>(reader: Reader<R>, mut collector: StatsCollector<'_>) -> Result<Report, ReadError> {

@@ -31,6 +31,6 @@ pub(crate) use output_name::output_name;
 pub(crate) use rotate::{parse_part_limit, PartLimit};
 pub(crate) use share::parse_share;
 pub(crate) use size::{parse_provider_size, parse_size};
-pub(crate) use table::{parse_stats_by, GroupBy, SortBy, StatsBy};
+pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, StatsBy};
 pub(crate) use trace_manager::parse_duration;
 pub(crate) use trigger::parse_trigger;

@@ -69,6 +69,12 @@ pub(crate) fn of_names(report: &Report) -> Count {
     ("names without a row, too many", report.joined.len())
 }
 
+/// Returns the durations whose argument is unknown.
+pub(crate) fn of_values(report: &Report) -> Count {
+    let text = "durations without their value, too many are open or too many operations";
+    (text, report.values_left_out)
+}
+
 /// Returns the async operations that are not used.
 pub(crate) fn of_operations(unpaired: &Unpaired) -> [Count; 2] {
     [

@@ -1,7 +1,9 @@
 //! Messages about selected categories and names that have no events.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use trace_analyze::stats::{Row, NO_VALUE};
 use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 
@@ -44,6 +46,24 @@ pub(crate) fn warn_of_names(selected: &CategorySet, names: &BTreeSet<String>) {
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     for name in selected.unmatched(&known) {
         say(&no_name(name, &known));
+    }
+}
+
+/// Reports that no event has the argument `key`, if all rows are without its value.
+pub(crate) fn warn_of_argument<'a>(
+    path: &Path,
+    key: &str,
+    rows: impl IntoIterator<Item = &'a Row>,
+) {
+    let is_none = |row: &Row| {
+        row.group.as_ref().is_some_and(|group| group.value.as_deref() == Some(NO_VALUE))
+    };
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_some() && rows.all(is_none) {
+        let (path, key) = (path.display(), visible(key));
+        say(&format!(
+            "no event has the argument '{key}'{HINT}list arguments with trace info {path}"
+        ));
     }
 }
 

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use trace_analyze::check::{self, Verdict};
 use trace_analyze::critical::{self, Choice};
-use trace_analyze::diff;
+use trace_analyze::diff::{self, Measure};
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::{self, Grouping};
 use trace_convert::merge::{Clocks, Merger};
@@ -87,7 +87,7 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let schedule = Schedule::read(Reader::new(archive))?;
     let report = stats::collect(Reader::new(archive), Grouping::Thread, Some(&schedule))?;
     assert!(report.to_json().is_object());
-    let report = [diff::read(Reader::new(archive))?];
+    let report = [diff::read(Reader::new(archive), Grouping::Together, Measure::Length)?];
     let changes = diff::compare(&report, &report, &diff::Options::default());
     assert!(changes.iter().all(|change| change.verdict != diff::Verdict::Slower));
     let stacks = Stacks::read(Reader::new(archive))?;

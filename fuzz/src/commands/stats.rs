@@ -1,6 +1,6 @@
 //! `trace stats` and `trace diff`.
 
-use trace_analyze::diff::{self, Change, Options, Verdict};
+use trace_analyze::diff::{self, Change, Measure, Options, Verdict};
 use trace_analyze::schedule::{threads, Schedule};
 use trace_analyze::stats::{self, Grouping, Report, Row};
 use trace_format::{EventKind, Reader, Record};
@@ -29,7 +29,8 @@ pub fn stats(bytes: &[u8]) {
     assert!(process.to_json().is_object());
     let states = threads::read(Reader::new(&archive[..])).expect("it starts as archives do");
     assert!(states.to_json().is_object());
-    differences(&archive);
+    differences(&archive, Measure::Length);
+    differences(&archive, Measure::SelfTime);
 }
 
 fn instants(archive: &[u8]) -> u64 {
@@ -71,8 +72,11 @@ fn consistent(report: &Report) {
     }
 }
 
-fn differences(archive: &[u8]) {
-    let read = |archive| [diff::read(Reader::new(archive)).expect("it starts as archives do")];
+fn differences(archive: &[u8], measure: Measure) {
+    let read = |archive| {
+        let report = diff::read(Reader::new(archive), Grouping::Together, measure);
+        [report.expect("it starts as archives do")]
+    };
     let all = read(archive);
     let changes = diff::compare(&all, &all, &Options::default());
     let differs = |change: &Change| {

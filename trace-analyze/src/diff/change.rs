@@ -121,7 +121,7 @@ impl Effect {
     }
 }
 
-/// One category and name, before and after.
+/// One category, name and value, before and after.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Its kind.
@@ -130,6 +130,8 @@ pub struct Change {
     pub category: String,
     /// The name.
     pub name: String,
+    /// The value of the argument, if rows are separated by one.
+    pub value: Option<String>,
     /// The lengths before, in nanoseconds.
     pub before: Distribution,
     /// The lengths after.

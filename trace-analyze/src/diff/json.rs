@@ -14,6 +14,7 @@ impl Change {
             "kind": self.kind.as_str(),
             "category": self.category,
             "name": self.name,
+            "value": self.value,
             "verdict": self.verdict.as_str(),
             "change": self.median.map(|effect| effect.change),
             "interval": self.median.map(interval),

@@ -1,8 +1,9 @@
+mod measures;
 mod reproductions;
 mod simulation;
 
 use super::*;
-use crate::stats::JoinedNames;
+use crate::stats::{Grouping, JoinedNames};
 use trace_format::{Arguments, Event, EventKind, Thread, ThreadKoids, Writer};
 
 const SECOND: u64 = 1_000_000_000;
@@ -343,7 +344,7 @@ fn archives_are_read_with_times() {
                 event(end, thread, 2, EventKind::FlowEnd { id });
             }
         }
-        read(Reader::new(&writer.into_inner()[..])).unwrap()
+        read(Reader::new(&writer.into_inner()[..]), Grouping::Together, Measure::Length).unwrap()
     };
     let changes = compare(&[archive(100)], &[archive(105)], &NO_RUN_NOISE);
     assert_eq!(changes.len(), 3);
@@ -365,7 +366,7 @@ fn archive<'a>(durations: impl IntoIterator<Item = (&'a str, u64)>) -> Report {
         ticks += nanos;
         writer.record(&event.into()).unwrap();
     }
-    read(Reader::new(&writer.into_inner()[..])).unwrap()
+    read(Reader::new(&writer.into_inner()[..]), Grouping::Together, Measure::Length).unwrap()
 }
 
 fn names(number: u64) -> Vec<String> {
@@ -419,7 +420,7 @@ fn a_name_that_some_runs_joined_is_not_rare() {
     let names = names(1 << 16);
     let many = names.iter().map(|name| (&name[..], 2000));
     let joined = archive([("work", 1000)].into_iter().chain(many).chain([("last", 1)])).joined;
-    assert!(joined.contains("app", "work"));
+    assert!(joined.contains("app", "work", None));
     let run = |has_row: bool| Report {
         joined: if has_row { JoinedNames::default() } else { joined.clone() },
         ..report(has_row.then(|| row("work", SECOND, &[1e6; 100])).into_iter().collect())

@@ -5,7 +5,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids};
 use super::counters::Counters;
 use super::groups::Groups;
 use super::table::{sort_rows, Table};
-use super::{By, JoinedNames, Report, Row};
+use super::{By, JoinedNames, Measure, Report, Row};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Unpaired};
 use crate::schedule::Schedule;
@@ -83,6 +83,7 @@ struct Durations<'s> {
     drops: Table,
     /// Whether drops are ignored.
     is_sampled: bool,
+    measure: Measure,
     /// Shorter ones are not counted.
     min_nanos: u64,
     schedule: Option<&'s Schedule>,
@@ -101,6 +102,7 @@ impl<'s> StatsCollector<'s> {
             polls: Table::new(is_sampled),
             drops: Table::new(false),
             is_sampled,
+            measure: Measure::default(),
             min_nanos: 0,
             schedule,
         };
@@ -121,6 +123,12 @@ impl<'s> StatsCollector<'s> {
         self.durations.min_nanos = min;
         self.operations.rows.min_nanos = min;
         self.flows.rows.min_nanos = min;
+        self
+    }
+
+    /// Makes this time the lengths of durations.
+    pub(super) fn measuring(mut self, measure: Measure) -> Self {
+        self.durations.measure = measure;
         self
     }
 
@@ -189,7 +197,7 @@ impl<'s> StatsCollector<'s> {
         let Durations { rows, polls, drops, is_sampled, .. } = &self.durations;
         let tables = [rows, polls, drops, &operations.table, &flows.table, &self.instants];
         for table in tables.iter().filter(|table| table.is_sampled() == *is_sampled) {
-            table.add_joined(catalog, &mut joined);
+            table.add_joined(groups, catalog, &mut joined);
         }
         let roles = [
             (Role::Duration, self.durations.rows),
@@ -234,9 +242,13 @@ impl Durations<'_> {
             (Role::Poll, _) => &mut self.polls,
             (Role::Duration, _) => &mut self.rows,
         };
-        let row = rows.add(group, span.label, span.nanos());
+        let length = match self.measure {
+            Measure::Length => span.nanos(),
+            Measure::SelfTime => span.self_nanos(),
+        };
+        let row = rows.add(group, span.label, length);
         if let Some(sample) = &mut row.sample {
-            sample.add(span.rate.to_nanos(span.begin), span.nanos());
+            sample.add(span.rate.to_nanos(span.begin), length);
         }
         row.self_nanos = row.self_nanos.saturating_add(span.self_nanos());
         if let Some(schedule) = self.schedule {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids, Value};
 
 use super::polls::{Polls, NONE};
-use super::{By, Group, Grouping};
+use super::{By, Group, Grouping, NO_VALUE};
 use crate::arguments::{self, Met};
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Span;
@@ -243,6 +243,11 @@ impl<'a> Groups<'a> {
         }
     }
 
+    /// Returns whether a group has the values beyond the limit.
+    pub(super) fn is_other(&self, group: u32) -> bool {
+        matches!(self.by, By::Argument(_)) && group == OTHER_VALUES
+    }
+
     /// Returns a function that returns the group with a number.
     pub(super) fn names<'c>(&'c self, catalog: &'c Catalog) -> impl Fn(u32) -> Option<Group> + 'c {
         let values = self.values.iter().map(|(value, id)| (*id, value.as_str()));
@@ -252,7 +257,7 @@ impl<'a> Groups<'a> {
             By::Group(grouping) => self.of_koids(*grouping, id, catalog),
             By::Argument(_) | By::Parent(_) => {
                 let value = match id {
-                    NONE => "(none)",
+                    NONE => NO_VALUE,
                     OTHER_VALUES => "(other values)",
                     id => values.get(&id).copied().unwrap_or_default(),
                 };

@@ -1,4 +1,4 @@
-//! Names without lengths.
+//! Names without lengths, or names and values.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -6,13 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// time when they were joined.
 #[derive(Debug, Clone, Default)]
 pub struct JoinedNames {
-    /// Hashes of categories and names, sorted. A name takes 8 bytes.
+    /// Hashes of categories, names and values, sorted. A name takes 8 bytes.
     hashes: Vec<u64>,
     nanos: u64,
 }
 
 impl JoinedNames {
-    /// Returns how many categories and names there are.
+    /// Returns how many categories and names there are, or values of them.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.hashes.len() as u64
@@ -30,22 +30,22 @@ impl JoinedNames {
         self.nanos
     }
 
-    /// Returns whether a name is one of them.
-    pub(crate) fn contains(&self, category: &str, name: &str) -> bool {
-        self.hashes.binary_search(&hash(category, name)).is_ok()
+    /// Returns whether a name is one of them, with a value if rows have values.
+    pub(crate) fn contains(&self, category: &str, name: &str, value: Option<&str>) -> bool {
+        self.hashes.binary_search(&hash((category, name, value))).is_ok()
     }
 
-    pub(super) fn add<'a>(&mut self, names: impl Iterator<Item = (&'a str, &'a str)>, nanos: u64) {
-        self.hashes.extend(names.map(|(category, name)| hash(category, name)));
+    pub(super) fn add(&mut self, hashes: impl Iterator<Item = u64>, nanos: u64) {
+        self.hashes.extend(hashes);
         self.hashes.sort_unstable();
         self.hashes.dedup();
         self.nanos = self.nanos.saturating_add(nanos);
     }
 }
 
-/// Returns the same number for the same name of any archive.
-pub(super) fn hash(category: &str, name: &str) -> u64 {
+/// Returns the same number for the same texts of any archive.
+pub(super) fn hash(texts: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (category, name).hash(&mut hasher);
+    texts.hash(&mut hasher);
     hasher.finish()
 }

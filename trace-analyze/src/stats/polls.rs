@@ -85,6 +85,6 @@ impl Polls {
 
 /// Returns the thread, time and hashed name of a mark, or of a duration.
 fn mark(item: &Item<'_>, event: &Event<'_>) -> (ThreadKoids, u64, u64) {
-    let name = hash(&item.text(event.category), &item.text(event.name));
+    let name = hash((&*item.text(event.category), &*item.text(event.name)));
     (item.thread(event.thread), event.ticks, name)
 }

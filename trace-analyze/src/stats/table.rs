@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use super::groups::Groups;
+use super::joined::hash;
 use super::{Distribution, JoinedNames, Row, Sample};
 use crate::catalog::{Catalog, DenseMap, LabelId};
 use crate::pairing::Edge;
@@ -45,12 +46,16 @@ pub(super) struct Entry {
 
 impl Entry {
     fn group(&self) -> u32 {
-        (self.key >> 32) as u32
+        group_of(self.key)
     }
 
     fn label(&self) -> LabelId {
         label_of(self.key)
     }
+}
+
+fn group_of(key: u64) -> u32 {
+    (key >> 32) as u32
 }
 
 fn label_of(key: u64) -> LabelId {
@@ -140,12 +145,19 @@ impl Table {
     }
 
     /// Adds the names that share a row to `joined`.
-    pub(super) fn add_joined(&self, catalog: &Catalog, joined: &mut JoinedNames) {
-        let names = self.joined.keys().map(|key| label_of(*key));
-        joined.add(
-            names.map(|label| (catalog.category(label), catalog.name(label))),
-            self.joined.values().fold(0, |sum, nanos| sum.saturating_add(*nanos)),
-        );
+    pub(super) fn add_joined(
+        &self,
+        groups: &Groups<'_>,
+        catalog: &Catalog,
+        joined: &mut JoinedNames,
+    ) {
+        let group = groups.names(catalog);
+        let hashes = self.joined.keys().map(|key| {
+            let (label, group) = (label_of(*key), group(group_of(*key)));
+            let value = group.and_then(|group| group.value);
+            hash((catalog.category(label), catalog.name(label), value.as_deref()))
+        });
+        joined.add(hashes, self.joined.values().fold(0, |sum, nanos| sum.saturating_add(*nanos)));
     }
 
     /// Returns the joined names with more time than the last of the rows that stay after others are
@@ -182,7 +194,9 @@ impl Table {
         let long = self.long_joined().into_iter();
         let long = long.map(|(key, nanos)| Entry { key, joined_nanos: nanos, ..Entry::default() });
         let entries = self.rows.into_iter().chain(long);
-        let entries = entries.filter(|entry| groups.selects(entry.group()));
+        // The values that share a row are not the same in another archive.
+        let is_compared = |entry: &Entry| !self.is_sampled || !groups.is_other(entry.group());
+        let entries = entries.filter(|entry| groups.selects(entry.group()) && is_compared(entry));
         let mut rows: Vec<Row> = entries.map(row).collect();
         sort_rows(&mut rows);
         rows

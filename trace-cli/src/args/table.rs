@@ -34,13 +34,20 @@ pub(crate) enum StatsBy {
 
 /// Reads `thread`, `process`, `parent`, or `arg:KEY`.
 pub(crate) fn parse_stats_by(text: &str) -> Result<StatsBy, String> {
-    match (text, text.strip_prefix("arg:")) {
-        ("thread", _) => Ok(StatsBy::Group(GroupBy::Thread)),
-        ("process", _) => Ok(StatsBy::Group(GroupBy::Process)),
-        ("parent", _) => Ok(StatsBy::Parent),
-        (_, Some(key)) if !key.is_empty() => Ok(StatsBy::Argument(key.to_owned())),
-        _ => Err("use thread, process, parent, or arg:KEY with the name of an argument".to_owned()),
+    match text {
+        "thread" => Ok(StatsBy::Group(GroupBy::Thread)),
+        "process" => Ok(StatsBy::Group(GroupBy::Process)),
+        "parent" => Ok(StatsBy::Parent),
+        _ => parse_argument_key(text)
+            .map(StatsBy::Argument)
+            .map_err(|argument| argument.replacen("use", "use thread, process, parent, or", 1)),
     }
+}
+
+/// Reads `arg:KEY`, and returns KEY.
+pub(crate) fn parse_argument_key(text: &str) -> Result<String, String> {
+    let key = text.strip_prefix("arg:").filter(|key| !key.is_empty());
+    key.map(str::to_owned).ok_or_else(|| "use arg:KEY with the name of an argument".to_owned())
 }
 
 /// The order of rows.

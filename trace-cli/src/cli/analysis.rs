@@ -8,8 +8,8 @@ use trace_analyze::arguments::Condition;
 
 use super::{ClientArgs, Inputs, Selection};
 use crate::args::{
-    parse_condition, parse_duration, parse_id, parse_moment, parse_share, parse_stats_by, GroupBy,
-    Moment, SortBy, StatsBy,
+    parse_argument_key, parse_condition, parse_duration, parse_id, parse_moment, parse_share,
+    parse_stats_by, GroupBy, Moment, SortBy, StatsBy,
 };
 
 /// Show counts, totals and percentiles for each duration
@@ -113,7 +113,8 @@ pub(crate) struct StatsArgs {
 /// Show which durations became slower or faster
 ///
 /// Compares durations, async operations and flows of the same category and
-/// name by their medians. A row is shown if its change exceeds the threshold
+/// name by their medians; --by also separates them by an argument, and --self
+/// compares the time outside inner durations. A row is shown if its change exceeds the threshold
 /// and the change's interval excludes zero. A row is `alike` if the interval is
 /// within the threshold, else `unclear`, or `minor` if it has less than 0.1% of
 /// the longest row's time. Rows with the largest change of total time come
@@ -140,7 +141,9 @@ Exit status:
 Examples:
   trace diff before.fxt after.fxt
   trace diff main.fxt.zst branch.fxt.zst --fail-over 5% -c 'server*'
-  trace diff --before main-*.fxt --after branch-*.fxt --fail-over 5%")]
+  trace diff --before main-*.fxt --after branch-*.fxt --fail-over 5%
+  trace diff before.fxt after.fxt --by arg:url  # which requests became slower
+  trace diff before.fxt after.fxt --self        # which code became slower")]
 pub(crate) struct DiffArgs {
     /// Archives before and after the change; `-` for standard input
     #[arg(num_args = 2.., value_names = ["BEFORE", "AFTER"], required_unless_present = "before", conflicts_with = "before")]
@@ -164,6 +167,16 @@ pub(crate) struct DiffArgs {
 
     #[command(flatten)]
     pub(crate) selection: Selection,
+
+    /// Compare separate rows for the values of the argument KEY, as trace stats shows them. The
+    /// first 1000 values of an archive have rows
+    #[arg(long, value_name = "arg:KEY", value_parser = parse_argument_key)]
+    pub(crate) by: Option<String>,
+
+    /// Compare the self time of durations: the time outside inner durations. Async operations and
+    /// flows have none, and are left out
+    #[arg(long = "self")]
+    pub(crate) own: bool,
 
     /// Show also rows that are alike, unclear, minor, rare, new or gone
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! `trace diff`
 
+mod sides;
+
 use std::path::{Path, PathBuf};
 use std::slice;
 
@@ -9,36 +11,28 @@ use trace_analyze::diff::{self, Change, Effect, Options, Verdict};
 use trace_analyze::stats::{Distribution, Report};
 use trace_convert::visible;
 
-use crate::cli::{DiffArgs, Selection};
-use crate::damage::explained;
+use crate::cli::DiffArgs;
 use crate::input::STANDARD;
 use crate::message::HINT;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, exit, input, say, unmatched};
+use crate::{exit, say, unmatched};
 
 /// The least number of archives a side that shows how runs differ.
 const MIN_ARCHIVES: usize = 3;
 
-/// The table's columns.
-const HEADS: [&str; 10] = [
-    "change",
-    "interval",
-    "p50 before",
-    "p50 after",
-    "p99 before",
-    "p99 after",
-    "count before",
-    "count after",
-    "verdict",
-    "name",
-];
+/// The columns of the percentiles.
+const LENGTHS: [&str; 4] = ["p50 before", "p50 after", "p99 before", "p99 after"];
+
+/// The same with `--self`.
+const SELF_TIMES: [&str; 4] =
+    ["self p50 before", "self p50 after", "self p99 before", "self p99 after"];
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
     let mut unreadable = exit::OK;
     let mut read_all = |paths: &[PathBuf]| {
         let mut read = |path: &PathBuf| {
-            let (report, code) = read(path, &args.selection)?;
+            let (report, code) = sides::read(args, path)?;
             unreadable = unreadable.max(code);
             Ok(report)
         };
@@ -52,7 +46,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     })?;
     let paths = before.iter().chain(after);
     let reports = || reports_before.iter().chain(&reports_after);
-    let code = paths.zip(reports()).map(|(path, report)| warn(path, report)).max();
+    let code = paths.zip(reports()).map(|(path, report)| sides::warn(path, report)).max();
     let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
     unmatched::warn(&args.selection.filter().categories, &found);
     let code = code.unwrap_or(exit::OK).max(unreadable).max(warn_if_uncompared(&changes));
@@ -99,47 +93,6 @@ fn sides(args: &DiffArgs) -> Result<(&[PathBuf], &[PathBuf])> {
     Ok((before, after))
 }
 
-/// Reads the selected events of an archive.
-fn read(path: &Path, selection: &Selection) -> Result<(Report, u8)> {
-    let filter = selection.filter();
-    let (reader, code) = input::open_threads(path, selection)?;
-    let mut report = explained(path, diff::read(reader))?;
-    for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
-        rows.retain(|row| filter.matches(&row.category, &row.name));
-    }
-    Ok((report, code))
-}
-
-/// Reports what an archive lacks.
-fn warn(path: &Path, report: &Report) -> u8 {
-    damage::warn_counts(path, &damage::of_durations(&report.oddities));
-    damage::warn_counts(path, &damage::of_operations(&report.unpaired_operations));
-    damage::warn_counts(path, &damage::of_flows(&report.unpaired_flows));
-    warn_of_names(path, report);
-    damage::warn(path, &report.damage)
-}
-
-/// Reports the names that are not compared, because an archive has too many.
-fn warn_of_names(path: &Path, report: &Report) {
-    damage::warn_counts(path, &[("too many names, not compared", report.joined.len())]);
-    let (names, nanos) = long_joined(report);
-    if names > 0 {
-        say(&format!(
-            "{}: names with much time, not compared: {names}, {} in total{HINT}list them with --all, \
-             extract them with `trace slice -c` or `-n`",
-            path.display(),
-            human_nanos(nanos)
-        ));
-    }
-}
-
-/// Returns the number and total time of the rows that have no lengths, but much time.
-fn long_joined(report: &Report) -> (u64, u64) {
-    let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
-    let joined = rows.map(|row| row.joined_nanos).filter(|nanos| *nanos > 0);
-    joined.fold((0, 0), |(names, sum), nanos| (names + 1, sum.saturating_add(nanos)))
-}
-
 /// Reports if nothing can be compared, so that it is not taken for success.
 fn warn_if_uncompared(changes: &[Change]) -> u8 {
     let (new, gone) = (count(changes, Verdict::New), count(changes, Verdict::Gone));
@@ -174,7 +127,10 @@ fn warn_if_slower(args: &DiffArgs, changes: &[Change]) -> u8 {
     }
     for change in &over {
         let percent = interval(change.median);
-        say(&format!("{} became slower by {percent}, more than --fail-over allows", label(change)));
+        say(&format!(
+            "{} became slower by {percent}, more than --fail-over allows",
+            full_label(change)
+        ));
     }
     match doubtful > 0 && args.fail_on_unclear {
         _ if !over.is_empty() => exit::SLOWER,
@@ -191,27 +147,21 @@ fn json<'a>(
     let rows: Vec<Value> = changes.iter().map(Change::to_json).collect();
     let (over, doubtful) = (over(args, changes).len(), doubtful(args, changes));
     let mut report = json!({ "changes": rows, "over": over, "may_be_over": doubtful });
-    report["not_compared"] = reports.map(not_compared).collect();
+    report["not_compared"] = reports.map(sides::not_compared).collect();
     Ok(serde_json::to_string_pretty(&report)? + "\n")
 }
 
-/// Returns the names of an archive that are not compared, and those with much time among them.
-fn not_compared(report: &Report) -> Value {
-    let (names, nanos) = long_joined(report);
-    json!({
-        "names": report.joined.len(),
-        "total_ns": report.joined.nanos(),
-        "long": { "names": names, "total_ns": nanos },
-    })
-}
-
 fn text(args: &DiffArgs, changes: &[Change]) -> String {
-    let mut table = Table::new(HEADS.to_vec(), 8);
+    let mut heads = vec!["change", "interval"];
+    heads.extend(if args.own { SELF_TIMES } else { LENGTHS });
+    heads.extend(["count before", "count after", "verdict", "name"]);
+    heads.extend(args.by.as_ref().map(|_| "by"));
+    let mut table = Table::new(heads, 8);
     let is_shown =
         |change: &&Change| args.all || matches!(change.verdict, Verdict::Slower | Verdict::Faster);
     for change in changes.iter().filter(is_shown) {
         let (before, after) = (&change.before, &change.after);
-        table.push(vec![
+        let mut cells = vec![
             change.median.map_or("-".to_owned(), |effect| percent(effect.change)),
             interval(change.median),
             of_some(before, |lengths| human_nanos(lengths.quantile(0.5))),
@@ -222,7 +172,9 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
             of_some(after, |lengths| lengths.count().to_string()),
             change.verdict.as_str().to_owned(),
             label(change),
-        ]);
+        ];
+        cells.extend(change.value.clone());
+        table.push(cells);
     }
     let mut text = if table.is_empty() { String::new() } else { table.text() };
     text.push_str(&format!(
@@ -297,4 +249,10 @@ fn label(change: &Change) -> String {
         diff::Kind::Poll => format!("{category}:{name} (polls)"),
         kind => format!("{category}:{name} ({})", kind.as_str()),
     }
+}
+
+/// Returns the label with the value, if rows are separated by values.
+fn full_label(change: &Change) -> String {
+    let value = change.value.as_ref().map(|value| format!(" {}", visible(value)));
+    label(change) + value.as_deref().unwrap_or_default()
 }

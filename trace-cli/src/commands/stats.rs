@@ -32,6 +32,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     }
     let (mut report, seconds, code) = read(args)?;
     let names = names(args, &report);
+    if let Some(StatsBy::Argument(key)) = &args.by {
+        let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
+        unmatched::warn_of_argument(&args.file, key, rows.chain(&report.instants));
+    }
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
@@ -179,10 +183,7 @@ fn warn(args: &StatsArgs, report: &Report) {
     .concat();
     let of_values = [
         ("events in rows of other values", report.other_values),
-        (
-            "durations without their value, too many are open or too many operations",
-            report.values_left_out,
-        ),
+        damage::of_values(report),
         damage::of_names(report),
     ];
     damage::warn_counts(&args.file, &of_values);

@@ -1,6 +1,8 @@
 //! `trace diff`
 
-use trace_format::{Arguments, Event, EventKind, Record, Thread, ThreadKoids, Writer};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, Writer,
+};
 
 use crate::harness::{cut, good, Place};
 
@@ -278,4 +280,67 @@ fn more_than_two_archives_need_their_sides() {
     assert!(run.stderr.contains("3 archives are given"), "{run:?}");
     assert!(run.stderr.contains("hint: trace diff --before A1"), "{run:?}");
     assert_eq!(place.run(&["diff", "a.fxt"]).code, 2);
+}
+
+/// Returns an archive of calls of `outer` with an inner duration each. Those with the argument
+/// `url=/cart` take so much more self time, in permille.
+fn calls(more: u64) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for number in 0..1000 {
+        let (url, more) = [("/item", 0), ("/cart", more)][usize::from(number % 4 == 0)];
+        let url = [Argument::new("url", Value::String(url.into()))];
+        let (begin, own) = (number * 1_000_000, (20_000 + number % 7) * (1000 + more) / 1000);
+        let end = begin + own + 10_000;
+        for (name, ticks) in [("outer", begin), ("inner", begin + own)] {
+            let (thread, name) = (Thread::Inline(ThreadKoids::new(1, 2)), name.into());
+            let (kind, arguments) = (EventKind::DurationComplete { end }, (&url).into());
+            let category = "app".into();
+            let event = Event { ticks, thread, category, name, kind, arguments };
+            writer.record(&event.into()).unwrap();
+        }
+    }
+    writer.into_inner()
+}
+
+#[test]
+fn values_of_an_argument_are_compared() {
+    let place = Place::new();
+    place.put("a.fxt", &calls(0));
+    place.put("b.fxt", &calls(300));
+    let run = diff(&place, "a.fxt", "b.fxt", &["--by", "arg:url", "--fail-over", "9%"]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[0].ends_with("VERDICT  NAME       BY"), "{run:?}");
+    assert!(lines[1].ends_with("slower   app:outer  /cart"), "{run:?}");
+    assert_eq!(lines[2], "1 slower, 0 faster, 3 alike, 0 unclear, 0 minor, 0 new, 0 gone");
+    assert_eq!(run.code, 4);
+    assert!(run.stderr.starts_with("trace: app:outer /cart became slower by +"), "{run:?}");
+    let json = diff(&place, "a.fxt", "b.fxt", &["--by", "arg:url", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["changes"][0]["value"], "/cart");
+    let run = diff(&place, "a.fxt", "b.fxt", &["--by", "arg:utl"]);
+    let note = |name| {
+        format!(
+            "trace: no event has the argument 'utl'\nhint: list arguments with trace info {name}\n"
+        )
+    };
+    assert_eq!(run.stderr, note("a.fxt") + &note("b.fxt"));
+    let run = diff(&place, "a.fxt", "b.fxt", &["--by", "thread"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("use arg:KEY with the name of an argument"), "{run:?}");
+}
+
+/// The outer durations are longer by a fifth, because of their own time, which is longer by 30 %.
+#[test]
+fn self_time_is_compared() {
+    let place = Place::new();
+    place.put("a.fxt", &calls(0));
+    place.put("b.fxt", &calls(300));
+    let change = |options: &[&str]| {
+        let run = diff(&place, "a.fxt", "b.fxt", &[&["--by", "arg:url"], options].concat());
+        let cells: Vec<String> =
+            run.stdout.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect();
+        (run.stdout.lines().next().unwrap().contains("SELF P50 BEFORE"), cells[0].clone())
+    };
+    assert_eq!(change(&[]), (false, "+20.0%".to_owned()));
+    assert_eq!(change(&["--self"]), (true, "+30.0%".to_owned()));
 }
