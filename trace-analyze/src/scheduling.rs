@@ -1,15 +1,30 @@
 //! Scheduling records: switches of CPUs between threads, and turns of threads on CPUs.
 
+pub mod border;
+
 use std::collections::HashMap;
 
 use trace_format::layout::ThreadState;
-use trace_format::{Arguments, Item, Record, ThreadKoids, Value};
+use trace_format::{Arguments, Event, EventKind, Item, Record, ThreadKoids, ThreadWakeup, Value};
 
 use crate::arguments;
 use crate::carried::ADDED;
 
 /// The weight of an idle processor.
 const IDLE: i64 = i32::MIN as i64;
+
+/// The category and name of the event at which a thread ends.
+const EXIT: (&str, &str) = ("kernel:tasks", "exit");
+
+/// The argument of a record that a slice begins with: for how many nanoseconds the thread has had
+/// its state.
+pub(crate) const STATE_AGE: &str = "state_age_ns";
+
+/// The argument of such a record with the thread that got the CPU of the record's thread.
+pub(crate) const PREEMPTED_BY: &str = "preempted_by";
+
+/// The argument of such a record of a blocked thread that was woken up before it left its CPU.
+pub(crate) const WAS_WOKEN: &str = "was_woken";
 
 /// A thread that a CPU runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +69,20 @@ pub struct Switch {
     pub incoming: Task,
     /// Both threads, if the record has their processes.
     pub koids: Option<(ThreadKoids, ThreadKoids)>,
+    /// Set if this is no switch, but the state of a thread when a slice begins ([`border`]). The
+    /// other thread is the idle one.
+    pub before: Option<Before>,
+}
+
+/// The state of a thread when a slice begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    /// The time in nanoseconds since which the thread has the state.
+    pub since: u64,
+    /// The thread that got its CPU, if that is known.
+    pub preempted_by: Option<u64>,
+    /// Whether the thread is blocked, but was woken up before it left its CPU.
+    pub was_woken: bool,
 }
 
 impl Switch {
@@ -63,13 +92,21 @@ impl Switch {
         match &item.record {
             Record::ContextSwitch(switch) => {
                 let task = |thread, weight| Task::of(item, thread, &switch.arguments, weight);
+                let nanos = item.nanos(switch.ticks);
+                let before = age(item, &switch.arguments).map(|age| Before {
+                    since: nanos.saturating_sub(age),
+                    preempted_by: koid(item, &switch.arguments, PREEMPTED_BY),
+                    was_woken: arguments::named(item, &switch.arguments, WAS_WOKEN)
+                        .any(|value| value == Value::Bool(true)),
+                });
                 Some(Self {
                     cpu: (item.provider.id(), switch.cpu),
-                    nanos: item.nanos(switch.ticks),
+                    nanos,
                     outgoing: task(switch.outgoing_thread, "outgoing_weight"),
                     state: switch.outgoing_state,
                     incoming: task(switch.incoming_thread, "incoming_weight"),
                     koids: None,
+                    before,
                 })
             }
             Record::LegacyContextSwitch(switch) => {
@@ -86,6 +123,7 @@ impl Switch {
                     state: switch.outgoing_state,
                     incoming: task(incoming, switch.incoming_priority),
                     koids: Some((outgoing, incoming)),
+                    before: None,
                 })
             }
             _ => None,
@@ -120,7 +158,11 @@ impl<T: Copy + Default> Turns<T> {
     /// Adds the next switch, and returns the turn that it ends. If the outgoing thread is not the
     /// last incoming one, a switch is missing, and the turn has no end.
     pub fn push(&mut self, switch: &Switch, value: T) -> Option<Turn<T>> {
-        let Switch { cpu, nanos, outgoing, state, incoming, koids } = *switch;
+        let Switch { cpu, nanos, outgoing, state, incoming, koids, before } = *switch;
+        if let Some(before) = before {
+            self.begin_before(switch, before.since, value);
+            return None;
+        }
         let processes = koids.map(|(outgoing, incoming)| (outgoing.process, incoming.process));
         let (process, next_process) = processes.unzip();
         let next =
@@ -137,6 +179,15 @@ impl<T: Copy + Default> Turns<T> {
         Some(turn).filter(|turn| turn.task.thread != 0)
     }
 
+    /// Begins a turn before a slice.
+    fn begin_before(&mut self, switch: &Switch, since: u64, value: T) {
+        let Switch { cpu, incoming: task, .. } = *switch;
+        if task.thread != 0 {
+            let turn = Turn { cpu, task, process: None, from: Some(since), to: None, value };
+            self.running.entry(cpu).or_insert(turn);
+        }
+    }
+
     /// Returns the turns without an end, by CPU.
     pub fn finish(&mut self) -> Vec<Turn<T>> {
         let running = self.running.drain().map(|(_, turn)| turn);
@@ -148,7 +199,31 @@ impl<T: Copy + Default> Turns<T> {
 
 /// Returns the thread that woke up the thread of a record, if the record has it.
 pub fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
-    arguments::named(item, arguments, "waker").find_map(|value| match value {
+    koid(item, arguments, "waker")
+}
+
+/// Returns the time of a wake-up in nanoseconds, which is before its record if a slice begins with
+/// it.
+#[must_use]
+pub fn wakeup_nanos(item: &Item<'_>, wakeup: &ThreadWakeup<'_>) -> u64 {
+    let age = age(item, &wakeup.arguments).unwrap_or(0);
+    item.nanos(wakeup.ticks).saturating_sub(age)
+}
+
+/// Returns whether an event is the end of a thread.
+pub(crate) fn is_exit(item: &Item<'_>, event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { .. })
+        && item.text(event.name) == EXIT.1
+        && item.text(event.category) == EXIT.0
+}
+
+/// Returns for how many nanoseconds a thread has had its state, if a slice begins with the record.
+fn age(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
+    arguments::named_unsigned(item, arguments, STATE_AGE)
+}
+
+fn koid(item: &Item<'_>, arguments: &Arguments<'_>, name: &str) -> Option<u64> {
+    arguments::named(item, arguments, name).find_map(|value| match value {
         Value::Koid(koid) => Some(koid),
         _ => None,
     })

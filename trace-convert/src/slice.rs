@@ -17,6 +17,10 @@
 //! Clock anchors outside of the time move to its begin or end, and their clocks by as much, so that
 //! viewers show the time of the slice only.
 //!
+//! The states that threads have at the begin follow from scheduling records before it. A slice has
+//! records of these states instead, at the time of its begin, see
+//! [`border`](trace_analyze::scheduling::border).
+//!
 //! If the archive was made of JSON, see [`tef`](crate::tef), an event that is carried as JSON is
 //! kept if the record after it is kept, or if it has no such record. The form of the document and
 //! its members are always kept, so that the slice can be converted to a document again.
@@ -53,7 +57,8 @@ use trace_analyze::{is_clock_anchor, Damage, Gap};
 pub struct Summary {
     /// The categories of all events of the archive.
     pub categories: BTreeSet<String>,
-    /// Whether the slice has an event, other than those of the tracing system itself.
+    /// Whether the slice has an event, other than those of the tracing system itself, or a
+    /// scheduling record.
     pub has_events: bool,
     /// Records of the slice, except string and thread records.
     pub written: u64,
@@ -90,6 +95,8 @@ struct Slicer<'p, W> {
     filter: Filter<'p>,
     catalog: Catalog,
     numbers: Numbers,
+    /// The providers whose states of threads are written.
+    with_states: BTreeSet<Option<u32>>,
     summary: Summary,
 }
 
@@ -101,6 +108,7 @@ impl<'p, W: Write> Slicer<'p, W> {
             filter: Filter::new(plan.selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
+            with_states: BTreeSet::new(),
             summary: Summary { unpaired: plan.unpaired, ..Summary::default() },
         })
     }
@@ -118,8 +126,29 @@ impl<'p, W: Write> Slicer<'p, W> {
                 self.catalog.label(item, event.category, event.name);
                 self.copy_if_kept(item)
             }
+            record if is_scheduling(record) => {
+                self.write_states(item)?;
+                self.copy_if_kept(item)
+            }
             _ => self.copy_if_kept(item),
         }
+    }
+
+    /// Writes the states that threads have when the slice begins, at the provider's first
+    /// scheduling record.
+    fn write_states(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
+        let Some(border) = &self.plan.border else { return Ok(()) };
+        let provider = item.provider.id();
+        if !self.with_states.insert(provider) {
+            return Ok(());
+        }
+        let ticks = Bounds::new(self.plan.selection, item.provider.tick_rate()).from();
+        for known in border.of_provider(provider) {
+            known.with_record(ticks, item.nanos(ticks), |record| {
+                self.copier.copy_as(item, record)
+            })?;
+        }
+        Ok(())
     }
 
     fn copy_if_kept(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
@@ -161,9 +190,20 @@ impl<'p, W: Write> Slicer<'p, W> {
     }
 }
 
-/// Returns whether a record is an event of the program, not of the tracing system.
+/// Returns whether a record is an event of the program, not of the tracing system, or about
+/// scheduling.
 fn is_of_program(item: &Item<'_>) -> bool {
-    matches!(&item.record, Record::Event(event) if !is_own(item, event))
+    match &item.record {
+        Record::Event(event) => !is_own(item, event),
+        record => is_scheduling(record),
+    }
+}
+
+fn is_scheduling(record: &Record<'_>) -> bool {
+    matches!(
+        record,
+        Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) | Record::ThreadWakeup(_)
+    )
 }
 
 #[cfg(test)]

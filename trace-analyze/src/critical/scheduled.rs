@@ -7,6 +7,7 @@ use trace_format::{Item, ReadError, Reader, Record};
 
 use super::Segment;
 use crate::schedule::Schedule;
+use crate::scheduling::wakeup_nanos;
 use crate::Damage;
 
 /// The most wake-ups of a thread.
@@ -101,7 +102,7 @@ fn note_wakeup(wakeups: &mut HashMap<u64, Vec<u64>>, item: &Item<'_>) {
     let Record::ThreadWakeup(wakeup) = &item.record else { return };
     if let Some(times) = wakeups.get_mut(&wakeup.thread) {
         if times.len() < MAX_WAKEUPS {
-            times.push(item.nanos(wakeup.ticks));
+            times.push(wakeup_nanos(item, wakeup));
         }
     }
 }

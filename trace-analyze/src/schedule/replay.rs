@@ -109,13 +109,13 @@ struct Replay<V> {
 }
 
 /// Calls `visit` with the states of all threads, those of one thread in the order of time. States
-/// at the end of the records last until `end`. Returns the number of missing switches of each
+/// at the end of the records last until `end`, or until [`Steps::end`]. In a slice, states can
+/// begin before [`Steps::start`]. Returns the number of missing switches of each
 /// thread.
 pub(super) fn replay(steps: &mut Steps, end: Option<u64>, visit: impl FnMut(Interval)) -> Vec<u64> {
     let (threads, cpus) = (steps.threads().len(), steps.cpus());
+    let (start, end) = (steps.start(), end.unwrap_or_else(|| steps.end()));
     let list = steps.sorted();
-    let start = list.first().map_or(0, |step| step.time);
-    let end = end.or(list.last().map(|step| step.time)).unwrap_or(0);
     let threads = vec![Thread::default(); threads];
     let mut replay = Replay { threads, cpus: vec![None; cpus], start, visit };
     list.iter().for_each(|step| replay.step(step));
@@ -139,11 +139,29 @@ impl<V: FnMut(Interval)> Replay<V> {
                 }
             }
             StepKind::Wakeup { thread, .. } => self.wake(thread, step.time),
+            StepKind::Arrived { thread, cpu } => self.arrived(thread, step.time, cpu),
+            StepKind::Left { thread: number, state, by, was_woken } => {
+                let thread = self.thread(number);
+                if matches!(thread.state, State::Unknown) {
+                    thread.was_woken = was_woken;
+                    self.depart(number, step.time, (state, by));
+                }
+            }
             StepKind::Exit(thread) => {
                 if let State::Running { exit, .. } = &mut self.thread(thread).state {
                     *exit = Some(step.time);
                 }
             }
+        }
+    }
+
+    /// Begins a turn before the slice, unless records of another recording are there.
+    fn arrived(&mut self, number: u32, time: u64, cpu: u32) {
+        let turn = Turn { thread: Some(number), from: time };
+        let is_unknown = matches!(self.thread(number).state, State::Unknown);
+        if let Some(place @ None) = self.cpus.get_mut(cpu as usize).filter(|_| is_unknown) {
+            *place = Some(turn);
+            self.thread(number).state = State::Running { from: time, exit: None, cpu };
         }
     }
 

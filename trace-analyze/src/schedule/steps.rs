@@ -3,15 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use trace_format::layout::ThreadState;
-use trace_format::{Event, EventKind, Item, Record};
+use trace_format::{Item, Record};
 
-use crate::scheduling::{self, Cpu, Switch, Task};
+use crate::is_clock_anchor;
+use crate::scheduling::{self, Before, Cpu, Switch, Task};
 
 /// The most records that are kept.
 const MAX_STEPS: usize = 8 << 20;
 
-/// The category and name of the event at which a thread ends.
-const EXIT: (&str, &str) = ("kernel:tasks", "exit");
+/// The most providers whose clock anchors are noted.
+const MAX_ANCHORS: usize = 1 << 10;
 
 /// The scheduling records of an archive. Those of one CPU are in the order of time, and those of
 /// several CPUs may be in any order.
@@ -24,6 +25,10 @@ pub(super) struct Steps {
     numbers: HashMap<u64, u32>,
     threads: Vec<u64>,
     is_too_long: bool,
+    /// The begin of a slice.
+    border: Option<u64>,
+    /// The last clock anchor of each provider.
+    anchors: HashMap<Option<u32>, u64>,
 }
 
 /// A record in short.
@@ -43,6 +48,10 @@ pub(super) enum StepKind {
     Wakeup { thread: u32, waker: Option<u64> },
     /// The thread ends. It runs until its last switch.
     Exit(u32),
+    /// The thread runs when a slice begins.
+    Arrived { thread: u32, cpu: u32 },
+    /// The thread is blocked or preempted when a slice begins.
+    Left { thread: u32, state: ThreadState, by: Option<u32>, was_woken: bool },
 }
 
 impl Steps {
@@ -90,6 +99,21 @@ impl Steps {
         &self.list
     }
 
+    /// Returns the time of the first record, or of the slice's begin: states before it are known
+    /// only for threads that had them then.
+    pub(super) fn start(&mut self) -> u64 {
+        let first = self.sorted().first().map_or(0, |step| step.time);
+        self.border.unwrap_or(first)
+    }
+
+    /// Returns the time of the last record, or of the last clock anchor if that is later: the
+    /// recording went on until then, without a switch.
+    pub(super) fn end(&mut self) -> u64 {
+        let last = self.sorted().last().map_or(0, |step| step.time);
+        let anchors = self.anchors.iter().filter(|(provider, _)| self.has_cpus_of(**provider));
+        anchors.map(|(_, nanos)| *nanos).fold(last, u64::max)
+    }
+
     /// Frees the memory of the records.
     pub(super) fn clear(&mut self) {
         *self = Self { is_too_long: self.is_too_long, ..Self::default() };
@@ -98,15 +122,25 @@ impl Steps {
     fn step(&mut self, item: &Item<'_>) -> Option<Step> {
         match &item.record {
             Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) => {
-                Switch::of(item).map(|switch| self.switch(&switch))
+                let switch = Switch::of(item)?;
+                match switch.before {
+                    Some(before) => self.before(&switch, before),
+                    None => Some(self.switch(&switch)),
+                }
             }
             Record::ThreadWakeup(wakeup) => {
                 let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
                 let waker = scheduling::waker(item, &wakeup.arguments);
                 let kind = StepKind::Wakeup { thread: self.number(task.thread)?, waker };
-                Some(Step { time: item.nanos(wakeup.ticks), kind })
+                let time = scheduling::wakeup_nanos(item, wakeup);
+                self.note_border(time, item.nanos(wakeup.ticks));
+                Some(Step { time, kind })
             }
-            Record::Event(event) if is_exit(item, event) => {
+            Record::Event(event) if is_clock_anchor(item, event) => {
+                self.note_anchor(item.provider.id(), item.nanos(event.ticks));
+                None
+            }
+            Record::Event(event) if scheduling::is_exit(item, event) => {
                 let kind = StepKind::Exit(self.number(item.thread(event.thread).thread)?);
                 Some(Step { time: item.nanos(event.ticks), kind })
             }
@@ -114,12 +148,44 @@ impl Steps {
         }
     }
 
-    fn switch(&mut self, switch: &Switch) -> Step {
+    fn note_anchor(&mut self, provider: Option<u32>, nanos: u64) {
+        if self.anchors.len() < MAX_ANCHORS {
+            let last = self.anchors.entry(provider).or_default();
+            *last = nanos.max(*last);
+        }
+    }
+
+    /// Notes the time of a record if the state in it began earlier.
+    fn note_border(&mut self, since: u64, nanos: u64) {
+        if since < nanos {
+            self.border = Some(self.border.map_or(nanos, |border| border.min(nanos)));
+        }
+    }
+
+    /// Returns the step with which a thread got the state that it has when a slice begins.
+    fn before(&mut self, switch: &Switch, before: Before) -> Option<Step> {
+        self.note_border(before.since, switch.nanos);
+        let cpu = self.cpu_number(switch.cpu);
+        let kind = match self.number(switch.outgoing.thread) {
+            Some(thread) => {
+                let by = self.number(before.preempted_by.unwrap_or(0));
+                StepKind::Left { thread, state: switch.state, by, was_woken: before.was_woken }
+            }
+            None => StepKind::Arrived { thread: self.number(switch.incoming.thread)?, cpu },
+        };
+        Some(Step { time: before.since, kind })
+    }
+
+    fn cpu_number(&mut self, cpu: Cpu) -> u32 {
         let next = self.cpus.len() as u32;
-        let cpu = *self.cpus.entry(switch.cpu).or_insert_with(|| {
-            self.providers.insert(switch.cpu.0);
+        *self.cpus.entry(cpu).or_insert_with(|| {
+            self.providers.insert(cpu.0);
             next
-        });
+        })
+    }
+
+    fn switch(&mut self, switch: &Switch) -> Step {
+        let cpu = self.cpu_number(switch.cpu);
         let (outgoing, incoming) =
             (self.number(switch.outgoing.thread), self.number(switch.incoming.thread));
         let kind = StepKind::Switch { cpu, outgoing, state: switch.state, incoming };
@@ -138,10 +204,4 @@ impl Steps {
         }
         Some(number)
     }
-}
-
-fn is_exit(item: &Item<'_>, event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Instant { .. })
-        && item.text(event.name) == EXIT.1
-        && item.text(event.category) == EXIT.0
 }

@@ -13,7 +13,8 @@ use crate::Damage;
 
 /// The states of all threads of an archive.
 ///
-/// Times are in nanoseconds. Those before the first scheduling record of a thread are missing.
+/// Times are in nanoseconds. Those before the first scheduling record of a thread are missing, and
+/// those before a slice. Turns and waits that began before a slice are counted.
 #[derive(Debug, Default)]
 pub struct Scheduling {
     /// The threads, by their running time, the longest first. Threads of which the archive has only
@@ -103,9 +104,10 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Scheduling, ReadError> {
 fn report(steps: &mut Steps, names: &Names) -> Scheduling {
     let mut threads: Vec<_> = steps.threads().iter().map(|_| ThreadTimes::default()).collect();
     let mut pairs = BTreeMap::new();
+    let start = steps.start();
     let missing = replay(steps, None, |interval| {
         if let Some(times) = threads.get_mut(interval.thread as usize) {
-            times.add(&interval, &mut pairs);
+            times.add(&interval, start, &mut pairs);
         }
     });
     let group = |number: u32| {
@@ -145,8 +147,9 @@ fn report(steps: &mut Steps, names: &Names) -> Scheduling {
 type Pairs = BTreeMap<(u32, Option<u32>), (u64, u64)>;
 
 impl ThreadTimes {
-    fn add(&mut self, interval: &Interval, pairs: &mut Pairs) {
-        let nanos = interval.to - interval.from;
+    /// Adds an interval. Only the part after `start` is added to the sums.
+    fn add(&mut self, interval: &Interval, start: u64, pairs: &mut Pairs) {
+        let nanos = interval.to.saturating_sub(interval.from.max(start));
         match interval.activity {
             Activity::Running { .. } => {
                 self.running += nanos;
@@ -157,7 +160,9 @@ impl ThreadTimes {
                 self.runnable += nanos;
                 match reason {
                     // The latency of an estimated end is unknown.
-                    Reason::Woken if is_complete => self.latency.add(nanos),
+                    Reason::Woken if is_complete => {
+                        self.latency.add(interval.to - interval.from);
+                    }
                     Reason::Woken => {}
                     Reason::Preempted(by) => {
                         self.preempted += 1;

@@ -114,6 +114,36 @@ COUNT   WAITED  THREAD  BY
     assert!(latency["p99_ns"].is_null() && latency["max_ns"].is_null(), "{latency}");
 }
 
+/// A slice begins with the states that the threads have, and viewers and `check` accept it.
+#[test]
+fn states_in_a_slice() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    let whole = place.run(&["convert", "sched.txt", "-o", "whole.fxt"]);
+    assert_eq!(whole.code, 0, "{whole:?}");
+    let slice = place.run(&["slice", "whole.fxt", "--from", "2ms", "--to", "5.5ms", "-o", "a.fxt"]);
+    assert_eq!((slice.code, &*slice.stderr), (0, "trace: 4 records kept, 5 removed\n"));
+    assert_eq!(place.run(&["check", "a.fxt"]).code, 0);
+    let sums = place.run(&["stats", "--sched", "a.fxt"]);
+    assert_eq!((sums.code, &*sums.stderr), (0, ""));
+    let expected = "\
+threads
+    RUN  RUNNABLE  BLOCKED  TURNS  PREEMPTED  THREAD
+2.000ms       0ns  1.000ms      1          0  b (8)
+1.000ms   2.000ms      0ns      1          1  a (7)
+";
+    assert!(sums.stdout.starts_with(expected), "{}", sums.stdout);
+    let [of_slice, of_whole] =
+        ["a.fxt", "whole.fxt"].map(|name| place.run(&["stats", "--at", "@10.003s", name]).stdout);
+    assert!(of_whole.contains("10.001000000s  10.004000000s  runnable, preempted by b (8)"));
+    // The next wake-up is behind the slice.
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(&of_slice), words(&of_whole.replace("10.006000000s", "")));
+    place.run(&["convert", "a.fxt", "-o", "a.json"]);
+    let switches = place.text("a.json").matches("sched_switch: ").count();
+    assert_eq!(switches, 3, "no switch from a thread that did not run");
+}
+
 #[test]
 fn states_without_wakeups() {
     let place = Place::new();

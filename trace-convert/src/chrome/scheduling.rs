@@ -18,7 +18,10 @@ impl JsonExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
         let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
-        self.system.switch(cpu, nanos, state, outgoing, incoming);
+        // Viewers count a switch from a thread that its CPU does not run as an error.
+        if switch.before.is_none() || outgoing.thread == 0 {
+            self.system.switch(cpu, nanos, state, outgoing, incoming);
+        }
         if let Some(turn) = self.turns.push(&switch, ()) {
             self.turn(&turn);
         }

@@ -18,6 +18,10 @@ const MAX_CPUS: u16 = 1024;
 impl PerfettoExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
+        // Perfetto counts a switch from a thread that its CPU does not run as an error.
+        if switch.before.is_some() && switch.outgoing.thread != 0 {
+            return;
+        }
         if let Some((outgoing, incoming)) = switch.koids {
             for koids in [outgoing, incoming] {
                 self.tracks.thread(koids);

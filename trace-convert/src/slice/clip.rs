@@ -23,6 +23,11 @@ impl Bounds {
         Self { from, to }
     }
 
+    /// Returns the first time of the slice.
+    pub(super) fn from(&self) -> u64 {
+        self.from
+    }
+
     /// Returns the nearest time in the slice.
     pub(super) fn clamp(&self, ticks: u64) -> u64 {
         ticks.clamp(self.from, self.to)

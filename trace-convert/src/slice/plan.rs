@@ -10,6 +10,7 @@ use super::select::{Filter, Selection};
 use crate::ConvertError;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::pairing::{Edge, Outcome, Pairing, Track};
+use trace_analyze::scheduling::border::Border;
 use trace_analyze::{koids, Damage};
 
 /// The maximum number of begins and ends that wait for their counterpart.
@@ -23,6 +24,8 @@ pub struct Plan<'s> {
     pub(super) selection: &'s Selection<'s>,
     pub(super) kept: Marks,
     pub(super) before: DurationsBefore,
+    /// The states of threads at the begin, if the slice has scheduling records.
+    pub(super) border: Option<Border>,
     pub(super) unpaired: u64,
     /// The selected processes and threads that are not in the archive.
     missing: (Vec<u64>, Vec<u64>),
@@ -93,6 +96,7 @@ impl<'s> Planner<'s> {
                 selection,
                 kept: Marks::default(),
                 before: DurationsBefore::default(),
+                border: selection.cuts_scheduling().then(|| Border::new(selection.from)),
                 unpaired: 0,
                 missing,
             },
@@ -106,6 +110,9 @@ impl<'s> Planner<'s> {
     fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
         self.note_koids(item);
+        if let Some(border) = &mut self.plan.border {
+            border.note(item);
+        }
         if let Record::Event(event) = &item.record {
             self.complete(item, event);
         }

@@ -31,6 +31,15 @@ pub struct Selection<'a> {
     pub clips: bool,
 }
 
+impl Selection<'_> {
+    /// Returns whether scheduling records are selected, but not those before a time.
+    pub(super) fn cuts_scheduling(&self) -> bool {
+        let has_scheduling =
+            self.category.is_none() && self.name.is_none() && self.operations.is_none();
+        has_scheduling && self.from > 0
+    }
+}
+
 impl fmt::Debug for Selection<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Selection")

@@ -11,6 +11,7 @@ use trace_analyze::check::{self, Verdict};
 use EventKind::*;
 
 mod reports;
+mod states;
 
 const MAIN: ThreadKoids = ThreadKoids::new(1, 2);
 const OTHER_OF_MAIN: ThreadKoids = ThreadKoids::new(1, 3);
