@@ -28,8 +28,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::control::{
-    CategoryChange, Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StartRequest,
-    StopRequest, ToController, ToDaemon, CONTROL_SOCKET, EVENT,
+    CategoryChange, Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StopRequest,
+    TerminateRequest, ToController, ToDaemon, CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
@@ -38,9 +38,10 @@ pub use self::error::ControllerError;
 pub use trace_protocol::control::{
     ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
     ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec, ProviderStatistics,
-    RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError, StopError, Summary,
-    TraceConfig, TriggerAction, TriggerSpec,
+    RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError, StartRequest,
+    StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
 };
+pub use trace_protocol::message::BufferDisposition;
 
 type Result<T> = std::result::Result<T, ControllerError>;
 
@@ -217,7 +218,9 @@ impl Controller {
         self.start_with(StartRequest { session: session.to_owned(), ..StartRequest::default() })
     }
 
-    /// Starts a session as [`start`](Self::start) does, with further categories.
+    /// Starts a session as [`start`](Self::start) does, with further categories. After
+    /// [`pause`](Self::pause), the disposition is the treatment of records that are in the buffers:
+    /// see [`SessionHandle::start_again`](crate::SessionHandle::start_again).
     ///
     /// # Errors
     ///
@@ -236,24 +239,35 @@ impl Controller {
     ///
     /// [`ControllerError::Refused`] with a [`StopError`], and others.
     pub fn stop(&mut self, session: &str) -> Result<Summary> {
-        self.stop_with(session, true)
-    }
-
-    /// Stops a session, and removes its archive, if that is a new file.
-    ///
-    /// # Errors
-    ///
-    /// As [`stop`](Self::stop).
-    pub fn abort(&mut self, session: &str) -> Result<Summary> {
-        self.stop_with(session, false)
-    }
-
-    fn stop_with(&mut self, session: &str, write_results: bool) -> Result<Summary> {
-        let stop = StopRequest { session: session.to_owned(), write_results };
+        let stop = StopRequest { session: session.to_owned(), write_results: true };
         match self.call(Request::Stop(stop))? {
             Reply::Stopped(summary) => Ok(summary),
             reply => Err(unexpected(&reply)),
         }
+    }
+
+    /// Stops a session, which can start again, and waits until its programs have stopped. They keep
+    /// their buffers.
+    ///
+    /// # Errors
+    ///
+    /// As [`stop`](Self::stop).
+    pub fn pause(&mut self, session: &str) -> Result<()> {
+        let stop = StopRequest { session: session.to_owned(), write_results: false };
+        match self.call(Request::Stop(stop))? {
+            Reply::Paused => Ok(()),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Ends a session, and removes its archive, if that is a new file. Returns what was recorded, if
+    /// the session had started.
+    ///
+    /// # Errors
+    ///
+    /// [`ControllerError`], as all requests.
+    pub fn abort(&mut self, session: &str) -> Result<Option<Summary>> {
+        self.terminate_with(session, false)
     }
 
     /// Ends a session in any state. Returns its results, if it had started.
@@ -262,7 +276,12 @@ impl Controller {
     ///
     /// [`ControllerError`], as all requests.
     pub fn terminate(&mut self, session: &str) -> Result<Option<Summary>> {
-        match self.call(Request::Terminate(session.to_owned()))? {
+        self.terminate_with(session, true)
+    }
+
+    fn terminate_with(&mut self, session: &str, write_results: bool) -> Result<Option<Summary>> {
+        let terminate = TerminateRequest { session: session.to_owned(), write_results };
+        match self.call(Request::Terminate(terminate))? {
             Reply::Stopped(summary) => Ok(Some(summary)),
             Reply::Terminated => Ok(None),
             reply => Err(unexpected(&reply)),

@@ -45,6 +45,8 @@ pub enum ManagerError {
         /// The smallest size.
         least: u64,
     },
+    /// The session records, so it cannot start again.
+    NotStopped,
     /// The session has further sinks, whose categories cannot change.
     CategoriesOfSinks,
     /// A trigger depends on records, which are collected at the end in this mode.
@@ -119,6 +121,7 @@ impl fmt::Display for ManagerError {
                  at least {}K",
                 least >> 10
             ),
+            Self::NotStopped => write!(f, "the session has not stopped"),
             Self::CategoriesOfSinks => {
                 write!(f, "the categories of a session with further sinks cannot change")
             }

@@ -45,6 +45,9 @@ pub enum Notice {
         /// The reason.
         reason: String,
     },
+    /// The session does not record, and can start again: see
+    /// [`SessionHandle::pause`](crate::SessionHandle::pause).
+    Stopped,
     /// A trigger stops the session.
     Stopping {
         /// The cause.

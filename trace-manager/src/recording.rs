@@ -3,6 +3,7 @@
 mod categories;
 mod conditions;
 mod following;
+mod pause;
 mod progress;
 mod refusals;
 mod retention;
@@ -35,6 +36,7 @@ use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
+use pause::Renewal;
 use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
@@ -80,6 +82,10 @@ pub(crate) struct Recording {
     summaries: Vec<ProviderSummary>,
     /// The end of the last buffer of each connection, in the provider's ticks.
     earlier: BTreeMap<ProviderId, u64>,
+    /// When the providers stopped, if the session is stopped and may start again.
+    stopped_at: Option<ClockSample>,
+    /// The buffers that are not collected since the session has started again, by archive id.
+    renewals: BTreeMap<u32, Renewal>,
     /// The archive ids of the providers that were interrupted before.
     interrupted: BTreeSet<u32>,
     refusals: Refusals,
@@ -186,6 +192,8 @@ impl Recording {
             finishing: 0,
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
+            stopped_at: None,
+            renewals: BTreeMap::new(),
             interrupted: BTreeSet::new(),
             refusals: Refusals::default(),
             alerts: BTreeMap::new(),
@@ -302,10 +310,15 @@ impl Recording {
         }
     }
 
-    /// Notes that a provider has left its buffer at `now`, in its ticks. Its last records will
-    /// follow, perhaps after those of its next buffer.
-    pub(crate) fn expect_last(&mut self, id: ProviderId, now: u64) {
+    /// Notes that a provider has left its buffer, into which it has recorded until `until`, in its
+    /// ticks. Its last records will follow, perhaps after those of its next buffer.
+    pub(crate) fn expect_last(&mut self, id: ProviderId, until: u64) {
         self.finishing += 1;
+        self.earlier.insert(id, until);
+    }
+
+    /// Notes that a provider continues for other sessions.
+    pub(crate) fn left(&mut self, id: ProviderId, now: u64) {
         self.earlier.insert(id, now);
     }
 
@@ -326,6 +339,7 @@ impl Recording {
     pub(crate) fn take_last(&mut self, id: ProviderId, last: LastRecords) -> Records {
         let LastRecords { id: provider, words, slots, reported, last } = last;
         let LastOfSession { mut closed, mut summary } = last;
+        let (words, cleared) = self.clear_last(provider, words);
         let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
         self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
@@ -354,7 +368,7 @@ impl Recording {
         let records =
             Records { provider, words, slots: kept.slots, reported, is_copy: true, is_last: true };
         let records = self.outputs.take(&records);
-        if let Some(counts) = self.selection.remove(provider) {
+        if let Some(counts) = self.selection.remove(provider).or(cleared) {
             set_counts(&mut summary, counts);
         }
         summary.bytes = self.outputs.archive.take_bytes(provider);

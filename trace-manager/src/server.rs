@@ -11,7 +11,7 @@
 //! | `source` | the sources of events |
 //! | `state` | the loop's data |
 //! | `registration`, `admission` | accepting connections and providers, within limits |
-//! | `active`, `start` | the sessions |
+//! | `active`, `start`, `pause` | the sessions |
 //! | `passing` | collected records, for the sessions |
 //! | `connection` | one provider's sockets |
 //! | `outbox` | messages that a provider has not read yet |
@@ -37,6 +37,7 @@ mod event_loop;
 mod following;
 mod outbox;
 mod passing;
+mod pause;
 mod perform;
 mod provision;
 mod queries;

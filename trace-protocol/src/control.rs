@@ -42,7 +42,8 @@ pub use info::{
 };
 pub use reply::{Event, Part, Parts, Reply, ToController, MAX_REPLY};
 pub use request::{
-    CategoryChange, FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest, ToDaemon,
+    CategoryChange, FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest,
+    TerminateRequest, ToDaemon,
 };
 pub use summary::{ArchiveFailure, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
 

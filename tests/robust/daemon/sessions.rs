@@ -216,7 +216,7 @@ fn an_aborted_session_does_not_copy_its_records() {
     controller.start(&name).unwrap();
     daemon.wait_for_events(&name, 1);
     // The copy would wait for this end, which reads after the reply.
-    let summary = controller.abort(&name).unwrap();
+    let summary = controller.abort(&name).unwrap().unwrap();
     assert_eq!((summary.bytes, summary.failure), (0, None));
     let mut bytes = Vec::new();
     ours.read_to_end(&mut bytes).unwrap();
@@ -247,6 +247,39 @@ fn a_client_gets_the_archive_through_its_descriptor() {
         assert_eq!(bytes.len() as u64, summary.bytes, "deferred: {defer_transfer}");
         assert!(Archive::parse(&bytes).only().count("word") > 0);
     }
+}
+
+#[test]
+fn a_controller_stops_a_session_and_starts_it_again() {
+    use trace_manager::controller::{BufferDisposition, StartRequest};
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let mut controller = daemon.controller();
+    let path = daemon.path("a.fxt");
+    let file = std::fs::File::create(&path).unwrap();
+    let session = controller.initialize(&streaming("a"), &file).unwrap();
+    controller.start(&session).unwrap();
+    daemon.wait_for_events("a", 1);
+    let first = controller.statistics("a").unwrap()[0].id;
+    controller.pause(&session).unwrap();
+    assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Stopped);
+    let disposition = BufferDisposition::Retain;
+    controller.start_with(StartRequest { session, disposition, ..Default::default() }).unwrap();
+    assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Started);
+    wait_until("the program has recorded into its second buffer", || {
+        std::thread::sleep(BETWEEN_REQUESTS);
+        controller.flush("a").unwrap();
+        let statistics = controller.statistics("a").unwrap();
+        statistics.iter().any(|provider| provider.id != first && provider.events > 0)
+    });
+    assert_eq!(controller.stop("a").unwrap().failure, None);
+    let archive = Archive::read(&path);
+    let [first, second] = &archive.providers[..] else { panic!("{:?}", archive.providers) };
+    let (before, after) = (first.numbers("word"), second.numbers("word"));
+    assert!(are_consecutive(&before) && are_consecutive(&after));
+    assert!(before.last() < after.first(), "nothing is recorded twice");
+    assert_eq!(second.count("recording interrupted"), 1);
 }
 
 #[test]

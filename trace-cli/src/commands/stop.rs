@@ -48,11 +48,10 @@ pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<Sessio
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
     let results = found.controller.abort(&found.name)?;
+    let name = results.map_or(found.name, |results| results.session);
     match args.json {
-        true => print_json(&json!({ "session": results.session }))?,
-        false => {
-            crate::say(&format!("session {} is aborted", visible(&results.session)));
-        }
+        true => print_json(&json!({ "session": name }))?,
+        false => crate::say(&format!("session {} is aborted", visible(&name))),
     }
     Ok(exit::OK)
 }

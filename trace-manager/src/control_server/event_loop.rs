@@ -361,6 +361,17 @@ impl ControlLoop {
             Output::Close(id) => self.close(id),
             Output::Disconnect(id) => self.disconnect(id),
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
+            Output::Pause(id) => handle(id).into_iter().for_each(|it| it.pause()),
+            Output::StartAgain(id, ticket, disposition, categories) => {
+                let handle = handle(id).ok_or_else(no_session);
+                let result = handle.and_then(|handle| {
+                    let started = handle.start_again(disposition, categories);
+                    started.map_err(|error| {
+                        ControlError::general(GeneralError::Failed, error.to_string())
+                    })
+                });
+                self.dispatch(Input::StartedAgain(id, ticket, result));
+            }
             Output::Stop(id) => self.sessions.get(&id).into_iter().for_each(Running::stop),
             Output::Discard(id) => handle(id).into_iter().for_each(|it| it.discard()),
             Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),

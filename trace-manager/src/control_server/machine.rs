@@ -6,11 +6,17 @@
 //! ```text
 //!  Initialize        Start           opened                 Stop, Terminate, Disconnected, Tick
 //!  ------> Initialized ----> Starting -----> Started --------------------------> Stopping
-//!              |                |               |                                    |
-//!              |                | not opened    | ended (a trigger, an error)        | ended
-//!              v                v               v                                    v
-//!            (gone) <-----------+-----------> Stopped, if it is detached and nobody waits for it
+//!              |                |              |  |                                  |
+//!              |                | not opened   |  | ended (a trigger, an error)      | ended
+//!              v                v              |  v                                  v
+//!            (gone) <-----------+--------------|-> Stopped, if it is detached and nobody waits for it
+//!                                              |
+//!                       Stop without results   v          stopped
+//!                                           Pausing --------------------> Paused
+//!                                                                           | Start: Started again
 //! ```
+//!
+//! Paused and Pausing end as Started does.
 //!
 //! A session belongs to the user that initialized it. Requests find it by its name; root finds the
 //! sessions of all users.
@@ -18,6 +24,7 @@
 //! A recorder has one session, [`SERVED`], which it has started itself and ends itself. Controllers
 //! can initialize none, and not abort this one.
 
+mod pause;
 mod requests;
 mod session;
 #[cfg(test)]
@@ -32,6 +39,7 @@ use trace_protocol::control::{
     ControlError, Event, GeneralError, Output as ControlOutput, Reply, SessionInfo, Summary,
     ToController, ToDaemon, TraceConfig, EVENT,
 };
+use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
 use self::session::{ControlledSession, Phase};
@@ -79,6 +87,8 @@ pub(super) enum Input {
     KnownCategories(Option<u32>, Box<Reply>),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
+    /// A session has started again, or not.
+    StartedAgain(SessionId, Ticket, Result<(), ControlError>),
     /// The category patterns of a session were replaced by these, or not.
     CategoriesSet(SessionId, Ticket, Result<Vec<String>, ControlError>),
     /// The category groups changed.
@@ -98,6 +108,8 @@ pub(super) enum SessionEvent {
     NotOpened(ControlError),
     /// A provider raised an alert.
     Alert(String),
+    /// No provider records, and the session can start again.
+    Paused,
     /// The session has ended.
     Ended(Box<Summary>),
 }
@@ -113,7 +125,11 @@ pub(super) enum Output {
     Disconnect(ClientId),
     /// Start a session's thread.
     Open(SessionId, Box<OpenRequest>),
-    /// Stop a session.
+    /// Stop a session that may start again.
+    Pause(SessionId),
+    /// Start a stopped session again, with these category patterns if there are any.
+    StartAgain(SessionId, Ticket, BufferDisposition, Option<Vec<String>>),
+    /// Stop a session, and end it.
     Stop(SessionId),
     /// Stop a session, and remove its archive.
     Discard(SessionId),
@@ -269,6 +285,7 @@ impl ControlMachine {
                 self.running_snapshots.retain(|_, number| *number != 0);
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
+            Input::StartedAgain(id, ticket, result) => self.started_again(id, ticket, result),
             Input::CategoriesSet(id, ticket, result) => self.categories_set(id, ticket, result),
             Input::Groups(groups) => self.groups = groups,
             Input::ShutDown => self.shut_down(now),
@@ -326,13 +343,14 @@ impl ControlMachine {
         match &mut session.phase {
             Phase::Initialized(_) | Phase::Stopped(_) => drop(self.sessions.remove(&id)),
             Phase::Starting { stops, .. } => *stops = true,
-            Phase::Started => self.stop(id),
+            Phase::Started | Phase::Pausing(_) | Phase::Paused => self.stop(id),
             Phase::Stopping => {}
         }
     }
 
-    /// Stops a session that has started.
+    /// Ends a session that has started.
     fn stop(&mut self, id: SessionId) {
+        self.refuse_pauses(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
         self.outputs.push(match session.aborted {
@@ -368,6 +386,7 @@ impl ControlMachine {
                 let event: Event = session.event();
                 self.notify(id, &Reply::Alert((event, name)));
             }
+            SessionEvent::Paused => self.paused(id),
             SessionEvent::Ended(summary) => self.ended(id, summary),
         }
     }
@@ -399,6 +418,7 @@ impl ControlMachine {
 
     /// Replies to those that wait for the results, or else keeps these.
     fn ended(&mut self, id: SessionId, mut summary: Box<Summary>) {
+        self.refuse_pauses(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
         summary.session.clone_from(&session.config.name);

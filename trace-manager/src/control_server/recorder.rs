@@ -83,6 +83,10 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 );
                 continue;
             }
+            Notice::Stopped => {
+                shared.send(Message::Session(id, SessionEvent::Paused));
+                continue;
+            }
             Notice::Snapshot { path, causes, result: Ok(_) } => {
                 commands.on_snapshot(&causes, &path);
                 continue;

@@ -147,10 +147,10 @@ impl Coordinator {
             Input::Provider(id, event) => self.tracee_event(id, event, now),
             Input::Open(session, config) => self.open(session, config),
             Input::Start(session, options) => {
-                self.session(session, SessionEvent::Start(options), now);
+                self.session(session, SessionEvent::Start(options));
             }
-            Input::Stop(session) => self.session(session, SessionEvent::Stop, now),
-            Input::Terminate(session) => self.session(session, SessionEvent::Terminate, now),
+            Input::Stop(session) => self.session(session, SessionEvent::Stop),
+            Input::Terminate(session) => self.session(session, SessionEvent::Terminate),
             Input::SetCategories(session, categories, providers) => {
                 self.set_categories(session, categories, providers);
             }
@@ -193,7 +193,7 @@ impl Coordinator {
         }
     }
 
-    fn session(&mut self, number: SessionNumber, event: SessionEvent, now: Time) {
+    fn session(&mut self, number: SessionNumber, event: SessionEvent) {
         let Some(current) = self.sessions.get_mut(&number) else { return };
         let before = current.session.state();
         let action = current.session.on(event);
@@ -201,17 +201,14 @@ impl Coordinator {
         if let Some(SessionAction::StartAll(options)) = &action {
             current.start = options.clone();
         }
+        // A provider that has stopped for this session gets a new buffer.
+        if let Some(SessionAction::StartAll(_)) = &action {
+            for Provider { tracee, membership, .. } in self.providers.values_mut() {
+                membership.start_again(number, tracee);
+            }
+        }
         if before != after {
             self.entered(number, after);
-        }
-        // A session that starts again has stopped its providers. The other actions follow from the
-        // session's state.
-        if let Some(SessionAction::StartAll(options)) = action {
-            for id in self.providers.keys().copied().collect::<Vec<_>>() {
-                if self.sessions_of(id) == [number] {
-                    self.tracee_event(id, TraceeEvent::StartAgain(options.clone()), now);
-                }
-            }
         }
     }
 
@@ -226,7 +223,7 @@ impl Coordinator {
             let numbers: Vec<SessionNumber> = self.sessions.keys().copied().collect();
             for number in numbers {
                 let counts = self.counts(number);
-                self.session(number, SessionEvent::Counts(counts), now);
+                self.session(number, SessionEvent::Counts(counts));
             }
             if self.outputs.len() == before {
                 return;

@@ -118,6 +118,12 @@ impl Membership {
             || (tracee.state() == TraceeState::Started && is_changing)
     }
 
+    /// Notes that a session starts. If the provider has stopped for it, its buffer is collected, and
+    /// it gets a new one.
+    pub(super) fn start_again(&mut self, session: SessionNumber, tracee: &Tracee) {
+        self.restarts |= self.has(session) && tracee.state() == TraceeState::Stopped;
+    }
+
     /// Removes an ended session.
     pub(super) fn forget(&mut self, session: SessionNumber) {
         self.excluded.remove(&session);

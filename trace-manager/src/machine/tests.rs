@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use trace_protocol::buffer::header::BufferingMode;
-use trace_protocol::message::{Features, StartOptions, ToProvider};
+use trace_protocol::message::{Features, Initialize, StartOptions, ToProvider};
 use trace_protocol::packet::Packet;
 
 use super::*;

@@ -23,8 +23,8 @@
 //!     |                                        | STOPPED (provider), or time-out    |
 //!     |                                        v                                    |
 //!     |                                     Stopped <-------------------------------+
-//!     |                                        | terminate (session)   ^ start (session) leads
-//!     |                                        v                         back to Starting
+//!     |                                        | terminate (session, also one that starts again:
+//!     |                                        v            the provider gets a new buffer)
 //!     +---- finish ----------------------- Terminating
 //!           packet socket closed (provider), or time-out
 //!
@@ -169,7 +169,6 @@ impl Tracee {
             (S::Initializing, E::BufferReady { durable_size }) => self.initialized(durable_size),
             (S::Initializing, E::NoBuffer) => self.without_buffer(),
             (S::Initialized, E::Start(options)) => self.start(options, now),
-            (S::Stopped, E::StartAgain(options)) => self.start(options, now),
             (S::Starting { .. } | S::Started, E::SetCategories(categories)) => {
                 self.set_categories(categories)
             }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
+use trace_protocol::message::BufferDisposition;
 
 use super::queries::query;
 use crate::archive::stream::open_nonblocking;
@@ -41,6 +42,46 @@ impl SessionHandle {
     pub fn stop(&self) {
         // Fails if the loop, and so the session, has ended.
         let _ = self.mailbox.send(Command::Stop { session: self.number });
+    }
+
+    /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows. Has no
+    /// effect on a session that does not record.
+    ///
+    /// Programs do not record until [`start_again`](Self::start_again). Their buffers are kept, and
+    /// are collected if the session ends instead, or if this process is killed and the session has a
+    /// guard.
+    pub fn pause(&self) {
+        // Fails if the loop, and so the session, has ended.
+        let _ = self.mailbox.send(Command::Pause { session: self.number });
+    }
+
+    /// Starts the session again after [`pause`](Self::pause). Its archive continues: each program
+    /// gets a new buffer, and the archive an event `recording interrupted` with the time of the stop
+    /// and that of the start.
+    ///
+    /// `disposition` is the treatment of records that are in the buffers: all in oneshot and circular
+    /// mode; in streaming mode those that the manager has not read. Records of programs that have
+    /// ended, and of those that recorded for another session meanwhile, are in the archive already.
+    /// [`BufferDisposition::ClearEntire`] drops the others, and
+    /// [`BufferDisposition::ClearNondurable`] all but the names of threads, tracks and processes.
+    /// `categories` replaces the category patterns, as [`set_categories`](Self::set_categories) does.
+    ///
+    /// # Errors
+    ///
+    /// [`ManagerError::NotStopped`]; [`ManagerError::SessionEnded`]; those of
+    /// [`set_categories`](Self::set_categories).
+    pub fn start_again(
+        &self,
+        disposition: BufferDisposition,
+        categories: Option<Vec<String>>,
+    ) -> Result<(), ManagerError> {
+        let session = self.number;
+        query(&self.mailbox, |reply| Command::StartAgain {
+            session,
+            disposition,
+            categories,
+            reply,
+        })?
     }
 
     /// Stops the session as [`stop`](Self::stop) does, and removes the archive. An older file of

@@ -150,6 +150,18 @@ impl Retention {
         Last { words, slots, overwritten: retained.removed, dropped: None }
     }
 
+    /// Removes the retained blocks of a provider, and returns them without words.
+    pub(super) fn clear(&mut self, provider: u32, keeps_metadata: bool) -> Vec<Records> {
+        let Some(retained) = self.providers.get_mut(&provider) else { return Vec::new() };
+        let blocks = std::iter::from_fn(|| retained.remove_oldest(self.limit, &self.spares));
+        let removed = blocks.collect();
+        retained.removed = 0;
+        if !keeps_metadata {
+            retained.metadata.clear();
+        }
+        removed
+    }
+
     /// Returns the retained words of all providers, for a snapshot.
     pub(super) fn contents(&self) -> Vec<(u32, Words)> {
         let contents = |(id, retained): (&u32, &Retained)| {
@@ -210,23 +222,27 @@ impl Retained {
         self.blocks.push_back(records);
         let mut removed = Vec::new();
         while self.words > limit && self.blocks.len() > 1 {
-            let Some(oldest) = self.blocks.pop_front() else { break };
-            self.words -= oldest.words().len();
-            self.removed += 1;
-            // Objects in events are not bounded by the durable buffer, so they are limited too.
-            let metadata = split_records(&oldest.words).filter(|record| is_metadata(record));
-            for record in metadata {
-                let is_string = record
-                    .first()
-                    .is_some_and(|header| record::Type::get(*header) == RecordType::String.bits());
-                if is_string || self.metadata.len() < limit {
-                    self.metadata.extend_from_slice(record);
-                }
-            }
-            let words = spares.share(oldest.words.get(..SECTION).unwrap_or_default().to_vec());
-            removed.push(Records { words, ..oldest });
+            removed.extend(self.remove_oldest(limit, spares));
         }
         removed
+    }
+
+    /// Removes the oldest block but for its metadata. Returns it without words.
+    fn remove_oldest(&mut self, limit: usize, spares: &Spares) -> Option<Records> {
+        let oldest = self.blocks.pop_front()?;
+        self.words -= oldest.words().len();
+        self.removed += 1;
+        // Objects in events are not bounded by the durable buffer, so they are limited too.
+        for record in split_records(&oldest.words).filter(|record| is_metadata(record)) {
+            let is_string = record
+                .first()
+                .is_some_and(|header| record::Type::get(*header) == RecordType::String.bits());
+            if is_string || self.metadata.len() < limit {
+                self.metadata.extend_from_slice(record);
+            }
+        }
+        let words = spares.share(oldest.words.get(..SECTION).unwrap_or_default().to_vec());
+        Some(Records { words, ..oldest })
     }
 }
 

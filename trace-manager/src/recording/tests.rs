@@ -199,3 +199,37 @@ fn the_summary_reports_an_interruption() {
     let expected = [vec![], vec![(Omission::Interruptions, 1)]];
     assert_eq!(omitted.collect::<Vec<_>>(), expected);
 }
+
+/// A string and an event in a buffer that is not collected when the session starts again.
+#[test]
+fn a_start_keeps_clears_or_reduces_the_records_in_a_buffer() {
+    use trace_protocol::message::BufferDisposition as D;
+    let directory = tempfile::tempdir().unwrap();
+    let string = vec![0x0000_0003_0001_0022, 0x0063_6261];
+    let event = vec![0x0001_0001_0100_0034, 100, 0];
+    let section = vec![0x0000_0000_0120_0010];
+    let words = [&section[..], &string, &event].concat();
+    let cases = [
+        (D::Retain, words.clone()),
+        (D::ClearEntire, section.clone()),
+        (D::ClearNondurable, [&section[..], &string].concat()),
+    ];
+    for (disposition, expected) in cases {
+        let collection = &mut collection();
+        let mut recording = recording(&directory.path().join("a.fxt"), collection);
+        join(&mut recording, collection, 1);
+        recording.start_again(disposition, collection.of_session(1));
+        assert_eq!(recording.clear_last(1, words.clone()), (words.clone(), None), "it records");
+        let stopped = ClockSample::now();
+        let clock = identity().clock;
+        recording.pause(stopped);
+        recording.start_again(disposition, collection.of_session(1));
+        let later = ClockSample::now();
+        assert_eq!(recording.recorded_until(1, clock, &later), stopped.ticks(clock));
+        assert_eq!(recording.recorded_until(2, clock, &later), later.ticks(clock));
+        let (kept, counts) = recording.clear_last(1, words.clone());
+        assert_eq!(kept, expected, "{disposition:?}");
+        assert_eq!(counts.is_some(), disposition != D::Retain);
+        assert_eq!(recording.clear_last(1, words.clone()).0, words, "once");
+    }
+}

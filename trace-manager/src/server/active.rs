@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use crossbeam_channel::Sender;
+use trace_protocol::archive::ClockSample;
 
 use super::command::SharedProgress;
 use crate::collection::Collection;
@@ -60,6 +61,13 @@ impl Active {
             guard: None,
             guard_failure: None,
         }
+    }
+
+    /// Notes and reports that the session may start again. One that is about to end is never only
+    /// stopped.
+    pub(super) fn pause(&mut self) {
+        self.recording.pause(ClockSample::now());
+        self.alerts.notices.send(Notice::Stopped);
     }
 
     /// Notes and reports the first failure of the guard.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender};
-use trace_protocol::message::CategoryInfo;
+use trace_protocol::message::{BufferDisposition, CategoryInfo};
 
 use crate::archive::ArchiveOutput;
 use crate::config::SessionConfig;
@@ -27,6 +27,15 @@ pub(crate) enum Command {
     Start(Box<StartRequest>),
     /// Stop and end the session, if it has this number.
     Stop { session: u64 },
+    /// Stop the session, which may start again.
+    Pause { session: u64 },
+    /// Start a stopped session again, with these category patterns if there are any.
+    StartAgain {
+        session: u64,
+        disposition: BufferDisposition,
+        categories: Option<Vec<String>>,
+        reply: Sender<Result<(), ManagerError>>,
+    },
     /// Write a snapshot, if the session has this number.
     Snapshot { session: u64, path: PathBuf, reply: Sender<Result<u64, ManagerError>> },
     /// Take a snapshot beside the archive, if it is this session. A notice follows.

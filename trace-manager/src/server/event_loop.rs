@@ -177,6 +177,11 @@ impl EventLoop {
             match command {
                 Command::Start(request) => self.start(*request),
                 Command::Stop { session } => self.dispatch(Input::Terminate(session)),
+                Command::Pause { session } => self.dispatch(Input::Stop(session)),
+                Command::StartAgain { session, disposition, categories, reply } => {
+                    let _ =
+                        reply.send(self.start_again(session, disposition, categories.as_deref()));
+                }
                 Command::Snapshot { session, path, reply } => {
                     self.caller_snapshot(session, path, reply);
                 }

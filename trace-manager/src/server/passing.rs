@@ -136,12 +136,13 @@ impl EventLoop {
         };
         let spares = collection.spares().clone();
         let Some(provider) = collection.provider_mut(id) else { return };
-        let archive_id = provider.id();
+        let (archive_id, clock) = (provider.id(), provider.identity().clock);
         let mut words = Records::begin(&spares, archive_id);
         if let Some(last) = provider.leave(session, &departure, &mut words) {
             let (slots, reported) = (Vec::new(), 0);
             let last = LastRecords { id: archive_id, words, slots, reported, last };
             active.recording.take_last(id, last);
+            active.recording.left(id, ClockSample::now().ticks(clock));
         }
         self.publish_progress(Duration::ZERO);
     }
@@ -161,11 +162,13 @@ impl EventLoop {
     /// Starts to collect the last records of a provider.
     pub(super) fn collect_last(&mut self, id: ProviderId, departure: Departure) {
         let Some(collection) = &mut self.collection else { return };
-        let clock = collection.provider(id).map(|provider| provider.identity().clock);
-        let now = ClockSample::now().ticks(clock.unwrap_or_default());
-        for session in collection.sessions(id) {
+        let Some(provider) = collection.provider(id) else { return };
+        let (archive_id, clock, now) =
+            (provider.id(), provider.identity().clock, ClockSample::now());
+        for session in provider.sessions() {
             if let Some(active) = self.active.get_mut(&session) {
-                active.recording.expect_last(id, now);
+                let until = active.recording.recorded_until(archive_id, clock, &now);
+                active.recording.expect_last(id, until);
             }
         }
         collection.finish(id, departure);

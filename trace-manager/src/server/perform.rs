@@ -30,6 +30,9 @@ impl EventLoop {
                     active.state = state;
                 }
                 self.publish_progress(Duration::ZERO);
+                if state == SessionState::Stopped {
+                    self.active.get_mut(&session).into_iter().for_each(Active::pause);
+                }
             }
             Output::Provider(id, action) => self.perform_action(id, action),
         }

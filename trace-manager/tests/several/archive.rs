@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trace_format::audit::Audit;
+use trace_format::notes::INTERRUPTED;
 use trace_format::record::{Record, Value};
 use trace_format::Reader;
 
@@ -13,6 +14,10 @@ pub(crate) struct Archive {
     events: Vec<(String, u64)>,
     /// Names of the events of category `trace`.
     pub(crate) notes: Vec<String>,
+    /// The ticks of the programs' events, in the archive's order.
+    pub(crate) ticks: Vec<u64>,
+    /// The begin and the end of each interruption, in ticks.
+    pub(crate) interruptions: Vec<(u64, u64)>,
 }
 
 impl Archive {
@@ -29,12 +34,20 @@ impl Archive {
             audit.item(&item);
             let Record::Event(event) = &item.record else { continue };
             let (category, name) = (item.text(event.category), item.text(event.name));
-            match event.arguments.iter().next().map(|argument| argument.value) {
-                Some(Value::Uint64(number)) if category != "trace" => {
+            let values = event.arguments.iter().filter_map(|argument| match argument.value {
+                Value::Uint64(number) => Some(number),
+                _ => None,
+            });
+            match values.collect::<Vec<_>>()[..] {
+                [number, ..] if category != "trace" => {
                     archive.events.push((category.into_owned(), number));
+                    archive.ticks.push(event.ticks);
+                    continue;
                 }
-                _ => archive.notes.push(name.into_owned()),
+                [from, to] if name == INTERRUPTED => archive.interruptions.push((from, to)),
+                _ => {}
             }
+            archive.notes.push(name.into_owned());
         }
         assert_eq!(audit, Audit::default());
         archive

@@ -12,7 +12,7 @@ use trace_protocol::socket::{Listener, Socket};
 use super::*;
 
 /// The variable with the directory of the sockets and archives.
-const DIRECTORY: &str = "TRACE_TEST_DIRECTORY";
+pub(crate) const DIRECTORY: &str = "TRACE_TEST_DIRECTORY";
 
 /// The mode of the program's second session.
 const MODE: &str = "TRACE_TEST_MODE";
@@ -30,15 +30,7 @@ fn program() {
         _ => config(BufferingMode::Streaming, &["a", "b"]),
     };
     let manager = Manager::bind(&directory.join("manager.sock")).unwrap();
-    let start = |name: &str, config| {
-        let (guard, theirs) = Guard::pair().unwrap();
-        let socket = Socket::connect(&directory.join("guards.sock")).unwrap();
-        socket.send(&[0], &[theirs.as_fd()]).unwrap();
-        let target = ArchiveTarget::File(directory.join(name));
-        let session = manager.start_guarded(config, target, guard).unwrap();
-        println!("started");
-        session
-    };
+    let start = |name, config| start_guarded(&manager, directory, name, config);
     let _first = start("first.fxt", config(BufferingMode::Streaming, &["a"]));
     std::io::stdin().read_line(&mut String::new()).unwrap();
     let second = start("second.fxt", config_of_second);
@@ -47,8 +39,24 @@ fn program() {
     std::thread::sleep(Duration::from_secs(60));
 }
 
+/// Starts a session whose guard the test runs.
+pub(crate) fn start_guarded(
+    manager: &Manager,
+    directory: &Path,
+    name: &str,
+    config: SessionConfig,
+) -> SessionHandle {
+    let (guard, theirs) = Guard::pair().unwrap();
+    let socket = Socket::connect(&directory.join("guards.sock")).unwrap();
+    socket.send(&[0], &[theirs.as_fd()]).unwrap();
+    let target = ArchiveTarget::File(directory.join(name));
+    let session = manager.start_guarded(config, target, guard).unwrap();
+    println!("started");
+    session
+}
+
 /// Receives the guard's end of a session, and runs the guard on a thread.
-fn guard(listener: &Listener) -> JoinHandle<GuardOutcome> {
+pub(crate) fn guard(listener: &Listener) -> JoinHandle<GuardOutcome> {
     let mut ends: Vec<OwnedFd> = Vec::new();
     let connection = listener.accept().unwrap();
     assert_eq!(connection.recv_with_fds(&mut [0], &mut ends).unwrap(), 1);

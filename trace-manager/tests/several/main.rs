@@ -6,6 +6,7 @@ mod categories;
 mod following;
 mod guards;
 mod modes;
+mod pausing;
 mod program;
 mod rotation;
 mod sessions;

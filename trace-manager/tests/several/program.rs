@@ -23,6 +23,8 @@ pub(crate) struct Program {
     thread: JoinHandle<Recorded>,
     ends: Arc<AtomicBool>,
     next: Arc<AtomicU64>,
+    /// The number of recorded events.
+    written: Arc<AtomicU64>,
 }
 
 impl Program {
@@ -31,7 +33,9 @@ impl Program {
         let provider = Provider::builder(name).socket(socket).connect().unwrap();
         let (ends, next) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut writer = provider.writer();
+        let written = Arc::new(AtomicU64::new(0));
         let (its_end, its_next) = (Arc::clone(&ends), Arc::clone(&next));
+        let its_written = Arc::clone(&written);
         let thread = std::thread::spawn(move || {
             let mut recorded = Recorded::new();
             while !its_end.load(Ordering::Acquire) {
@@ -41,6 +45,7 @@ impl Program {
                         let argument = [("number", Value::Uint64(number))];
                         if context.instant(category, "event", &argument) {
                             recorded.entry(category).or_default().push(number);
+                            its_written.fetch_add(1, Ordering::AcqRel);
                         }
                     }
                 }
@@ -48,7 +53,7 @@ impl Program {
             }
             recorded
         });
-        Self { provider, thread, ends, next }
+        Self { provider, thread, ends, next, written }
     }
 
     /// Waits until the program has recorded further numbers. Returns the next number.
@@ -56,6 +61,12 @@ impl Program {
         let until = self.next.load(Ordering::Acquire) + numbers;
         wait_until("the program records", || self.next.load(Ordering::Acquire) >= until);
         self.next.load(Ordering::Acquire)
+    }
+
+    /// Waits until the program has recorded a further event.
+    pub(crate) fn wait_recorded(&self) {
+        let before = self.written.load(Ordering::Acquire);
+        wait_until("an event is recorded", || self.written.load(Ordering::Acquire) > before);
     }
 
     /// Ends the program. Returns the recorded numbers.

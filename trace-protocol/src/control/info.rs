@@ -129,7 +129,7 @@ codes! {
         Started = 4,
         /// Some provider has not replied to Stop.
         Stopping = 5,
-        /// It has stopped, and its results are written.
+        /// It has stopped: its results are written, or it can start again.
         Stopped = 6,
         /// It ends.
         Terminating = 7,

@@ -60,6 +60,8 @@ messages! {
         Alert(event: (Event, String)) = 0x311,
         /// The daemon closes the connection, for this reason.
         Closing(reason: String) = 0x312,
+        /// The session has stopped, and can start again.
+        Paused = 0x313,
     }
 }
 

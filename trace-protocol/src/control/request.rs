@@ -33,8 +33,8 @@ messages! {
         Start(start: StartRequest) = 0x206,
         /// Stops a session.
         Stop(stop: StopRequest) = 0x207,
-        /// Ends a session in any state, and writes its results. Its name is free again.
-        Terminate(session: String) = 0x208,
+        /// Ends a session in any state. Its name is free again.
+        Terminate(terminate: TerminateRequest) = 0x208,
         /// Makes providers in streaming mode send their records so far.
         Flush(session: String) = 0x209,
         /// Writes a snapshot. One descriptor is sent with it.
@@ -66,6 +66,16 @@ record! {
 record! {
     /// The parameters of a stop.
     pub struct StopRequest {
+        /// The session's name.
+        pub session: String,
+        /// Whether the session ends and its results are written. Otherwise it can start again.
+        pub write_results: bool,
+    }
+}
+
+record! {
+    /// The parameters of an end.
+    pub struct TerminateRequest {
         /// The session's name.
         pub session: String,
         /// Whether the results are written. Otherwise the session is aborted, and a new archive is

@@ -44,7 +44,7 @@ fn every_request() -> Vec<Request> {
             additional_categories: vec!["é".to_owned()],
         }),
         Request::Stop(StopRequest { session: session(), write_results: true }),
-        Request::Terminate(session()),
+        Request::Terminate(TerminateRequest { session: session(), write_results: false }),
         Request::Flush(session()),
         Request::Follow(FollowRequest { session: session(), categories: vec!["web*".to_owned()] }),
         Request::Snapshot(SnapshotRequest { session: session(), output: Output::Descriptor }),
@@ -88,6 +88,7 @@ fn every_reply() -> Vec<Reply> {
         Reply::Started,
         Reply::Stopped(summary),
         Reply::Terminated,
+        Reply::Paused,
         Reply::Flushed,
         Reply::Snapshot(9),
         Reply::Following,
@@ -319,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn random_replies_never_panic(kind in 0x2ffu16..0x314, body: Vec<u8>) {
+    fn random_replies_never_panic(kind in 0x2ffu16..0x315, body: Vec<u8>) {
         let head = [&(body.len() as u32).to_le_bytes()[..], &kind.to_le_bytes(), &[1, 0]].concat();
         if let Ok(message) = decode_one::<ToController>(&[head, body].concat()) {
             prop_assert_eq!(decode_one(&message.encode()), Ok(message));

@@ -7,7 +7,7 @@ use trace_protocol::categories;
 use trace_protocol::control::{
     check_categories, CategoryChange, ControlError, ErrorCode, FlushError, FollowRequest,
     GeneralError, GroupInfo, Reply, Request, SnapshotRequest, StartError, StartRequest, StopError,
-    StopRequest, ToDaemon, TraceConfig, EVENT,
+    StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
 };
 
 use super::session::{buffer_size, ControlledSession, Phase};
@@ -19,9 +19,9 @@ use crate::machine::Time;
 use crate::sink::StreamLease;
 
 /// A refused request.
-type Refused = (ErrorCode, String);
+pub(super) type Refused = (ErrorCode, String);
 
-fn general(code: GeneralError, reason: impl Into<String>) -> Refused {
+pub(super) fn general(code: GeneralError, reason: impl Into<String>) -> Refused {
     (ErrorCode::General(code), reason.into())
 }
 
@@ -62,7 +62,7 @@ impl ControlMachine {
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
             Request::Start(start) => return self.start(ticket, start),
             Request::Stop(stop) => return self.request_stop(ticket, &stop),
-            Request::Terminate(name) => return self.terminate(ticket, &name),
+            Request::Terminate(end) => return self.terminate(ticket, &end),
             Request::Flush(name) => return self.flush(ticket, &name),
             Request::Snapshot(snapshot) => return self.snapshot(ticket, snapshot, descriptor, now),
             Request::GetStatistics(name) => {
@@ -250,7 +250,10 @@ impl ControlMachine {
             Phase::Starting { .. } | Phase::Started => {
                 return refused(StartError::AlreadyStarted, "the session has started already")
             }
-            Phase::Stopping => return refused(StartError::Stopping, "the session is stopping"),
+            Phase::Paused => return self.start_again(ticket, id, &start, &additional),
+            Phase::Pausing(_) | Phase::Stopping => {
+                return refused(StartError::Stopping, "the session is stopping")
+            }
             Phase::Stopped(_) => return refused(StartError::Terminating, "the session has ended"),
         }
         // An empty list selects all categories already.
@@ -278,24 +281,31 @@ impl ControlMachine {
             Ok(id) => id,
             Err((_, reason)) => return refused(StopError::NotInitialized, reason),
         };
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         if self.is_recorder && !stop.write_results {
-            let reason = "a recorder's session cannot be aborted\nhint: use trace stop";
+            let reason = "a recorder's session stops once\nhint: use trace stop";
             return Err(general(GeneralError::Unsupported, reason));
         }
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         if session.aborted {
             return refused(StopError::Aborted, "the session was aborted".to_owned());
         }
         if matches!(session.phase, Phase::Initialized(_)) {
             return refused(StopError::NotStarted, "the session has not started".to_owned());
         }
-        let aborted = !stop.write_results && session.is_active();
-        self.end_for(ticket, id, aborted)
+        match stop.write_results {
+            true => self.end_for(ticket, id, false),
+            false => self.pause(ticket, id),
+        }
     }
 
-    fn terminate(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
-        let id = self.find(ticket, name)?;
-        self.end_for(ticket, id, false)
+    fn terminate(&mut self, ticket: Ticket, end: &TerminateRequest) -> Result<(), Refused> {
+        let id = self.find(ticket, &end.session)?;
+        if self.is_recorder && !end.write_results {
+            let reason = "a recorder's session cannot be aborted\nhint: use trace stop";
+            return Err(general(GeneralError::Unsupported, reason));
+        }
+        let is_active = self.sessions.get(&id).is_some_and(ControlledSession::is_active);
+        self.end_for(ticket, id, !end.write_results && is_active)
     }
 
     /// Ends a session. The reply has the results.

@@ -45,6 +45,10 @@ pub(super) enum Phase {
     },
     /// Records.
     Started,
+    /// Waits for its providers to stop, after which it may start again. The requests wait, too.
+    Pausing(Vec<Ticket>),
+    /// Has stopped, and may start again.
+    Paused,
     /// Waits for its providers and its output.
     Stopping,
     /// Has ended, and nobody has taken its results.
@@ -130,8 +134,8 @@ impl ControlledSession {
             Phase::Initialized(_) => SessionState::Initialized,
             Phase::Starting { .. } => SessionState::Starting,
             Phase::Started => SessionState::Started,
-            Phase::Stopping => SessionState::Stopping,
-            Phase::Stopped(_) => SessionState::Stopped,
+            Phase::Pausing(_) | Phase::Stopping => SessionState::Stopping,
+            Phase::Paused | Phase::Stopped(_) => SessionState::Stopped,
         }
     }
 
@@ -168,6 +172,9 @@ impl ControlledSession {
     /// Removes a client that waits or watches.
     pub(super) fn forget(&mut self, client: ClientId) {
         self.waiting.retain(|ticket| ticket.client != client);
+        if let Phase::Pausing(tickets) = &mut self.phase {
+            tickets.retain(|ticket| ticket.client != client);
+        }
         self.watchers.retain(|watcher| *watcher != client);
         self.alerts.set_watched(!self.watchers.is_empty());
     }

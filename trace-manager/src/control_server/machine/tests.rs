@@ -3,6 +3,7 @@
 mod calls;
 mod ending;
 mod initialize;
+mod pause;
 mod running;
 mod served;
 mod start;
@@ -10,7 +11,7 @@ mod users;
 
 use std::os::fd::OwnedFd;
 
-use trace_protocol::control::{Request, StartRequest, StopRequest};
+use trace_protocol::control::{Request, StartRequest, StopRequest, TerminateRequest};
 
 use super::*;
 
@@ -67,6 +68,11 @@ impl Scene {
                 Output::Disconnect(client) => self.actions.push(format!("disconnect {client}")),
                 Output::Open(id, request) => {
                     self.actions.push(format!("open {id} {:?}", request.config.categories));
+                }
+                Output::Pause(id) => self.actions.push(format!("pause {id}")),
+                Output::StartAgain(id, ticket, disposition, categories) => {
+                    self.actions.push(format!("start {id} {disposition:?} {categories:?}"));
+                    self.on(Input::StartedAgain(id, ticket, Ok(())));
                 }
                 Output::Stop(id) => self.actions.push(format!("stop {id}")),
                 Output::Discard(id) => self.actions.push(format!("discard {id}")),
@@ -170,6 +176,16 @@ pub(super) fn detached(name: &str) -> TraceConfig {
 
 pub(super) fn stop(name: &str, write_results: bool) -> Request {
     Request::Stop(StopRequest { session: name.to_owned(), write_results })
+}
+
+/// The request to end a session, and to write its results.
+pub(super) fn terminate(name: &str) -> Request {
+    Request::Terminate(TerminateRequest { session: name.to_owned(), write_results: true })
+}
+
+/// The request to end a session without results.
+pub(super) fn abort(name: &str) -> Request {
+    Request::Terminate(TerminateRequest { session: name.to_owned(), write_results: false })
 }
 
 /// Returns the error of a reply.

@@ -45,22 +45,65 @@ fn a_second_stopped_is_a_violation() {
 }
 
 #[test]
-fn a_stopped_session_starts_again() {
+fn a_session_that_starts_again_gets_the_old_buffer_and_a_new_one() {
     let mut scene = Scene::started(1);
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });
     scene.dispatch(Input::Stop(1));
     scene.packet(1, Packet::Stopped);
     scene.log.clear();
     scene.dispatch(Input::Start(1, StartOptions::default()));
-    assert_eq!(scene.actions(1), [start()]);
+    assert_eq!(scene.actions(1), [send(ToProvider::Terminate)]);
+    scene.event(1, TraceeEvent::PacketsClosed);
+    let initialize = Initialize { mode: config().mode, categories: config().categories };
+    let expected = [
+        TraceeAction::Finish(End::Terminated),
+        TraceeAction::CreateBuffer,
+        send(ToProvider::Initialize(initialize)),
+        start(),
+    ];
+    assert_eq!(scene.actions(1), expected);
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Started));
-    scene.packet(1, Packet::SaveBuffer { wrapped_count: 1, durable_data_end: 8 });
-    assert_eq!(
-        scene.actions(1),
-        [TraceeAction::Save(SaveRequest { wrapped_count: 1, durable_data_end: 8 })],
-        "the wrapped count continues"
-    );
+    scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });
+    let request = SaveRequest { wrapped_count: 0, durable_data_end: 8 };
+    assert_eq!(scene.actions(1), [TraceeAction::Save(request)], "the counts are new ones");
+}
+
+/// It keeps its buffer, which a later start may clear.
+#[test]
+fn a_stopped_provider_keeps_its_buffer() {
+    let mut scene = Scene::started(2);
+    scene.dispatch(Input::Stop(1));
+    scene.packet(1, Packet::Stopped);
+    scene.packet(2, Packet::Stopped);
+    scene.log.clear();
+    scene.dispatch(register(3));
+    assert_eq!(scene.actions(3), [send(ToProvider::Registered { started: false })]);
+    scene.event(2, TraceeEvent::Disconnected);
+    assert_eq!(scene.actions(2), [TraceeAction::Finish(End::Terminated)]);
+    assert_eq!((scene.actions(1), scene.tracee(1)), (Vec::new(), TraceeState::Stopped));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert_eq!(scene.actions(1), [send(ToProvider::Terminate)]);
+    assert!(scene.actions(3).contains(&start()), "it joins the session now");
+    scene.dispatch(Input::Terminate(1));
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Terminated)]);
+}
+
+#[test]
+fn another_session_gets_a_provider_that_has_stopped() {
+    let mut scene = Scene::started(1);
+    scene.dispatch(Input::Stop(1));
+    scene.packet(1, Packet::Stopped);
+    scene.dispatch(Input::Open(2, config()));
+    scene.dispatch(Input::Start(2, StartOptions::default()));
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.coordinator.sessions_of(1), [2]);
+    scene.packet(1, Packet::Started { version: 1 });
+    scene.log.clear();
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert_eq!(scene.coordinator.sessions_of(1), [1, 2], "the first session joins again");
+    assert!(scene.log.contains(&Output::Join(1, 1)));
 }
 
 #[test]

@@ -51,8 +51,6 @@ pub enum TraceeEvent {
     NoBuffer,
     /// Its sessions start.
     Start(StartOptions),
-    /// Its session starts again.
-    StartAgain(StartOptions),
     /// Its sessions have changed, and so have their categories.
     SetCategories(Vec<String>),
     /// The conditions that it compares from its next start or change of categories on.

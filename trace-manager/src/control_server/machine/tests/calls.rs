@@ -3,24 +3,41 @@
 use super::*;
 use trace_protocol::control::{CategoryChange, FollowRequest, Output, SnapshotRequest};
 
-const STATES: [&str; 6] = ["none", "initialized", "starting", "started", "stopping", "stopped"];
+const STATES: [&str; 8] = [
+    "none",
+    "initialized",
+    "starting",
+    "started",
+    "stopping",
+    "stopped",
+    // Stopped without results.
+    "pausing",
+    "paused",
+];
 
 /// The calls, and their results in each of [`STATES`]: a reply or an error as `domain.value`,
 /// `waits` if there is no reply yet.
-const TABLE: [(&str, [&str; 6]); 10] = [
-    ("start", ["start 1", "waits", "start 2", "start 2", "start 3", "start 4"]),
-    ("stop", ["stop 1", "stop 2", "waits", "waits", "waits", "stopped"]),
-    ("abort", ["stop 1", "stop 2", "waits", "waits", "waits", "stopped"]),
-    ("terminate", ["general 2", "terminated", "waits", "waits", "waits", "stopped"]),
-    ("flush", ["flush 1", "flush 2", "flush 2", "flushed", "flush 2", "flush 2"]),
-    ("snapshot", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2"]),
-    ("follow", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2"]),
-    ("categories", ["general 2", "general 2", "general 2", "changed", "general 2", "general 2"]),
-    ("watch", ["general 2", "watching", "watching", "watching", "watching", "watching"]),
-    (
-        "initialize",
-        ["initialized", "general 3", "general 3", "general 3", "general 3", "initialized"],
-    ),
+#[rustfmt::skip]
+const TABLE: [(&str, [&str; 8]); 11] = [
+    ("start", ["start 1", "waits", "start 2", "start 2", "start 3", "start 4", "start 3", "started"]),
+    ("stop", ["stop 1", "stop 2", "waits", "waits", "waits", "stopped", "waits", "waits"]),
+    ("pause", ["stop 1", "stop 2", "stop 2", "waits", "stop 3", "stop 3", "waits", "paused"]),
+    ("abort",
+     ["general 2", "terminated", "waits", "waits", "waits", "stopped", "waits", "waits"]),
+    ("terminate",
+     ["general 2", "terminated", "waits", "waits", "waits", "stopped", "waits", "waits"]),
+    ("flush",
+     ["flush 1", "flush 2", "flush 2", "flushed", "flush 2", "flush 2", "flush 2", "flush 2"]),
+    ("snapshot", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2",
+                  "general 2", "general 2"]),
+    ("follow", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2",
+                "general 2", "general 2"]),
+    ("categories", ["general 2", "general 2", "general 2", "changed", "general 2", "general 2",
+                    "general 2", "general 2"]),
+    ("watch", ["general 2", "watching", "watching", "watching", "watching", "watching",
+               "watching", "watching"]),
+    ("initialize", ["initialized", "general 3", "general 3", "general 3", "general 3",
+                    "initialized", "general 3", "general 3"]),
 ];
 
 /// Returns a scene with the session `a` in this state.
@@ -35,6 +52,13 @@ fn scene_in(state: &str) -> Scene {
     }
     if steps >= 3 {
         scene.on(Input::Session(1, SessionEvent::Opened));
+    }
+    if steps >= 6 {
+        scene.connect(3, USER);
+        scene.send(3, stop("a", false));
+    }
+    if steps == 7 {
+        scene.on(Input::Session(1, SessionEvent::Paused));
     }
     if steps == 4 {
         // The request of another client, so that this one may wait.
@@ -57,8 +81,9 @@ fn request(call: &str) -> Request {
     match call {
         "start" => start(),
         "stop" => stop("a", true),
-        "abort" => stop("a", false),
-        "terminate" => Request::Terminate(session),
+        "pause" => stop("a", false),
+        "abort" => abort("a"),
+        "terminate" => terminate("a"),
         "flush" => Request::Flush(session),
         "snapshot" => Request::Snapshot(SnapshotRequest { session, output: Output::Descriptor }),
         "follow" => Request::Follow(FollowRequest { session, categories: Vec::new() }),
@@ -83,6 +108,8 @@ fn text(reply: Option<Reply>) -> String {
             E::Flush(error) => format!("flush {}", error as u8),
         },
         Some(Reply::Stopped(_)) => "stopped".to_owned(),
+        Some(Reply::Started) => "started".to_owned(),
+        Some(Reply::Paused) => "paused".to_owned(),
         Some(Reply::Terminated) => "terminated".to_owned(),
         Some(Reply::Flushed) => "flushed".to_owned(),
         Some(Reply::Watching) => "watching".to_owned(),

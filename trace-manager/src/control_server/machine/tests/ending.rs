@@ -7,7 +7,7 @@ fn all_that_stop_a_session_get_the_results() {
     scene.started(CLIENT, 1, detached("a"));
     scene.connect(3, USER);
     let first = scene.send(CLIENT, stop("a", true));
-    let second = scene.send(3, Request::Terminate("a".to_owned()));
+    let second = scene.send(3, terminate("a"));
     assert_eq!(scene.take_actions(), ["stop 1"], "once");
     scene.ended(1);
     assert_eq!(scene.reply(CLIENT, first), stopped("a"));
@@ -22,7 +22,7 @@ fn a_connection_waits_once_for_the_end_of_a_session() {
     let mut scene = Scene::new();
     scene.started(CLIENT, 1, detached("a"));
     let first = scene.send(CLIENT, stop("a", true));
-    for request in [Request::Terminate("a".to_owned()), stop("a", false)] {
+    for request in [terminate("a"), abort("a")] {
         let reason = general(scene.call(CLIENT, request), GeneralError::BadRequest);
         assert_eq!(reason, "this connection waits for the end of the session already");
     }
@@ -42,7 +42,7 @@ fn a_stop_out_of_order_has_its_error() {
     let start = StartRequest { session: "a".to_owned(), ..StartRequest::default() };
     scene.send(CLIENT, Request::Start(start));
     scene.on(Input::Session(1, SessionEvent::Opened));
-    scene.send(CLIENT, stop("a", false));
+    scene.send(CLIENT, abort("a"));
     assert_eq!(scene.actions.last().unwrap(), "discard 1");
     assert_eq!(code(&mut scene), ErrorCode::Stop(StopError::Aborted));
 }

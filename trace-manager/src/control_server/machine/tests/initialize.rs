@@ -106,7 +106,7 @@ fn quotas_of_a_user_are_refused_with_the_limit() {
     scene.connect(3, USER + 1);
     let reply = scene.call(3, Request::Initialize(named("c")));
     assert_eq!(reply, Some(Reply::Initialized("c".to_owned())), "other users have their own");
-    assert_eq!(scene.call(CLIENT, Request::Terminate("a".to_owned())), Some(Reply::Terminated));
+    assert_eq!(scene.call(CLIENT, terminate("a")), Some(Reply::Terminated));
     assert_eq!(initialize(&mut scene, named("c")), Some(Reply::Initialized("c".to_owned())));
 }
 

@@ -20,7 +20,7 @@ fn controllers_use_the_session_of_a_recorder() {
         assert_eq!(scene.take_actions(), ["flush 1", "sessions [\"app\"]"]);
     }
     scene.connect(3, USER + 1);
-    let reason = general(scene.call(3, Request::Terminate(String::new())), GeneralError::NoSession);
+    let reason = general(scene.call(3, terminate("")), GeneralError::NoSession);
     assert_eq!(reason, "there is no session");
 }
 
@@ -29,7 +29,9 @@ fn a_recorder_has_no_other_session() {
     let mut scene = scene();
     let refused = scene.call(CLIENT, Request::Initialize(named("b")));
     general(refused, GeneralError::Unsupported);
-    general(scene.call(CLIENT, stop("app", false)), GeneralError::Unsupported);
+    for request in [stop("app", false), abort("app")] {
+        general(scene.call(CLIENT, request), GeneralError::Unsupported);
+    }
     let start = StartRequest { session: "app".to_owned(), ..StartRequest::default() };
     let code = error(scene.call(CLIENT, Request::Start(start))).code;
     assert_eq!(code, ErrorCode::Start(StartError::AlreadyStarted));

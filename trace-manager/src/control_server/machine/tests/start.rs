@@ -67,7 +67,7 @@ fn categories_are_added_at_the_start() {
 fn a_stop_during_the_start_follows_it() {
     let mut scene = Scene::new();
     let start = scene.starting(CLIENT, named("a"));
-    let stop = scene.send(CLIENT, stop("a", false));
+    let stop = scene.send(CLIENT, abort("a"));
     scene.take_actions();
     scene.on(Input::Session(1, SessionEvent::Opened));
     assert_eq!(scene.reply(CLIENT, start), Some(Reply::Started));

@@ -45,11 +45,9 @@ fn only_root_controls_the_sessions_of_others() {
     scene.connect(ROOT, 0);
     scene.connect(3, USER + 1);
     scene.started(CLIENT, 1, detached("a"));
-    for request in [
-        Request::Terminate("a".to_owned()),
-        Request::GetStatistics("a".to_owned()),
-        Request::Watch("a".to_owned()),
-    ] {
+    for request in
+        [terminate("a"), Request::GetStatistics("a".to_owned()), Request::Watch("a".to_owned())]
+    {
         let reason = general(scene.call(3, request), GeneralError::NoSession);
         assert_eq!(reason, "there is no session 'a'");
     }

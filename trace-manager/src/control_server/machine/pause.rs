@@ -1,0 +1,94 @@
+//! Sessions that stop, and may start again.
+
+use trace_protocol::categories;
+use trace_protocol::control::{
+    check_categories, ControlError, ErrorCode, GeneralError, Reply, StartRequest, StopError,
+};
+
+use super::requests::{general, Refused};
+use super::session::Phase;
+use super::{ControlMachine, Output, SessionId, Ticket};
+
+impl ControlMachine {
+    /// Stops a session without results. The reply is sent when its providers have stopped.
+    pub(super) fn pause(&mut self, ticket: Ticket, id: SessionId) -> Result<(), Refused> {
+        let refused = |error, reason: &str| Err((ErrorCode::Stop(error), reason.to_owned()));
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        match &mut session.phase {
+            Phase::Started => {
+                self.outputs.push(Output::Pause(id));
+                self.enter(id, Phase::Pausing(vec![ticket]));
+                Ok(())
+            }
+            Phase::Pausing(tickets) => {
+                if tickets.iter().any(|it| it.client == ticket.client) {
+                    let reason = "this connection waits for the stop of the session already";
+                    return Err(general(GeneralError::BadRequest, reason));
+                }
+                tickets.push(ticket);
+                Ok(())
+            }
+            Phase::Paused => {
+                self.reply(ticket, Reply::Paused);
+                Ok(())
+            }
+            Phase::Initialized(_) | Phase::Starting { .. } => {
+                refused(StopError::NotStarted, "the session has not started")
+            }
+            Phase::Stopping | Phase::Stopped(_) => refused(StopError::Aborted, "the session ends"),
+        }
+    }
+
+    pub(super) fn paused(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Phase::Pausing(tickets) = &mut session.phase else { return };
+        let tickets = std::mem::take(tickets);
+        self.enter(id, Phase::Paused);
+        tickets.into_iter().for_each(|ticket| self.reply(ticket, Reply::Paused));
+    }
+
+    /// Replies to those that wait for a stop without results: the session ends.
+    pub(super) fn refuse_pauses(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let Phase::Pausing(tickets) = &mut session.phase else { return };
+        let (code, reason) = (ErrorCode::Stop(StopError::Aborted), "the session ends".to_owned());
+        let failed = Reply::Failed(ControlError { code, reason });
+        let tickets = std::mem::take(tickets);
+        tickets.into_iter().for_each(|ticket| self.reply(ticket, failed.clone()));
+    }
+
+    /// Starts a session again, with further categories for this start and later ones.
+    pub(super) fn start_again(
+        &mut self,
+        ticket: Ticket,
+        id: SessionId,
+        start: &StartRequest,
+        additional: &[String],
+    ) -> Result<(), Refused> {
+        let bad = |reason: String| general(GeneralError::BadRequest, reason);
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        let earlier = session.category_patterns().map_err(bad)?;
+        let changed = categories::change(&earlier, additional, &[]);
+        check_categories(&changed).map_err(bad)?;
+        // An empty list selects all categories already.
+        let has_changed = !earlier.is_empty() && changed != earlier;
+        let changed = has_changed.then_some(changed);
+        self.outputs.push(Output::StartAgain(id, ticket, start.disposition, changed.clone()));
+        if let Some(patterns) = changed {
+            session.set_categories(patterns);
+        }
+        Ok(())
+    }
+
+    pub(super) fn started_again(
+        &mut self,
+        id: SessionId,
+        ticket: Ticket,
+        result: Result<(), ControlError>,
+    ) {
+        if result.is_ok() {
+            self.enter(id, Phase::Started);
+        }
+        self.reply(ticket, result.map_or_else(Reply::Failed, |()| Reply::Started));
+    }
+}

@@ -1,0 +1,96 @@
+//! Sessions that stop and start again.
+
+use super::*;
+use trace_protocol::control::{ErrorCode, StopError};
+
+fn start_again(disposition: BufferDisposition, categories: &[&str]) -> Request {
+    Request::Start(StartRequest {
+        session: "a".to_owned(),
+        disposition,
+        additional_categories: categories.iter().map(|it| (*it).to_owned()).collect(),
+    })
+}
+
+fn paused(scene: &mut Scene, config: TraceConfig) {
+    scene.started(CLIENT, 1, config);
+    let id = scene.send(CLIENT, stop("a", false));
+    assert_eq!(scene.take_actions(), ["pause 1"]);
+    assert_eq!(scene.reply(CLIENT, id), None, "the providers have not stopped");
+    scene.on(Input::Session(1, SessionEvent::Paused));
+    assert_eq!(scene.reply(CLIENT, id), Some(Reply::Paused));
+}
+
+#[test]
+fn a_session_starts_again_with_the_disposition_and_further_categories() {
+    let mut scene = Scene::new();
+    let config = TraceConfig { categories: vec!["x".to_owned()], ..named("a") };
+    paused(&mut scene, config);
+    let started = scene.call(CLIENT, start_again(BufferDisposition::Retain, &[]));
+    assert_eq!(started, Some(Reply::Started));
+    scene.call(CLIENT, stop("a", false));
+    scene.on(Input::Session(1, SessionEvent::Paused));
+    scene.call(CLIENT, start_again(BufferDisposition::ClearEntire, &["#web"]));
+    let clear = r#"start 1 ClearEntire Some(["x", "http*", "-http.cache"])"#;
+    assert_eq!(scene.take_actions(), ["start 1 Retain None", "pause 1", clear]);
+    scene.send(CLIENT, stop("a", true));
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+    scene.ended(1);
+}
+
+#[test]
+fn a_session_of_all_categories_gets_no_further_ones() {
+    let mut scene = Scene::new();
+    paused(&mut scene, named("a"));
+    scene.call(CLIENT, start_again(BufferDisposition::ClearNondurable, &["x"]));
+    assert_eq!(scene.take_actions(), ["start 1 ClearNondurable None"]);
+}
+
+#[test]
+fn a_session_ends_while_it_stops_or_after() {
+    for is_stopped in [false, true] {
+        let mut scene = Scene::new();
+        scene.started(CLIENT, 1, named("a"));
+        let pause = scene.send(CLIENT, stop("a", false));
+        if is_stopped {
+            scene.on(Input::Session(1, SessionEvent::Paused));
+            assert_eq!(scene.reply(CLIENT, pause), Some(Reply::Paused));
+        }
+        let end = scene.send(CLIENT, stop("a", true));
+        if !is_stopped {
+            let code = error(scene.reply(CLIENT, pause)).code;
+            assert_eq!(code, ErrorCode::Stop(StopError::Aborted));
+            scene.on(Input::Session(1, SessionEvent::Paused));
+        }
+        assert_eq!(scene.take_actions(), ["pause 1", "stop 1"]);
+        scene.ended(1);
+        assert_eq!(scene.reply(CLIENT, end), stopped("a"));
+    }
+}
+
+/// A trigger or an error ends it.
+#[test]
+fn those_that_wait_learn_that_the_session_has_ended() {
+    let mut scene = Scene::new();
+    scene.started(CLIENT, 1, named("a"));
+    let pause = scene.send(CLIENT, stop("a", false));
+    let again = general(scene.call(CLIENT, stop("a", false)), GeneralError::BadRequest);
+    assert_eq!(again, "this connection waits for the stop of the session already");
+    scene.ended(1);
+    assert_eq!(error(scene.reply(CLIENT, pause)).code, ErrorCode::Stop(StopError::Aborted));
+    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"));
+}
+
+#[test]
+fn a_stopped_session_ends_with_its_client_and_its_time() {
+    let mut scene = Scene::new();
+    paused(&mut scene, named("a"));
+    scene.take_actions();
+    scene.on(Input::Disconnected(CLIENT));
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+    let mut scene = Scene::new();
+    let minute = Duration::from_secs(60);
+    paused(&mut scene, TraceConfig { duration: minute, ..named("a") });
+    scene.now = minute;
+    scene.on(Input::Tick);
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+}

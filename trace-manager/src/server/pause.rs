@@ -1,0 +1,33 @@
+//! Stopping a session that may start again.
+
+use trace_protocol::message::{BufferDisposition, StartOptions};
+
+use super::state::EventLoop;
+use crate::error::ManagerError;
+use crate::machine::{Input, SessionNumber, SessionState};
+
+impl EventLoop {
+    /// Starts a stopped session again. `categories` replaces its category patterns.
+    pub(super) fn start_again(
+        &mut self,
+        session: SessionNumber,
+        disposition: BufferDisposition,
+        categories: Option<&[String]>,
+    ) -> Result<(), ManagerError> {
+        match self.coordinator.session_state(session) {
+            Some(SessionState::Stopped) => {}
+            Some(_) => return Err(ManagerError::NotStopped),
+            None => return Err(ManagerError::SessionEnded),
+        }
+        if let Some(categories) = categories {
+            self.set_categories(session, categories)?;
+        }
+        self.pass_all_on();
+        if let (Some(active), Some(collection)) = (self.active.get_mut(&session), &self.collection)
+        {
+            active.recording.start_again(disposition, collection.of_session(session));
+        }
+        self.dispatch(Input::Start(session, StartOptions::default()));
+        Ok(())
+    }
+}
