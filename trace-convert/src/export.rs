@@ -20,6 +20,37 @@ pub(crate) trait Exporter {
     fn finish(self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion>;
 }
 
+/// Calls the method of an exporter for the type of a record. Events have a faster path.
+macro_rules! convert_by_type {
+    ($exporter:ident, $item:ident) => {
+        match &$item.record {
+            Record::Blob(blob) => $exporter.blob($item, blob),
+            Record::UserspaceObject(object) => $exporter.userspace_object($item, object),
+            Record::KernelObject(object) => $exporter.kernel_object($item, object),
+            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => {
+                $exporter.context_switch($item);
+            }
+            Record::ThreadWakeup(wakeup) => $exporter.thread_wakeup($item, wakeup),
+            Record::Log(log) => $exporter.log($item, log),
+            Record::Module(module) => $exporter.module($item, module),
+            Record::Mmap(mmap) => $exporter.mmap($item, mmap),
+            Record::Backtrace(backtrace) => $exporter.backtrace($item, backtrace),
+            Record::LargeBlob(blob) => $exporter.large_blob($item, blob),
+            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
+                $exporter.provider_event(*id, *event);
+            }
+            Record::Event(_)
+            | Record::Metadata(_)
+            | Record::Initialization { .. }
+            | Record::String { .. }
+            | Record::Thread { .. }
+            | Record::Unknown(_) => {}
+        }
+    };
+}
+
+pub(crate) use convert_by_type;
+
 /// Converts all records of `reader`, and flushes `output` at the end.
 pub(crate) fn export<R: Read, W: Write>(
     reader: Reader<R>,

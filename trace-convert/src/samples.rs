@@ -22,7 +22,7 @@ use trace_analyze::stats::Grouping;
 use trace_analyze::Damage;
 use trace_format::{Backtrace, Item, Reader, Record, ThreadKoids, Value};
 
-use crate::stacks::{frame_name, named};
+use crate::stacks::{frame_name, outer_frames};
 use crate::ConvertError;
 use images::{Images, Place};
 use scopes::Scopes;
@@ -96,7 +96,7 @@ impl Samples {
         let mut folded = BTreeMap::new();
         for ((koids, stack), number) in &self.counts {
             let text = texts.entry(*stack).or_insert_with(|| self.text(*stack, symbols));
-            let mut names = self.bottom(grouping, *koids);
+            let mut names = outer_frames(self.spans.catalog(), grouping, *koids);
             names.push(text.clone());
             *folded.entry(names.join(";")).or_default() += number;
         }
@@ -123,18 +123,6 @@ impl Samples {
             }
         }
         names.join(";")
-    }
-
-    /// Returns the outermost frames of a thread.
-    fn bottom(&self, grouping: Grouping, koids: ThreadKoids) -> Vec<String> {
-        let catalog = self.spans.catalog();
-        let process = || named(koids.process, catalog.process_name(koids.process));
-        let thread = || named(koids.thread, catalog.thread_name(koids));
-        match grouping {
-            Grouping::Together => Vec::new(),
-            Grouping::Process => vec![process()],
-            Grouping::Thread => vec![process(), thread()],
-        }
     }
 }
 

@@ -27,6 +27,7 @@ pub use folded::{Folded, MAX_DEPTH};
 use sorted::Sorted;
 use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
 use trace_analyze::spans::{Oddities, Span, Spans};
+use trace_analyze::stats::Grouping;
 use trace_analyze::Damage;
 
 /// The durations of an archive, by thread.
@@ -154,8 +155,22 @@ impl Stacks {
     }
 }
 
+/// Returns the outermost frames of a thread: its process and itself, as the grouping says.
+pub(crate) fn outer_frames(
+    catalog: &Catalog,
+    grouping: Grouping,
+    koids: ThreadKoids,
+) -> Vec<String> {
+    let process = || named(koids.process, catalog.process_name(koids.process));
+    match grouping {
+        Grouping::Together => Vec::new(),
+        Grouping::Process => vec![process()],
+        Grouping::Thread => vec![process(), named(koids.thread, catalog.thread_name(koids))],
+    }
+}
+
 /// Returns the frame of a process or thread.
-pub(crate) fn named(koid: u64, name: &str) -> String {
+fn named(koid: u64, name: &str) -> String {
     match name {
         "" => koid.to_string(),
         name => format!("{} ({koid})", frame_name(name)),

@@ -14,7 +14,7 @@ use super::begins::Begins;
 use super::documents::Documents;
 use super::json::Json;
 use super::system::System;
-use crate::export::Exporter;
+use crate::export::{convert_by_type, Exporter};
 use crate::Conversion;
 
 /// A conversion to JSON in progress.
@@ -109,32 +109,14 @@ impl JsonExporter {
     pub(super) fn convert(&mut self, item: &Item<'_>) {
         match &item.record {
             Record::Event(event) => self.event(item, event),
-            record => self.convert_other(item, record),
+            _ => self.convert_other(item),
         }
     }
 
-    fn convert_other(&mut self, item: &Item<'_>, record: &Record<'_>) {
-        match record {
+    fn convert_other(&mut self, item: &Item<'_>) {
+        match &item.record {
             Record::Blob(blob) if self.start_document(item, blob) => {}
-            Record::Blob(blob) => self.blob(item, blob),
-            Record::UserspaceObject(object) => self.userspace_object(item, object),
-            Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
-            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
-            Record::Log(log) => self.log(item, log),
-            Record::Module(module) => self.module(item, module),
-            Record::Mmap(mmap) => self.mmap(item, mmap),
-            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
-            Record::LargeBlob(blob) => self.large_blob(item, blob),
-            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                self.provider_event(*id, *event);
-            }
-            Record::Event(_)
-            | Record::Metadata(_)
-            | Record::Initialization { .. }
-            | Record::String { .. }
-            | Record::Thread { .. }
-            | Record::Unknown(_) => {}
+            _ => convert_by_type!(self, item),
         }
     }
 

@@ -11,7 +11,7 @@ use super::message::{DebugAnnotation, Kind, TrackEvent};
 use super::operations::Operations;
 use super::packets::{Packets, Use};
 use super::tracks::{Tracks, Uuid};
-use crate::export::Exporter;
+use crate::export::{convert_by_type, Exporter};
 use crate::Conversion;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::objects::Objects;
@@ -47,7 +47,7 @@ impl Exporter for PerfettoExporter {
         self.objects.note(item);
         match &item.record {
             Record::Event(event) => self.event(item, event),
-            record => self.other_record(item, record),
+            _ => self.other_record(item),
         }
     }
 
@@ -73,28 +73,8 @@ impl Exporter for PerfettoExporter {
 }
 
 impl PerfettoExporter {
-    fn other_record(&mut self, item: &Item<'_>, record: &Record<'_>) {
-        match record {
-            Record::Blob(blob) => self.blob(item, blob),
-            Record::UserspaceObject(object) => self.userspace_object(item, object),
-            Record::KernelObject(object) => self.kernel_object(item, object),
-            Record::LegacyContextSwitch(_) | Record::ContextSwitch(_) => self.context_switch(item),
-            Record::ThreadWakeup(wakeup) => self.thread_wakeup(item, wakeup),
-            Record::Log(log) => self.log(item, log),
-            Record::Module(module) => self.module(item, module),
-            Record::Mmap(mmap) => self.mmap(item, mmap),
-            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
-            Record::LargeBlob(blob) => self.large_blob(item, blob),
-            Record::Metadata(Metadata::ProviderEvent { id, event }) => {
-                self.provider_event(*id, *event);
-            }
-            Record::Event(_)
-            | Record::Metadata(_)
-            | Record::Initialization { .. }
-            | Record::String { .. }
-            | Record::Thread { .. }
-            | Record::Unknown(_) => {}
-        }
+    fn other_record(&mut self, item: &Item<'_>) {
+        convert_by_type!(self, item);
     }
 
     /// Records the time of a record. The first one is the time of the waiting events.

@@ -5,73 +5,157 @@
 
 use prost::Message;
 
-/// `TracePacket`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TracePacket {
-    #[prost(message, optional, boxed, tag = "1")]
-    pub(super) ftrace_events: Option<Box<FtraceEventBundle>>,
-    #[prost(message, optional, boxed, tag = "6")]
-    pub(super) clock_snapshot: Option<Box<ClockSnapshot>>,
-    #[prost(uint64, optional, tag = "8")]
-    pub(super) timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    pub(super) trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    pub(super) track_event: Option<TrackEvent>,
-    #[prost(message, optional, boxed, tag = "12")]
-    pub(super) interned_data: Option<Box<InternedData>>,
-    #[prost(uint32, optional, tag = "13")]
-    pub(super) sequence_flags: Option<u32>,
-    #[prost(message, optional, boxed, tag = "60")]
-    pub(super) track_descriptor: Option<Box<TrackDescriptor>>,
+/// Defines messages: a line for each field, with its number and its type in Protocol Buffers.
+macro_rules! messages {
+    ($(
+        $(#[$about:meta])*
+        $message:ident {
+            $($(#[$note:meta])* $field:ident: $type:ty = $number:tt: $($kind:ident),+;)*
+        }
+    )*) => {
+        $(
+            $(#[$about])*
+            #[derive(Clone, PartialEq, Message)]
+            pub(super) struct $message {
+                $($(#[$note])* #[prost($($kind),+, tag = $number)] pub(super) $field: $type,)*
+            }
+        )*
+    };
 }
 
-/// `TrackEvent`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TrackEvent {
-    #[prost(uint64, optional, tag = "3")]
-    pub(super) category_iid: Option<u64>,
-    #[prost(message, repeated, tag = "4")]
-    pub(super) debug_annotations: Vec<DebugAnnotation>,
-    #[prost(message, optional, tag = "6")]
-    pub(super) legacy_event: Option<LegacyEvent>,
-    /// `TYPE_...`; 0 for a legacy event.
-    #[prost(int32, optional, tag = "9")]
-    pub(super) kind: Option<i32>,
-    #[prost(uint64, optional, tag = "10")]
-    pub(super) name_iid: Option<u64>,
-    #[prost(uint64, optional, tag = "11")]
-    pub(super) track_uuid: Option<u64>,
-    #[prost(message, optional, tag = "21")]
-    pub(super) log_message: Option<LogMessage>,
-    #[prost(string, optional, tag = "23")]
-    pub(super) name: Option<String>,
-    #[prost(int64, optional, tag = "30")]
-    pub(super) counter_value: Option<i64>,
-    #[prost(double, optional, tag = "44")]
-    pub(super) double_counter_value: Option<f64>,
-}
+messages! {
+    /// `TracePacket`
+    TracePacket {
+        ftrace_events: Option<Box<FtraceEventBundle>> = 1: message, optional, boxed;
+        clock_snapshot: Option<Box<ClockSnapshot>> = 6: message, optional, boxed;
+        timestamp: Option<u64> = 8: uint64, optional;
+        trusted_packet_sequence_id: Option<u32> = 10: uint32, optional;
+        track_event: Option<TrackEvent> = 11: message, optional;
+        interned_data: Option<Box<InternedData>> = 12: message, optional, boxed;
+        sequence_flags: Option<u32> = 13: uint32, optional;
+        track_descriptor: Option<Box<TrackDescriptor>> = 60: message, optional, boxed;
+    }
 
-/// `TrackEvent.Type`
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    SliceBegin = 1,
-    SliceEnd = 2,
-    Instant = 3,
-    Counter = 4,
-}
+    /// `TrackEvent`
+    TrackEvent {
+        category_iid: Option<u64> = 3: uint64, optional;
+        debug_annotations: Vec<DebugAnnotation> = 4: message, repeated;
+        legacy_event: Option<LegacyEvent> = 6: message, optional;
+        /// `TYPE_...`; 0 for a legacy event.
+        kind: Option<i32> = 9: int32, optional;
+        name_iid: Option<u64> = 10: uint64, optional;
+        track_uuid: Option<u64> = 11: uint64, optional;
+        log_message: Option<LogMessage> = 21: message, optional;
+        name: Option<String> = 23: string, optional;
+        counter_value: Option<i64> = 30: int64, optional;
+        double_counter_value: Option<f64> = 44: double, optional;
+    }
 
-/// `TrackEvent.LegacyEvent`, for flows: only legacy flows bind to the open slice of the track, as
-/// flows of FXT do.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct LegacyEvent {
-    /// A letter of the Trace Event Format.
-    #[prost(int32, optional, tag = "2")]
-    pub(super) phase: Option<i32>,
-    #[prost(uint64, optional, tag = "6")]
-    pub(super) unscoped_id: Option<u64>,
-    #[prost(bool, optional, tag = "12")]
-    pub(super) bind_to_enclosing: Option<bool>,
+    /// `TrackEvent.LegacyEvent`, for flows: only legacy flows bind to the open slice of the track,
+    /// as flows of FXT do.
+    LegacyEvent {
+        /// A letter of the Trace Event Format.
+        phase: Option<i32> = 2: int32, optional;
+        unscoped_id: Option<u64> = 6: uint64, optional;
+        bind_to_enclosing: Option<bool> = 12: bool, optional;
+    }
+
+    /// `LogMessage`
+    LogMessage {
+        body_iid: Option<u64> = 2: uint64, optional;
+    }
+
+    /// `InternedData`
+    InternedData {
+        event_categories: Vec<InternedString> = 1: message, repeated;
+        event_names: Vec<InternedString> = 2: message, repeated;
+        debug_annotation_names: Vec<InternedString> = 3: message, repeated;
+        log_message_body: Vec<InternedString> = 20: message, repeated;
+    }
+
+    /// `EventCategory`, `EventName`, `DebugAnnotationName` and `LogMessageBody`, which have the
+    /// same fields.
+    InternedString {
+        iid: Option<u64> = 1: uint64, optional;
+        text: Option<String> = 2: string, optional;
+    }
+
+    /// `TrackDescriptor`
+    TrackDescriptor {
+        uuid: Option<u64> = 1: uint64, optional;
+        name: Option<String> = 2: string, optional;
+        process: Option<ProcessDescriptor> = 3: message, optional;
+        thread: Option<ThreadDescriptor> = 4: message, optional;
+        parent_uuid: Option<u64> = 5: uint64, optional;
+        counter: Option<CounterDescriptor> = 8: message, optional;
+        /// [`SiblingMerge`]
+        sibling_merge_behavior: Option<i32> = 15: int32, optional;
+    }
+
+    /// `ProcessDescriptor`
+    ProcessDescriptor {
+        pid: Option<i32> = 1: int32, optional;
+        legacy_sort_index: Option<i32> = 3: int32, optional;
+        process_name: Option<String> = 6: string, optional;
+        process_labels: Vec<String> = 8: string, repeated;
+    }
+
+    /// `ThreadDescriptor`
+    ThreadDescriptor {
+        pid: Option<i32> = 1: int32, optional;
+        tid: Option<i32> = 2: int32, optional;
+        legacy_sort_index: Option<i32> = 3: int32, optional;
+        thread_name: Option<String> = 5: string, optional;
+    }
+
+    /// `CounterDescriptor`; marks the track of a counter.
+    CounterDescriptor {}
+
+    /// `ClockSnapshot`
+    ClockSnapshot {
+        clocks: Vec<Clock> = 1: message, repeated;
+    }
+
+    /// `ClockSnapshot.Clock`
+    Clock {
+        /// `BuiltinClock`: 1 `CLOCK_REALTIME`, 6 `CLOCK_BOOTTIME`, the clock of all times.
+        clock_id: Option<u32> = 1: uint32, optional;
+        timestamp: Option<u64> = 2: uint64, optional;
+    }
+
+    /// `FtraceEventBundle`, of one event
+    FtraceEventBundle {
+        cpu: Option<u32> = 1: uint32, optional;
+        event: Option<FtraceEvent> = 2: message, optional;
+    }
+
+    /// `FtraceEvent`
+    FtraceEvent {
+        timestamp: Option<u64> = 1: uint64, optional;
+        pid: Option<u32> = 2: uint32, optional;
+        sched_switch: Option<SchedSwitch> = 4: message, optional;
+        sched_waking: Option<SchedWaking> = 20: message, optional;
+    }
+
+    /// `SchedSwitchFtraceEvent`
+    SchedSwitch {
+        prev_comm: Option<String> = 1: string, optional;
+        prev_pid: Option<i32> = 2: int32, optional;
+        prev_prio: Option<i32> = 3: int32, optional;
+        prev_state: Option<i64> = 4: int64, optional;
+        next_comm: Option<String> = 5: string, optional;
+        next_pid: Option<i32> = 6: int32, optional;
+        next_prio: Option<i32> = 7: int32, optional;
+    }
+
+    /// `SchedWakingFtraceEvent`
+    SchedWaking {
+        comm: Option<String> = 1: string, optional;
+        pid: Option<i32> = 2: int32, optional;
+        prio: Option<i32> = 3: int32, optional;
+        success: Option<i32> = 4: int32, optional;
+        target_cpu: Option<i32> = 5: int32, optional;
+    }
 }
 
 /// `DebugAnnotation`
@@ -85,6 +169,15 @@ pub(super) struct DebugAnnotation {
     pub(super) name: Option<String>,
     #[prost(message, repeated, tag = "12")]
     pub(super) array_values: Vec<DebugAnnotation>,
+}
+
+/// `TrackEvent.Type`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    SliceBegin = 1,
+    SliceEnd = 2,
+    Instant = 3,
+    Counter = 4,
 }
 
 /// The value of a `DebugAnnotation`
@@ -104,162 +197,9 @@ pub(super) enum AnnotationValue {
     Pointer(u64),
 }
 
-/// `LogMessage`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct LogMessage {
-    #[prost(uint64, optional, tag = "2")]
-    pub(super) body_iid: Option<u64>,
-}
-
-/// `InternedData`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct InternedData {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) event_categories: Vec<InternedString>,
-    #[prost(message, repeated, tag = "2")]
-    pub(super) event_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "3")]
-    pub(super) debug_annotation_names: Vec<InternedString>,
-    #[prost(message, repeated, tag = "20")]
-    pub(super) log_message_body: Vec<InternedString>,
-}
-
-/// `EventCategory`, `EventName`, `DebugAnnotationName` and `LogMessageBody`, which have the same
-/// fields.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct InternedString {
-    #[prost(uint64, optional, tag = "1")]
-    pub(super) iid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub(super) text: Option<String>,
-}
-
-/// `TrackDescriptor`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
-    pub(super) uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    pub(super) name: Option<String>,
-    #[prost(message, optional, tag = "3")]
-    pub(super) process: Option<ProcessDescriptor>,
-    #[prost(message, optional, tag = "4")]
-    pub(super) thread: Option<ThreadDescriptor>,
-    #[prost(uint64, optional, tag = "5")]
-    pub(super) parent_uuid: Option<u64>,
-    #[prost(message, optional, tag = "8")]
-    pub(super) counter: Option<CounterDescriptor>,
-    /// [`SiblingMerge`]
-    #[prost(int32, optional, tag = "15")]
-    pub(super) sibling_merge_behavior: Option<i32>,
-}
-
 /// `TrackDescriptor.SiblingMergeBehavior`: whether tracks of one name and parent are shown as one,
 /// which is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SiblingMerge {
     None = 2,
-}
-
-/// `ProcessDescriptor`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ProcessDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) legacy_sort_index: Option<i32>,
-    #[prost(string, optional, tag = "6")]
-    pub(super) process_name: Option<String>,
-    #[prost(string, repeated, tag = "8")]
-    pub(super) process_labels: Vec<String>,
-}
-
-/// `ThreadDescriptor`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ThreadDescriptor {
-    #[prost(int32, optional, tag = "1")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) tid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) legacy_sort_index: Option<i32>,
-    #[prost(string, optional, tag = "5")]
-    pub(super) thread_name: Option<String>,
-}
-
-/// `CounterDescriptor`; marks the track of a counter.
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct CounterDescriptor {}
-
-/// `ClockSnapshot`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct ClockSnapshot {
-    #[prost(message, repeated, tag = "1")]
-    pub(super) clocks: Vec<Clock>,
-}
-
-/// `ClockSnapshot.Clock`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct Clock {
-    /// `BuiltinClock`: 1 `CLOCK_REALTIME`, 6 `CLOCK_BOOTTIME`, the clock of all times.
-    #[prost(uint32, optional, tag = "1")]
-    pub(super) clock_id: Option<u32>,
-    #[prost(uint64, optional, tag = "2")]
-    pub(super) timestamp: Option<u64>,
-}
-
-/// `FtraceEventBundle`, of one event
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceEventBundle {
-    #[prost(uint32, optional, tag = "1")]
-    pub(super) cpu: Option<u32>,
-    #[prost(message, optional, tag = "2")]
-    pub(super) event: Option<FtraceEvent>,
-}
-
-/// `FtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct FtraceEvent {
-    #[prost(uint64, optional, tag = "1")]
-    pub(super) timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "2")]
-    pub(super) pid: Option<u32>,
-    #[prost(message, optional, tag = "4")]
-    pub(super) sched_switch: Option<SchedSwitch>,
-    #[prost(message, optional, tag = "20")]
-    pub(super) sched_waking: Option<SchedWaking>,
-}
-
-/// `SchedSwitchFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedSwitch {
-    #[prost(string, optional, tag = "1")]
-    pub(super) prev_comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) prev_pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) prev_prio: Option<i32>,
-    #[prost(int64, optional, tag = "4")]
-    pub(super) prev_state: Option<i64>,
-    #[prost(string, optional, tag = "5")]
-    pub(super) next_comm: Option<String>,
-    #[prost(int32, optional, tag = "6")]
-    pub(super) next_pid: Option<i32>,
-    #[prost(int32, optional, tag = "7")]
-    pub(super) next_prio: Option<i32>,
-}
-
-/// `SchedWakingFtraceEvent`
-#[derive(Clone, PartialEq, Message)]
-pub(super) struct SchedWaking {
-    #[prost(string, optional, tag = "1")]
-    pub(super) comm: Option<String>,
-    #[prost(int32, optional, tag = "2")]
-    pub(super) pid: Option<i32>,
-    #[prost(int32, optional, tag = "3")]
-    pub(super) prio: Option<i32>,
-    #[prost(int32, optional, tag = "4")]
-    pub(super) success: Option<i32>,
-    #[prost(int32, optional, tag = "5")]
-    pub(super) target_cpu: Option<i32>,
 }

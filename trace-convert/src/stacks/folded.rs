@@ -4,9 +4,7 @@ use std::cmp::Ordering;
 use std::io;
 use std::iter;
 
-use trace_format::ThreadKoids;
-
-use super::{frame_name, named, Framed, Stacks, Visitor};
+use super::{frame_name, outer_frames, Framed, Stacks, Visitor};
 use trace_analyze::catalog::{Catalog, DenseMap, LabelId};
 use trace_analyze::stats::Grouping;
 
@@ -52,7 +50,7 @@ impl Stacks {
         let names: Vec<u32> = names.iter().map(|name| folded.names.intern(name)).collect();
         for thread in &self.threads {
             let mut bottom = None;
-            for name in self.bottom(grouping, thread.koids) {
+            for name in outer_frames(self.catalog(), grouping, thread.koids) {
                 let name = folded.names.intern(&name);
                 bottom = Some(folded.within(bottom, name));
             }
@@ -60,17 +58,6 @@ impl Stacks {
             self.walk(thread.thread, &mut climb)?;
         }
         Ok(folded)
-    }
-
-    /// Returns the outermost frames of a thread.
-    fn bottom(&self, grouping: Grouping, koids: ThreadKoids) -> Vec<String> {
-        let process = || named(koids.process, self.catalog().process_name(koids.process));
-        let thread = || named(koids.thread, self.catalog().thread_name(koids));
-        match grouping {
-            Grouping::Together => Vec::new(),
-            Grouping::Process => vec![process()],
-            Grouping::Thread => vec![process(), thread()],
-        }
     }
 }
 

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use super::{Framed, Stacks, ThreadStack, Visitor};
+use super::{outer_frames, Framed, Stacks, ThreadStack, Visitor};
 use crate::csv::cell;
 use trace_analyze::catalog::LabelId;
+use trace_analyze::stats::Grouping;
 
 impl Stacks {
     /// Writes speedscope's JSON. Times are in nanoseconds since the first begin.
@@ -51,13 +52,11 @@ impl Stacks {
         numbers: &[usize],
         output: &mut impl Write,
     ) -> io::Result<()> {
-        let koids = thread.koids;
-        let process = super::named(koids.process, self.catalog().process_name(koids.process));
-        let name = super::named(koids.thread, self.catalog().thread_name(koids));
+        let name = outer_frames(self.catalog(), Grouping::Thread, thread.koids).join(" / ");
         write!(
             output,
             "\n{{\"type\":\"evented\",\"name\":{},\"unit\":\"nanoseconds\",\"startValue\":{},\"endValue\":{},\"events\":[",
-            json(&format!("{process} / {name}")),
+            json(&name),
             thread.first - start,
             thread.last - start
         )?;

@@ -17,7 +17,8 @@ use std::io::{self, Read, Write};
 
 use trace_analyze::input::Importer;
 use trace_format::layout::{
-    BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES, MAX_STRING_BYTES,
+    cut_str, BlobType, ObjectType, ARTIFICIAL_KOID_BIT, MAX_ARGUMENTS, MAX_BLOB_BYTES,
+    MAX_STRING_BYTES,
 };
 use trace_format::{
     Argument, Blob, Event as FxtEvent, EventKind, KernelObject, Text as FxtText, Thread,
@@ -401,6 +402,22 @@ fn added_end(writer: &mut Archive, head: &Head<'_>) -> Result<(), WriteError> {
     let (ticks, thread) = (head.ticks, Thread::Inline(head.thread));
     let arguments = (&arguments).into();
     writer.record(&FxtEvent { ticks, thread, category, name, kind, arguments }.into())
+}
+
+/// Writes the name of a process, or of a thread and its process if it is known.
+fn name_object(
+    writer: &mut Archive,
+    (object_type, koid): (ObjectType, u64),
+    name: &str,
+    process: Option<u64>,
+) -> Result<(), WriteError> {
+    let arguments = [
+        Argument::new(ADDED, Fxt::Bool(true)),
+        Argument::new("process", Fxt::Koid(process.unwrap_or(0))),
+    ];
+    let arguments = arguments[..1 + usize::from(process.is_some())].into();
+    let name = cut_str(name, MAX_STRING_BYTES).into();
+    writer.record(&KernelObject { object_type, koid, name, arguments }.into())
 }
 
 /// Writes the concatenation of texts in one or more blobs.

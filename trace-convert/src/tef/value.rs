@@ -32,6 +32,18 @@ impl<'a> Value<'a> {
             Found::Nested(span) => Self::Nested(span.of(text)),
         }
     }
+
+    /// Returns the JSON text of the value, of a string without its quotes.
+    pub(super) fn written(&self) -> &'a str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(true) => "true",
+            Self::Bool(false) => "false",
+            Self::Number(number) => number.written(),
+            Self::String(text) => text.written(),
+            Self::Nested(json) => json,
+        }
+    }
 }
 
 /// A string with its escapes, without its quotes.

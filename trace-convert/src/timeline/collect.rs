@@ -135,13 +135,12 @@ impl TimelineCollector {
                 let key = (thread.process, label, id);
                 return self.counters.event(&mut self.catalog, item, event, key);
             }
-            EventKind::FlowBegin { id } => {
+            EventKind::FlowBegin { id }
+            | EventKind::FlowStep { id }
+            | EventKind::FlowEnd { id } => {
                 self.thread(thread);
-                return self.flows.stop(label, id, Stop { at, thread, is_begin: true });
-            }
-            EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
-                self.thread(thread);
-                return self.flows.stop(label, id, Stop { at, thread, is_begin: false });
+                let is_begin = matches!(event.kind, EventKind::FlowBegin { .. });
+                return self.flows.stop(label, id, Stop { at, thread, is_begin });
             }
             _ => {}
         }

@@ -61,21 +61,17 @@ impl JsonExporter {
             category: Some(&category),
             name: Some(&name),
             nanos: Some(self.documents.time(item, nanos)),
+            id: event.kind.id(),
             ..Own::default()
         };
         match event.kind {
             EventKind::DurationComplete { end } => {
                 own.duration = Some(item.nanos(end).saturating_sub(nanos));
             }
-            EventKind::Counter { id } => own.id = (id != 0).then_some(id),
+            EventKind::Counter { id: 0 } => own.id = None,
             EventKind::Instant { scope } => own.scope = scope,
-            EventKind::DurationBegin | EventKind::DurationEnd => {}
-            EventKind::AsyncBegin { id }
-            | EventKind::AsyncInstant { id }
-            | EventKind::AsyncEnd { id }
-            | EventKind::FlowBegin { id }
-            | EventKind::FlowStep { id } => own.id = Some(id),
-            EventKind::FlowEnd { id } => (own.id, own.binding) = (Some(id), Some("e")),
+            EventKind::FlowEnd { .. } => own.binding = Some("e"),
+            _ => {}
         }
         self.restored(item, &own, &event.arguments);
         self.pass(nanos);

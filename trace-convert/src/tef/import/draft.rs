@@ -224,11 +224,8 @@ impl<'a> Draft<'a> {
     fn json(&mut self, prefix: &str, key: Part<'a>, value: Value<'a>) {
         let name = self.joined(prefix, key);
         let json = match value {
-            Value::Nested(json) => Part::Borrowed(json),
-            Value::Number(number) => Part::Borrowed(number.written()),
             Value::String(text) => self.format(format_args!("\"{}\"", text.written())),
-            Value::Null => Part::Borrowed("null"),
-            Value::Bool(value) => Part::Borrowed(if value { "true" } else { "false" }),
+            value => Part::Borrowed(value.written()),
         };
         self.fits &= self.of(json).len() <= MAX_STRING_BYTES;
         self.push(name, DraftValue::Text(json));

@@ -8,12 +8,10 @@
 //! | `k`  | a context switch on `cpu` at `ts`, with the objects `out` and `in` |
 //! | `w`  | a wakeup of `tid`                                                  |
 
-use trace_format::layout::{cut_str, ObjectType, ThreadState, MAX_STRING_BYTES};
-use trace_format::{
-    Argument, ContextSwitch, KernelObject, Record, ThreadWakeup, Value as Fxt, WriteError,
-};
+use trace_format::layout::{ObjectType, ThreadState};
+use trace_format::{Argument, ContextSwitch, Record, ThreadWakeup, Value as Fxt, WriteError};
 
-use super::Archive;
+use super::{name_object, Archive};
 use crate::tef::event::Event;
 use crate::tef::field::Field;
 use crate::tef::parsed::Parsed;
@@ -49,41 +47,28 @@ fn members<'a>(json: &'a str, parsed: &'a mut Parsed) -> Option<Event<'a>> {
 
 fn record(writer: &mut Archive, event: &Event<'_>, shift: u64) -> Result<u64, WriteError> {
     let mut arguments = vec![Argument::new(ADDED, Fxt::Bool(true))];
+    let record = match event.phase() {
+        Some('p' | 't') => return named(writer, event).map(|()| 0),
+        Some('k') => switch(event, &mut arguments),
+        Some('w') => wakeup(event, &mut arguments),
+        _ => None,
+    };
+    let Some(mut record) = record else { return Ok(0) };
+    record.times().for_each(|ticks| *ticks = ticks.saturating_add(shift));
+    writer.record(&record).map(|()| 1)
+}
+
+fn named(writer: &mut Archive, event: &Event<'_>) -> Result<(), WriteError> {
+    let Some(process) = unsigned(event.get(Field::Process)) else { return Ok(()) };
     let name = match event.get(Field::Name) {
         Some(Value::String(name)) => name.to_str(),
         _ => "".into(),
     };
-    let (record, count) = match event.phase() {
-        Some('p' | 't') => (named(event, &name, &mut arguments), 0),
-        Some('k') => (switch(event, &mut arguments), 1),
-        Some('w') => (wakeup(event, &mut arguments), 1),
-        _ => return Ok(0),
-    };
-    match record {
-        Some(mut record) => {
-            record.times().for_each(|ticks| *ticks = ticks.saturating_add(shift));
-            writer.record(&record).map(|()| count)
-        }
-        None => Ok(0),
+    match (event.get(Field::Thread), unsigned(event.get(Field::Thread))) {
+        (None, _) => name_object(writer, (ObjectType::PROCESS, process), &name, None),
+        (_, Some(koid)) => name_object(writer, (ObjectType::THREAD, koid), &name, Some(process)),
+        _ => Ok(()),
     }
-}
-
-fn named<'a>(
-    event: &Event<'_>,
-    name: &'a str,
-    arguments: &'a mut Vec<Argument<'a>>,
-) -> Option<Record<'a>> {
-    let process = unsigned(event.get(Field::Process))?;
-    let (object_type, koid) = match event.get(Field::Thread) {
-        None => (ObjectType::PROCESS, process),
-        thread => (ObjectType::THREAD, unsigned(thread)?),
-    };
-    if object_type == ObjectType::THREAD {
-        arguments.push(Argument::new("process", Fxt::Koid(process)));
-    }
-    let name = cut_str(name, MAX_STRING_BYTES).into();
-    let arguments = (&**arguments).into();
-    Some(KernelObject { object_type, koid, name, arguments }.into())
 }
 
 fn switch<'a>(event: &Event<'_>, arguments: &'a mut Vec<Argument<'a>>) -> Option<Record<'a>> {

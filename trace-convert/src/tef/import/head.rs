@@ -106,7 +106,7 @@ impl<'a> Draft<'a> {
         };
         let mut number = number(value);
         if let Some(scope) = scope {
-            number = hash(&[&number.to_le_bytes(), written(scope).as_bytes()]);
+            number = hash(&[&number.to_le_bytes(), scope.written().as_bytes()]);
         }
         if is_local && reach == Reach::All {
             number = hash(&[&number.to_le_bytes(), b"process", &process.to_le_bytes()]);
@@ -145,7 +145,7 @@ fn numeric_value(value: Value<'_>) -> Option<u64> {
 /// Returns a koid for a process or thread id that is not a number. Viewers truncate koids to 32
 /// bits.
 fn artificial_koid(value: Value<'_>) -> u64 {
-    ARTIFICIAL_KOID_BIT | (hash(&[written(value).as_bytes()]) & u64::from(u32::MAX))
+    ARTIFICIAL_KOID_BIT | (hash(&[value.written().as_bytes()]) & u64::from(u32::MAX))
 }
 
 /// Returns the id in `id2`, and whether it is local to the process.
@@ -181,16 +181,5 @@ fn number(id: Value<'_>) -> u64 {
         }
         _ => None,
     }
-    .unwrap_or_else(|| hash(&[written(id).as_bytes()]))
-}
-
-fn written(value: Value<'_>) -> &str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(true) => "true",
-        Value::Bool(false) => "false",
-        Value::Number(number) => number.written(),
-        Value::String(text) => text.written(),
-        Value::Nested(json) => json,
-    }
+    .unwrap_or_else(|| hash(&[id.written().as_bytes()]))
 }

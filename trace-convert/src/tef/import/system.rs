@@ -6,12 +6,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
-use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value as Fxt, WriteError};
+use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
+use trace_format::{Argument, EventKind, ThreadKoids, Value as Fxt, WriteError};
 
 use super::fuchsia;
 use super::record::{Kind, Plan};
-use super::{Archive, MAX_NAMED};
+use super::{name_object, Archive, MAX_NAMED};
 use crate::tef::event::Event;
 use crate::tef::field::Field;
 use crate::tef::reader::Member;
@@ -135,14 +135,7 @@ impl System {
         for (koid, name, process) in text.threads().filter(|(koid, ..)| !self.named.contains(koid))
         {
             let process = self.process_of(koid).or(process);
-            let arguments = [
-                Argument::new(ADDED, Fxt::Bool(true)),
-                Argument::new("process", Fxt::Koid(process.unwrap_or(0))),
-            ];
-            let arguments = arguments.get(..1 + usize::from(process.is_some())).unwrap_or_default();
-            let name = cut_str(name, MAX_STRING_BYTES).into();
-            let (object_type, arguments) = (ObjectType::THREAD, arguments.into());
-            writer.record(&KernelObject { object_type, koid, name, arguments }.into())?;
+            name_object(writer, (ObjectType::THREAD, koid), name, process)?;
         }
         Ok(())
     }
