@@ -109,6 +109,11 @@ impl Engine {
         self.wake.set_silent(silent);
     }
 
+    /// Returns whether system calls are forbidden to traced threads.
+    pub fn is_silent(&self) -> bool {
+        self.wake.is_silent()
+    }
+
     /// Returns whether `category` is recorded.
     pub fn is_category_enabled(&self, category: &str) -> bool {
         self.recorder.is_recording() && self.categories.matches(category)

@@ -23,6 +23,7 @@ use crate::point::names::Literal;
 use crate::point::write;
 use crate::DurationScope;
 
+pub use crate::provider::forbid_system_calls;
 pub use argument::Argument;
 pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};

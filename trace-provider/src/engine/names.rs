@@ -45,7 +45,8 @@ pub(crate) fn of_living_thread(thread: u32) -> Option<String> {
 ///
 /// Does not allocate: the record is built on the stack.
 pub fn write_own_name(engine: &Engine, slot: &Slot) {
-    if slot.is_named() || !engine.recorder.is_recording() {
+    // The name comes by a system call.
+    if slot.is_named() || !engine.recorder.is_recording() || engine.is_silent() {
         return;
     }
     let name = sys::own_thread_name();

@@ -23,7 +23,8 @@ pub(crate) struct WakeWord {
     /// Rules: incremented by any thread after it has stored a request. The service thread reads it
     /// before it looks for requests.
     woken: AtomicU32,
-    /// System calls are forbidden to traced threads. Rules: stored before the first recording.
+    /// System calls are forbidden to traced threads. Rules: stored before the first recording, or
+    /// before the first thread is forbidden them.
     is_silent: AtomicBool,
 }
 
@@ -43,11 +44,16 @@ impl WakeWord {
     /// If the kernel kills traced threads for system calls, as strict seccomp does, the service
     /// thread polls every [`NAMES_INTERVAL`](crate::service::active::NAMES_INTERVAL).
     pub(crate) fn notify(&self) {
-        if self.is_silent.load(Ordering::Relaxed) {
+        if self.is_silent() {
             self.woken.fetch_add(1, Ordering::Release);
         } else {
             self.wake();
         }
+    }
+
+    /// Returns whether system calls are forbidden to traced threads.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.is_silent.load(Ordering::Relaxed)
     }
 
     /// Sets whether system calls are forbidden to traced threads.

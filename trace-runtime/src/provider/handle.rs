@@ -5,6 +5,7 @@ use trace_provider::{is_inside_observer, Config, Generation, Running, Status};
 
 use super::application::Application;
 use super::current::{deliver, OnMessage, Provider, CURRENT};
+use super::forbidden::is_forbidden;
 use super::fork;
 use crate::{recorder, thread, Clock, NotTraced, ENGINE, RECORDER};
 
@@ -106,6 +107,9 @@ fn start(config: Config, clock: Clock, on_message: Option<OnMessage>) -> Result<
 
 /// Ends the provider of a process that exits without having dropped its guards.
 extern "C" fn at_exit() {
+    if is_forbidden() {
+        return;
+    }
     thread::leave_trace_point();
     if let Some(mut current) = CURRENT.try_lock() {
         if let Some(provider) = current.take() {
