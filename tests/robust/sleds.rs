@@ -6,13 +6,16 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::harness::programs::build_xray_runtime;
-use crate::harness::{trace, Archive, Run, Shape};
+use crate::harness::{trace, Archive, Provider, Run, Shape};
 
-/// The compiled program and its library.
+/// The compiled programs, and a library in two versions.
 struct Built {
     _directory: tempfile::TempDir,
     program: PathBuf,
+    /// A program without sleds.
+    host: PathBuf,
     library: PathBuf,
+    other: PathBuf,
 }
 
 /// Compiles the program and its library with sleds, once.
@@ -21,19 +24,28 @@ fn built() -> &'static Built {
     BUILT.get_or_init(|| {
         build_xray_runtime();
         let directory = tempfile::tempdir().unwrap();
-        let program = compile("main.rs", directory.path().join("program"), &[]);
-        let library =
-            compile("library.rs", directory.path().join("library.so"), &["--crate-type=cdylib"]);
-        Built { _directory: directory, program, library }
+        let compiled =
+            |source, name, options: &[&str]| compile(source, directory.path().join(name), options);
+        let library = &[SLEDS, "--crate-type=cdylib"];
+        Built {
+            program: compiled("main.rs", "program", &[SLEDS]),
+            host: compiled("host.rs", "host", &[]),
+            library: compiled("library.rs", "library.so", library),
+            other: compiled("library.rs", "other.so", &[library, &["--cfg=other"][..]].concat()),
+            _directory: directory,
+        }
     })
 }
+
+/// The compiler's option for sleds.
+const SLEDS: &str = "-Zinstrument-xray=always";
 
 #[track_caller]
 fn compile(source: &str, output: PathBuf, options: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sleds").join(source);
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or("rustc".into()));
     // Sleds are an unstable option of the compiler.
-    rustc.env("RUSTC_BOOTSTRAP", "1").arg("-Zinstrument-xray=always");
+    rustc.env("RUSTC_BOOTSTRAP", "1");
     rustc.args(["--edition=2021", "-O"]).args(options).arg(source).arg("-o").arg(&output);
     let run = Run::of(&mut rustc);
     assert_eq!(run.code(), 0, "{run:?}");
@@ -50,10 +62,15 @@ struct Recorded {
 impl Recorded {
     #[track_caller]
     fn new(options: &[&str], arguments: &[&str]) -> Self {
+        Self::of(&built().program, options, arguments)
+    }
+
+    #[track_caller]
+    fn of(program: &Path, options: &[&str], arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("app.fxt");
         let mut record = trace(&["record", "--xray", "-o"]);
-        record.arg(&path).args(options).arg("--").arg(&built().program).args(arguments);
+        record.arg(&path).args(options).arg("--").arg(program).args(arguments);
         let run = Run::of(&mut record);
         assert_eq!(run.code(), 0, "{run:?}");
         let archive = Archive::read(&path);
@@ -63,12 +80,21 @@ impl Recorded {
     /// Returns the number of calls of each function of the program itself.
     #[track_caller]
     fn calls(&self) -> BTreeMap<&str, usize> {
-        let provider = self.archive.only();
+        calls(self.archive.only(), &[])
+    }
+}
+
+/// Returns the number of calls of each function of a provider. Only calls of `open` may lack an
+/// end.
+#[track_caller]
+fn calls<'a>(provider: &'a Provider, open: &[&str]) -> BTreeMap<&'a str, usize> {
+    {
         assert_eq!(provider.lost(), 0);
         let mut calls = BTreeMap::new();
         for event in provider.events.iter().filter(|event| event.category == "xray") {
             match event.shape {
                 Shape::Instant => {}
+                Shape::Begin if open.contains(&event.name.as_str()) => {}
                 Shape::Complete(_) => *calls.entry(event.name.as_str()).or_default() += 1,
                 shape => panic!("{} is {shape:?}", event.name),
             }
@@ -178,6 +204,89 @@ fn libraries_that_are_loaded_later_are_recorded() {
     assert_calls(&recorded.calls(), &[("library_function", 20), ("library::in_library", 20)]);
 }
 
+/// Its trace points, and the stubs of its functions, are those of the first time.
+#[test]
+fn a_library_that_is_loaded_again_takes_no_more_memory() {
+    let [library, other] = [&built().library, &built().other].map(|path| path.to_str().unwrap());
+    let arguments = ["reload", library, other, "4"];
+    let recorded = Recorded::new(&["--functions", "library*"], &arguments);
+    assert_eq!(recorded.output, "0\n");
+    let expected =
+        [("library_function", 80), ("library::in_library", 40), ("library::in_another", 40)];
+    assert_calls(&recorded.calls(), &expected);
+}
+
+/// Both have the same name, the same size, and, with one program, the same address.
+#[test]
+fn a_library_that_replaces_another_has_its_own_functions() {
+    let directory = tempfile::tempdir().unwrap();
+    let [library, other] = ["library.so", "other.so"].map(|name| directory.path().join(name));
+    std::fs::copy(&built().library, &library).unwrap();
+    std::fs::copy(&built().other, &other).unwrap();
+    let arguments = ["replaced", library.to_str().unwrap(), other.to_str().unwrap()];
+    let recorded = Recorded::new(&["--functions", "library*"], &arguments);
+    let expected =
+        [("library_function", 20), ("library::in_library", 10), ("library::in_another", 10)];
+    assert_calls(&recorded.calls(), &expected);
+}
+
+/// The program is not a provider until the library is loaded.
+#[test]
+fn libraries_of_a_program_without_sleds_are_recorded() {
+    let library = built().library.to_str().unwrap();
+    let recorded = Recorded::of(&built().host, &[], &[library]);
+    assert_calls(&recorded.calls(), &[("library_function", 20), ("library::in_library", 20)]);
+}
+
+/// A child has the sleds of its parent until it executes a program, which is recorded itself.
+#[test]
+fn executed_children_are_recorded() {
+    let options = ["--functions", "main::*"];
+    let recorded = Recorded::new(&options, &["exec", "threads", "5000"]);
+    assert_eq!(recorded.output, output(&["threads", "5000"]));
+    let [parent, child] = &recorded.archive.providers[..] else {
+        panic!("{:?}", recorded.archive.names())
+    };
+    assert_calls(&calls(parent, &[]), &[("main::main", 1)]);
+    assert!(!calls(parent, &[]).contains_key("main::repeated"), "{:?}", calls(parent, &[]));
+    assert_calls(&calls(child, &[]), &[("main::repeated", 4), ("main::target", 20_000)]);
+}
+
+/// The names of the functions that restricted programs call.
+const IN_SANDBOX: [&str; 2] = ["--functions", "main::target,main::repeated,*::unwound"];
+
+/// Such a thread must neither make system calls nor read the processor's counter.
+#[test]
+fn threads_under_strict_seccomp_are_not_recorded() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["strict"]);
+    assert_eq!(recorded.output, "90\n90\n");
+    assert_calls(&recorded.calls(), &[("main::repeated", 2), ("main::target", 20)]);
+}
+
+/// The filter ends the program for any system call but the few that the program itself makes.
+#[test]
+fn threads_with_a_filter_are_recorded() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["filter-thread"]);
+    assert_eq!(recorded.output, "90\n90\n90\n90\n");
+    let expected = [("main::repeated", 4), ("main::target", 40), ("main::sandboxes::unwound", 2)];
+    assert_calls(&recorded.calls(), &expected);
+}
+
+#[test]
+fn recording_ends_before_all_threads_get_a_filter() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["filter-all"]);
+    assert_eq!(recorded.output, "90\n90\n");
+    assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
+}
+
+/// The program could be ended for what a tracer does.
+#[test]
+fn programs_that_are_executed_with_a_filter_are_not_recorded() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["confined", "values"]);
+    assert_eq!(recorded.output, format!("90\n{}", output(&["values"])));
+    assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
+}
+
 #[test]
 fn functions_are_selected_by_name() {
     let recorded =
@@ -220,7 +329,8 @@ fn options_that_make_no_sense_are_refused() {
     for (arguments, message) in [
         (&["--xray"][..], "COMMAND"),
         (&["--functions", "a", "--", "true"], "--xray"),
-        (&["--xray", "--functions", "", "--", "true"], "the list is empty"),
+        (&["--xray", "--functions", "", "--", "true"], "has no name"),
+        (&["--xray", "--functions", " ,-", "--", "true"], "has no name"),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let mut record = trace(&["record", "-o"]);

@@ -5,7 +5,7 @@
 //! or an exit at a higher address shows that all calls below are over.
 //!
 //! A signal handler may have a stack of its own, at any address. Before a call is closed in that
-//! way, the kernel is asked whether this is such a stack.
+//! way, the address is compared with that stack.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) trait Call {
 
     fn end(&mut self);
 
-    /// Returns the signal stack that the thread executes on, if it does.
+    /// Returns the signal stack of the thread, if it has one.
     fn signal_stack() -> Option<Range<usize>>;
 }
 
@@ -40,6 +40,11 @@ pub(crate) struct Calls<C, const N: usize> {
 }
 
 impl<C: Call, const N: usize> Calls<C, N> {
+    /// Forgets all open calls.
+    pub(crate) fn forget(&mut self) {
+        self.depth = 0;
+    }
+
     /// Begins a call.
     #[inline(always)]
     pub(crate) fn enter(&mut self, session: u32, address: usize, site: C::Site) {

@@ -2,36 +2,31 @@
 
 use std::cell::Cell;
 use std::io;
-use std::mem::ManuallyDrop;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trace_runtime::trace_instant;
 
+use crate::files::{self, FileId};
 use crate::functions::{self, Functions};
-use crate::handler;
 use crate::objects::{self, Changes, Object};
 use crate::patch::{Patched, Patcher};
 use crate::selection::Selection;
-use crate::sites;
+use crate::sites::Sites;
+use crate::stubs::Stubs;
+use crate::{handler, thread};
 
-/// The objects with sleds, and the session.
-///
-/// It is locked around every use of the loader's lock, and while the program forks: the child would
-/// find the loader's lock held for ever by a thread that it does not have.
-static CONTROL: Mutex<Control> = Mutex::new(Control::new());
+/// The objects with sleds, and the session. Locked by threads of this library, and at the start of
+/// the program.
+static CONTROL: Mutex<Option<Control>> = Mutex::new(None);
 
 #[derive(Debug)]
 struct Control {
-    selection: Option<Selection>,
+    selection: Selection,
     /// The loader's counters when objects were last looked for.
     changes: Option<Changes>,
-    /// All objects, from when they were loaded.
-    known: Vec<Object>,
-    /// Whether any object has had sleds.
-    has_sleds: bool,
-    /// Objects with selected functions that have no stubs yet.
-    new: Vec<(Object, Functions)>,
-    patchers: Vec<Patcher>,
+    objects: Vec<Loaded>,
+    sites: Sites,
+    stubs: Stubs,
     /// The number of the last session.
     session: u32,
     is_recording: bool,
@@ -39,47 +34,84 @@ struct Control {
     patched: Patched,
 }
 
-fn control() -> MutexGuard<'static, Control> {
+/// An object, and what is known of its file.
+#[derive(Debug)]
+struct Loaded {
+    object: Object,
+    file: Option<FileId>,
+    loads_libraries: bool,
+    sleds: Sleds,
+}
+
+#[derive(Debug)]
+enum Sleds {
+    /// It has none, or none to patch.
+    None,
+    /// None of its functions is selected.
+    Unselected,
+    /// Its functions have no stubs yet.
+    New(Functions),
+    Ready(Patcher),
+}
+
+fn control() -> MutexGuard<'static, Option<Control>> {
     CONTROL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with_control<T: Default>(run: impl FnOnce(&mut Control) -> T) -> T {
+    control().as_mut().map(run).unwrap_or_default()
 }
 
 /// Finds the selected functions of all objects. Returns whether an object has sleds: another one
 /// that the program loads later may have selected functions.
 pub(crate) fn prepare(selection: Selection) -> bool {
-    let mut control = control();
-    control.selection = Some(selection);
-    control.find_objects();
-    control.has_sleds
+    *control() = Some(Control::new(selection));
+    find_sleds()
+}
+
+/// Finds the selected functions of objects that were loaded. Returns whether an object has sleds.
+pub(crate) fn find_sleds() -> bool {
+    with_control(|control| {
+        control.find_objects();
+        control.objects.iter().any(|loaded| !matches!(loaded.sleds, Sleds::None))
+    })
+}
+
+/// Returns whether an object calls a function that loads others.
+pub(crate) fn loads_libraries() -> bool {
+    with_control(|control| control.objects.iter().any(|loaded| loaded.loads_libraries))
 }
 
 /// Starts a session: turns sleds on.
 pub(crate) fn start() {
-    control().start();
+    with_control(Control::start);
 }
 
 /// Patches what has changed during a session.
 pub(crate) fn update() {
-    control().update();
+    with_control(Control::update);
 }
 
 /// Ends a session: turns all sleds off.
 pub(crate) fn stop() {
-    control().stop();
+    with_control(Control::stop);
 }
 
 thread_local! {
-    /// The lock while this thread forks. It needs no destructor.
-    static FORKING: Cell<Option<ManuallyDrop<MutexGuard<'static, Control>>>> =
-        const { Cell::new(None) };
+    /// Whether this thread forks. It needs no destructor.
+    static FORKS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Waits until no thread of this library uses the loader.
 pub(crate) extern "C" fn before_fork() {
-    FORKING.set(Some(ManuallyDrop::new(control())));
+    objects::reserve();
+    FORKS.set(true);
 }
 
 pub(crate) extern "C" fn after_fork() {
-    drop(FORKING.take().map(ManuallyDrop::into_inner));
+    if FORKS.replace(false) {
+        objects::release();
+    }
 }
 
 /// Ends recording in a forked child, whose sleds are those of its parent.
@@ -89,14 +121,13 @@ pub(crate) extern "C" fn in_forked_child() {
 }
 
 impl Control {
-    const fn new() -> Self {
+    fn new(selection: Selection) -> Self {
         Self {
-            selection: None,
+            selection,
             changes: None,
-            known: Vec::new(),
-            has_sleds: false,
-            new: Vec::new(),
-            patchers: Vec::new(),
+            objects: Vec::new(),
+            sites: Sites::default(),
+            stubs: Stubs::default(),
             session: 0,
             is_recording: false,
             patched: Patched::NONE,
@@ -107,6 +138,7 @@ impl Control {
         self.session = self.session.wrapping_add(1).max(1);
         self.is_recording = true;
         self.patched = Patched::NONE;
+        thread::make_states();
         handler::set_session(self.session);
         self.update();
     }
@@ -115,11 +147,13 @@ impl Control {
     fn stop(&mut self) {
         self.is_recording = false;
         self.patch();
+        report_missed();
         handler::set_session(0);
     }
 
     /// Patches what has changed, and reports it in the trace.
     fn update(&mut self) {
+        thread::make_states();
         self.find_objects();
         self.make_patchers();
         let patched = self.patch();
@@ -134,38 +168,57 @@ impl Control {
                 "written by" => patched.way.name()
             );
         }
+        report_missed();
     }
 
-    /// Registers the functions of objects that were loaded, and forgets those that were unloaded.
+    /// Reads the functions of objects that were loaded, and forgets those that were unloaded.
     fn find_objects(&mut self) {
-        let Some(selection) = &self.selection else { return };
         let changes = objects::changes();
         if self.changes == Some(changes) {
             return;
         }
         self.changes = Some(changes);
-        let loaded = objects::loaded();
-        self.new.retain(|(object, _)| loaded.contains(object));
-        self.patchers.retain(|patcher| loaded.contains(patcher.object()));
-        // An object may have been loaded again at the same address, with its original code.
-        self.patchers.iter_mut().for_each(Patcher::forget);
-        for object in loaded.iter().filter(|object| !self.known.contains(object)) {
-            let Some(functions) = functions::read(&object.path, selection) else { continue };
-            self.has_sleds = true;
-            if !functions.list.is_empty() {
-                sites::register(functions.list.iter().map(|function| function.site));
-                self.new.push((object.clone(), functions));
-            }
+        let mut before = std::mem::take(&mut self.objects);
+        let mut now = Vec::new();
+        objects::with_loaded(|loaded| {
+            now = loaded.to_vec();
+            before.retain(|before| before.is_among(loaded));
+        });
+        for object in now {
+            let file = FileId::of(&object.path);
+            let known = before.iter().position(|it| it.object == object && it.file == file);
+            let loaded = match known {
+                Some(index) => before.swap_remove(index).with_unknown_text(),
+                None => self.read(object, file),
+            };
+            self.objects.push(loaded);
         }
-        self.known = loaded;
+        self.sites.register();
+    }
+
+    fn read(&mut self, object: Object, file: Option<FileId>) -> Loaded {
+        let content = files::read(&object.path);
+        let functions = content
+            .bytes
+            .and_then(|bytes| functions::read(&bytes, &self.selection, &mut self.sites));
+        let sleds = match functions {
+            None => Sleds::None,
+            Some(functions) if functions.list.is_empty() => Sleds::Unselected,
+            Some(functions) => Sleds::New(functions),
+        };
+        Loaded { object, file, loads_libraries: content.loads_libraries, sleds }
     }
 
     fn make_patchers(&mut self) {
-        for (object, functions) in self.new.drain(..) {
-            let path = object.path.to_string_lossy().into_owned();
-            match Patcher::new(object, functions) {
-                Ok(patcher) => self.patchers.push(patcher),
-                Err(error) => report(&path, &error),
+        for loaded in &mut self.objects {
+            if !matches!(loaded.sleds, Sleds::New(_)) {
+                continue;
+            }
+            if let Sleds::New(functions) = std::mem::replace(&mut loaded.sleds, Sleds::Unselected) {
+                match Patcher::new(loaded.object.clone(), functions, &mut self.stubs) {
+                    Ok(patcher) => loaded.sleds = Sleds::Ready(patcher),
+                    Err(error) => report(&loaded.object.path.to_string_lossy(), &error),
+                }
             }
         }
     }
@@ -173,10 +226,10 @@ impl Control {
     /// Turns sleds on or off, if some are to change. Objects stay loaded meanwhile.
     fn patch(&mut self) -> Patched {
         let on = self.is_recording;
-        if self.patchers.iter().any(|patcher| !patcher.is_done(on)) {
+        let mut patchers: Vec<_> = self.objects.iter_mut().filter_map(Loaded::patcher).collect();
+        if patchers.iter().any(|patcher| !patcher.is_done(on)) {
             objects::with_loaded(|loaded| {
-                let patchers = self.patchers.iter_mut();
-                for patcher in patchers.filter(|patcher| loaded.contains(patcher.object())) {
+                for patcher in patchers.iter_mut().filter(|patcher| patcher.is_among(loaded)) {
                     if let Err(error) = patcher.patch(on) {
                         report(&patcher.object().path.to_string_lossy(), &error);
                     }
@@ -184,12 +237,46 @@ impl Control {
             });
         }
         let mut total = Patched::NONE;
-        self.patchers.iter().for_each(|patcher| total.add(patcher.patched()));
+        patchers.iter().for_each(|patcher| total.add(patcher.patched()));
         total
+    }
+}
+
+impl Loaded {
+    /// Returns whether it is one of these, and not another object in its place.
+    fn is_among(&self, loaded: &[Object]) -> bool {
+        match &self.sleds {
+            Sleds::Ready(patcher) => patcher.is_among(loaded),
+            _ => loaded.contains(&self.object),
+        }
+    }
+
+    /// Has its sleds compared again with what they are to be: it may have been loaded again at the
+    /// same address, with its original code.
+    fn with_unknown_text(mut self) -> Self {
+        if let Some(patcher) = self.patcher() {
+            patcher.forget();
+        }
+        self
+    }
+
+    fn patcher(&mut self) -> Option<&mut Patcher> {
+        match &mut self.sleds {
+            Sleds::Ready(patcher) => Some(patcher),
+            _ => None,
+        }
     }
 }
 
 /// Reports in the trace why sleds are not patched.
 pub(crate) fn report(path: &str, error: &io::Error) {
     trace_instant!("xray", "cannot patch sleds", "object" => path, "reason" => error.to_string());
+}
+
+/// Reports in the trace that threads were started faster than memory was made for their calls.
+fn report_missed() {
+    let calls = thread::take_missed();
+    if calls > 0 {
+        trace_instant!("xray", "calls not recorded", "number" => calls);
+    }
 }

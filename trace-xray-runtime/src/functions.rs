@@ -1,23 +1,19 @@
 //! The functions of an object that have sleds, with a trace point each.
 
+use std::collections::hash_map::DefaultHasher;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek};
+use std::hash::Hasher;
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
-use object::{Object as _, ObjectSymbol, ReadCache, SymbolKind};
+use object::{Object as _, ObjectSection, ObjectSymbol, SymbolKind};
 use trace_runtime::foreign::Site;
 use trace_xray::layout::SLED_SECTION;
 use trace_xray::map::Map;
 
+use crate::objects::Object;
 use crate::selection::Selection;
-use crate::sites;
+use crate::sites::Sites;
 use crate::sled::Kind;
-
-/// The size of a program or library that is read at most.
-const MOST_BYTES: u64 = 1 << 30;
 
 /// The functions of an object that have sleds.
 #[derive(Debug)]
@@ -26,6 +22,7 @@ pub(crate) struct Functions {
     pub(crate) list: Vec<Function>,
     /// The code of all, by its addresses in the file: each up to the next function.
     pub(crate) code: Vec<Range<u64>>,
+    pub(crate) section: Section,
 }
 
 /// A selected function.
@@ -36,47 +33,64 @@ pub(crate) struct Function {
     pub(crate) sleds: Vec<(u64, Kind)>,
 }
 
-/// Returns the selected functions of a program or shared library, or `None` if it has no sleds or
-/// cannot be read.
-pub(crate) fn read(path: &Path, selection: &Selection) -> Option<Functions> {
-    let file = open(path)?;
-    if !has_sleds(&file) {
-        return None;
+/// The section of sleds, which tells an object from another one that is loaded in its place.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// Its addresses in the file.
+    addresses: Range<u64>,
+    /// The sum of those of its bytes that the loader does not change.
+    sum: u64,
+}
+
+/// Bytes of an entry of the section, and the place of its version.
+const ENTRY: usize = 32;
+const VERSION: usize = 18;
+
+/// Returns the selected functions of a program or shared library, or `None` if it has no sleds.
+pub(crate) fn read(bytes: &[u8], selection: &Selection, sites: &mut Sites) -> Option<Functions> {
+    let map = Map::parse(bytes).ok()?;
+    let file = object::File::parse(bytes).ok()?;
+    let section = Section::of(&file)?;
+    Some(Functions { list: select(&map, selection, sites), code: code(&map, &file), section })
+}
+
+impl Section {
+    fn of(file: &object::File<'_>) -> Option<Self> {
+        let section = file.section_by_name(SLED_SECTION)?;
+        let bytes = section.data().ok()?;
+        let start = section.address();
+        let addresses = start..start.checked_add(bytes.len() as u64)?;
+        Some(Self { addresses, sum: sum(bytes) })
     }
-    let mut bytes = Vec::new();
-    (&file).take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
-    let map = Map::parse(&bytes).ok()?;
-    let code = code(&map, &object::File::parse(&*bytes).ok()?);
-    Some(Functions { list: select(&map, selection), code })
-}
 
-/// Opens the file of an object, and waits for nothing. The loader's names of the vDSO, and of
-/// libraries in directories that are not absolute, could be files of others in the current one.
-fn open(path: &Path) -> Option<File> {
-    if !path.is_absolute() {
-        return None;
+    /// Returns whether an object has this section. The object must be loaded.
+    pub(crate) fn is_in(&self, object: &Object) -> bool {
+        let [start, end] =
+            [self.addresses.start, self.addresses.end].map(|it| it.wrapping_add(object.base));
+        object.bytes(&(start..end)).is_some_and(|bytes| sum(&bytes) == self.sum)
     }
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
-    let metadata = file.metadata().ok()?;
-    (metadata.is_file() && metadata.len() <= MOST_BYTES).then_some(file)
 }
 
-/// Returns whether the file has sleds. Reads little of those that have none.
-fn has_sleds(file: &File) -> bool {
-    let cache = ReadCache::new(file);
-    let has =
-        object::File::parse(&cache).is_ok_and(|file| file.section_by_name(SLED_SECTION).is_some());
-    has && (&*file).rewind().is_ok()
+/// Returns the sum of an object's entries, before version 2 without their addresses, which the
+/// loader changes.
+fn sum(bytes: &[u8]) -> u64 {
+    let mut sum = DefaultHasher::new();
+    for entry in bytes.chunks(ENTRY) {
+        let is_relative = entry.get(VERSION).is_some_and(|version| *version >= 2);
+        let fixed = if is_relative { 0 } else { ENTRY / 2 };
+        sum.write(entry.get(fixed..).unwrap_or_default());
+    }
+    sum.finish()
 }
 
-fn select(map: &Map, selection: &Selection) -> Vec<Function> {
+fn select(map: &Map, selection: &Selection, sites: &mut Sites) -> Vec<Function> {
     let mut sleds = sleds_by_function(map);
     let functions = map.functions().filter_map(|(id, function)| {
         let start = function.address;
         let name = function.name().unwrap_or_else(|| format!("{start:#x}"));
         let sleds = sleds.remove(&id)?;
         let is_selected = selection.contains(&name);
-        is_selected.then(|| Function { site: sites::make(&name), sleds })
+        is_selected.then(|| Function { site: sites.of(&name), sleds })
     });
     functions.collect()
 }
@@ -108,20 +122,19 @@ fn sleds_by_function(map: &Map) -> BTreeMap<trace_xray::FunctionId, Vec<(u64, Ki
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use super::*;
 
+    fn entry(address: u8, kind: u8, version: u8) -> [u8; ENTRY] {
+        let mut entry = [0; ENTRY];
+        (entry[0], entry[16], entry[VERSION]) = (address, kind, version);
+        entry
+    }
+
     #[test]
-    fn only_regular_files_with_absolute_paths_are_opened() {
-        assert!(open(Path::new("/proc/self/exe")).is_some());
-        assert!(open(Path::new("Cargo.toml")).is_none(), "a file in the current directory");
-        let directory = tempfile::tempdir().unwrap();
-        let pipe = directory.path().join("pipe");
-        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert!(open(&pipe).is_none());
-        let large = directory.path().join("large");
-        File::create(&large).unwrap().set_len(MOST_BYTES + 1).unwrap();
-        assert!(open(&large).is_none());
+    fn addresses_that_the_loader_changes_are_not_in_the_sum() {
+        assert_ne!(sum(&entry(1, 0, 2)), sum(&entry(2, 0, 2)));
+        assert_eq!(sum(&entry(1, 0, 1)), sum(&entry(2, 0, 1)));
+        assert_ne!(sum(&entry(1, 0, 1)), sum(&entry(1, 1, 1)));
+        assert_ne!(sum(&entry(1, 0, 2)), sum(&[entry(1, 0, 2); 2].concat()));
     }
 }

@@ -1,30 +1,59 @@
 //! What the trampolines call at each entry and exit.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use trace_runtime::foreign::Site;
 
-use crate::thread;
+use crate::{sys, thread};
 
-/// The number of the session that is recorded, or 0.
-///
-/// Rules: stored by [`control`](crate::control) and in forked children; calls of an earlier session
-/// are forgotten by the number.
-static SESSION: AtomicU32 = AtomicU32::new(0);
+/// What is valid in this process only: on a page of its own, which the kernel wipes in forked
+/// children.
+#[repr(C, align(4096))]
+#[derive(Debug)]
+pub(crate) struct OwnPage {
+    /// The number of the session that is recorded, or 0. The trampolines read it, as the first word
+    /// of the page.
+    ///
+    /// Rules: stored by [`control`](crate::control) and in forked children; calls of an earlier
+    /// session are forgotten by the number.
+    session: AtomicU32,
+    /// Whether this library records, or is ready to.
+    is_active: AtomicBool,
+}
+
+pub(crate) static OWN: OwnPage =
+    OwnPage { session: AtomicU32::new(0), is_active: AtomicBool::new(false) };
+
+/// Makes the library active.
+pub(crate) fn prepare() {
+    sys::wipe_on_fork(&OWN);
+    set_active(true);
+}
+
+pub(crate) fn set_active(is_active: bool) {
+    OWN.is_active.store(is_active, Ordering::SeqCst);
+}
+
+/// Returns whether this library records, or is ready to.
+pub(crate) fn is_active() -> bool {
+    OWN.is_active.load(Ordering::SeqCst)
+}
 
 /// Starts recording of a session with this number, or ends it with 0.
 pub(crate) fn set_session(number: u32) {
-    SESSION.store(number, Ordering::Release);
+    OWN.session.store(number, Ordering::Release);
 }
 
-/// Ends recording in a forked child, whose sleds are those of its parent. Only stores.
+/// Ends recording in a forked child, whose sleds are those of its parent. Only stores. Before, the
+/// kernel has wiped the page, if it can (Linux 4.14).
 pub(crate) fn in_forked_child() {
     set_session(0);
+    set_active(false);
 }
 
 /// Is called by a patched entry.
 pub(crate) extern "C" fn entry(site: *const Site, address: usize) {
-    let session = SESSION.load(Ordering::Relaxed);
+    let session = OWN.session.load(Ordering::Relaxed);
     if session == 0 {
         return;
     }
@@ -35,7 +64,7 @@ pub(crate) extern "C" fn entry(site: *const Site, address: usize) {
 
 /// Is called by a patched exit or tail exit.
 pub(crate) extern "C" fn exit(address: usize) {
-    let session = SESSION.load(Ordering::Relaxed);
+    let session = OWN.session.load(Ordering::Relaxed);
     if session != 0 {
         thread::with_calls(address, |calls| calls.exit(session, address));
     }

@@ -4,13 +4,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `start` | start of the library in a program |
+//! | `start`, `life` | start of the library in a program, and its end |
 //! | `settings`, `selection` | the environment, and the choice of functions by name |
-//! | `objects`, `functions`, `sites` | the program and its shared libraries, their functions with sleds, a trace point for each |
+//! | `restriction`, `sandbox`, `interpose` | programs that restrict their system calls, and how that is noticed |
+//! | `objects`, `files`, `functions`, `sites` | the program and its shared libraries, their functions with sleds, a trace point for each |
 //! | `sled`, `text`, `patch` | machine code of sleds, access to program text, patching of an object |
 //! | `stubs`, `trampoline` | the code that a patched sled calls |
 //! | `wide` | functions whose callers may pass values in AVX registers |
-//! | `handler`, `calls`, `thread` | records of entries and exits, from the open calls of each thread |
+//! | `handler`, `calls`, `thread`, `pool`, `signals` | records of entries and exits, from the open calls of each thread |
 //! | `control` | what is patched during sessions |
 //! | `session` | the thread that does it |
 // Each module that allows unsafe code is named in ARCHITECTURE.md.
@@ -19,15 +20,24 @@
 
 mod calls;
 mod control;
+mod files;
 mod functions;
 #[allow(unsafe_code)]
 mod handler;
 #[allow(unsafe_code)]
+mod interpose;
+mod life;
+#[allow(unsafe_code)]
 mod objects;
 mod patch;
+#[allow(unsafe_code)]
+mod pool;
+mod restriction;
+mod sandbox;
 mod selection;
 mod session;
 mod settings;
+mod signals;
 #[allow(unsafe_code)]
 mod sites;
 mod sled;

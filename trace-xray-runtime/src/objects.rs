@@ -5,9 +5,65 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::{restriction, sys};
 
 /// The access to segments of text.
 const TEXT: u32 = libc::PF_R | libc::PF_X;
+
+/// Whether a thread of this library uses the loader's lock, or a thread of the program forks: the
+/// child would find the loader's lock held for ever by a thread that it does not have.
+///
+/// A lock that makes no system call when it is released: see [`sandbox`](crate::sandbox).
+static IS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Waits until no thread of this library uses the loader, and keeps them from it until
+/// [`release`].
+pub(crate) fn reserve() {
+    while IS_USED.swap(true, Ordering::Acquire) {
+        if restriction::is_filtered() {
+            std::hint::spin_loop();
+        } else {
+            thread::sleep(Duration::from_micros(50));
+        }
+    }
+}
+
+pub(crate) fn release() {
+    IS_USED.store(false, Ordering::Release);
+}
+
+/// Calls a function with each object, until it returns another number than 0. Objects stay loaded
+/// meanwhile: the loader holds its lock.
+///
+/// # Safety
+/// The function may be called with these data.
+unsafe fn iterate(visit: Visit, data: *mut c_void) {
+    let _reserved = Reserved::new();
+    // SAFETY: by the contract.
+    unsafe { libc::dl_iterate_phdr(Some(visit), data) };
+}
+
+type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+
+/// The right to use the loader.
+struct Reserved;
+
+impl Reserved {
+    fn new() -> Self {
+        reserve();
+        Self
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        release();
+    }
+}
 
 /// A loaded program or shared library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +73,28 @@ pub(crate) struct Object {
     pub(crate) base: u64,
     /// The addresses of its segments that are executable and readable.
     pub(crate) text: Vec<Range<u64>>,
+    /// The addresses of its segments that are readable.
+    readable: Vec<Range<u64>>,
 }
 
 impl Object {
     /// Returns whether a range of addresses is text of this object.
     pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
-        self.text.iter().any(|text| text.start <= range.start && range.end <= text.end)
+        is_inside(&self.text, range)
     }
+
+    /// Returns bytes of a readable segment. The object must be loaded.
+    pub(crate) fn bytes(&self, range: &Range<u64>) -> Option<Vec<u8>> {
+        if !is_inside(&self.readable, range) || range.is_empty() {
+            return None;
+        }
+        // SAFETY: the range is inside of a readable segment of an object that is loaded.
+        Some(unsafe { sys::read_memory(range.start as usize, (range.end - range.start) as usize) })
+    }
+}
+
+fn is_inside(segments: &[Range<u64>], range: &Range<u64>) -> bool {
+    segments.iter().any(|segment| segment.start <= range.start && range.end <= segment.end)
 }
 
 /// How often objects were loaded and unloaded, by the loader's counters.
@@ -37,7 +108,7 @@ pub(crate) struct Changes {
 pub(crate) fn changes() -> Changes {
     let mut changes = Changes::default();
     // SAFETY: the callback gets the counters, which live longer than the call.
-    unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut changes).cast()) };
+    unsafe { iterate(count, (&raw mut changes).cast()) };
     changes
 }
 
@@ -55,11 +126,19 @@ unsafe extern "C" fn count(info: *mut libc::dl_phdr_info, _: usize, data: *mut c
 pub(crate) fn with_loaded(mut visit: impl FnMut(&[Object])) {
     let mut visit: &mut dyn FnMut(&[Object]) = &mut visit;
     // SAFETY: the callback gets the function, which lives longer than the call.
-    unsafe { libc::dl_iterate_phdr(Some(visit_all), (&raw mut visit).cast()) };
+    unsafe { iterate(visit_all, (&raw mut visit).cast()) };
 }
 
 /// Returns all objects.
+#[cfg(test)]
 pub(crate) fn loaded() -> Vec<Object> {
+    let mut objects = Vec::new();
+    with_loaded(|loaded| objects = loaded.to_vec());
+    objects
+}
+
+/// Returns all objects, to a thread that has the right to use the loader.
+fn collected() -> Vec<Object> {
     let mut objects: Vec<Object> = Vec::new();
     // SAFETY: the callback gets the list, which lives longer than the call.
     unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut objects).cast()) };
@@ -70,7 +149,7 @@ pub(crate) fn loaded() -> Vec<Object> {
 unsafe extern "C" fn visit_all(_: *mut libc::dl_phdr_info, _: usize, data: *mut c_void) -> c_int {
     // SAFETY: the data is the function of `with_loaded`, which nothing else uses meanwhile.
     let visit = unsafe { &mut *data.cast::<&mut dyn FnMut(&[Object])>() };
-    visit(&loaded());
+    visit(&collected());
     1
 }
 
@@ -101,17 +180,20 @@ unsafe fn object(info: &libc::dl_phdr_info) -> Object {
         // SAFETY: the loader has so many headers of segments there.
         unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
     };
-    let text = segments
-        .iter()
-        .filter(|segment| segment.p_type == libc::PT_LOAD && segment.p_flags & TEXT == TEXT)
-        .map(|segment| {
+    let readable = |access: u32| {
+        let segments = segments.iter();
+        let segments =
+            segments.filter(move |it| it.p_type == libc::PT_LOAD && it.p_flags & access == access);
+        segments.map(|segment| {
             let start = info.dlpi_addr.wrapping_add(segment.p_vaddr);
             start..start.saturating_add(segment.p_memsz)
-        });
+        })
+    };
     Object {
         path: PathBuf::from(OsStr::from_bytes(path)),
         base: info.dlpi_addr,
-        text: text.collect(),
+        text: readable(TEXT).collect(),
+        readable: readable(libc::PF_R).collect(),
     }
 }
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::ops::Range;
 
-use crate::functions::{Function, Functions};
+use crate::functions::{Function, Functions, Section};
 use crate::objects::Object;
 use crate::sled::{self, Kind};
-use crate::stubs::Stubs;
+use crate::stubs::{ObjectStubs, Stubs};
 use crate::sys;
 use crate::text::{self, Text, Way};
 use crate::wide::{self, is_wide};
@@ -16,7 +16,8 @@ use crate::wide::{self, is_wide};
 pub(crate) struct Patcher {
     object: Object,
     functions: Vec<Function>,
-    stubs: Stubs,
+    section: Section,
+    stubs: ObjectStubs,
     /// Whether each function was to be on when sleds were last patched.
     done: Option<Vec<bool>>,
     patched: Patched,
@@ -61,12 +62,18 @@ impl Patcher {
     ///
     /// # Errors
     /// There is no memory near it.
-    pub(crate) fn new(object: Object, functions: Functions) -> io::Result<Self> {
+    pub(crate) fn new(object: Object, functions: Functions, stubs: &mut Stubs) -> io::Result<Self> {
         let is_wide = wide::is_supported() && has_wide_code(&object, &functions.code);
-        let functions = functions.list;
+        let Functions { list: functions, section, .. } = functions;
         let sites: Vec<_> = functions.iter().map(|function| function.site).collect();
-        let stubs = Stubs::new(span(&object), &sites, is_wide)?;
-        Ok(Self { object, functions, stubs, done: None, patched: Patched::NONE })
+        let stubs = stubs.of_object(&span(&object), &sites, is_wide)?;
+        Ok(Self { object, functions, section, stubs, done: None, patched: Patched::NONE })
+    }
+
+    /// Returns whether this object is one of those that are loaded, and not another one in its
+    /// place.
+    pub(crate) fn is_among(&self, loaded: &[Object]) -> bool {
+        loaded.contains(&self.object) && self.section.is_in(&self.object)
     }
 
     pub(crate) fn object(&self) -> &Object {
@@ -147,7 +154,7 @@ impl Patcher {
     /// Returns a sled of the function with this index, if its stub is near and the sled is text.
     fn sled(&self, index: usize, address: u64, kind: Kind) -> Option<Sled> {
         let address = self.object.base.wrapping_add(address);
-        let stub = self.stubs.stub(index, kind);
+        let stub = self.stubs.stub(index, kind)?;
         let range = address..address.checked_add(sled::BYTES as u64)?;
         if !self.object.contains(&range) {
             return None;

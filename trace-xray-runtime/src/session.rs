@@ -14,7 +14,10 @@ use crate::{control, sys};
 
 /// How often libraries and categories are looked at during a session: a program may load libraries,
 /// and another session may record other categories.
-const INTERVAL: Duration = Duration::from_millis(100);
+pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The name of the thread.
+pub(crate) const THREAD: &str = "trace-xray";
 
 /// The session that is recorded.
 static SESSION: Mutex<Option<Session>> = Mutex::new(None);
@@ -57,7 +60,7 @@ impl Session {
             }
             control::stop();
         };
-        let thread = thread::Builder::new().name("trace-xray".to_owned()).spawn(run).ok()?;
+        let thread = thread::Builder::new().name(THREAD.to_owned()).spawn(run).ok()?;
         // Returns when the thread has dropped the other end.
         let _dropped = started.recv();
         Some(Self { lasts, thread })

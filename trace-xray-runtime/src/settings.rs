@@ -9,12 +9,26 @@ use crate::sys;
 /// library does nothing.
 const FUNCTIONS: &str = "TRACE_XRAY";
 
-/// Returns the functions to record. `None` if there is no such setting, or if the program has more
-/// privileges than its caller (`AT_SECURE`), who must not choose what it executes.
-pub(crate) fn selection() -> Option<Selection> {
+/// The variable that has the number of seccomp filters of the process that records. A program with
+/// more of them is not recorded. If it is missing, it is 0.
+const FILTERS: &str = "TRACE_XRAY_FILTERS";
+
+/// The settings of the environment.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    /// The functions to record.
+    pub(crate) selection: Selection,
+    /// The number of seccomp filters of the process that records.
+    pub(crate) filters: u64,
+}
+
+/// Returns the settings. `None` if there are none, or if the program has more privileges than its
+/// caller (`AT_SECURE`), who must not choose what it executes.
+pub(crate) fn settings() -> Option<Settings> {
     if sys::is_privileged() {
         return None;
     }
     let list = env::var_os(FUNCTIONS).filter(|list| !list.is_empty())?;
-    Some(Selection::parse(&list.to_string_lossy()))
+    let filters = env::var(FILTERS).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
+    Some(Settings { selection: Selection::parse(&list.to_string_lossy()), filters })
 }

@@ -1,8 +1,6 @@
 //! Start of the library in a program.
 
-use trace_runtime::observe;
-
-use crate::{control, session, settings, sys, thread};
+use crate::{control, handler, life, restriction, settings, sys, thread};
 
 /// Is called by the loader before the program's own initializers.
 #[used]
@@ -11,13 +9,21 @@ static START: extern "C" fn() = start;
 
 /// Makes the program a provider, if the environment selects functions and an object has some.
 extern "C" fn start() {
-    let Some(selection) = settings::selection() else { return };
-    if !control::prepare(selection) {
+    let Some(settings) = settings::settings() else { return };
+    if restriction::has_more_filters_than(settings.filters) {
         return;
     }
+    let has_sleds = control::prepare(settings.selection);
+    if !has_sleds && !control::loads_libraries() {
+        return;
+    }
+    handler::prepare();
     thread::prepare();
     sys::at_fork(control::before_fork, control::after_fork, control::in_forked_child);
-    // Both live as long as the process: the provider ends when the process exits.
-    std::mem::forget(observe(session::observe));
-    std::mem::forget(trace_runtime::init());
+    let builder = trace_runtime::builder();
+    if has_sleds {
+        life::provide(builder);
+    } else {
+        life::watch(builder);
+    }
 }

@@ -8,8 +8,10 @@
 //! n stubs       entry of each function:               mov r10, site; jmp [trampoline]
 //! ```
 //!
-//! They are never freed, since a thread may be in them at any time.
+//! They are never freed, since a thread may be in them at any time. An object gets those that exist
+//! near it, and new ones for its other functions.
 
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -30,45 +32,114 @@ const COMMON: usize = TRAMPOLINES.len() * 2 * ADDRESS;
 /// Bytes of the stub of an entry.
 const ENTRY: usize = 16;
 
+/// All stubs of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Stubs {
+    blocks: Vec<Block>,
+}
+
+/// Pages with stubs.
+#[derive(Debug)]
+struct Block {
+    addresses: Range<u64>,
+    is_wide: bool,
+    sites: Vec<&'static Site>,
+}
+
 /// The stubs of an object.
 #[derive(Debug)]
-pub(crate) struct Stubs {
-    start: u64,
-    is_wide: bool,
+pub(crate) struct ObjectStubs {
+    /// Those of the entry of each function.
+    entries: Vec<u64>,
+    /// Those of exits and of tail exits.
+    exits: [u64; 2],
 }
 
 impl Stubs {
-    /// Makes stubs for functions of an object that has this text. All are wide, or none.
+    /// Returns stubs for functions of an object that has this text, near it. All are wide, or none.
+    /// Only those that are not there yet are made: a library may be loaded any number of times.
     ///
     /// # Errors
     /// There is no free memory near the object.
-    pub(crate) fn new(
-        text: Range<u64>,
+    pub(crate) fn of_object(
+        &mut self,
+        text: &Range<u64>,
         sites: &[&'static Site],
         is_wide: bool,
-    ) -> io::Result<Self> {
-        let code = code(sites, is_wide);
+    ) -> io::Result<ObjectStubs> {
+        let near = self.near(text, is_wide);
+        let mut known: HashSet<_> = near.flat_map(|block| &block.sites).map(address_of).collect();
+        let missing: Vec<_> =
+            sites.iter().copied().filter(|site| known.insert(address_of(site))).collect();
+        if !missing.is_empty() || self.near(text, is_wide).next().is_none() {
+            self.blocks.push(Block::new(text, missing, is_wide)?);
+        }
+        let entries: HashMap<_, _> = self.near(text, is_wide).flat_map(Block::entries).collect();
+        let entries: Option<_> =
+            sites.iter().map(|site| entries.get(&address_of(site)).copied()).collect();
+        let exits = self.near(text, is_wide).next().map(Block::exits);
+        let stubs = entries.zip(exits).map(|(entries, exits)| ObjectStubs { entries, exits });
+        stubs.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Returns the blocks that all of `text` reaches.
+    fn near(&self, text: &Range<u64>, is_wide: bool) -> impl Iterator<Item = &Block> {
+        let reached = reached(text);
+        self.blocks.iter().filter(move |block| {
+            block.is_wide == is_wide
+                && reached.start <= block.addresses.start
+                && block.addresses.end <= reached.end
+        })
+    }
+}
+
+impl ObjectStubs {
+    /// Returns the address of the stub for a sled of the function with this index.
+    pub(crate) fn stub(&self, index: usize, kind: Kind) -> Option<u64> {
+        let [exit, tail_exit] = self.exits;
+        match kind {
+            Kind::Entry => self.entries.get(index).copied(),
+            Kind::Exit => Some(exit),
+            Kind::TailExit => Some(tail_exit),
+        }
+    }
+}
+
+impl Block {
+    fn new(text: &Range<u64>, sites: Vec<&'static Site>, is_wide: bool) -> io::Result<Self> {
+        let code = code(&sites, is_wide);
         let bytes = (code.len() as u64).next_multiple_of(PAGE);
-        let address = free_range(&text, bytes, &fs::read_to_string("/proc/self/maps")?);
+        let address = free_range(text, bytes, &fs::read_to_string("/proc/self/maps")?);
         let address = address.ok_or(io::ErrorKind::OutOfMemory)? as usize;
         let start = sys::map(address, bytes as usize)?;
         // SAFETY: the mapping is new, writable, and at least as large as the code.
         unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start, code.len()) };
         // SAFETY: nothing writes to it from here on.
-        unsafe { sys::make_executable(start, bytes as usize) }?;
-        Ok(Self { start: start.expose_provenance() as u64, is_wide })
+        if let Err(error) = unsafe { sys::make_executable(start, bytes as usize) } {
+            // SAFETY: the mapping was made above, and nothing has its address.
+            unsafe { sys::unmap(start, bytes as usize) };
+            return Err(error);
+        }
+        let start = start.expose_provenance() as u64;
+        Ok(Self { addresses: start..start + bytes, is_wide, sites })
     }
 
-    /// Returns the address of the stub for a sled of the function with this index.
-    pub(crate) fn stub(&self, index: usize, kind: Kind) -> u64 {
-        let offset = match kind {
-            Kind::Entry => COMMON + index * ENTRY,
-            Kind::Exit | Kind::TailExit => {
-                (TRAMPOLINES.len() + Trampoline::index(kind, self.is_wide)) * ADDRESS
-            }
-        };
-        self.start + offset as u64
+    /// Returns the stub of each trace point's entry.
+    fn entries(&self) -> impl Iterator<Item = (*const Site, u64)> + '_ {
+        let entry = |index: usize| self.addresses.start + (COMMON + index * ENTRY) as u64;
+        self.sites.iter().enumerate().map(move |(index, site)| (address_of(site), entry(index)))
     }
+
+    fn exits(&self) -> [u64; 2] {
+        [Kind::Exit, Kind::TailExit].map(|kind| {
+            let index = TRAMPOLINES.len() + Trampoline::index(kind, self.is_wide);
+            self.addresses.start + (index * ADDRESS) as u64
+        })
+    }
+}
+
+fn address_of(site: &&'static Site) -> *const Site {
+    ptr::from_ref(*site)
 }
 
 /// Returns the machine code of the stubs, which does not depend on its address.
@@ -110,9 +181,10 @@ fn free_range(text: &Range<u64>, bytes: u64, maps: &str) -> Option<u64> {
         end = end.max(mapped.end);
     }
     gaps.push(end..1 << 47);
-    let (lowest, highest) = (text.end.saturating_sub(REACH), text.start.saturating_add(REACH));
+    let reached = reached(text);
     let is_free = |start: u64, gap: &Range<u64>| {
-        start >= gap.start.max(lowest) && start.saturating_add(bytes) <= gap.end.min(highest)
+        start >= gap.start.max(reached.start)
+            && start.saturating_add(bytes) <= gap.end.min(reached.end)
     };
     let below = gaps.iter().rev().filter(|gap| gap.end <= text.start).find_map(|gap| {
         let start = gap.end.checked_sub(bytes)?;
@@ -122,6 +194,11 @@ fn free_range(text: &Range<u64>, bytes: u64, maps: &str) -> Option<u64> {
         let mut above = gaps.iter().filter(|gap| gap.start >= text.end);
         above.find(|gap| is_free(gap.start, gap)).map(|gap| gap.start)
     })
+}
+
+/// Returns the addresses that all of `text` reaches.
+fn reached(text: &Range<u64>) -> Range<u64> {
+    text.end.saturating_sub(REACH)..text.start.saturating_add(REACH)
 }
 
 /// Returns the addresses of a line of `/proc/self/maps`.
@@ -134,6 +211,28 @@ fn range(line: &str) -> Option<Range<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sites::Sites;
+
+    #[test]
+    fn stubs_are_made_once_for_each_function_and_place() {
+        let here = reached as fn(&Range<u64>) -> Range<u64> as usize as u64;
+        let text = here..here + 1;
+        let mut sites = Sites::default();
+        let [a, b, c] = ["a", "b", "c"].map(|name| sites.of(name));
+        let mut stubs = Stubs::default();
+        let mut entries = |text: &Range<u64>, sites: &[&'static Site], is_wide| {
+            let object = stubs.of_object(text, sites, is_wide).unwrap();
+            (object.entries, stubs.blocks.len())
+        };
+        let (first, blocks) = entries(&text, &[a, b, a], false);
+        assert_eq!((first.len(), first[0], blocks), (3, first[2], 1));
+        assert_eq!(entries(&text, &[a, b, a], false), (first.clone(), 1), "loaded again");
+        let (second, blocks) = entries(&text, &[c, b], false);
+        assert_eq!((second[1], blocks), (first[1], 2), "a function more");
+        assert_eq!(entries(&text, &[], true).1, 3, "wide ones");
+        let library = libc::getpid as unsafe extern "C" fn() -> i32 as usize as u64;
+        assert_eq!(entries(&(library..library + 1), &[a], false).1, 4, "out of reach");
+    }
 
     const MAPS: &str = "00400000-00500000 r-xp 0 0 0 /a\n\
                         00500000-00600000 rw-p 0 0 0 /a\n\

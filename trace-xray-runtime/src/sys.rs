@@ -47,6 +47,34 @@ pub(crate) fn map(address: usize, bytes: usize) -> io::Result<*mut u8> {
     Ok(mapped.cast())
 }
 
+/// Maps zeroed memory for values, which is never freed. Only pages that are used take memory, also
+/// in a program that locks its memory.
+///
+/// # Safety
+/// All zeros is a valid value, which threads may share.
+pub(crate) unsafe fn map_entries<T>(count: usize) -> io::Result<&'static [T]> {
+    let bytes = count.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory)?;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice.
+    let mapped = unsafe { libc::mmap(ptr::null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping was made above. The call fails if it is not locked.
+    unsafe { libc::munlock(mapped, bytes) };
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the mapping was made above, and nothing uses it.
+    if unsafe { libc::mprotect(mapped, bytes, access) } != 0 {
+        let error = io::Error::last_os_error();
+        // SAFETY: as above.
+        unsafe { libc::munmap(mapped, bytes) };
+        return Err(error);
+    }
+    // SAFETY: the mapping has so many bytes, is aligned to pages, and is never unmapped; zeros are
+    // valid by the contract.
+    Ok(unsafe { std::slice::from_raw_parts(mapped.cast(), count) })
+}
+
 /// Unmaps memory.
 ///
 /// # Safety
@@ -103,6 +131,16 @@ pub(crate) unsafe fn read_text<const N: usize>(address: usize) -> [u8; N] {
         // SAFETY: by the contract.
         unsafe { place.read_volatile() }
     })
+}
+
+/// Returns bytes of memory.
+///
+/// # Safety
+/// They are mapped and readable, and not written meanwhile.
+pub(crate) unsafe fn read_memory(address: usize, bytes: usize) -> Vec<u8> {
+    let start: *const u8 = ptr::with_exposed_provenance(address);
+    // SAFETY: by the contract.
+    unsafe { std::slice::from_raw_parts(start, bytes) }.to_vec()
 }
 
 /// Copies memory of this process, which may be unmapped meanwhile, into `bytes`.
@@ -204,24 +242,63 @@ pub(crate) fn at_fork(
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
 }
 
-/// Returns the alternate signal stack that the calling thread executes on, if it does.
-pub(crate) fn signal_stack() -> Option<Range<usize>> {
-    let mut stack =
-        libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-    // SAFETY: the place for the current stack is valid, and none is set.
-    unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
-    let start = stack.ss_sp.addr();
-    (stack.ss_flags & libc::SS_ONSTACK != 0).then(|| start..start.saturating_add(stack.ss_size))
+/// Has the kernel wipe the pages of a static in forked children, where it can (Linux 4.14). `T` is
+/// aligned to pages.
+pub(crate) fn wipe_on_fork<T>(pages: &'static T) {
+    let start = ptr::from_ref(pages).cast_mut().cast();
+    // SAFETY: the range is the static's, whole pages by its alignment; the advice changes nothing
+    // in this process.
+    unsafe { libc::madvise(start, size_of::<T>(), libc::MADV_WIPEONFORK) };
 }
 
-/// Runs a function, and leaves `errno` as it was.
-pub(crate) fn keeping_errno<T>(run: impl FnOnce() -> T) -> T {
+/// Runs a function with every signal blocked, as in the threads that it starts.
+pub(crate) fn without_signals<T>(run: impl FnOnce() -> T) -> T {
+    let mut all = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = std::mem::MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the pointer is valid, and the call initializes the set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: `all` was filled above; `before` is a valid place for the old set.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) };
+    let result = run();
+    // SAFETY: `before` was filled by the call above, which does not fail with these arguments.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut()) };
+    result
+}
+
+/// Makes a system call. Returns what the kernel returns.
+///
+/// # Safety
+/// The call is sound with these arguments.
+pub(crate) unsafe fn call(number: libc::c_long, arguments: [u64; 6]) -> i64 {
+    let [a, b, c, d, e, f] = arguments;
+    let result;
+    // SAFETY: by the contract; the instruction changes no other registers than these.
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") a,
+            in("rsi") b,
+            in("rdx") c,
+            in("r10") d,
+            in("r8") e,
+            in("r9") f,
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Returns the result of [`call`] as the C library does: -1 for an error, which is in `errno`.
+pub(crate) fn returned(result: i64) -> libc::c_long {
+    if !(-4095..0).contains(&result) {
+        return result;
+    }
     // SAFETY: it returns a pointer to this thread's errno.
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: the pointer is this thread's errno.
-    let saved = unsafe { *errno };
-    let result = run();
-    // SAFETY: the pointer is this thread's errno.
-    unsafe { *errno = saved };
-    result
+    unsafe { *errno = -result as i32 };
+    -1
 }

@@ -6,6 +6,8 @@
 //! LLVM's runtime, too. Those for *wide* functions save all vector registers with `xsave`
 //! ([`wide`](crate::wide)).
 //!
+//! Without a session it returns at once: in a forked child, sleds are those of its parent.
+//!
 //! A trampoline knows the frame by the address of the return address of the traced function.
 
 use std::arch::global_asm;
@@ -132,6 +134,10 @@ global_asm!(
     \\name:
         .cfi_startproc
         endbr64
+        cmp dword ptr [rip + {own}], 0
+        jne 2f
+        ret
+    2:
         trace_xray_save_general
     .endm
     .macro trace_xray_end name
@@ -161,4 +167,5 @@ global_asm!(
     trace_xray_entries suffix=_wide, call=trace_xray_call_wide",
     entry = sym handler::entry,
     exit = sym handler::exit,
+    own = sym handler::OWN,
 );

@@ -2,7 +2,7 @@
 //!
 //! The first argument selects what it does; the second one is a library, or a number.
 
-use std::ffi::{c_char, c_int, c_void, CString};
+use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
@@ -10,22 +10,31 @@ extern "C" {
     fn fork() -> c_int;
     fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn _exit(status: c_int) -> !;
-    fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlclose(library: *mut c_void) -> c_int;
     fn raise(signal: c_int) -> c_int;
     fn signal(signal: c_int, handler: extern "C" fn(c_int)) -> *const c_void;
 }
 
+mod loading;
+mod sandboxes;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments[..] {
+    match &arguments[..] {
         ["values"] => values(),
         ["unwinding"] => unwinding(),
         ["threads", number] => threads(number.parse().expect("a number")),
         ["fork"] => forking(),
-        ["library", path] => library(path),
+        ["exec", rest @ ..] => execute(rest),
+        ["library", path] => loading::library(path),
+        ["reload", path, other, number] => {
+            loading::reload([path, other], number.parse().expect("a number"));
+        }
+        ["replaced", path, other] => loading::replaced(path, other),
+        ["strict"] => sandboxes::strict(),
+        ["filter-thread"] => sandboxes::filter_thread(),
+        ["filter-all"] => sandboxes::filter_all(),
+        ["confined", rest @ ..] => sandboxes::execute_confined(rest),
         ["signals"] => signals(),
         ["time", number] => time(number.parse().expect("a number")),
         _ => panic!("unknown arguments"),
@@ -157,32 +166,19 @@ fn forking() {
     println!("{status}");
 }
 
-fn library(path: &str) {
-    let path = CString::new(path).expect("no zero byte");
-    for _ in 0..2 {
-        // SAFETY: the library's initializers do nothing but those of the standard library.
-        let library = unsafe { dlopen(path.as_ptr(), 2) };
-        assert!(!library.is_null());
-        // SAFETY: the library is open.
-        let function = unsafe { dlsym(library, c"library_function".as_ptr()) };
-        assert!(!function.is_null());
-        // SAFETY: that is its type.
-        let function: extern "C" fn(u64) -> u64 = unsafe { std::mem::transmute(function) };
-        wait_until_patched(function as *const u8);
-        for _ in 0..10 {
-            assert_eq!(function(1), 2);
-        }
-        // SAFETY: nothing of it is used any more.
-        unsafe { dlclose(library) };
-    }
-}
-
-/// Waits until the first jump of a function, which is a sled, is one over no bytes.
-fn wait_until_patched(function: *const u8) {
-    // SAFETY: a function has two bytes.
-    while unsafe { function.add(1).read_volatile() } != 0 {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
+/// Executes this program in a child, which calls a function before.
+fn execute(arguments: &[&str]) {
+    use std::os::unix::process::CommandExt;
+    let mut command = std::process::Command::new(std::env::current_exe().expect("a path"));
+    command.args(arguments);
+    // SAFETY: the function computes.
+    unsafe {
+        command.pre_exec(|| {
+            black_box(repeated(10));
+            Ok(())
+        })
+    };
+    assert!(command.status().expect("it can be run").success());
 }
 
 fn signals() {

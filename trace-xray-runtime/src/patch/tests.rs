@@ -9,7 +9,8 @@ use std::thread;
 
 use super::*;
 use crate::selection::Selection;
-use crate::{functions, handler, objects, sites};
+use crate::sites::Sites;
+use crate::{files, functions, handler, objects};
 
 type Function = extern "C" fn(u64) -> u64;
 
@@ -39,10 +40,14 @@ fn load(path: &Path) -> Function {
 
 fn patcher(path: &Path) -> Patcher {
     let object = objects::loaded().into_iter().find(|object| object.path == path).unwrap();
-    let functions = functions::read(path, &Selection::parse("*")).unwrap();
+    let bytes = files::read(path).bytes.unwrap();
+    let mut sites = Sites::default();
+    let functions = functions::read(&bytes, &Selection::parse("*"), &mut sites).unwrap();
     assert!(functions.list.len() >= 2);
-    sites::register(functions.list.iter().map(|function| function.site));
-    Patcher::new(object, functions).unwrap()
+    sites.register();
+    let patcher = Patcher::new(object, functions, &mut Stubs::default()).unwrap();
+    assert!(patcher.is_among(&objects::loaded()) && !patcher.is_among(&[]));
+    patcher
 }
 
 /// Returns the first two bytes of a function.
@@ -59,20 +64,21 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
     let function = load(&path);
     let mut patcher = patcher(&path);
     crate::thread::prepare();
+    crate::thread::make_states();
     let archive = directory.path().join("app.fxt");
     let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
     handler::set_session(1);
     let (calls, ends) = ([const { AtomicU64::new(0) }; 3], AtomicBool::new(false));
     let progress = || calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
     thread::scope(|scope| {
-        for calls in &calls {
+        let callers = calls.each_ref().map(|calls| {
             scope.spawn(|| {
                 while !ends.load(Ordering::Relaxed) {
                     let number = calls.fetch_add(1, Ordering::Relaxed);
                     assert_eq!(function(number), number + 1);
                 }
-            });
-        }
+            })
+        });
         for round in 0..rounds {
             for (on, bytes) in [(true, [0xeb, 0]), (false, [0xeb, 9])] {
                 assert!(!patcher.is_done(on));
@@ -85,6 +91,8 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
             if round % 100 == 0 {
                 let before = progress();
                 while progress().iter().zip(before).any(|(now, before)| *now <= before) {
+                    // One that has panicked makes no progress.
+                    assert!(callers.iter().all(|caller| !caller.is_finished()));
                     thread::yield_now();
                 }
             }

@@ -3,6 +3,7 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,8 +31,11 @@ impl Sleds {
             return Ok(None);
         }
         let functions = args.functions.clone().unwrap_or_else(|| "*".to_owned());
-        if functions.is_empty() {
-            bail!("--functions: the list is empty");
+        if !has_patterns(&functions) {
+            bail!(
+                "--functions: the list '{functions}' has no name{HINT}`trace xray map PROGRAM` \
+                 lists the functions that can be recorded"
+            );
         }
         Ok(Some(Self { library: library()?, functions }))
     }
@@ -40,7 +44,25 @@ impl Sleds {
     pub(super) fn set_variables(&self, command: &mut Command) {
         let preloaded = preloaded(&self.library, env::var_os("LD_PRELOAD"));
         command.env("LD_PRELOAD", preloaded).env("TRACE_XRAY", &self.functions);
+        command.env("TRACE_XRAY_FILTERS", filters().to_string());
     }
+}
+
+/// Returns whether a list has a pattern that is not empty.
+fn has_patterns(list: &str) -> bool {
+    list.split(',').any(|pattern| !pattern.trim().trim_start_matches('-').trim().is_empty())
+}
+
+/// Returns the number of seccomp filters of this process. The library does nothing in a program
+/// with more of them, which could end it.
+fn filters() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let value = |name: &str| {
+        let mut lines = status.lines().filter_map(|line| line.strip_prefix(name));
+        lines.next()?.trim().parse::<u64>().ok()
+    };
+    // Kernels before 5.9 state only whether there are some.
+    value("Seccomp_filters:").unwrap_or_else(|| u64::from(value("Seccomp:").unwrap_or(0) != 0))
 }
 
 /// Returns the library's path: the variable, else beside this program or in `../lib`.
@@ -83,6 +105,14 @@ fn preloaded(library: &Path, others: Option<OsString>) -> OsString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_without_names_is_empty() {
+        for empty in ["", ",", " , ", "-", "-,-", ",- ,"] {
+            assert!(!has_patterns(empty), "{empty:?}");
+        }
+        assert!(has_patterns(",a") && has_patterns("-a") && has_patterns("*"));
+    }
 
     #[test]
     fn other_preloaded_libraries_stay_first() {

@@ -1,0 +1,153 @@
+//! Programs that restrict their system calls, and are ended for any other.
+
+use std::ffi::{c_int, c_long, c_ulong};
+use std::os::unix::process::CommandExt;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use super::repeated;
+
+extern "C" {
+    fn prctl(option: c_int, ...) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+const WRITE: u32 = 1;
+const MUNMAP: u32 = 11;
+const BRK: u32 = 12;
+const SIGPROCMASK: u32 = 14;
+const SIGRETURN: u32 = 15;
+const MADVISE: u32 = 28;
+const EXIT: u32 = 60;
+const SIGALTSTACK: u32 = 131;
+const EXIT_GROUP: u32 = 231;
+
+/// What the standard library does at the end of a thread and of the program.
+const LAST: [u32; 9] =
+    [WRITE, MUNMAP, BRK, SIGPROCMASK, SIGRETURN, MADVISE, EXIT, SIGALTSTACK, EXIT_GROUP];
+
+/// What a tracer does, and the C library does not to execute a program.
+const OF_TRACERS: [u32; 12] = [
+    41,  // socket
+    42,  // connect
+    56,  // clone
+    202, // futex
+    272, // unshare
+    291, // epoll_create1
+    294, // inotify_init1
+    310, // process_vm_readv
+    319, // memfd_create
+    324, // membarrier
+    435, // clone3
+    436, // close_range
+];
+
+#[repr(C)]
+struct Instruction {
+    code: u16,
+    if_true: u8,
+    if_false: u8,
+    value: u32,
+}
+
+#[repr(C)]
+struct Filter {
+    length: u16,
+    instructions: *const Instruction,
+}
+
+/// Returns a filter that returns `listed` for these calls, and `other` for others.
+fn filter(calls: &[u32], listed: u32, other: u32) -> Filter {
+    let instruction = |code, if_false, value| Instruction { code, if_true: 0, if_false, value };
+    let mut instructions = vec![instruction(0x20, 0, 0)];
+    for call in calls {
+        instructions.push(instruction(0x15, 1, *call));
+        instructions.push(instruction(0x06, 0, listed));
+    }
+    instructions.push(instruction(0x06, 0, other));
+    let instructions = instructions.leak();
+    Filter { length: instructions.len() as u16, instructions: instructions.as_ptr() }
+}
+
+const ALLOW: u32 = 0x7fff_0000;
+const KILL: u32 = 0x8000_0000;
+
+fn install(filter: &Filter, all_threads: bool) {
+    let zero: c_ulong = 0;
+    let one: c_ulong = 1;
+    // SAFETY: the call takes integers: no new privileges.
+    assert_eq!(unsafe { prctl(38, one, zero, zero, zero) }, 0);
+    let result = if all_threads {
+        // SAFETY: the filter has so many instructions: seccomp, of all threads.
+        unsafe { syscall(317, one, one, filter) }
+    } else {
+        let mode: c_ulong = 2;
+        // SAFETY: as above.
+        c_long::from(unsafe { prctl(22, mode, filter) })
+    };
+    assert_eq!(result, 0);
+}
+
+/// The first time that a function is unwound makes system calls, once in a program.
+fn prepare_unwinding() {
+    let _unwound = std::panic::catch_unwind(|| resume_unwind(Box::new(())));
+}
+
+/// Calls a function ten times, and is unwound.
+#[inline(never)]
+fn unwound() {
+    println!("{}", repeated(10));
+    resume_unwind(Box::new(()));
+}
+
+/// A thread under strict seccomp calls functions.
+pub fn strict() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    println!("{}", repeated(10));
+    thread::spawn(|| {
+        let strict: c_ulong = 1;
+        // SAFETY: the call takes integers.
+        assert_eq!(unsafe { prctl(22, strict) }, 0);
+        let result = repeated(10);
+        DONE.store(result == 90, Ordering::SeqCst);
+        let status: c_long = 0;
+        // SAFETY: ends the thread.
+        unsafe { syscall(EXIT.into(), status) };
+    });
+    while !DONE.load(Ordering::SeqCst) {
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
+    println!("{}", repeated(10));
+}
+
+/// A thread with a filter calls functions, the first ones of the thread, is unwound, and ends. So
+/// does the program.
+pub fn filter_thread() {
+    prepare_unwinding();
+    let filtered = || {
+        let filter = filter(&LAST, ALLOW, KILL);
+        install(&filter, false);
+        let _unwound = std::panic::catch_unwind(unwound);
+        println!("{}", repeated(10));
+    };
+    thread::spawn(filtered).join().expect("no panic");
+    filtered();
+}
+
+/// All threads get a filter.
+pub fn filter_all() {
+    prepare_unwinding();
+    println!("{}", repeated(10));
+    install(&filter(&LAST, ALLOW, KILL), true);
+    let _unwound = std::panic::catch_unwind(unwound);
+}
+
+/// Executes this program with a filter.
+pub fn execute_confined(arguments: &[&str]) {
+    println!("{}", repeated(10));
+    install(&filter(&OF_TRACERS, KILL, ALLOW), false);
+    let program = std::env::current_exe().expect("a path");
+    let error = std::process::Command::new(program).args(arguments).exec();
+    panic!("{error}");
+}

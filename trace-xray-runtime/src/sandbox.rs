@@ -1,0 +1,31 @@
+//! Programs that restrict their system calls. None of them is ended for one that this library
+//! makes.
+//!
+//! | restriction | what is done before it |
+//! |---|---|
+//! | the recorded program was executed with one | nothing is recorded (`start`) |
+//! | strict seccomp of a thread | the thread is not recorded from then on |
+//! | a filter for a thread | its traced calls make no system calls, as those of any thread, and neither does its end, nor that of the process |
+//! | a filter for all threads | recording ends, with all threads of this library |
+
+use trace_runtime::foreign;
+
+use crate::restriction::{self, Restriction};
+use crate::{handler, life, thread};
+
+/// Prepares for a restriction that the calling thread is about to choose.
+pub(crate) fn prepare(restriction: Restriction) {
+    if !handler::is_active() {
+        return;
+    }
+    match restriction {
+        Restriction::Strict => thread::refuse(),
+        Restriction::Filter => {
+            restriction::set_filtered();
+            foreign::forbid_system_calls();
+        }
+        // Of a thread with a filter, it may not be possible to end the others.
+        Restriction::Process if restriction::is_filtered() => {}
+        Restriction::Process => life::end(),
+    }
+}
