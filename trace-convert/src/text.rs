@@ -102,8 +102,13 @@ fn koids(koids: ThreadKoids) -> impl Display {
 }
 
 fn time(nanos: u64) -> impl Display {
+    let (seconds, nanos) = seconds_and_nanos(nanos);
+    field(move |f| write!(f, "{seconds}.{nanos:09}s"))
+}
+
+fn seconds_and_nanos(nanos: u64) -> (u64, u64) {
     const NANOS_PER_SECOND: u64 = 1_000_000_000;
-    field(move |f| write!(f, "{}.{:09}s", nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND))
+    (nanos / NANOS_PER_SECOND, nanos % NANOS_PER_SECOND)
 }
 
 fn state(state: ThreadState) -> impl Display {

@@ -4,9 +4,11 @@ use std::fmt::{self, Display, Write};
 
 use data_encoding::HEXLOWER;
 use trace_format::layout::{record, BlobType, InstantScope, ObjectType, ProviderEvent};
-use trace_format::{Event, EventKind, Item, LegacyContextSwitch, Metadata, Mmap, Record, Thread};
+use trace_format::{
+    Event, EventKind, Item, LegacyContextSwitch, Metadata, Mmap, Record, Thread, ThreadKoids,
+};
 
-use super::{arguments, field, koids, state, time};
+use super::{arguments, field, koids, seconds_and_nanos, state, time};
 
 /// Writes the fields of a record.
 pub(super) fn record(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
@@ -108,9 +110,12 @@ fn metadata(output: &mut dyn Write, metadata: &Metadata<'_>) -> fmt::Result {
 
 /// Writes an event without its arguments.
 fn write_event(output: &mut dyn Write, item: &Item<'_>, event: &Event<'_>) -> fmt::Result {
-    let (thread, time) = (koids(item.thread(event.thread)), time(item.nanos(event.ticks)));
+    // Most records are events: `koids` and `time` would cost two more calls of `fmt::write`.
+    let ThreadKoids { process, thread } = item.thread(event.thread);
+    let (seconds, nanos) = seconds_and_nanos(item.nanos(event.ticks));
     let (category, name) = (item.text(event.category), item.text(event.name));
-    write!(output, "{} {thread} {time} {category:?} {name:?}", event.kind.name())?;
+    write!(output, "{} {process}/{thread} {seconds}.{nanos:09}s ", event.kind.name())?;
+    write!(output, "{category:?} {name:?}")?;
     if let Some(id) = event.kind.id() {
         write!(output, " id {id} ({id:#x})")?;
     }
