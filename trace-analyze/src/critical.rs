@@ -18,13 +18,17 @@
 //! 3. else for the last message that was sent during the wait and received in the second poll: a
 //!    step of a flow.
 //!
-//! The path of the child, or the duration around the sending, replaces the wait. The other waits
-//! are for events that are not in the archive: a timer, the network, a processor.
+//! The path of the child, or the duration around the sending, replaces the wait. What remains has a
+//! reason ([`Wait`]): the operation has not started, its child has ended, a message is on its way,
+//! or nothing more runs for it. Otherwise the reason is unknown: a timer, the network, a lock, or
+//! another event that is not in the archive.
 //!
 //! # Scheduling records
 //!
 //! If the archive has scheduling records, the times of a poll at which its thread was not on a
-//! processor are separate, and so is the time from the wake-up of a thread to its turn.
+//! processor are separate, with the thread that preempted it or woke it up. An unknown wait before
+//! a poll ends with the last wake-up of the poll's thread, if that was blocked meanwhile. After it,
+//! the thread waits for a processor.
 //!
 //! # Flows
 //!
@@ -50,6 +54,7 @@ mod flow;
 mod member;
 mod operation;
 mod scheduled;
+mod wait;
 
 use std::io::Read;
 
@@ -59,6 +64,7 @@ pub use choose::{slowest, Choice, Chosen, Found};
 pub use durations::{Share, Shares};
 pub use member::Member;
 use scheduled::Scheduled;
+pub use wait::Wait;
 
 /// The critical path of an operation or a flow.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,6 +74,20 @@ pub struct Path {
     /// The chosen operation or flow, then the other operations in the order of time, an outer one
     /// before those in it.
     pub members: Vec<Member>,
+    /// The scheduling records of the archive.
+    pub scheduling: Scheduling,
+}
+
+/// The scheduling records of an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scheduling {
+    /// There are none.
+    #[default]
+    None,
+    /// There are switches, but no wake-ups.
+    Switches,
+    /// There are switches and wake-ups.
+    Complete,
 }
 
 /// A part of a path.
@@ -85,10 +105,17 @@ pub struct Segment {
     pub name: String,
     /// The id of the operation, or of the flow on its own path. `None` for a duration or a message.
     pub id: Option<u64>,
-    /// The thread that ran, or `None` for a wait.
+    /// The thread that ran or could not continue, or `None` for a wait of the operation.
     pub thread: Option<ThreadKoids>,
-    /// Whether a thread waited for a processor, if the archive has scheduling records.
-    pub is_ready: bool,
+    /// Why nothing ran, or `None` if the thread ran.
+    pub wait: Option<Wait>,
+}
+
+/// A part of a path before scheduling records are read.
+#[derive(Debug)]
+enum Part {
+    Runs(ThreadKoids),
+    Waits(Wait),
 }
 
 impl Segment {
@@ -99,11 +126,15 @@ impl Segment {
         depth: usize,
         (category, name): (&str, &str),
         id: Option<u64>,
-        thread: Option<ThreadKoids>,
+        part: Part,
     ) {
         if from < to {
             let (category, name) = (category.to_owned(), name.to_owned());
-            segments.push(Self { from, to, depth, category, name, id, thread, is_ready: false });
+            let (thread, wait) = match part {
+                Part::Runs(thread) => (Some(thread), None),
+                Part::Waits(wait) => (None, Some(wait)),
+            };
+            segments.push(Self { from, to, depth, category, name, id, thread, wait });
         }
     }
 }
@@ -113,7 +144,7 @@ impl Path {
     fn new(chosen: &Chosen, segments: Vec<Segment>, operations: Vec<Member>) -> Self {
         let mut members = vec![Member::new(&chosen.category, &chosen.name, chosen.id, 0)];
         members.extend(operations.into_iter().filter(|member| member.id != chosen.id));
-        Self { segments, members }
+        Self { segments, members, scheduling: Scheduling::default() }
     }
 }
 
@@ -134,8 +165,13 @@ pub fn path<R: Read, E: From<ReadError>>(
         }
         false => operation::path(chosen, &mut open)?,
     };
-    let segments = Scheduled::read(&path.segments, open()?)?.split(path.segments);
-    Ok(Path { segments, ..path })
+    let scheduled = Scheduled::read(&path.segments, open()?)?;
+    let scheduling = match &scheduled.history {
+        history if !history.has_records => Scheduling::None,
+        history if !history.has_wakeups => Scheduling::Switches,
+        _ => Scheduling::Complete,
+    };
+    Ok(Path { segments: scheduled.split(path.segments), scheduling, ..path })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! [`Schedule`] has the turns of threads on processors. [`threads::read`] has the totals of their
 //! states, and [`moment::read`] their states at a time.
 
+pub(crate) mod history;
 mod json;
 pub mod moment;
 mod names;
@@ -13,7 +14,7 @@ pub mod threads;
 use std::collections::HashMap;
 use std::io::Read;
 
-use trace_format::{Item, ReadError, Reader};
+use trace_format::{ReadError, Reader};
 
 use crate::Damage;
 use replay::{replay, Activity};
@@ -53,7 +54,7 @@ impl Schedule {
     /// The input is not an archive, or reading it failed.
     pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ReadError> {
         let mut schedule = Self::default();
-        Damage::of_all(reader, |item| schedule.record(item))?;
+        Damage::of_all(reader, |item| schedule.steps.push(item))?;
         schedule.finish();
         Ok(schedule)
     }
@@ -72,32 +73,8 @@ impl Schedule {
         Some(until(turns, to).saturating_sub(until(turns, from)))
     }
 
-    pub(crate) fn record(&mut self, item: &Item<'_>) {
-        self.steps.push(item);
-    }
-
-    /// Returns the turns of a thread between two times, in order, or `None` if it has no turns.
-    pub(crate) fn turns(
-        &self,
-        thread: u64,
-        from: u64,
-        to: u64,
-    ) -> Option<impl Iterator<Item = (u64, u64)> + '_> {
-        let turns = self.threads.get(&thread)?;
-        let first = turns.partition_point(|turn| turn.to <= from);
-        let turns = turns.iter().skip(first).take_while(move |turn| turn.from < to);
-        Some(turns.map(move |turn| (turn.from.max(from), turn.to.min(to))))
-    }
-
-    /// Returns the start of a thread's turn at a time.
-    pub(crate) fn turn_start(&self, thread: u64, time: u64) -> Option<u64> {
-        let turns = self.threads.get(&thread)?;
-        let last = turns.partition_point(|turn| turn.from <= time).checked_sub(1)?;
-        turns.get(last).filter(|turn| turn.to > time).map(|turn| turn.from)
-    }
-
     /// Makes the turns of the records, and adds them up.
-    pub(crate) fn finish(&mut self) {
+    fn finish(&mut self) {
         if self.is_too_long() {
             return;
         }

@@ -44,6 +44,15 @@ pub(crate) fn label(row: &Row) -> String {
     }
 }
 
+/// Returns the names and ids of a thread and its process, or of the thread if that is unknown.
+pub(crate) fn thread_label(group: &Group) -> String {
+    match group.koids.process {
+        0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
+        0 => format!("{} ({})", visible(&group.thread_name), group.koids.thread),
+        _ => group_label(group),
+    }
+}
+
 /// Returns the names and ids of a process, or of a thread and its process, or a value.
 pub(crate) fn group_label(group: &Group) -> String {
     if let Some(value) = &group.value {

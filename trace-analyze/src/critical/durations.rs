@@ -76,7 +76,7 @@ impl Path {
     /// Returns the running parts of each thread, in order and without overlaps.
     fn running(&self) -> HashMap<ThreadKoids, Vec<(u64, u64)>> {
         let mut running: HashMap<_, Vec<(u64, u64)>> = HashMap::new();
-        for segment in self.segments.iter().filter(|segment| !segment.is_ready) {
+        for segment in self.segments.iter().filter(|segment| segment.wait.is_none()) {
             if let Some(thread) = segment.thread {
                 running.entry(thread).or_default().push((segment.from, segment.to));
             }

@@ -5,7 +5,7 @@ use std::iter;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
-use super::{Chosen, Segment};
+use super::{Chosen, Part, Segment, Wait};
 use crate::spans::{Span, Spans};
 use crate::Damage;
 
@@ -67,11 +67,13 @@ pub(super) fn path<R: Read>(
             let to = span.rate.to_nanos(span.end).min(next.nanos);
             let (category, name) =
                 (spans.catalog().category(span.label), spans.catalog().name(span.label));
-            Segment::push(&mut segments, (from, to), 0, (category, name), None, Some(point.koids));
+            let part = Part::Runs(point.koids);
+            Segment::push(&mut segments, (from, to), 0, (category, name), None, part);
             from = to.max(from);
         }
         let label = (&*chosen.category, &*chosen.name);
-        Segment::push(&mut segments, (from, next.nanos), 0, label, Some(chosen.id), None);
+        let part = Part::Waits(Wait::Receipt);
+        Segment::push(&mut segments, (from, next.nanos), 0, label, Some(chosen.id), part);
     }
     Ok(segments)
 }

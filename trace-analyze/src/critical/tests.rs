@@ -1,5 +1,6 @@
 mod durations;
 mod members;
+mod waits;
 
 use trace_format::layout::ThreadState;
 use trace_format::{Argument, Arguments, ContextSwitch, Event, EventKind, Record, Thread, Value};
@@ -29,7 +30,8 @@ fn followed(records: &[Record<'_>], choice: &Choice<'_>) -> (Chosen, Vec<String>
     assert!(segments.windows(2).all(|pair| pair[0].to == pair[1].from), "{segments:?}");
     let line = |segment: &Segment| {
         let what = match segment.thread {
-            _ if segment.is_ready => "is ready".to_owned(),
+            _ if matches!(segment.wait, Some(Wait::Processor { .. })) => "is ready".to_owned(),
+            _ if matches!(segment.wait, Some(Wait::Preempted { .. })) => "is preempted".to_owned(),
             Some(koids) => format!("on {}", koids.thread),
             None => "waits".to_owned(),
         };
@@ -400,7 +402,7 @@ fn threads_wait_for_a_processor() {
     use trace_format::ThreadWakeup;
     let one = [Argument::new("task", Value::Uint64(1))];
     let switch = |ticks, outgoing_thread, incoming_thread| -> Record<'static> {
-        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+        let (outgoing_state, arguments) = (ThreadState::BLOCKED, Arguments::NONE);
         let cpu = 0;
         ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
             .into()
@@ -415,7 +417,15 @@ fn threads_wait_for_a_processor() {
         switch(115, 5, 9),
         wakeup.into(),
         switch(140, 9, 5),
-        switch(160, 5, 9),
+        ContextSwitch {
+            ticks: 160,
+            cpu: 0,
+            outgoing_state: ThreadState::RUNNING,
+            outgoing_thread: 5,
+            incoming_thread: 9,
+            arguments: Arguments::NONE,
+        }
+        .into(),
         switch(175, 9, 5),
         switch(200, 5, 9),
     ];
@@ -425,7 +435,7 @@ fn threads_wait_for_a_processor() {
         "130-140 0 request is ready",
         "140-150 0 request waits",
         "150-160 0 request on 5",
-        "160-175 0 request is ready",
+        "160-175 0 request is preempted",
         "175-190 0 request on 5",
     ];
     assert_eq!(followed(&records, &Choice::default()).1, expected);

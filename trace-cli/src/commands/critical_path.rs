@@ -1,13 +1,16 @@
 //! `trace critical-path`
 
 mod no_match;
+mod waits;
 
 use std::collections::HashSet;
 
 use anyhow::Result;
 use serde_json::json;
 use trace_analyze::arguments::to_object;
-use trace_analyze::critical::{self, Choice, Chosen, Found, Member, Path, Segment, Share, Shares};
+use trace_analyze::critical::{
+    self, Choice, Chosen, Found, Member, Path, Segment, Share, Shares, Wait,
+};
 use trace_analyze::exact;
 use trace_convert::visible;
 use trace_format::ThreadKoids;
@@ -51,6 +54,7 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         true => json(&chosen, &path, &shares)?,
         false => text(&chosen, &path, &shares),
     })?;
+    waits::report_unknown(&chosen, &path);
     if shares.is_cut {
         say("too many durations ran, the last ones of the archive are not counted");
     }
@@ -58,17 +62,15 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
 }
 
 fn text(chosen: &Chosen, path: &Path, shares: &Shares) -> String {
-    let Path { segments, members } = path;
+    let Path { segments, members, .. } = path;
     let label_of_chosen = label(&chosen.category, &chosen.name, Some(chosen.id));
     let (seconds, nanos) = (chosen.begin / 1_000_000_000, chosen.begin % 1_000_000_000);
     let length = chosen.end - chosen.begin;
-    let ran: u64 = segments.iter().filter(|part| runs(part)).map(|part| part.to - part.from).sum();
     let mut text = format!(
-        "{label_of_chosen}, process {}, at {seconds}.{nanos:09}s: {} = {} running + {} waiting\n",
+        "{label_of_chosen}, process {}, at {seconds}.{nanos:09}s: {} = {}\n",
         chosen.process,
         human_nanos(length),
-        human_nanos(ran),
-        human_nanos(length.saturating_sub(ran)),
+        waits::sums(segments, length),
     );
     let mut table = Table::new(vec!["after", "time", "share", "what"], 3);
     for part in segments {
@@ -77,11 +79,7 @@ fn text(chosen: &Chosen, path: &Path, shares: &Shares) -> String {
         // The head has the id of the chosen operation.
         let id = part.id.filter(|id| *id != chosen.id);
         let label = label(&part.category, &part.name, id);
-        let what = match part.thread {
-            _ if part.is_ready => "waits for a processor".to_owned(),
-            Some(koids) => format!("runs on thread {}/{}", koids.process, koids.thread),
-            None => "waits".to_owned(),
-        };
+        let what = waits::what(part);
         let share = time as f64 * 100.0 / length.max(1) as f64;
         table.push(vec![
             human_nanos(part.from - chosen.begin),
@@ -133,11 +131,6 @@ fn label(category: &str, name: &str, id: Option<u64>) -> String {
     id.map_or(label.clone(), |id| format!("{label} id {id:#x}"))
 }
 
-/// Returns whether a thread ran.
-fn runs(part: &Segment) -> bool {
-    part.thread.is_some() && !part.is_ready
-}
-
 fn json(chosen: &Chosen, path: &Path, shares: &Shares) -> Result<String> {
     let part = |part: &Segment| {
         json!({
@@ -147,8 +140,9 @@ fn json(chosen: &Chosen, path: &Path, shares: &Shares) -> Result<String> {
             "category": part.category,
             "name": part.name,
             "id": part.id.map(exact),
-            "runs": runs(part),
-            "waits_for_processor": part.is_ready,
+            "runs": part.wait.is_none(),
+            "waits_for_processor": matches!(part.wait, Some(Wait::Processor { .. })),
+            "wait": part.wait.as_ref().map(waits::to_json),
             "process": part.thread.map(|koids| exact(koids.process)),
             "thread": part.thread.map(|koids| exact(koids.thread)),
         })

@@ -1,6 +1,11 @@
 //! `trace critical-path`
 
-use trace_format::{Argument, Arguments, Event, EventKind, Thread, ThreadKoids, Value, Writer};
+use serde_json::json;
+use trace_format::layout::ThreadState;
+use trace_format::{
+    Argument, Arguments, ContextSwitch, Event, EventKind, Thread, ThreadKoids, ThreadWakeup, Value,
+    Writer,
+};
 
 use crate::harness::{events, good, Place, Run};
 
@@ -28,6 +33,15 @@ fn archive() -> Vec<u8> {
     writer.into_inner()
 }
 
+/// Returns the message about unknown reasons without scheduling records.
+fn unknown(time: &str) -> String {
+    format!(
+        "trace: waits for unknown reasons: {time}\n\
+         hint: record with --sched to see which thread ended them, or trace what it waits for: a \
+         future, a span, or a flow from the thread that ends the wait\n"
+    )
+}
+
 #[test]
 fn the_slowest_operation_and_flow() {
     let place = Place::new();
@@ -36,8 +50,9 @@ fn the_slowest_operation_and_flow() {
     let stdout =
         "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
                   AFTER     TIME   SHARE  WHAT\n\
-                  \x20 0ns  8.000µs  100.0%  cat:read waits\n";
-    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+                  \x20 0ns  8.000µs  100.0%  cat:read waits for an unknown reason\n";
+    let stderr = unknown("8.000µs");
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr });
     let run = place.run(&["critical-path", "in.fxt", "--flow"]);
     assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
     let run = place.run(&["critical-path", "in.fxt", "--id", "0x2a", "--json"]);
@@ -138,17 +153,19 @@ fn operations_have_their_ids_and_arguments() {
     let stdout =
         "cat:request id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
         \x20 AFTER     TIME  SHARE  WHAT\n\
-        \x20   0ns  1.000µs  12.5%  cat:request waits\n\
-        1.000µs  6.000µs  75.0%    cat:query id 0x2b waits\n\
-        7.000µs  1.000µs  12.5%  cat:request waits\n\
+        \x20   0ns  1.000µs  12.5%  cat:request waits for an unknown reason\n\
+        1.000µs  6.000µs  75.0%    cat:query id 0x2b waits for an unknown reason\n\
+        7.000µs  1.000µs  12.5%  cat:request waits to end\n\
         \n\
         OPERATION            ARGUMENTS\n\
         cat:request id 0x2a  path=\"/shop\"\n\
         \x20 cat:query id 0x2b  sql=\"select\" parent=0x2a\n";
-    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let stderr = unknown("7.000µs");
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr });
     let run = place.run(&["critical-path", "in.fxt", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["path"][1]["id"], 43);
+    assert_eq!(json["path"][2]["wait"], json!({ "reason": "end", "by": null }));
     assert_eq!(json["operations"][1]["arguments"]["sql"], "select");
 }
 
@@ -201,4 +218,59 @@ fn arguments_select_an_operation() {
     assert_eq!((run.code, &*run.stderr), (1, stderr));
     let run = place.run(&["critical-path", "in.fxt", "--arg", "path"]);
     assert!(run.code == 2 && run.stderr.contains("use KEY=VALUE"), "{run:?}");
+}
+
+/// The thread of a request is preempted by 8, and then blocked until 9 wakes it up.
+#[test]
+fn reasons_of_waits_that_scheduling_records_show() {
+    use EventKind::*;
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    let task = [Argument::new("task", Value::Uint64(42))];
+    for (ticks, kind, arguments) in [
+        (1000, AsyncBegin { id: 42 }, &[][..]),
+        (1000, DurationComplete { end: 9000 }, &task),
+        (9000, AsyncEnd { id: 42 }, &[]),
+    ] {
+        let (thread, arguments) = (Thread::Inline(ThreadKoids::new(1, 2)), arguments.into());
+        let (category, name) = ("cat".into(), "request".into());
+        writer.record(&Event { ticks, thread, category, name, kind, arguments }.into()).unwrap();
+    }
+    let (running, blocked) = (ThreadState::RUNNING, ThreadState::BLOCKED);
+    for (ticks, (outgoing_thread, outgoing_state), incoming_thread) in [
+        (500, (0, running), 2),
+        (2000, (2, running), 8),
+        (3000, (8, blocked), 2),
+        (4000, (2, blocked), 0),
+        (7000, (0, running), 2),
+        (9500, (2, blocked), 0),
+    ] {
+        let (cpu, arguments) = (0, Arguments::NONE);
+        let switch = ContextSwitch {
+            ticks,
+            cpu,
+            outgoing_state,
+            outgoing_thread,
+            incoming_thread,
+            arguments,
+        };
+        writer.record(&switch.into()).unwrap();
+    }
+    let waker = [Argument::new("waker", Value::Koid(9))];
+    let wakeup = ThreadWakeup { ticks: 6500, cpu: 0, thread: 2, arguments: (&waker).into() };
+    writer.record(&wakeup.into()).unwrap();
+    let place = Place::new();
+    place.put("in.fxt", &writer.into_inner());
+    let run = place.run(&["critical-path", "in.fxt"]);
+    let stdout = "cat:request id 0x2a, process 1, at 0.000001000s: \
+                  8.000µs = 4.000µs running + 1.000µs preempted + 3.000µs waiting\n";
+    let table = "  AFTER     TIME  SHARE  WHAT\n    \
+                 0ns  1.000µs  12.5%  cat:request runs on thread 1/2\n\
+                 1.000µs  1.000µs  12.5%  cat:request is preempted by 8\n\
+                 2.000µs  1.000µs  12.5%  cat:request runs on thread 1/2\n\
+                 3.000µs  2.500µs  31.2%  cat:request is blocked on thread 1/2 until woken up by 9\n\
+                 5.500µs    500ns   6.2%  cat:request waits for a processor, woken up by 9\n\
+                 6.000µs  2.000µs  25.0%  cat:request runs on thread 1/2\n";
+    assert!(run.stdout.starts_with(&(stdout.to_owned() + table)), "{}", run.stdout);
+    assert_eq!((run.code, &*run.stderr), (0, ""));
 }

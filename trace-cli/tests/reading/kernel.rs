@@ -101,7 +101,7 @@ WAKE-UPS      P50      P90      P99    P99.9      MAX  THREAD
        1  500.0µs  500.0µs  500.0µs  500.0µs  500.0µs  all threads
 
 preemptions
-COUNT   WAITED  THREAD  BY
+COUNT  OFF-CPU  THREAD  BY
     1  3.000ms  a (7)   b (8)
 ";
     assert_eq!(run.stdout, expected);

@@ -3,13 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use trace_format::ThreadKoids;
-
 use super::links::Message;
 use super::{Operation, Operations, Poll};
 use crate::catalog::LabelId;
 use crate::critical::flow::Point;
-use crate::critical::{Member, Segment};
+use crate::critical::{Member, Part, Segment, Wait};
 
 /// The most operations within one another on a path.
 pub(super) const MAX_DEPTH: usize = 64;
@@ -41,6 +39,17 @@ impl Operation {
         let next = self.polls.get(self.polls.partition_point(|poll| poll.begin < time));
         next.filter(|poll| poll.begin <= latest)
     }
+
+    /// Returns the reason of a wait between two times before the poll `next`, without a child or a
+    /// message.
+    fn wait(&self, (from, to): (u64, u64), next: Option<&Poll>) -> Wait {
+        let has_run = self.polls.first().is_some_and(|poll| poll.begin < from);
+        match next {
+            Some(_) if !has_run => Wait::Start,
+            None if has_run && self.end == Some(to) => Wait::End,
+            _ => Wait::Unknown,
+        }
+    }
 }
 
 impl Operations {
@@ -69,7 +78,7 @@ impl Operations {
                     (operation.label, Some(operation.id)),
                     (begin, now),
                     depth,
-                    Some(poll.thread),
+                    Part::Runs(poll.thread),
                     steps,
                 );
                 (now, woken) = (begin, begin);
@@ -84,7 +93,8 @@ impl Operations {
             }
             (now, woken) = (begin, begin);
         }
-        self.push((operation.label, Some(operation.id)), (from, now), depth, None, steps);
+        let rest = Part::Waits(Wait::Unknown);
+        self.push((operation.label, Some(operation.id)), (from, now), depth, rest, steps);
         if from < time.1 {
             steps.note(place, depth);
         }
@@ -123,7 +133,10 @@ impl Operations {
             return self.receive(operation, time, next, depth, steps);
         };
         let end = child.end().min(to);
-        self.push((operation.label, Some(operation.id)), (end, to), depth, None, steps);
+        let is_end = next.is_none() && operation.end == Some(to);
+        let wait = if is_end { Wait::End } else { Wait::Continue };
+        let label = (operation.label, Some(operation.id));
+        self.push(label, (end, to), depth, Part::Waits(wait), steps);
         let begin = child.begin.clamp(from, end);
         // The child's last poll may be in the parent's next one.
         let woken = if end == to { woken } else { end };
@@ -151,13 +164,16 @@ impl Operations {
             meanwhile.max_by_key(|message| message.sent.nanos)
         });
         let Some(Message { sent, label, .. }) = message else {
-            self.push((operation.label, Some(operation.id)), (from, to), depth, None, steps);
+            let wait = Part::Waits(operation.wait((from, to), next));
+            self.push((operation.label, Some(operation.id)), (from, to), depth, wait, steps);
             return from;
         };
-        self.push((*label, None), (sent.nanos, to), depth + 1, None, steps);
+        let wait = Part::Waits(Wait::Receipt);
+        self.push((*label, None), (sent.nanos, to), depth + 1, wait, steps);
         let Some(around) = self.around.get(sent) else { return sent.nanos };
         let begin = around.begin.max(from);
-        self.push((around.label, None), (begin, sent.nanos), depth + 1, Some(sent.koids), steps);
+        let part = Part::Runs(sent.koids);
+        self.push((around.label, None), (begin, sent.nanos), depth + 1, part, steps);
         begin
     }
 
@@ -197,9 +213,9 @@ impl Operations {
         (label, id): (LabelId, Option<u64>),
         time: (u64, u64),
         depth: usize,
-        thread: Option<ThreadKoids>,
+        part: Part,
         steps: &mut Steps,
     ) {
-        Segment::push(&mut steps.segments, time, depth, self.text(label), id, thread);
+        Segment::push(&mut steps.segments, time, depth, self.text(label), id, part);
     }
 }

@@ -4,12 +4,13 @@ use anyhow::Result;
 use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
 use trace_analyze::stats::Group;
 
-use super::sched::{label, RECORD};
+use super::sched::RECORD;
 use super::section;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::{say, HINT};
+use crate::rows::thread_label as label;
 use crate::table::Table;
 use crate::times::seconds;
 

@@ -2,13 +2,13 @@
 
 use anyhow::{bail, Result};
 use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
-use trace_analyze::stats::{Group, PERCENTILES};
+use trace_analyze::stats::PERCENTILES;
 
 use super::section;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::message::{counted, HINT};
-use crate::rows::group_label;
+use crate::rows::thread_label as label;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say};
 
@@ -107,22 +107,13 @@ fn latencies(report: &Scheduling) -> Table {
 }
 
 fn preemptions(pairs: &[Preemption]) -> Table {
-    let mut table = Table::new(vec!["count", "waited", "thread", "by"], 2);
+    let mut table = Table::new(vec!["count", "off-cpu", "thread", "by"], 2);
     for pair in pairs {
         let by = pair.by.as_ref().map_or_else(|| "idle".to_owned(), label);
         let waited = human_nanos(pair.nanos);
         table.push(vec![pair.count.to_string(), waited, label(&pair.thread), by]);
     }
     table
-}
-
-/// Returns the names and ids of a thread and its process, or of the thread if that is unknown.
-pub(super) fn label(group: &Group) -> String {
-    match group.koids.process {
-        0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
-        0 => format!("{} ({})", group.thread_name, group.koids.thread),
-        _ => group_label(group),
-    }
 }
 
 fn warn(args: &StatsArgs, report: &Scheduling) {

@@ -1,0 +1,73 @@
+//! The reasons of waits.
+
+use trace_format::ThreadKoids;
+
+use crate::stats::Group;
+
+/// Why nothing runs in a part of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wait {
+    /// The archive does not show it.
+    Unknown,
+    /// The operation has begun, and nothing has run for it yet.
+    Start,
+    /// The event that the operation waited for has happened, and nothing has run for it since.
+    Continue,
+    /// Nothing more runs for the operation, and it has not ended yet.
+    End,
+    /// A message was sent, and is not yet received.
+    Receipt,
+    /// The archive does not show it, but the thread that runs next for the operation is woken up.
+    Wakeup {
+        /// The thread.
+        thread: ThreadKoids,
+        /// The thread that wakes it up, or `None` if that is an interrupt, or unknown.
+        woken_by: Option<Group>,
+    },
+    /// The thread that runs for the operation is blocked: it sleeps, or waits for a lock, a file
+    /// or another thread.
+    Blocked {
+        /// The thread that wakes it up, or `None` if that is an interrupt, or unknown.
+        woken_by: Option<Group>,
+    },
+    /// The thread waits for a processor since it was woken up.
+    Processor {
+        /// The thread that woke it up, or `None` if that was an interrupt, or is unknown.
+        woken_by: Option<Group>,
+    },
+    /// The thread could continue, but has lost its processor.
+    Preempted {
+        /// The thread that got the processor, or `None` if it is unknown.
+        by: Option<Group>,
+    },
+}
+
+impl Wait {
+    /// Returns its name in reports.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Start => "start",
+            Self::Continue => "continue",
+            Self::End => "end",
+            Self::Receipt => "receipt",
+            Self::Wakeup { .. } => "wake-up",
+            Self::Blocked { .. } => "blocked",
+            Self::Processor { .. } => "processor",
+            Self::Preempted { .. } => "preempted",
+        }
+    }
+
+    /// Returns the thread that ends a wait, ended one, or got the processor.
+    #[must_use]
+    pub fn by(&self) -> Option<&Group> {
+        match self {
+            Self::Wakeup { woken_by: by, .. }
+            | Self::Blocked { woken_by: by }
+            | Self::Processor { woken_by: by }
+            | Self::Preempted { by } => by.as_ref(),
+            _ => None,
+        }
+    }
+}

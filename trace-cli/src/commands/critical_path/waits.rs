@@ -1,0 +1,96 @@
+//! The reasons of waits.
+
+use serde_json::{json, Value};
+use trace_analyze::critical::{Chosen, Path, Scheduling, Segment, Wait};
+use trace_analyze::exact;
+use trace_analyze::stats::Group;
+use trace_format::ThreadKoids;
+
+use crate::message::{say, HINT};
+use crate::rows::thread_label;
+use crate::table::human_nanos;
+
+/// The least share of the time that is worth a message, in percent.
+const LEAST_SHARE: u64 = 1;
+
+/// Returns what a part of the path does.
+pub(super) fn what(part: &Segment) -> String {
+    let thread = part.thread.map_or_else(String::new, koids);
+    match &part.wait {
+        None => format!("runs on thread {thread}"),
+        Some(Wait::Unknown) => "waits for an unknown reason".to_owned(),
+        Some(Wait::Start) => "waits to start".to_owned(),
+        Some(Wait::Continue) => "waits to continue".to_owned(),
+        Some(Wait::End) => "waits to end".to_owned(),
+        Some(Wait::Receipt) => "waits to be received".to_owned(),
+        Some(Wait::Wakeup { thread, woken_by }) => {
+            format!("waits until thread {} is woken up{}", koids(*thread), by(woken_by.as_ref()))
+        }
+        Some(Wait::Blocked { woken_by }) => {
+            format!("is blocked on thread {thread} until woken up{}", by(woken_by.as_ref()))
+        }
+        Some(Wait::Processor { woken_by }) => {
+            format!("waits for a processor, woken up{}", by(woken_by.as_ref()))
+        }
+        Some(Wait::Preempted { by: other }) => format!("is preempted{}", by(other.as_ref())),
+    }
+}
+
+/// Returns the reason of a wait, with the thread that ends it or got the processor.
+pub(super) fn to_json(wait: &Wait) -> Value {
+    let thread = |group: &Group| {
+        json!({
+            "process": exact(group.koids.process),
+            "thread": exact(group.koids.thread),
+            "thread_name": group.thread_name,
+        })
+    };
+    json!({ "reason": wait.as_str(), "by": wait.by().map(thread) })
+}
+
+/// Returns how long the path runs, is preempted, and waits.
+pub(super) fn sums(segments: &[Segment], length: u64) -> String {
+    let ran = sum(segments, |wait| wait.is_none());
+    let preempted = sum(segments, |wait| matches!(wait, Some(Wait::Preempted { .. })));
+    let waited = length.saturating_sub(ran).saturating_sub(preempted);
+    let preempted = match preempted {
+        0 => String::new(),
+        nanos => format!("{} preempted + ", human_nanos(nanos)),
+    };
+    format!("{} running + {preempted}{} waiting", human_nanos(ran), human_nanos(waited))
+}
+
+/// Reports waits for unknown reasons, and what shows the reasons.
+pub(super) fn report_unknown(chosen: &Chosen, path: &Path) {
+    let is_unknown = |wait: Option<&Wait>| {
+        matches!(wait, Some(Wait::Unknown | Wait::Wakeup { woken_by: None, .. }))
+    };
+    let unknown = sum(&path.segments, is_unknown);
+    let length = chosen.end - chosen.begin;
+    if unknown == 0 || unknown < length / 100 * LEAST_SHARE {
+        return;
+    }
+    let hint = match path.scheduling {
+        Scheduling::None => "record with --sched to see which thread ended them, or trace",
+        Scheduling::Switches => "wake-ups are recorded by root only, see trace doctor; or trace",
+        Scheduling::Complete => "trace",
+    };
+    say(&format!(
+        "waits for unknown reasons: {}{HINT}{hint} what it waits for: a future, a span, or a flow \
+         from the thread that ends the wait",
+        human_nanos(unknown)
+    ));
+}
+
+fn sum(segments: &[Segment], is_counted: impl Fn(Option<&Wait>) -> bool) -> u64 {
+    let counted = segments.iter().filter(|part| is_counted(part.wait.as_ref()));
+    counted.map(|part| part.to - part.from).sum()
+}
+
+fn koids(koids: ThreadKoids) -> String {
+    format!("{}/{}", koids.process, koids.thread)
+}
+
+fn by(thread: Option<&Group>) -> String {
+    thread.map_or_else(String::new, |thread| format!(" by {}", thread_label(thread)))
+}
