@@ -26,7 +26,7 @@ pub(crate) use id::parse_id;
 pub(crate) use kernel_scope::{parse_kernel_scope, KernelScope};
 pub(crate) use level::Level;
 pub(crate) use mode::Mode;
-pub(crate) use moment::{parse_moment, Moment};
+pub(crate) use moment::{parse_moment, Moment, Span};
 pub(crate) use output_name::output_name;
 pub(crate) use rotate::{parse_part_limit, PartLimit};
 pub(crate) use share::parse_share;

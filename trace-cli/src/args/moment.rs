@@ -2,6 +2,9 @@
 
 use super::parse_duration;
 
+/// The share of all the time.
+const WHOLE: u32 = 1_000_000;
+
 /// A point in time of an archive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
@@ -9,20 +12,41 @@ pub(crate) enum Moment {
     SinceStart(u64),
     /// Nanoseconds of the clock.
     Absolute(u64),
+    /// Millionths of the time from the first to the last event.
+    Share(u32),
+}
+
+/// The times of the first and the last event, in nanoseconds. Those of an empty archive are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 impl Moment {
-    /// Returns its time in nanoseconds of the clock, for the time of the first event.
-    pub(crate) fn nanos(self, start: u64) -> u64 {
+    /// All the time: the end of the archive, with its last event.
+    pub(crate) const END: Self = Self::Share(WHOLE);
+
+    /// Returns its time in nanoseconds of the clock.
+    pub(crate) fn nanos(self, span: Span) -> u64 {
         match self {
-            Self::SinceStart(nanos) => start.saturating_add(nanos),
+            Self::SinceStart(nanos) => span.start.saturating_add(nanos),
             Self::Absolute(nanos) => nanos,
+            Self::Share(millionths) => {
+                let length = u128::from(span.end.saturating_sub(span.start));
+                let since = length * u128::from(millionths) / u128::from(WHOLE);
+                span.start.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
+            }
         }
     }
 }
 
-/// Reads a moment such as `1.5s`, or `@123.45s` for a time of the clock.
+/// Reads a moment such as `1.5s`, `60%` for a part of the archive's time, or `@123.45s` for a time of
+/// the clock.
 pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
+    if let Some(percent) = text.strip_suffix('%') {
+        return parse_percent(percent);
+    }
     let (is_absolute, time) = match text.strip_prefix('@') {
         Some(time) => (true, time),
         None => (false, text),
@@ -37,6 +61,13 @@ pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     Ok(if is_absolute { Moment::Absolute(nanos) } else { Moment::SinceStart(nanos) })
 }
 
+fn parse_percent(text: &str) -> Result<Moment, String> {
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let percent = text.parse::<f64>().ok().filter(|percent| is_plain && *percent <= 100.0);
+    let percent = percent.ok_or("is not a percentage from 0% to 100%, such as 60%")?;
+    Ok(Moment::Share((percent / 100.0 * f64::from(WHOLE)).round() as u32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,6 +79,20 @@ mod tests {
         assert_eq!(parse_moment("0"), Ok(Moment::SinceStart(0)));
         assert_eq!(parse_moment("@0s"), Ok(Moment::Absolute(0)));
         for wrong in ["", "@", "s", "1x", "-1s"] {
+            assert!(parse_moment(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shares_of_the_time() {
+        assert_eq!(parse_moment("60%"), Ok(Moment::Share(600_000)));
+        assert_eq!(parse_moment("0%"), Ok(Moment::Share(0)));
+        assert_eq!(parse_moment("33.3333%"), Ok(Moment::Share(333_333)));
+        let span = Span { start: 1000, end: 3000 };
+        let nanos = |text| parse_moment(text).unwrap().nanos(span);
+        assert_eq!((nanos("0%"), nanos("60%"), nanos("100%")), (1000, 2200, 3000));
+        assert_eq!((nanos("5ns"), nanos("@5ns")), (1005, 5));
+        for wrong in ["%", "-1%", "101%", "1e1%", "inf%", "@5%", "5s%"] {
             assert!(parse_moment(wrong).is_err(), "{wrong}");
         }
     }

@@ -75,8 +75,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
     pub(crate) slowest: Option<usize>,
 
-    /// Show the durations and async operations at a time, such as 1.5s after the first event, or
-    /// `@` and a time that `trace dump` prints, the longest first. With scheduling records, also
+    /// Show the durations and async operations at a time, the longest first: 1.5s after the first
+    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints. With scheduling records, also
     /// the states of threads: on which CPU, or since when not, and which thread wakes it up next
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["by", "flows", "counters", "instants", "csv"])]
     pub(crate) at: Option<Moment>,
@@ -261,7 +261,8 @@ pub(crate) struct TopArgs {
 /// Show the critical path of the slowest async operation or flow
 ///
 /// The path lists what ran for the operation, on which thread, and what the
-/// operation waited for. Where an operation waits, the path follows its child
+/// operation waited for: to start, to continue, for a message, or with
+/// scheduling records for a processor or a thread. Where an operation waits, the path follows its child
 /// that ended last. The arguments of the operations are below the path.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

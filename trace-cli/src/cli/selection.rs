@@ -7,7 +7,7 @@ use clap::Args;
 use trace_protocol::categories::CategorySet;
 
 use super::CATEGORIES;
-use crate::args::{parse_category, parse_moment, Moment};
+use crate::args::{parse_category, parse_moment, Moment, Span};
 
 /// The options `-c`, `-n` and `-t`.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ impl Selection {
 /// The options `--from` and `--to`.
 #[derive(Debug, Args)]
 pub(crate) struct TimeRange {
-    /// Start of the range, such as 1.5s after the first event, or `@` and a time
+    /// Start of the range: 1.5s after the first event, 60% of the trace's time, or `@` and a time
     /// that `trace dump` prints [default: first event]
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub(crate) from: Option<Moment>,
@@ -58,17 +58,18 @@ impl TimeRange {
         self.from.is_none() && self.to.is_none()
     }
 
-    /// Returns whether the range depends on the time of the first event.
+    /// Returns whether the range depends on the times of the first and the last event.
     pub(crate) fn is_relative(&self) -> bool {
-        let is_relative = |moment| matches!(moment, Some(Moment::SinceStart(1..)));
+        let is_relative =
+            |moment| matches!(moment, Some(Moment::SinceStart(1..) | Moment::Share(_)));
         is_relative(self.from) || is_relative(self.to)
     }
 
-    /// Returns the first time and the time after the last one, in nanoseconds, for the time of the
-    /// first event.
-    pub(crate) fn nanos(&self, start: u64) -> Result<(u64, Option<u64>)> {
-        let nanos = |moment: Moment| moment.nanos(start);
-        let (from, to) = (self.from.map_or(0, nanos), self.to.map(nanos));
+    /// Returns the first time and the time after the last one, in nanoseconds.
+    pub(crate) fn nanos(&self, span: Span) -> Result<(u64, Option<u64>)> {
+        let nanos = |moment: Moment| moment.nanos(span);
+        let to = self.to.filter(|to| *to != Moment::END);
+        let (from, to) = (self.from.map_or(0, nanos), to.map(nanos));
         ensure!(to.is_none_or(|to| from < to), "--from is not before --to");
         Ok((from, to))
     }

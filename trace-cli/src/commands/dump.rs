@@ -16,7 +16,7 @@ use crate::cli::DumpArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::describe;
-use crate::times::report_outside;
+use crate::times::{report_outside, span};
 use crate::{damage, exit, input, say};
 use select::Select;
 
@@ -75,7 +75,7 @@ fn open(args: &DumpArgs) -> Result<Opened> {
     let (mut range, mut extent) = (None, Extent::default());
     if !args.range.is_all() {
         extent = explained(&args.file, extent::read(input.open()?))?;
-        range = Some(args.range.nanos(extent.start.unwrap_or(0))?);
+        range = Some(args.range.nanos(span(&extent))?);
     }
     Ok((input.open()?, Select::new(args, range, threads), extent))
 }

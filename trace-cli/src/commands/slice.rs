@@ -13,6 +13,7 @@ use crate::damage::{explained, explained_writing, Failed};
 use crate::input::{is_name, koids, refuse_missing, Spill};
 use crate::message::counted;
 use crate::output::{self, Output};
+use crate::times::span;
 use crate::{damage, say, unmatched};
 use scan::Scan;
 
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let operations = args.id.map(|id| operations(args, &input, id)).transpose()?;
     let (from, to) = match (&operations, args.around) {
         (Some(operations), Some(distance)) => around(operations, distance),
-        _ => args.range.nanos(scan.start())?,
+        _ => args.range.nanos(span(&scan.0))?,
     };
     let selection = Selection {
         from,

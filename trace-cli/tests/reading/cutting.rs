@@ -2,7 +2,7 @@
 
 use trace_format::Writer;
 
-use crate::harness::{cut, good, lossy, Place, Run};
+use crate::harness::{cut, everything, good, lossy, Place, Run};
 
 #[test]
 fn a_slice_is_an_archive() {
@@ -118,4 +118,35 @@ fn errors_are_reported() {
         std::fs::remove_file(place.path("kept")).unwrap();
     }
     assert_eq!(place.names(), ["cut.fxt", "in.fxt", "text"]);
+}
+
+/// All commands take a part of the trace's time: from 5 to 90 µs of this archive.
+#[test]
+fn times_as_percentages() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let names = |options: &[&str]| {
+        let run = place.run(&[&["dump", "in.fxt"], options].concat());
+        let times = ["\"moment\"", "\"queue\"", "async-end"];
+        times.map(|name| run.stdout.contains(name))
+    };
+    // 78.9 µs and 75 µs.
+    assert_eq!(names(&["--from", "87%"]), [true, false, true]);
+    assert_eq!(names(&["--from", "82%", "--to", "83%"]), [false, true, false]);
+    assert_eq!(names(&["--from", "82%", "--to", "100%"]), [true, true, true]);
+    let kept = |options: &[&str]| {
+        let run = place.run(&[&["slice", "in.fxt", "-o", "out.fxt"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        place.run(&["dump", "out.fxt"]).stdout
+    };
+    assert_eq!(
+        kept(&["--from", "82%", "--to", "83%"]),
+        kept(&["--from", "69.7us", "--to", "70.55us"])
+    );
+    let [at, same] = ["50%", "42500ns"].map(|at| place.run(&["stats", "in.fxt", "--at", at]));
+    assert_eq!(at, same);
+    assert!(at.code == 0 && at.stdout.contains("net:outer"), "{at:?}");
+    let wrong = place.run(&["stats", "in.fxt", "--at", "120%"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.stderr.contains("is not a percentage from 0% to 100%"), "{wrong:?}");
 }

@@ -19,11 +19,6 @@ impl Scan {
         explained(path, extent::read(input.open()?)).map(Self)
     }
 
-    /// Returns the time of the first event.
-    pub(super) fn start(&self) -> u64 {
-        self.0.start.unwrap_or(0)
-    }
-
     /// Returns a message that a slice is empty, with the length of the trace.
     pub(super) fn no_event(&self) -> String {
         match (self.0.start, self.0.end) {

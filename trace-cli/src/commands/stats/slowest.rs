@@ -17,7 +17,7 @@ use crate::damage::{self, explained, Failed};
 use crate::input::Spill;
 use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
-use crate::times::{report_outside, seconds};
+use crate::times::{report_outside, seconds, span};
 use crate::{arguments, exit, input, unmatched};
 
 /// The most instances of `--at` without `--slowest`.
@@ -123,8 +123,8 @@ fn time(args: &StatsArgs, at: Point) -> Result<u64> {
         return Ok(nanos);
     }
     let extent = explained(&args.file, extent::read(input::open(&args.file)?))?;
-    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(at.nanos(0)) };
-    let nanos = at.nanos(start);
+    let nanos = at.nanos(span(&extent));
+    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(nanos) };
     if !(start..=end).contains(&nanos) {
         report_outside("--at", (start, end));
     }
