@@ -82,9 +82,32 @@ fn crates_of_the_workspace_have_sleds_and_others_are_selected() {
     assert_eq!(run.stdout, b"3\n");
     assert_eq!(functions(path, "xray/debug/app"), ["app::sum"]);
     cargo_trace_xray(path, &["build", "--crates", "dependency,app"]);
-    assert_eq!(functions(path, "xray-dependency-app/debug/app"), ["app::sum", "dependency::twice"]);
+    assert_eq!(functions(path, "xray+app+dependency/debug/app"), ["app::sum", "dependency::twice"]);
     let tested = cargo_trace_xray(path, &["test"]);
     assert!(String::from_utf8_lossy(&tested.stdout).contains("1 passed"), "{tested:?}");
+}
+
+/// The program is beside others with its name, and beside those without sleds.
+#[test]
+fn output_is_in_the_target_directory_of_the_manifest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write_packages(path);
+    fs::create_dir_all(path.join("app/.cargo")).unwrap();
+    let cargo = |arguments: &[&str], elsewhere: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-trace-xray"));
+        command.args(["trace-xray", "build", "--offline"]).args(arguments);
+        command.current_dir(path.join(elsewhere)).env_remove("CARGO_TARGET_DIR");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    cargo(&["--manifest-path", "app/Cargo.toml"], "");
+    assert_eq!(functions(path, "xray/debug/app"), ["app::sum"]);
+    cargo(&["--target-dir", "target/other"], "app");
+    assert_eq!(functions(path, "other/xray/debug/app"), ["app::sum"]);
+    fs::write(path.join("app/.cargo/config.toml"), "build.target-dir = \"target/set\"\n").unwrap();
+    cargo(&["--crates=app"], "app");
+    assert_eq!(functions(path, "set/xray+app/debug/app"), ["app::sum"]);
 }
 
 #[test]

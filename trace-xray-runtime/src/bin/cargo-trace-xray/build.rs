@@ -2,8 +2,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::arguments::Build;
 use crate::wrapper::{CRATES, NEXT, OPTION};
@@ -41,35 +43,44 @@ fn option(build: &Build) -> String {
     }
 }
 
-/// Returns the directory of the output: `xray` in the usual one, and in that one for each choice of
-/// crates and option, since cargo does not know that they change what is compiled.
+/// Returns the directory of the output: one in the usual one for each choice of crates and option,
+/// since cargo does not know that they change what is compiled.
 fn target_directory(build: &Build) -> Result<PathBuf, String> {
-    let usual = match env::var_os("CARGO_TARGET_DIR") {
+    let usual = match &build.target {
         Some(directory) => PathBuf::from(directory),
-        None => workspace()?.join("target"),
+        None => usual_target(build)?,
     };
-    let mut name = String::from("xray");
-    if let Some(crates) = &build.crates {
-        name.push('-');
-        name.push_str(&crates.replace('*', "all").replace(['/', ','], "-"));
-    }
-    if build.min_instructions > 0 {
-        name.push_str(&format!("-{}", build.min_instructions));
-    }
-    Ok(usual.join(name))
+    Ok(usual.join(directory_name(build)))
 }
 
-/// Returns the directory of the workspace.
-fn workspace() -> Result<PathBuf, String> {
+/// Returns a name that no other choice has: names of crates have neither `+` nor `.`.
+fn directory_name(build: &Build) -> String {
+    let mut name = match build.crates.as_deref() {
+        None => "xray".to_owned(),
+        Some("*") => "xray-all".to_owned(),
+        Some(crates) => format!("xray+{}", crates.replace(',', "+")),
+    };
+    if build.min_instructions > 0 {
+        name.push_str(&format!(".{}", build.min_instructions));
+    }
+    name
+}
+
+/// Returns cargo's target directory, by its options, environment and configuration.
+fn usual_target(build: &Build) -> Result<PathBuf, String> {
     let mut cargo = Command::new(cargo());
-    cargo.args(["locate-project", "--workspace", "--message-format", "plain"]);
+    cargo.args(["metadata", "--format-version", "1", "--no-deps"]);
+    if let Some(manifest) = &build.manifest {
+        cargo.arg("--manifest-path").arg(manifest);
+    }
     let output = cargo.output().map_err(|error| format!("cannot run cargo: {error}"))?;
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).trim().to_owned());
     }
-    let path = String::from_utf8_lossy(&output.stdout);
-    let directory = Path::new(path.trim()).parent();
-    directory.map(Path::to_owned).ok_or_else(|| "cannot find the workspace".to_owned())
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("cannot read the output of cargo metadata: {error}"))?;
+    let directory = metadata.get("target_directory").and_then(Value::as_str);
+    directory.map(PathBuf::from).ok_or_else(|| "cannot find cargo's target directory".to_owned())
 }
 
 #[cfg(test)]
@@ -82,5 +93,19 @@ mod tests {
         assert_eq!(option(&all), "-Zinstrument-xray=always");
         let some = Build { min_instructions: 50, ..all };
         assert_eq!(option(&some), "-Zinstrument-xray=instruction-threshold=50");
+    }
+
+    #[test]
+    fn each_choice_has_a_directory() {
+        let choice = |crates: Option<&str>, min_instructions| {
+            let crates = crates.map(str::to_owned);
+            directory_name(&Build { crates, min_instructions, ..Build::default() })
+        };
+        assert_eq!(choice(None, 0), "xray");
+        assert_eq!(choice(None, 50), "xray.50");
+        assert_eq!(choice(Some("*"), 0), "xray-all");
+        assert_eq!(choice(Some("all"), 0), "xray+all");
+        assert_eq!(choice(Some("a,b"), 5), "xray+a+b.5");
+        assert_eq!(choice(Some("a_b"), 0), "xray+a_b");
     }
 }
