@@ -46,7 +46,9 @@ fn build(options: &[&str]) -> PathBuf {
 /// Returns a command without the environment variables for tracing.
 fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
-    for name in ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE", "CLOCK"] {
+    for name in
+        ["SOCKET", "OUTPUT", "CATEGORIES", "BUFFER_SIZE", "BUFFERING_MODE", "CLOCK", "FORMAT"]
+    {
         command.env_remove(format!("TRACE_{name}"));
     }
     // The user's configuration has no effect on tests.

@@ -6,6 +6,7 @@
 //! it; if the guard is killed too, `trace recover` does it.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -83,6 +84,16 @@ pub(crate) fn convert_hidden(
         format!("the logs are complete, but cannot remove {}", archive.display())
     })?;
     Ok(Some(logs))
+}
+
+/// Gives a hidden archive that cannot be converted its final name. An earlier archive of that name
+/// is renamed to `NAME.old`.
+pub(crate) fn keep_hidden(archive: &Path, kept: &OsStr) -> std::io::Result<()> {
+    let directory = Directory::open(archive.parent().unwrap_or(Path::new(".")))?;
+    let hidden = archive.file_name().unwrap_or_default();
+    let file = directory.open_own(hidden)?;
+    let place = Place::beneath(directory, kept.to_owned())?;
+    NewFile::from_parts(file, place, hidden.to_owned()).complete_with_backup().map(drop)
 }
 
 /// Locks a file. Returns false if another process has the lock for longer than `patience`.
@@ -227,6 +238,20 @@ mod tests {
 
     fn named(name: &str) -> String {
         file_name(&Process { pid: 7, name: name.to_owned() })
+    }
+
+    #[test]
+    fn a_kept_archive_replaces_none() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name: &str| directory.path().join(name);
+        let archive = hidden_archive(directory.path(), 7);
+        for (content, kept) in [("1", "recording-7.fxt"), ("2", "recording-7.fxt.old")] {
+            fs::write(&archive, content).unwrap();
+            keep_hidden(&archive, OsStr::new("recording-7.fxt")).unwrap();
+            assert_eq!(fs::read_to_string(path(kept)).unwrap(), "1");
+            assert!(!archive.exists());
+        }
+        assert_eq!(fs::read_to_string(path("recording-7.fxt")).unwrap(), "2");
     }
 
     #[test]

@@ -39,6 +39,9 @@ pub struct Config {
 /// The default size of the buffer, in bytes.
 const DEFAULT_BUFFER_SIZE: usize = 16 << 20;
 
+/// The format that processes write.
+const FORMATS: &str = "fxt, which `trace convert` converts to xray";
+
 impl Config {
     /// Returns the options of the environment, with defaults.
     #[must_use]
@@ -48,6 +51,7 @@ impl Config {
         let size = parse_variable("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
         let mode = parse_variable("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
+        parse_variable("TRACE_FORMAT", FORMATS, named_format, &mut messages);
         let (socket, system_socket) = default_socket_paths_from(variable);
         Self {
             name: None,
@@ -108,6 +112,10 @@ fn named_mode(name: &str) -> Option<BufferingMode> {
         "streaming" => Some(BufferingMode::Streaming),
         _ => None,
     }
+}
+
+fn named_format(name: &str) -> Option<()> {
+    (name == "fxt").then_some(())
 }
 
 /// Parses a size in bytes, with `K`, `M` or `G` for powers of 1024.

@@ -58,7 +58,7 @@ impl LogOutput {
             Err(error) => error,
         };
         let kept = self.kept();
-        match fs::rename(&self.archive, &kept) {
+        match logs::keep_hidden(&self.archive, kept.file_name().unwrap_or_default()) {
             Ok(()) => Err(error.context(format!("the archive is kept as {}", kept.display()))),
             Err(_) => Err(error),
         }
