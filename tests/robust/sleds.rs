@@ -363,3 +363,29 @@ fn llvm_has_the_same_counts() {
         assert_eq!(count, Some(&*number.to_string()), "{name}: {text}");
     }
 }
+
+/// It is linked without LLVM's runtime, at a fixed address and at any.
+#[test]
+#[ignore = "requires clang: run .ci/xray"]
+fn llvm_compiles_cpp_programs_that_are_recorded() {
+    build_xray_runtime();
+    let directory = tempfile::tempdir().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/sleds/program.cpp");
+    for place in [["-fno-PIE", "-no-pie"], ["-fPIE", "-pie"]] {
+        let program = directory.path().join("program");
+        let mut clang = Command::new("clang++-19");
+        clang.args(["-O2", "-pthread", "-fxray-instrument", "-fxray-instruction-threshold=1"]);
+        clang.arg("-fno-xray-link-deps").args(place).arg(source).arg("-o").arg(&program);
+        assert_eq!(Run::of(&mut clang).code(), 0);
+        let recorded = Recorded::of(&program, &["--functions", "*app::*,c_*"], &[]);
+        assert_eq!(recorded.output, "50 2 3.5\n50 2 3.5\n");
+        let expected = [
+            ("app::catcher(long)", 200),
+            ("app::thrower(long)", 200),
+            ("c_function", 100),
+            ("app::Square::area(double) const", 2),
+            ("double app::sum<double>(double, double)", 2),
+        ];
+        assert_calls(&recorded.calls(), &expected);
+    }
+}
