@@ -38,6 +38,8 @@ pub(crate) struct Provider {
     pub(crate) rate: TickRate,
     /// Alerts that were raised but not sent, as reported by an event.
     pub(crate) unsent_alerts: u64,
+    /// The times between its recordings, in ticks, as reported by events.
+    pub(crate) interruptions: Vec<(u64, u64)>,
 }
 
 /// An event of the program; those of the tracing system itself are not listed.
@@ -174,6 +176,9 @@ impl Provider {
                         self.losses.push(event);
                     }
                     ("trace", "alerts not sent") => self.unsent_alerts += event.numbers["number"],
+                    ("trace", "recording interrupted") => {
+                        self.interruptions.push((event.numbers["from"], event.numbers["to"]));
+                    }
                     ("trace", _) => {}
                     _ => self.events.push(event),
                 }

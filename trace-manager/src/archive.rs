@@ -27,7 +27,7 @@ mod writer;
 
 pub(crate) use contents::has_records;
 pub(crate) use offset_reader::OffsetReader;
-pub(crate) use parts::CompletedParts;
+pub(crate) use parts::{part_name, CompletedParts};
 pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};

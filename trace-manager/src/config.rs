@@ -46,6 +46,9 @@ pub struct SessionConfig {
     pub only: ProviderFilter,
     /// Differences for the providers of single names; default none.
     pub providers: Vec<ProviderSpec>,
+    /// The time since the start of the machine at which an earlier recording ended that this one
+    /// continues. The archive then begins with an event `recording interrupted`.
+    pub interrupted_at: Option<Duration>,
 }
 
 /// When an archive is cut into parts: `trace.1.fxt`, `trace.2.fxt` and so on of `trace.fxt`.
@@ -83,6 +86,7 @@ impl Default for SessionConfig {
             user: None,
             only: ProviderFilter::default(),
             providers: Vec::new(),
+            interrupted_at: None,
         }
     }
 }

@@ -19,6 +19,8 @@
 //! | `shared` | what its threads share |
 //! | `alerts` | the alerts of a session on their way to the control thread |
 //! | `recorder` | the thread of a session |
+//! | `running` | a session that has started, for the control thread |
+//! | `kept` | sessions that go on after a kill of the daemon |
 //! | `served` | a session that the process has started itself, for controllers |
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
@@ -27,10 +29,12 @@ mod alerts;
 mod client;
 pub(crate) mod convert;
 mod event_loop;
+mod kept;
 mod limits;
 mod machine;
 mod output;
 mod recorder;
+mod running;
 mod served;
 mod shared;
 mod snapshot;
@@ -43,7 +47,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
@@ -55,6 +59,7 @@ use self::event_loop::ControlLoop;
 pub use self::limits::ControlLimits;
 pub use self::served::ServedSession;
 use self::shared::Message;
+use crate::archive::part_name;
 use crate::controller::Controller;
 use crate::error::ManagerError;
 use crate::guard::Guard;
@@ -75,10 +80,24 @@ pub struct ControlSettings {
     /// Starts a guard for a session. A session without a guard is not completed if this process is
     /// killed.
     pub guard: Option<StartGuard>,
+    /// A folder for files of sessions that go on after a kill of this process: a server with the
+    /// same folder starts them again. It is created when it is used, and no other user may write it.
+    pub sessions: Option<PathBuf>,
 }
 
-/// Starts a guard process; see [`ControlSettings::guard`].
-pub type StartGuard = Box<dyn Fn() -> Option<Guard> + Send + Sync>;
+/// Starts a guard process; see [`ControlSettings::guard`]. If the session has a file in
+/// [`ControlSettings::sessions`], the guard passes its path to [`note_end`] when this process is
+/// killed.
+pub type StartGuard = Box<dyn Fn(Option<&Path>) -> Option<Guard> + Send + Sync>;
+
+/// Notes in the file of a session that the daemon has ended now. Only guards call this.
+///
+/// # Errors
+///
+/// If the file cannot be written, or is missing because the session has ended.
+pub fn note_end(file: &Path) -> io::Result<()> {
+    kept::note_end(file)
+}
 
 /// Serves controllers on a thread of its own. When it is dropped, it stops the sessions of
 /// controllers, and returns when their archives are complete.
@@ -159,12 +178,13 @@ impl Drop for ControlServer {
 
 impl fmt::Debug for ControlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { groups, limits, scratch, guard } = self;
+        let Self { groups, limits, scratch, guard, sessions } = self;
         f.debug_struct("ControlSettings")
             .field("groups", groups)
             .field("limits", limits)
             .field("scratch", scratch)
             .field("guard", &guard.is_some())
+            .field("sessions", sessions)
             .finish()
     }
 }

@@ -93,8 +93,19 @@ pub enum GuardOutcome {
 /// Runs the guard on this end of [`Guard::pair`]. Returns when the session has ended, or when the
 /// manager is dead and its archive completed.
 pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
+    run_guard_with(socket, || {})
+}
+
+/// Runs the guard as [`run_guard`] does. Calls `on_death` as soon as it notices that the manager has
+/// died before the end of the session.
+pub fn run_guard_with(socket: OwnedFd, on_death: impl FnOnce()) -> GuardOutcome {
     match state::GuardState::receive_all(&Socket::from(socket)) {
-        Some(watched) => completion::complete(watched),
+        Some(watched) => {
+            if watched.is_running() {
+                on_death();
+            }
+            completion::complete(watched)
+        }
         None => GuardOutcome::Nothing,
     }
 }

@@ -55,10 +55,11 @@ mod waker;
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
 pub use config::{Rotation, SessionConfig};
 pub use control_server::{
-    CategoryGroups, ControlLimits, ControlServer, ControlSettings, ServedSession, StartGuard,
+    note_end, CategoryGroups, ControlLimits, ControlServer, ControlSettings, ServedSession,
+    StartGuard,
 };
 pub use error::{ArchiveError, ManagerError};
-pub use guard::{run_guard, Guard, GuardOutcome};
+pub use guard::{run_guard, run_guard_with, Guard, GuardOutcome};
 pub use limits::{Bound, Limits};
 pub use machine::{
     End, ProviderFilter, ProviderSpec, SessionState, Timeouts, Trigger, TriggerAction, Violation,

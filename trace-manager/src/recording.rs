@@ -176,7 +176,8 @@ impl Recording {
         let start_clocks = sample_after(earlier);
         let categories = outputs.categories().to_vec();
         let conditions = Evaluator::new(&config.rules, SystemTime::now());
-        Self {
+        let interrupted_at = config.interrupted_at;
+        let mut recording = Self {
             number,
             selection: CategoryFilter::new(&categories, spares.clone()),
             retention: Retention::new(config.mode, config.buffer_size, spares.clone()),
@@ -203,7 +204,9 @@ impl Recording {
             stopped_by: None,
             snapshots,
             pending_snapshots: Vec::new(),
-        }
+        };
+        interrupted_at.into_iter().for_each(|at| recording.report_interruption(at));
+        recording
     }
 
     /// Returns the session's configuration.

@@ -26,6 +26,7 @@ mod config;
 mod error;
 mod field;
 mod info;
+mod kept;
 mod reply;
 mod request;
 mod summary;
@@ -40,6 +41,7 @@ pub use error::{ControlError, ErrorCode, FlushError, GeneralError, StartError, S
 pub use info::{
     GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo, SessionState,
 };
+pub use kept::{KeptItem, KeptSession};
 pub use reply::{Event, Part, Parts, Reply, ToController, MAX_REPLY};
 pub use request::{
     CategoryChange, FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest,

@@ -55,6 +55,59 @@ fn a_killed_daemon_leaves_complete_archives_and_programs_find_the_next_one() {
     assert_eq!(u64::from(next.controller().providers().unwrap()[0].pid), program.pid());
 }
 
+/// The daemon is killed twice. Each time, the next one continues the session in a further part, of
+/// which the first event is the time between.
+#[test]
+fn a_session_that_is_kept_alive_goes_on_after_kills_of_the_daemon() {
+    for mode in ["streaming", "circular", "oneshot"] {
+        let mut daemon = Daemon::start();
+        let program = daemon.program("chatter");
+        daemon.wait_for_programs(1);
+        let size = if mode == "oneshot" { "64M" } else { "1M" };
+        let options = ["start", "--name", "a", "-o", "a.fxt", "--keep-alive", "-m", mode, "-b"];
+        daemon.json(&[&options[..], &[size]].concat());
+        let mut last = 0;
+        for part in ["a.fxt", "a.2.fxt", "a.3.fxt"] {
+            wait_until("the program is recorded", || {
+                std::thread::sleep(BETWEEN_REQUESTS);
+                let sessions = daemon.controller().sessions().unwrap();
+                assert_eq!((sessions.len(), &sessions[0].name), (1, &"a".to_owned()));
+                sessions[0].events > 0
+            });
+            if part == "a.3.fxt" {
+                daemon.json(&["stop", "a"]);
+            } else {
+                daemon.signal(Signal::Kill);
+                assert_eq!(daemon.wait(), None);
+                let empty = tempfile::tempdir().unwrap();
+                let directory = std::mem::replace(&mut daemon.directory, empty);
+                daemon = Daemon::start_in(directory, &[]);
+            }
+            let path = daemon.path(part);
+            wait_until("the part is complete", || path.exists());
+            let archive = Archive::read(&path);
+            let own = archive.of_process(program.pid()).unwrap();
+            let words = own.numbers("word");
+            assert!(are_consecutive(&words) && words[0] > last, "{mode} {part}");
+            last = *words.last().unwrap();
+            let gaps = archive.providers.iter().flat_map(|it| &it.interruptions);
+            let gaps: Vec<_> = gaps.collect();
+            assert_eq!(gaps.len(), usize::from(part != "a.fxt"), "{mode} {part}");
+            assert!(gaps.iter().all(|(from, to)| from < to), "{gaps:?}");
+        }
+        let kept = std::fs::read_dir(daemon.path(".trace-sessions")).unwrap();
+        assert_eq!(kept.count(), 0, "the session has ended");
+    }
+}
+
+#[test]
+fn a_session_of_a_pipe_is_not_kept_alive() {
+    let daemon = Daemon::start();
+    let run = daemon.run(&["start", "--keep-alive", "-o", "-"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("requires a directory as the output"), "{run:?}");
+}
+
 #[test]
 fn a_session_survives_the_death_of_its_programs() {
     let daemon = Daemon::start();

@@ -98,6 +98,10 @@ pub(crate) struct StartArgs {
     #[arg(long)]
     pub(crate) defer_transfer: bool,
 
+    /// Continue in FILE.2, FILE.3 … when a daemon starts after this one was killed
+    #[arg(long)]
+    pub(crate) keep_alive: bool,
+
     /// Print the name of the session as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

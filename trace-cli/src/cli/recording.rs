@@ -281,6 +281,10 @@ pub(crate) struct GuardArgs {
     #[arg(value_name = "DIR")]
     pub(crate) private: Option<PathBuf>,
 
+    /// File of the session in which the end of the daemon is noted
+    #[arg(long, value_name = "FILE")]
+    pub(crate) session: Option<PathBuf>,
+
     /// Archive to be converted to XRay logs
     #[arg(long, value_name = "FILE")]
     pub(crate) logs_of: Option<PathBuf>,

@@ -24,6 +24,9 @@ use crate::cli::DaemonArgs;
 use crate::message::describe;
 use crate::{descriptors, exit};
 
+/// The folder of sessions that go on after a kill, beside the sockets.
+const SESSIONS: &str = ".trace-sessions";
+
 /// How long guards may take to end after the sessions.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -74,6 +77,7 @@ impl Daemon {
             .with_context(|| format!("cannot use the directory {}", directory.display()))?;
         let Places { registration, control } = Places::open(args.socket.as_deref())?;
         log::info!("programs register at {}", registration.path().display());
+        let sessions = registration.path().with_file_name(SESSIONS);
         let manager = Manager::with_listener(registration, Limits::default())?;
         let guards = Arc::new(Guards::default());
         let start_guard = Arc::clone(&guards);
@@ -81,7 +85,8 @@ impl Daemon {
             groups: config.groups.clone(),
             limits: ControlLimits::default(),
             scratch: scratch.path().to_owned(),
-            guard: Some(Box::new(move || start_guard.start())),
+            guard: Some(Box::new(move |session| start_guard.start(session))),
+            sessions: Some(sessions),
         };
         let server = ControlServer::start(control, manager, settings)?;
         Ok(Self { server, guards, directory, _scratch: scratch })

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use trace_manager::{run_guard, GuardOutcome};
+use trace_manager::{note_end, run_guard, run_guard_with, GuardOutcome};
 use trace_xray::fxt::Options;
 
 use crate::cli::GuardArgs;
@@ -33,13 +33,23 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     descriptors::raise_limit();
     let code = match &args.logs_of {
         Some(archive) => report_logs(archive, args.min_nanos, run_guard(socket)),
-        None => report(run_guard(socket)),
+        None => report(run_guard_with(socket, || note(args.session.as_deref()))),
     };
     if let Some(private) = &args.private {
         // It does not exist if the recording ended by itself.
         recorders::remove_directory(private);
     }
     Ok(code)
+}
+
+/// Notes that the daemon has ended, for the next one.
+fn note(session: Option<&Path>) {
+    if let Some(Err(error)) = session.map(note_end) {
+        // The session has ended if its file is missing.
+        if error.kind() != io::ErrorKind::NotFound {
+            crate::say(&format!("cannot note the end of the daemon: {}", describe(&error)));
+        }
+    }
 }
 
 /// Converts the archive at `archive` to logs, if the recorder is killed before it has done that.

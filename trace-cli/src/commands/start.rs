@@ -73,6 +73,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         },
         rotation: rotation(options),
         output: to,
+        keep_alive: args.keep_alive,
     };
     Ok(StartRequest { config, output })
 }

@@ -163,7 +163,7 @@ fn no_number() -> io::Error {
 }
 
 /// Returns the name of a part: `trace.2.fxt` of `trace.fxt`.
-fn part_name(archive: &OsStr, number: u64) -> OsString {
+pub(crate) fn part_name(archive: &OsStr, number: u64) -> OsString {
     let (stem, extension) = split(archive);
     let mut name = stem.to_owned();
     name.push(format!(".{number}"));

@@ -1,6 +1,7 @@
 //! The control thread.
 
 mod queries;
+mod restore;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,18 +20,20 @@ use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 
 use super::alerts::AlertQueue;
 use super::client::{Client, Ended};
+use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{
     ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket, SERVED,
 };
 use super::output::OpenOutput;
+use super::running::{Running, Served};
 use super::served::ServedSession;
 use super::shared::{Message, Shared};
 use super::triggers::AllCommands;
 use super::{recorder, snapshot, ControlSettings};
 use crate::error::ManagerError;
 use crate::machine::Time;
-use crate::manager::{Manager, SessionHandle};
+use crate::manager::Manager;
 use crate::wait::milliseconds;
 use crate::waker::Waker;
 
@@ -53,44 +56,6 @@ const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 /// The first number of a connection.
 const FIRST_CLIENT: ClientId = 2;
-
-/// A session that has started.
-struct Running {
-    handle: Arc<SessionHandle>,
-    /// Its output, for people.
-    output: String,
-    /// Why it has no guard, if it should have one.
-    guard_failure: Option<&'static str>,
-    /// Its events when they were counted the last time, and that time.
-    counted: Option<(Instant, u64)>,
-    /// What differs for the session that this process has started itself.
-    served: Option<Served>,
-}
-
-/// The session that this process has started itself.
-struct Served {
-    on_stop: Box<dyn Fn() + Send>,
-    /// Why its categories cannot change, if they cannot.
-    fixed_categories: Option<String>,
-}
-
-impl Running {
-    fn stop(&self) {
-        match &self.served {
-            Some(served) => (served.on_stop)(),
-            None => self.handle.stop(),
-        }
-    }
-
-    fn set_categories(&self, categories: Vec<String>) -> Result<(), ControlError> {
-        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
-        if let Some(reason) = fixed {
-            return Err(ControlError::general(GeneralError::Unsupported, reason.clone()));
-        }
-        let set = self.handle.set_categories(categories);
-        set.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))
-    }
-}
 
 /// The control thread.
 pub(super) struct ControlLoop {
@@ -119,7 +84,7 @@ impl ControlLoop {
         (sender, messages): (Sender<Message>, Receiver<Message>),
         waker: Waker,
     ) -> io::Result<Self> {
-        let ControlSettings { groups, limits, scratch, guard } = settings;
+        let ControlSettings { groups, limits, scratch, guard, sessions } = settings;
         listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -129,6 +94,7 @@ impl ControlLoop {
             scratch,
             limits,
             start_guard: guard,
+            kept: sessions.map(KeptFolder::new),
             commands: AllCommands::default(),
             messages: sender,
             waker,
@@ -159,13 +125,14 @@ impl ControlLoop {
         let alerts = Arc::<AlertQueue>::default();
         self.machine.serve(owner, config, Arc::clone(&alerts));
         let served = Some(Served { on_stop, fixed_categories });
-        let running = Running { handle, output, guard_failure: None, counted: None, served };
+        let running = Running { served, ..Running::new(handle, output) };
         self.sessions.insert(SERVED, running);
         alerts
     }
 
     /// Runs until [`Message::ShutDown`], and then until all sessions and their commands have ended.
     pub(super) fn run(mut self) {
+        self.restore();
         let mut events = EventVec::with_capacity(64);
         while !self.machine.has_ended() {
             let unfinished = self.unfinished();
@@ -303,11 +270,9 @@ impl ControlLoop {
         for _ in 0..MESSAGES_PER_TURN {
             let Ok(message) = self.messages.try_recv() else { return };
             match message {
-                Message::Opened(id, handle, output, guard_failure) => {
-                    log::info!("session {} writes {output}", handle.number());
-                    let running =
-                        Running { handle, output, guard_failure, counted: None, served: None };
-                    self.sessions.insert(id, running);
+                Message::Opened(id, running) => {
+                    log::info!("session {} writes {}", running.handle.number(), running.output);
+                    self.sessions.insert(id, *running);
                     self.dispatch(Input::Session(id, SessionEvent::Opened));
                 }
                 Message::Session(id, event) => {
@@ -373,7 +338,7 @@ impl ControlLoop {
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }
             Output::Stop(id) => self.sessions.get(&id).into_iter().for_each(Running::stop),
-            Output::Discard(id) => handle(id).into_iter().for_each(|it| it.discard()),
+            Output::Discard(id) => self.sessions.get(&id).into_iter().for_each(Running::discard),
             Output::Flush(id) => handle(id).into_iter().for_each(|it| it.flush()),
             Output::Snapshot(id, ticket, job) => match handle(id) {
                 Some(handle) => snapshot::spawn(&self.shared, Arc::clone(handle), ticket, job),

@@ -36,14 +36,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use trace_protocol::control::{
-    ControlError, Event, GeneralError, Output as ControlOutput, Reply, SessionInfo, Summary,
-    ToController, ToDaemon, TraceConfig, EVENT,
+    ControlError, Event, GeneralError, KeptSession, Output as ControlOutput, Reply, SessionInfo,
+    Summary, ToController, ToDaemon, TraceConfig, EVENT,
 };
 use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
 use self::session::{ControlledSession, Phase};
 use super::alerts::AlertQueue;
+use super::kept::KeptFile;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
 use crate::machine::Time;
@@ -77,6 +78,8 @@ pub(super) enum Input {
     Connected(ClientId, PeerCredentials),
     /// This connection is that of the daemon itself.
     IsOwn(ClientId),
+    /// A session of a killed daemon goes on.
+    Restore(Box<OpenRequest>),
     /// A controller sent a request, with its descriptor.
     Request(ClientId, Box<ToDaemon>, Option<OwnedFd>),
     /// A connection ended.
@@ -156,6 +159,8 @@ pub(super) struct OpenRequest {
     /// The controller.
     pub(super) peer: PeerCredentials,
     pub(super) alerts: Arc<AlertQueue>,
+    /// The part that a killed daemon has written, if there is one.
+    pub(super) earlier: Option<(KeptFile, KeptSession)>,
 }
 
 /// A snapshot to write.
@@ -271,6 +276,7 @@ impl ControlMachine {
         match input {
             Input::Connected(client, peer) => self.connected(client, peer),
             Input::IsOwn(client) => drop(self.own.insert(client)),
+            Input::Restore(request) => self.restore(request),
             Input::Request(client, message, descriptor) => {
                 self.request(client, *message, descriptor, now);
             }
@@ -301,6 +307,15 @@ impl ControlMachine {
         if of_user >= self.limits.clients {
             self.close(client, &format!("more than {} connections", self.limits.clients));
         }
+    }
+
+    /// Starts a session of a killed daemon again. It continues without a connection.
+    fn restore(&mut self, request: Box<OpenRequest>) {
+        let OpenRequest { config, peer, alerts, .. } = &*request;
+        self.last_session += 1;
+        let session = ControlledSession::restored(*peer, config.clone(), Arc::clone(alerts));
+        self.sessions.insert(self.last_session, session);
+        self.outputs.push(Output::Open(self.last_session, request));
     }
 
     /// Returns the number of closing connections of a user.

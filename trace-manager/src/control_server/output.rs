@@ -125,7 +125,7 @@ fn check_owner(directory: &OwnedFd, peer: PeerCredentials) -> io::Result<()> {
 }
 
 /// Returns the path of an open file, for people.
-fn path_of(file: &OwnedFd) -> PathBuf {
+pub(super) fn path_of(file: &OwnedFd) -> PathBuf {
     std::fs::read_link(format!("/proc/thread-self/fd/{}", file.as_raw_fd())).unwrap_or_default()
 }
 

@@ -13,9 +13,11 @@ use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
 use super::convert;
+use super::kept::{keep, KeptFile, NextPart};
 use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
+use super::running::Running;
 use super::shared::{Message, Shared};
 use super::triggers::takes_snapshots;
 use crate::archive::{ArchiveTarget, StreamBounds};
@@ -54,15 +56,22 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
-    let Opened { handle, output, transfer, guard_failure } = match open(&shared, request) {
+    let is_restored = request.earlier.is_some();
+    let name = request.config.name.clone();
+    let Opened { running, transfer } = match open(&shared, request) {
         Ok(opened) => opened,
+        Err(error) if is_restored => {
+            log::error!("the session {name} does not go on: {error}");
+            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
+        }
         Err(error) => {
             return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
-    let handle = Arc::new(handle);
-    let opened = Message::Opened(id, Arc::clone(&handle), output.clone(), guard_failure);
-    shared.send(opened);
+    let Running { guard_failure, .. } = running;
+    let (handle, output, kept) =
+        (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
+    shared.send(Message::Opened(id, Box::new(running)));
     let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
         let name = match notice {
@@ -117,6 +126,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
         }
     }
     drop(handle);
+    kept.iter().for_each(KeptFile::remove);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
 }
 
@@ -135,28 +145,44 @@ fn next_notice(handle: &SessionHandle) -> Option<Notice> {
 
 /// A session that has started.
 struct Opened {
-    handle: SessionHandle,
-    /// Its output, for people.
-    output: String,
+    running: Running,
     transfer: Option<Transfer>,
-    /// Why it has no guard, if it should have one.
-    guard_failure: Option<&'static str>,
 }
 
 fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
-    let OpenRequest { config, descriptor, peer, .. } = request;
+    let OpenRequest { mut config, descriptor, peer, earlier, .. } = request;
     if takes_snapshots(&config) && is_deputy(peer) {
         let reason = "snapshots of triggers require a daemon of the same user\nhint: start a \
                       daemon of your own, or take snapshots with trace snapshot";
         return Err(ControlError::general(GeneralError::Unsupported, reason));
     }
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
+    let before = earlier.as_ref().map(|(file, _)| file.clone());
+    let part = keep(shared.kept.as_ref(), &mut config, &descriptor, peer, earlier);
+    let part = part.inspect_err(|_| before.iter().for_each(KeptFile::remove)).map_err(failed)?;
+    let kept = part.file.clone();
+    let opened = open_part(shared, &config, descriptor, peer, part);
+    opened.inspect_err(|_| kept.iter().for_each(KeptFile::remove))
+}
+
+/// Starts a session, which may be the next part of one of a killed daemon.
+fn open_part(
+    shared: &Shared,
+    config: &TraceConfig,
+    descriptor: OwnedFd,
+    peer: PeerCredentials,
+    part: NextPart,
+) -> Result<Opened, ControlError> {
+    let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
     let description = output.description();
-    let (target, transfer) = target(shared, output, &config, peer).map_err(failed)?;
-    let session = start(shared, &config, target, (peer.uid != 0).then_some(peer.uid));
-    let opened =
-        |(handle, guard_failure)| Opened { handle, output: description, transfer, guard_failure };
+    let (target, transfer) = target(shared, output, config, peer).map_err(failed)?;
+    let session = start(shared, config, target, (peer.uid != 0).then_some(peer.uid), &part);
+    let opened = |(handle, guard_failure)| {
+        let running = Running::new(Arc::new(handle), description);
+        let kept = part.file;
+        Opened { running: Running { guard_failure, kept, ..running }, transfer }
+    };
     session.map(opened).map_err(|error| {
         let code = match error {
             ManagerError::ZeroBufferSize
@@ -210,9 +236,12 @@ fn start(
     config: &TraceConfig,
     target: ArchiveTarget,
     user: Option<u32>,
+    part: &NextPart,
 ) -> Result<(SessionHandle, Option<&'static str>), ManagerError> {
-    let config = convert::session_config(config, user);
-    let guard = shared.start_guard.as_ref().map(|start| start());
+    let mut config = convert::session_config(config, user);
+    config.interrupted_at = part.interrupted_at;
+    let file = part.file.as_ref().map(KeptFile::path);
+    let guard = shared.start_guard.as_ref().map(|start| start(file));
     let failure = matches!(guard, Some(None)).then_some("it cannot be started");
     let session = shared.manager.start_with_sinks(config, target, guard.flatten(), Vec::new());
     Ok((session?, failure))

@@ -7,19 +7,20 @@ use crossbeam_channel::Sender;
 use trace_protocol::control::{ControlError, Reply, SessionInfo};
 use trace_protocol::socket::Socket;
 
+use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
+use super::running::Running;
 use super::triggers::AllCommands;
 use super::{CategoryGroups, StartGuard};
-use crate::manager::{Manager, SessionHandle};
+use crate::manager::Manager;
 use crate::waker::Waker;
 
 /// A message to the control thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// A session has started, and writes to this output. The last item is why it has no guard, if
-    /// it should have one.
-    Opened(SessionId, Arc<SessionHandle>, String, Option<&'static str>),
+    /// A session has started.
+    Opened(SessionId, Box<Running>),
     Session(SessionId, SessionEvent),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
@@ -39,6 +40,7 @@ pub(super) struct Shared {
     pub(super) scratch: PathBuf,
     pub(super) limits: ControlLimits,
     pub(super) start_guard: Option<StartGuard>,
+    pub(super) kept: Option<KeptFolder>,
     pub(super) commands: AllCommands,
     pub(super) messages: Sender<Message>,
     pub(super) waker: Waker,

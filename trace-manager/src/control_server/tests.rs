@@ -16,6 +16,7 @@ fn only_the_servers_own_connection_selects_commands() {
         limits: ControlLimits::default(),
         scratch: directory.path().to_owned(),
         guard: None,
+        sessions: None,
     };
     let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
     let server =

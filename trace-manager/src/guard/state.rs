@@ -65,6 +65,11 @@ impl GuardState {
         }
     }
 
+    /// Returns whether the session has not ended.
+    pub(super) fn is_running(&self) -> bool {
+        self.ledger.get(session::STATE) == session::RUNNING
+    }
+
     /// Returns the archive's valid length in bytes.
     pub(super) fn length(&self) -> u64 {
         self.ledger.get(session::LENGTH)

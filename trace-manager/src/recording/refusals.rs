@@ -1,4 +1,6 @@
-//! Refused providers.
+//! What the manager itself reports in the archive: refused providers, and interruptions.
+
+use std::time::Duration;
 
 use trace_format::notes::Omission;
 use trace_protocol::archive::{self, ClockSample, Identity};
@@ -37,18 +39,41 @@ impl Recording {
         if self.refusals.number == 0 {
             return;
         }
+        let (number, clock) = (self.refusals.number, ClockSource::CpuCounter);
+        self.report(clock, now, counter_rate, |words, manager| {
+            archive::omission(words, manager, now.ticks(clock), Omission::Connections, number);
+        });
+    }
+
+    /// Writes the time between an earlier recording and this one, which continues it.
+    pub(super) fn report_interruption(&mut self, interrupted_at: Duration) {
+        let (clock, now) = (ClockSource::Boottime, ClockSample::now());
+        let from = u64::try_from(interrupted_at.as_nanos()).unwrap_or(u64::MAX);
+        let to = now.ticks(clock);
+        self.report(clock, &now, 1_000_000_000, |words, manager| {
+            archive::interruption(words, manager, from.min(to), to);
+        });
+    }
+
+    /// Writes records of the manager itself into the archive.
+    fn report(
+        &mut self,
+        clock: ClockSource,
+        now: &ClockSample,
+        ticks_per_second: u64,
+        write: impl FnOnce(&mut Vec<u64>, &Identity),
+    ) {
         let manager = Identity {
             id: MANAGER,
             name: "trace manager".to_owned(),
             process_name: "trace manager".to_owned(),
             pid: std::process::id(),
             uid: rustix::process::getuid().as_raw(),
-            clock: ClockSource::CpuCounter,
+            clock,
         };
         let mut words = Records::begin(&self.spares, MANAGER);
-        archive::opening(&mut words, &manager, counter_rate, now);
-        let ticks = now.ticks(manager.clock);
-        archive::omission(&mut words, &manager, ticks, Omission::Connections, self.refusals.number);
+        archive::opening(&mut words, &manager, ticks_per_second, now);
+        write(&mut words, &manager);
         archive::anchor(&mut words, &manager, now);
         let records = self.block(MANAGER, words);
         self.outputs.archive.take(&records);

@@ -65,6 +65,8 @@ record! {
         pub rotation: RotationOptions,
         /// The meaning of the descriptor.
         pub output: Output,
+        /// Whether the session goes on in a next part when a daemon starts after a kill of this one.
+        pub keep_alive: bool,
     }
 }
 
@@ -217,6 +219,15 @@ impl TraceConfig {
         let takes_snapshots =
             self.triggers.iter().any(|trigger| trigger.action == TriggerAction::Snapshot);
         match &self.output {
+            _ if self.keep_alive && !self.detached => {
+                Err("a session that goes on after a kill of the daemon has to be detached"
+                    .to_owned())
+            }
+            Output::Descriptor if self.keep_alive => Err(
+                "a session that goes on after a kill of the daemon requires a directory as the \
+                 output"
+                    .to_owned(),
+            ),
             Output::Descriptor if takes_snapshots => {
                 Err("snapshots of triggers require a directory as the output".to_owned())
             }

@@ -268,6 +268,14 @@ fn a_configuration_is_checked() {
     let error = wrong(&|config| config.output = Output::Descriptor);
     assert_eq!(error, "snapshots of triggers require a directory as the output");
     let error = wrong(&|config| config.defer_transfer = true);
+    let kept = |detached, output| {
+        move |config: &mut TraceConfig| {
+            *config = TraceConfig { keep_alive: true, detached, output, ..TraceConfig::default() };
+            config.buffer_size = 1;
+        }
+    };
+    assert!(wrong(&|it| kept(false, Output::Beneath("a".to_owned()))(it)).contains("detached"));
+    assert!(wrong(&|it| kept(true, Output::Descriptor)(it)).contains("requires a directory"));
     assert_eq!(error, "a deferred transfer requires a descriptor as the output");
     assert!(wrong(&|config| config.triggers[0].alert = "x".repeat(15)).contains("1 to 14 bytes"));
 }
@@ -326,4 +334,23 @@ proptest! {
             prop_assert_eq!(decode_one(&message.encode()), Ok(message));
         }
     }
+}
+
+#[test]
+fn the_items_of_a_kept_session_are_read_up_to_a_malformed_one() {
+    let session = KeptSession {
+        config: config(),
+        uid: 7,
+        directory: "/home/me".to_owned(),
+        part: 2,
+        boot: "b".to_owned(),
+        ..KeptSession::default()
+    };
+    let items = [KeptItem::Session(session), KeptItem::Ended(Duration::from_secs(3))];
+    let mut bytes: Vec<u8> = items.iter().flat_map(KeptItem::encode).collect();
+    assert_eq!(KeptItem::decode_all(&bytes), items);
+    assert_eq!(KeptItem::decode_all(&bytes[..bytes.len() - 1]), items[..1], "a partial item");
+    let last = bytes.len() - 10;
+    bytes[last] = 0xff;
+    assert_eq!(KeptItem::decode_all(&bytes), items[..1], "an unknown kind");
 }

@@ -66,6 +66,7 @@ fn sessions(table: Table) -> Result<Vec<StartArgs>> {
 
 /// Parses the options as on the command line of `trace start`.
 fn session(name: &str, options: Table) -> Result<StartArgs> {
+    let command = StartArgs::augment_args(clap::Command::new("start"));
     let mut line = vec!["start".to_owned(), format!("--name={name}")];
     if !options.contains_key("output") {
         line.push(format!("--output={name}.fxt"));
@@ -75,9 +76,14 @@ fn session(name: &str, options: Table) -> Result<StartArgs> {
             bail!("'{option}' is not an option of a session in a configuration");
         }
         let Setting { option, values } = Setting::new(option, value)?;
-        line.extend(values.into_iter().map(|value| format!("--{option}={value}")));
+        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(&option));
+        let is_flag = arg.is_some_and(|arg| !arg.get_action().takes_values());
+        match values.as_slice() {
+            [value] if is_flag && value == "true" => line.push(format!("--{option}")),
+            [value] if is_flag && value == "false" => {}
+            _ => line.extend(values.into_iter().map(|value| format!("--{option}={value}"))),
+        }
     }
-    let command = StartArgs::augment_args(clap::Command::new("start"));
     let matches = command.try_get_matches_from(line);
     let args = matches.and_then(|matches| StartArgs::from_arg_matches(&matches));
     args.map_err(|error| {
@@ -110,6 +116,18 @@ mod tests {
         assert_eq!(args.session.output, PathBuf::from("flight.fxt"));
         assert_eq!(args.session.categories, ["#web", "db"]);
         assert_eq!(args.session.triggers.len(), 1);
+    }
+
+    #[test]
+    fn flags_are_true_or_false() {
+        let config =
+            |value| Config::parse(&format!("[session.a]\nkeep-alive = {value}\n[session.b]\n"));
+        let flags = |value| {
+            let sessions = config(value).unwrap().sessions;
+            sessions.iter().map(|args| args.keep_alive).collect::<Vec<_>>()
+        };
+        assert_eq!((flags("true"), flags("false")), (vec![true, false], vec![false; 2]));
+        assert!(config("3").is_err());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The guards of the daemon's sessions.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,8 +16,9 @@ pub(super) struct Guards(Mutex<Vec<Process>>);
 
 impl Guards {
     /// Starts a guard, and collects those that have ended. Returns `None` if it cannot be started.
-    pub(super) fn start(&self) -> Option<Guard> {
-        let started = guard::try_start(None, None).map_err(|error| {
+    /// `session` is the file of the session, if it has one.
+    pub(super) fn start(&self, session: Option<&Path>) -> Option<Guard> {
+        let started = guard::try_start(None, None, session).map_err(|error| {
             log::warn!(
                 "cannot start a guard: {}: the archive of a session is incomplete if the daemon is \
                  killed",

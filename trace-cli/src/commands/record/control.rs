@@ -79,6 +79,7 @@ fn serve(private: &Path, manager: &Arc<Manager>, session: ServedSession) -> Resu
         // Snapshots are as large as the archive, so that its file system has space for them.
         scratch: output.parent().unwrap_or(Path::new("/")).to_owned(),
         guard: None,
+        sessions: None,
     };
     let listener = Listener::bind_with_mode(&private.join(CONTROL_SOCKET), 0o600)?;
     Ok(ControlServer::serve(listener, Arc::clone(manager), settings, session)?)

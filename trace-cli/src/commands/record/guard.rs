@@ -24,7 +24,7 @@ pub(crate) fn start(
     private: Option<&Path>,
     logs: Option<&LogOutput>,
 ) -> (Option<Guard>, Option<Process>) {
-    match try_start(private, logs) {
+    match try_start(private, logs, None) {
         Ok((guard, process)) => (Some(guard), Some(process)),
         Err(error) => {
             crate::say(&format!(
@@ -36,10 +36,12 @@ pub(crate) fn start(
     }
 }
 
-/// Starts a guard, which removes `private` if this process is killed, and which writes `logs` then.
+/// Starts a guard, which removes `private` if this process is killed, and which writes `logs` then,
+/// or notes the time in the file of the session.
 pub(crate) fn try_start(
     private: Option<&Path>,
     logs: Option<&LogOutput>,
+    session: Option<&Path>,
 ) -> io::Result<(Guard, Process)> {
     let (guard, theirs) = Guard::pair()?;
     let mut command = Command::new("/proc/self/exe");
@@ -47,6 +49,9 @@ pub(crate) fn try_start(
     if let Some(logs) = logs {
         let nanos = u64::try_from(logs.options.min_duration.as_nanos()).unwrap_or(u64::MAX);
         command.arg("--logs-of").arg(&logs.archive).arg(format!("--min-nanos={nanos}"));
+    }
+    if let Some(session) = session {
+        command.arg("--session").arg(session);
     }
     let child = command
         .stdin(theirs)

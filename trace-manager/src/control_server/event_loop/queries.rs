@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::control::{Reply, SessionInfo};
 
-use super::{failed, no_session, ControlLoop, Running};
+use super::{failed, no_session, ControlLoop};
 use crate::control_server::convert;
 use crate::control_server::machine::{Input, Query, SessionId, Ticket};
+use crate::control_server::running::Running;
 use crate::control_server::shared::Message;
 use crate::manager::{Manager, SessionHandle};
 

@@ -270,7 +270,7 @@ impl ControlMachine {
             (session.config.clone(), session.peer, Arc::clone(&session.alerts));
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);
-        let request = OpenRequest { config, descriptor, peer, alerts };
+        let request = OpenRequest { config, descriptor, peer, alerts, earlier: None };
         self.outputs.push(Output::Open(id, Box::new(request)));
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::control::{
-    Event, Output, ProviderSpec, SessionInfo, SessionState, Summary, TraceConfig,
+    Event, Output, ProviderSpec, SessionInfo, SessionState, Summary, TraceConfig, EVENT,
 };
 use trace_protocol::socket::PeerCredentials;
 
@@ -73,6 +73,17 @@ impl ControlledSession {
         alerts: Arc<AlertQueue>,
     ) -> Self {
         Self { alerts, ..Self::in_phase(Phase::Started, owner, config) }
+    }
+
+    /// Returns a session of a killed daemon, which starts again. Nobody waits for it.
+    pub(super) fn restored(
+        peer: PeerCredentials,
+        config: TraceConfig,
+        alerts: Arc<AlertQueue>,
+    ) -> Self {
+        let nobody = Ticket { client: 0, id: EVENT };
+        let starting = Phase::Starting { ticket: nobody, stops: false };
+        Self { alerts, ..Self::in_phase(starting, peer, config) }
     }
 
     fn in_phase(phase: Phase, peer: PeerCredentials, config: TraceConfig) -> Self {

@@ -1,0 +1,38 @@
+//! The sessions of a daemon that was killed.
+
+use std::process;
+use std::sync::Arc;
+
+use trace_protocol::control::KeptSession;
+use trace_protocol::socket::PeerCredentials;
+
+use super::ControlLoop;
+use crate::control_server::kept::{open_directory, rest_of, KeptFile, KeptFolder};
+use crate::control_server::machine::{Input, OpenRequest};
+
+impl ControlLoop {
+    /// Starts the sessions again that a daemon with the same folder had when it was killed.
+    pub(super) fn restore(&mut self) {
+        let kept = self.shared.kept.as_ref().map(KeptFolder::read).unwrap_or_default();
+        for (file, session) in kept {
+            let name = session.config.name.clone();
+            if let Err(reason) = self.restore_session(&file, session) {
+                log::error!("the session {name} does not go on: {reason}");
+                file.remove();
+            }
+        }
+    }
+
+    fn restore_session(&mut self, file: &KeptFile, session: KeptSession) -> Result<(), String> {
+        session.config.check()?;
+        let duration = rest_of(&session).ok_or("its duration is over")?;
+        let descriptor = open_directory(&session).map_err(|error| error.to_string())?;
+        let peer = PeerCredentials { pid: process::id(), uid: session.uid, gid: session.gid };
+        let mut config = session.config.clone();
+        config.duration = duration;
+        let earlier = Some((file.clone(), session));
+        let request = OpenRequest { config, descriptor, peer, alerts: Arc::default(), earlier };
+        self.dispatch(Input::Restore(Box::new(request)));
+        Ok(())
+    }
+}

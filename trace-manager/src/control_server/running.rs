@@ -1,0 +1,65 @@
+//! A session that has started.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use trace_protocol::control::{ControlError, GeneralError};
+
+use super::kept::KeptFile;
+use crate::manager::SessionHandle;
+
+/// A session that has started.
+pub(super) struct Running {
+    pub(super) handle: Arc<SessionHandle>,
+    /// Its output, for people.
+    pub(super) output: String,
+    /// Why it has no guard, if it should have one.
+    pub(super) guard_failure: Option<&'static str>,
+    /// Its events when they were counted the last time, and that time.
+    pub(super) counted: Option<(Instant, u64)>,
+    /// The file by which it goes on after a kill of the daemon.
+    pub(super) kept: Option<KeptFile>,
+    /// What differs for the session that this process has started itself.
+    pub(super) served: Option<Served>,
+}
+
+/// The session that this process has started itself.
+pub(super) struct Served {
+    pub(super) on_stop: Box<dyn Fn() + Send>,
+    /// Why its categories cannot change, if they cannot.
+    pub(super) fixed_categories: Option<String>,
+}
+
+impl Running {
+    pub(super) fn new(handle: Arc<SessionHandle>, output: String) -> Self {
+        Self { handle, output, guard_failure: None, counted: None, kept: None, served: None }
+    }
+
+    pub(super) fn stop(&self) {
+        self.kept.iter().for_each(KeptFile::remove);
+        match &self.served {
+            Some(served) => (served.on_stop)(),
+            None => self.handle.stop(),
+        }
+    }
+
+    pub(super) fn discard(&self) {
+        self.kept.iter().for_each(KeptFile::remove);
+        self.handle.discard();
+    }
+
+    pub(super) fn set_categories(&self, categories: Vec<String>) -> Result<(), ControlError> {
+        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
+        if let Some(reason) = fixed {
+            return Err(ControlError::general(GeneralError::Unsupported, reason.clone()));
+        }
+        let set = self.handle.set_categories(categories);
+        set.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))
+    }
+}
+
+impl std::fmt::Debug for Running {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Running").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}
