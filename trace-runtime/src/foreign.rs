@@ -84,6 +84,19 @@ pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argu
     unsafe { scope.write(begun) };
 }
 
+/// Begins a duration of `site`, which has no keys, as [`begin`] does.
+///
+/// # Safety
+/// As for [`begin`].
+#[inline]
+pub unsafe fn begin_plain(scope: *mut Scope, site: *const Site) {
+    // SAFETY: by the contract.
+    let site = unsafe { &*site };
+    let begun = write::begin_inline(site, &[], Literal, ());
+    // SAFETY: by the contract; `scope` holds no value yet that must be dropped.
+    unsafe { scope.write(begun) };
+}
+
 /// Ends the duration in `scope`.
 ///
 /// # Safety

@@ -31,7 +31,7 @@ impl Call for Recorded {
     #[inline(always)]
     fn begin(&mut self, site: &'static Site) {
         // SAFETY: the site is registered, has no keys, and is never freed; the scope is writable.
-        unsafe { foreign::begin(self.0.as_mut_ptr(), site, ptr::null()) };
+        unsafe { foreign::begin_plain(self.0.as_mut_ptr(), site) };
     }
 
     #[inline(always)]
