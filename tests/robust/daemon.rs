@@ -5,6 +5,7 @@ mod ending;
 mod recorders;
 mod sessions;
 mod setup;
+mod soak;
 mod triggers;
 mod two_daemons;
 mod users;

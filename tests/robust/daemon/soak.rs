@@ -1,0 +1,106 @@
+//! Many sessions of many programs, one after another: what they take is given back.
+
+use std::fs::{self, File};
+
+use trace_manager::controller::StartRequest;
+use trace_provider::Provider;
+
+use super::*;
+
+/// Sessions that record at the same time.
+const SESSIONS: usize = 8;
+
+/// The growth in KiB that memory may have. The allocator keeps some of what is freed.
+const NOISE: u64 = 8 << 10;
+
+/// What a process has.
+#[derive(Debug)]
+struct Usage {
+    descriptors: usize,
+    threads: usize,
+    /// Memory of its own, in KiB.
+    anonymous: u64,
+}
+
+impl Usage {
+    fn of(pid: u32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let mut lines = status.lines();
+        let anonymous = lines.find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+        let anonymous = anonymous.trim().trim_end_matches(" kB").parse().unwrap();
+        let count = |name: &str| fs::read_dir(format!("/proc/{pid}/{name}")).unwrap().count();
+        Self { descriptors: count("fd"), threads: count("task"), anonymous }
+    }
+}
+
+impl Daemon {
+    /// Starts sessions that record at the same time, and stops them. Each has all programs. The
+    /// first one also stops and starts again.
+    fn start_and_stop_sessions(&self, controller: &mut Controller, programs: usize) {
+        let name = |number: usize| format!("s{number}");
+        for number in 0..SESSIONS {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let categories = vec![format!("category{number}")];
+            let config = TraceConfig { buffer_size: 64 << 10, ..streaming(&name(number)) };
+            let output = File::create(self.path(&format!("s{number}.fxt"))).unwrap();
+            controller.initialize(&TraceConfig { categories, ..config }, &output).unwrap();
+            controller.start(&name(number)).unwrap();
+        }
+        controller.pause(&name(0)).unwrap();
+        let start = StartRequest { session: name(0), ..StartRequest::default() };
+        controller.start_with(start).unwrap();
+        for number in 0..SESSIONS {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let summary = controller.stop(&name(number)).unwrap();
+            assert_eq!((summary.failure, summary.refusals), (None, 0));
+            let starts = if number == 0 { 2 } else { 1 };
+            assert_eq!(summary.providers.len(), starts * programs, "session {number}");
+        }
+    }
+
+    /// Waits until the daemon has as many descriptors and threads as before. Guards and threads of
+    /// ended sessions may take a moment.
+    fn settled(&self, before: &Usage) -> Usage {
+        let usage = || Usage::of(self.child.id());
+        let numbers = |usage: &Usage| (usage.descriptors, usage.threads);
+        wait_until("descriptors and threads are given back", || {
+            numbers(&usage()) == numbers(before)
+        });
+        usage()
+    }
+}
+
+/// Starts and stops sessions of so many programs in rounds. The daemon has at the end what it had
+/// before, and as much memory as after the first round.
+fn soak(programs: usize, rounds: usize) {
+    let daemon = Daemon::start();
+    let socket = daemon.path("manager.sock");
+    let connect = |number| Provider::builder(&format!("p{number}")).socket(&socket).connect();
+    let providers: Vec<_> = (0..programs).map(|number| connect(number).unwrap()).collect();
+    daemon.wait_for_programs(programs);
+    let mut controller = daemon.controller();
+    controller.groups().unwrap();
+    let before = Usage::of(daemon.child.id());
+    daemon.start_and_stop_sessions(&mut controller, programs);
+    let first = daemon.settled(&before);
+    for _ in 1..rounds {
+        daemon.start_and_stop_sessions(&mut controller, programs);
+    }
+    let last = daemon.settled(&before);
+    eprintln!("{programs} programs, {} sessions: {first:?}, then {last:?}", rounds * SESSIONS);
+    assert!(last.anonymous <= first.anonymous + NOISE, "{first:?}, then {last:?}");
+    drop(providers);
+    daemon.wait_for_programs(0);
+}
+
+#[test]
+fn sessions_of_many_programs_take_nothing_that_stays() {
+    soak(20, 6);
+}
+
+/// Run it with `--release -- --ignored --nocapture`, which prints the figures.
+#[test]
+#[ignore = "takes minutes"]
+fn a_thousand_sessions_of_two_hundred_programs_take_nothing_that_stays() {
+    soak(200, 125);
+}
