@@ -110,6 +110,31 @@ fn output_is_in_the_target_directory_of_the_manifest() {
     assert_eq!(functions(path, "set/xray+app/debug/app"), ["app::sum"]);
 }
 
+/// Of a crate that is compiled with optimization.
+#[test]
+fn sleds_need_no_unstable_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write_packages(path);
+    let run = cargo_trace_xray(path, &["run", "--stable", "--release", "--crates", "*"]);
+    assert_eq!(run.stdout, b"3\n");
+    let messages = String::from_utf8_lossy(&run.stderr);
+    assert!(!messages.contains("CSV"), "{messages}");
+    let program = "xray-all.stable/release/app";
+    assert_eq!(functions(path, program), ["app::sum", "dependency::twice"]);
+    let build = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-trace-xray"));
+        command.args(["trace-xray", "build", "--stable", "--offline"]).args(arguments);
+        let output = command.current_dir(path.join("app")).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let messages = build(&[]);
+    assert!(messages.contains("--stable requires optimization"), "{messages}");
+    fs::write(path.join("app/src/main.rs"), "fn main() { let number: u8 = \"\"; }").unwrap();
+    let messages = build(&["--release"]);
+    assert_eq!(messages.matches("mismatched types").count(), 1, "{messages}");
+}
+
 #[test]
 fn errors_of_cargo_are_its_own() {
     let directory = tempfile::tempdir().unwrap();

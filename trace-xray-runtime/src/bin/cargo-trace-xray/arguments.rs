@@ -13,12 +13,14 @@ Options:
                      [default: those of the workspace]
   --min-instructions N
                      Leave out functions of fewer instructions that have no loop [default: 0]
+  --stable           Use no unstable option of the compiler: each crate is compiled twice.
+                     Requires optimization, as with --release
   -h, --help         Print help
 
 The output is in target/xray, where `target` is the target directory of cargo, and with
 these options in a directory beside it, such as target/xray+app+serde.50. A sled is a NOP until a session records it. Functions
 that the compiler inlines have none. The compiler's option is unstable: on a stable
-toolchain, RUSTC_BOOTSTRAP=1 is set for these crates.
+toolchain, RUSTC_BOOTSTRAP=1 is set for these crates, unless --stable is given.
 
 Example:
   cargo trace-xray build --release
@@ -41,6 +43,8 @@ pub(crate) struct Build {
     /// The names of crates, or `None` for those of the workspace.
     pub(crate) crates: Option<String>,
     pub(crate) min_instructions: u32,
+    /// Whether unstable options of the compiler must not be used.
+    pub(crate) is_stable: bool,
     /// The manifest and the target directory, if they are not the usual ones.
     pub(crate) manifest: Option<OsString>,
     pub(crate) target: Option<OsString>,
@@ -65,6 +69,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Parsed, String> {
             Some("-h" | "--help") => return Ok(Parsed::Help),
             Some("--crates") => build.crates = Some(crates(&value("--crates")?)?),
             Some("--min-instructions") => build.min_instructions = number(&value(OF_NUMBER)?)?,
+            Some("--stable") => build.is_stable = true,
             Some("--target-dir") => build.target = Some(value("--target-dir")?),
             Some("--manifest-path") => {
                 let manifest = value("--manifest-path")?;
@@ -139,11 +144,13 @@ mod tests {
 
     #[test]
     fn own_options_are_taken_and_others_are_cargos() {
-        let line = "trace-xray --crates a,b run --release --min-instructions 50 -- --crates c";
+        let line =
+            "trace-xray --crates a,b run --stable --release --min-instructions 50 -- --crates c";
         let expected = Build {
             command: "run".into(),
             crates: Some("a,b".to_owned()),
             min_instructions: 50,
+            is_stable: true,
             arguments: ["--release", "--", "--crates", "c"].map(OsString::from).to_vec(),
             ..Build::default()
         };

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::arguments::Build;
-use crate::wrapper::{CRATES, NEXT, OPTION};
+use crate::wrapper::{Sleds, CRATES, NEXT, SLEDS};
 
 /// Runs cargo with this program as its wrapper of the compiler. Returns its exit status.
 pub(crate) fn run(build: &Build) -> Result<u8, String> {
@@ -24,7 +24,7 @@ pub(crate) fn run(build: &Build) -> Result<u8, String> {
         .args(&build.arguments)
         .env("CARGO_TARGET_DIR", target_directory(build)?)
         .env(CRATES, build.crates.as_deref().unwrap_or("*"))
-        .env(OPTION, option(build))
+        .env(SLEDS, sleds(build).to_string())
         .env(NEXT, env::var_os(wrapper).unwrap_or_default())
         .env(wrapper, this);
     let status = cargo.status().map_err(|error| format!("cannot run cargo: {error}"))?;
@@ -35,12 +35,8 @@ fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 
-/// Returns the compiler's option for sleds.
-fn option(build: &Build) -> String {
-    match build.min_instructions {
-        0 => "-Zinstrument-xray=always".to_owned(),
-        number => format!("-Zinstrument-xray=instruction-threshold={number}"),
-    }
+fn sleds(build: &Build) -> Sleds {
+    Sleds { min_instructions: build.min_instructions, is_stable: build.is_stable }
 }
 
 /// Returns the directory of the output: one in the usual one for each choice of crates and option,
@@ -62,6 +58,9 @@ fn directory_name(build: &Build) -> String {
     };
     if build.min_instructions > 0 {
         name.push_str(&format!(".{}", build.min_instructions));
+    }
+    if build.is_stable {
+        name.push_str(".stable");
     }
     name
 }
@@ -88,14 +87,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_option_is_that_of_the_compiler() {
-        let all = Build::default();
-        assert_eq!(option(&all), "-Zinstrument-xray=always");
-        let some = Build { min_instructions: 50, ..all };
-        assert_eq!(option(&some), "-Zinstrument-xray=instruction-threshold=50");
-    }
-
-    #[test]
     fn each_choice_has_a_directory() {
         let choice = |crates: Option<&str>, min_instructions| {
             let crates = crates.map(str::to_owned);
@@ -107,5 +98,7 @@ mod tests {
         assert_eq!(choice(Some("all"), 0), "xray+all");
         assert_eq!(choice(Some("a,b"), 5), "xray+a+b.5");
         assert_eq!(choice(Some("a_b"), 0), "xray+a_b");
+        let stable = Build { is_stable: true, ..Build::default() };
+        assert_eq!(directory_name(&stable), "xray.stable");
     }
 }

@@ -7,6 +7,8 @@
 
 mod arguments;
 mod build;
+mod compiler;
+mod twice;
 mod wrapper;
 
 use std::process::ExitCode;

@@ -2,14 +2,49 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::process::Command;
+
+use crate::compiler::run;
+use crate::twice;
 
 /// The variable with the names of crates, or `*`. It is set while this program is the wrapper.
 pub(crate) const CRATES: &str = "CARGO_TRACE_XRAY_CRATES";
-/// The variable with the compiler's option.
-pub(crate) const OPTION: &str = "CARGO_TRACE_XRAY_OPTION";
+/// The variable with the sleds that the crates get.
+pub(crate) const SLEDS: &str = "CARGO_TRACE_XRAY_SLEDS";
 /// The variable with the wrapper that this one calls, if the user has one.
 pub(crate) const NEXT: &str = "CARGO_TRACE_XRAY_NEXT";
+
+/// The sleds of a crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sleds {
+    /// The least number of instructions of a function without a loop.
+    pub(crate) min_instructions: u32,
+    /// Whether unstable options of the compiler must not be used.
+    pub(crate) is_stable: bool,
+}
+
+impl fmt::Display for Sleds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.is_stable { "stable" } else { "unstable" };
+        write!(f, "{kind} {}", self.min_instructions)
+    }
+}
+
+impl Sleds {
+    fn parse(text: &str) -> Option<Self> {
+        let (kind, number) = text.split_once(' ')?;
+        Some(Self { min_instructions: number.parse().ok()?, is_stable: kind == "stable" })
+    }
+
+    /// Returns the compiler's unstable option.
+    fn option(self) -> String {
+        match self.min_instructions {
+            0 => "-Zinstrument-xray=always".to_owned(),
+            number => format!("-Zinstrument-xray=instruction-threshold={number}"),
+        }
+    }
+}
 
 /// Returns the names of crates if cargo calls this program as its wrapper.
 pub(crate) fn crates() -> Option<String> {
@@ -25,14 +60,13 @@ pub(crate) fn compile(arguments: &[OsString], crates: &str) -> Result<u8, String
     };
     let mut compiler = Command::new(program);
     compiler.args(rest);
-    if has_sleds(arguments, crates) {
+    let sleds = env::var(SLEDS).ok().and_then(|sleds| Sleds::parse(&sleds));
+    match sleds.filter(|_| has_sleds(arguments, crates)) {
+        None => run(&mut compiler),
+        Some(sleds) if sleds.is_stable => twice::compile(compiler, sleds.min_instructions),
         // The option is unstable.
-        compiler.env("RUSTC_BOOTSTRAP", "1").args(env::var_os(OPTION));
+        Some(sleds) => run(compiler.env("RUSTC_BOOTSTRAP", "1").arg(sleds.option())),
     }
-    let status = compiler.status();
-    let status =
-        status.map_err(|error| format!("cannot run {}: {error}", program.to_string_lossy()))?;
-    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Returns whether the compiled crate is one of these, and part of the program: build scripts and
@@ -54,6 +88,15 @@ fn value<'a>(arguments: &'a [OsString], name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_option_is_that_of_the_compiler() {
+        let sleds = |text| Sleds::parse(text).unwrap();
+        assert_eq!(sleds("unstable 0").option(), "-Zinstrument-xray=always");
+        assert_eq!(sleds("unstable 50").option(), "-Zinstrument-xray=instruction-threshold=50");
+        assert_eq!(sleds("stable 7"), Sleds { min_instructions: 7, is_stable: true });
+        assert_eq!(sleds("stable 7").to_string(), "stable 7");
+    }
 
     #[test]
     fn selected_crates_have_sleds() {
