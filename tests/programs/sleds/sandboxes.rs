@@ -105,7 +105,7 @@ fn unwound() {
 pub fn strict() {
     static DONE: AtomicBool = AtomicBool::new(false);
     println!("{}", repeated(10));
-    thread::spawn(|| {
+    let thread = thread::spawn(|| {
         let strict: c_ulong = 1;
         // SAFETY: the call takes integers.
         assert_eq!(unsafe { prctl(22, strict) }, 0);
@@ -116,6 +116,7 @@ pub fn strict() {
         unsafe { syscall(EXIT.into(), status) };
     });
     while !DONE.load(Ordering::SeqCst) {
+        assert!(!thread.is_finished(), "it has panicked");
         thread::sleep(std::time::Duration::from_millis(1));
     }
     println!("{}", repeated(10));
