@@ -57,11 +57,7 @@ impl Events {
             // The record of the thread before has both threads. On some virtual machines, the idle
             // thread of a CPU has no records.
             Body::SwitchIn { from: Some(from) } => {
-                // A thread without an id was preempted while it ended.
-                let thread = match record.sample.thread {
-                    NO_THREAD => others(cpu).thread,
-                    _ => thread,
-                };
+                let thread = self.incoming(record.sample.thread, cpu);
                 let before = self.running.insert(cpu, thread);
                 if (before, *from) != (Some(0), 0) || !self.is_in_scope(thread) {
                     return Ok(());
@@ -76,12 +72,10 @@ impl Events {
                 visit(&entry(outgoing.thread, Event::Switch { outgoing, state, incoming }))
             }
             Body::SwitchOut { is_preempted, to } => {
+                let is_named = record.sample.thread != NO_THREAD;
                 let thread = self.outgoing(record.sample.thread, cpu);
-                let state = self.state(thread, *is_preempted);
-                let to = to.map(|to| match to {
-                    NO_THREAD => others(cpu).thread,
-                    to => u64::from(to),
-                });
+                let state = self.state(thread, is_named, *is_preempted);
+                let to = to.map(|to| self.incoming(to, cpu));
                 self.running.insert(cpu, to.unwrap_or(others(cpu).thread));
                 if self.is_in_scope(thread) || to.is_some_and(|to| self.is_in_scope(to)) {
                     let outgoing = self.task(thread);
@@ -147,8 +141,25 @@ impl Events {
         }
     }
 
-    fn state(&self, thread: u64, is_preempted: bool) -> ThreadState {
+    /// Returns the thread that gets a CPU. The kernel does not name one that was preempted while it
+    /// ended, unless it still has its id: this is known if there is only one such thread.
+    fn incoming(&self, thread: u32, cpu: u16) -> u64 {
+        if thread != NO_THREAD {
+            return u64::from(thread);
+        }
+        let mut waiting =
+            self.ending.iter().filter(|it| !self.running.values().any(|by| by == *it));
+        match (waiting.next(), waiting.next()) {
+            (Some(thread), None) => *thread,
+            _ => others(cpu).thread,
+        }
+    }
+
+    /// Returns the state of a thread that leaves a CPU. A thread that ends can be preempted before
+    /// its last switch. If it has no id then, it counts as dead.
+    fn state(&self, thread: u64, is_named: bool, is_preempted: bool) -> ThreadState {
         match is_preempted {
+            true if is_named => ThreadState::RUNNING,
             _ if self.ending.contains(&thread) => ThreadState::DEAD,
             true => ThreadState::RUNNING,
             // The idle thread can always continue.
@@ -330,6 +341,28 @@ mod tests {
         let found = events(&mut Events::new([], true, &[7]), &records);
         let expected = ["7 blocked -> 0", "0 runnable -> 7", "7 blocked -> 0", "0 runnable -> 7"];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_thread_that_is_preempted_before_its_last_switch_ends_with_that() {
+        let preempted = [
+            (0, out(false, Some(7))),
+            (7, Body::SwitchIn { from: Some(0) }),
+            (7, Body::Exit { process: 7, thread: 7 }),
+            (7, out(true, Some(5))),
+            (5, Body::SwitchIn { from: Some(7) }),
+        ];
+        let last = [
+            // Its parent may have waited for it meanwhile, or not.
+            [(5, out(false, Some(NO_THREAD))), (NO_THREAD, out(false, Some(5)))],
+            [(5, out(false, Some(7))), (7, out(false, Some(5)))],
+        ];
+        let expected =
+            ["0 runnable -> 7", "exit 7", "7 runnable -> 5", "5 blocked -> 7", "7 dead -> 5"];
+        for last in last {
+            let records = [&preempted[..], &last].concat();
+            assert_eq!(events(&mut Events::new([], true, &[7]), &records), expected);
+        }
     }
 
     #[test]
