@@ -54,7 +54,6 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         true => json(&chosen, &path, &shares)?,
         false => text(&chosen, &path, &shares),
     })?;
-    waits::report_unknown(&chosen, &path);
     if shares.is_cut {
         say("too many durations ran, the last ones of the archive are not counted");
     }
@@ -89,6 +88,7 @@ fn text(chosen: &Chosen, path: &Path, shares: &Shares) -> String {
         ]);
     }
     text.push_str(&table.text());
+    text.push_str(&waits::unknown(chosen, path));
     text.push_str(&durations(shares));
     text.push_str(&arguments_of(segments, members));
     text

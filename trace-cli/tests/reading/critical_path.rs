@@ -33,14 +33,9 @@ fn archive() -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Returns the message about unknown reasons without scheduling records.
-fn unknown(time: &str) -> String {
-    format!(
-        "trace: waits for unknown reasons: {time}\n\
-         hint: record with --sched to see which thread ended them, or trace what it waits for: a \
-         future, a span, or a flow from the thread that ends the wait\n"
-    )
-}
+/// The line about unknown reasons without scheduling records, after the time.
+const UNKNOWN: &str = "record with --sched to see which threads end the waits, or trace what it \
+                       waits for: a future, a span, or a flow from the thread that ends the wait";
 
 #[test]
 fn the_slowest_operation_and_flow() {
@@ -51,8 +46,8 @@ fn the_slowest_operation_and_flow() {
         "cat:read id 0x2a, process 1, at 0.000001000s: 8.000µs = 0ns running + 8.000µs waiting\n\
                   AFTER     TIME   SHARE  WHAT\n\
                   \x20 0ns  8.000µs  100.0%  cat:read waits for an unknown reason\n";
-    let stderr = unknown("8.000µs");
-    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr });
+    let stdout = format!("{stdout}unknown: 8.000µs; {UNKNOWN}\n");
+    assert_eq!(run, Run { code: 0, stdout, stderr: String::new() });
     let run = place.run(&["critical-path", "in.fxt", "--flow"]);
     assert!(run.stdout.contains("500ns  25.0%  cat:send runs on thread 1/2\n"), "{run:?}");
     let run = place.run(&["critical-path", "in.fxt", "--id", "0x2a", "--json"]);
@@ -156,12 +151,13 @@ fn operations_have_their_ids_and_arguments() {
         \x20   0ns  1.000µs  12.5%  cat:request waits for an unknown reason\n\
         1.000µs  6.000µs  75.0%    cat:query id 0x2b waits for an unknown reason\n\
         7.000µs  1.000µs  12.5%  cat:request waits to end\n\
+        {unknown}\n\
         \n\
         OPERATION            ARGUMENTS\n\
         cat:request id 0x2a  path=\"/shop\"\n\
         \x20 cat:query id 0x2b  sql=\"select\" parent=0x2a\n";
-    let stderr = unknown("7.000µs");
-    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr });
+    let stdout = stdout.replace("{unknown}", &format!("unknown: 7.000µs; {UNKNOWN}"));
+    assert_eq!(run, Run { code: 0, stdout, stderr: String::new() });
     let run = place.run(&["critical-path", "in.fxt", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["path"][1]["id"], 43);

@@ -130,18 +130,18 @@ fn times_as_percentages() {
         let times = ["\"moment\"", "\"queue\"", "async-end"];
         times.map(|name| run.stdout.contains(name))
     };
-    // 78.9 µs and 75 µs.
+    // 87 % are at 78.95 µs, 76 % at 69.6 µs.
     assert_eq!(names(&["--from", "87%"]), [true, false, true]);
-    assert_eq!(names(&["--from", "82%", "--to", "83%"]), [false, true, false]);
-    assert_eq!(names(&["--from", "82%", "--to", "100%"]), [true, true, true]);
+    assert_eq!(names(&["--from", "76%", "--to", "77%"]), [false, true, false]);
+    assert_eq!(names(&["--from", "76%", "--to", "100%"]), [true, true, true]);
     let kept = |options: &[&str]| {
         let run = place.run(&[&["slice", "in.fxt", "-o", "out.fxt"], options].concat());
         assert_eq!(run.code, 0, "{run:?}");
         place.run(&["dump", "out.fxt"]).stdout
     };
     assert_eq!(
-        kept(&["--from", "82%", "--to", "83%"]),
-        kept(&["--from", "69.7us", "--to", "70.55us"])
+        kept(&["--from", "76%", "--to", "77%"]),
+        kept(&["--from", "64.6us", "--to", "65.45us"])
     );
     let [at, same] = ["50%", "42500ns"].map(|at| place.run(&["stats", "in.fxt", "--at", at]));
     assert_eq!(at, same);

@@ -6,11 +6,10 @@ use trace_analyze::exact;
 use trace_analyze::stats::Group;
 use trace_format::ThreadKoids;
 
-use crate::message::{say, HINT};
 use crate::rows::thread_label;
 use crate::table::human_nanos;
 
-/// The least share of the time that is worth a message, in percent.
+/// The least share of the time that is worth a line, in percent.
 const LEAST_SHARE: u64 = 1;
 
 /// Returns what a part of the path does.
@@ -60,26 +59,26 @@ pub(super) fn sums(segments: &[Segment], length: u64) -> String {
     format!("{} running + {preempted}{} waiting", human_nanos(ran), human_nanos(waited))
 }
 
-/// Reports waits for unknown reasons, and what shows the reasons.
-pub(super) fn report_unknown(chosen: &Chosen, path: &Path) {
+/// Returns a line about waits for unknown reasons and what shows the reasons, if there are any.
+pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     let is_unknown = |wait: Option<&Wait>| {
         matches!(wait, Some(Wait::Unknown | Wait::Wakeup { woken_by: None, .. }))
     };
     let unknown = sum(&path.segments, is_unknown);
     let length = chosen.end - chosen.begin;
     if unknown == 0 || unknown < length / 100 * LEAST_SHARE {
-        return;
+        return String::new();
     }
-    let hint = match path.scheduling {
-        Scheduling::None => "record with --sched to see which thread ended them, or trace",
-        Scheduling::Switches => "wake-ups are recorded by root only, see trace doctor; or trace",
+    let advice = match path.scheduling {
+        Scheduling::None => "record with --sched to see which threads end the waits, or trace",
+        Scheduling::Switches => "only root records wake-ups, see trace doctor; or trace",
         Scheduling::Complete => "trace",
     };
-    say(&format!(
-        "waits for unknown reasons: {}{HINT}{hint} what it waits for: a future, a span, or a flow \
-         from the thread that ends the wait",
+    format!(
+        "unknown: {}; {advice} what it waits for: a future, a span, or a flow from the thread that \
+         ends the wait\n",
         human_nanos(unknown)
-    ));
+    )
 }
 
 fn sum(segments: &[Segment], is_counted: impl Fn(Option<&Wait>) -> bool) -> u64 {
