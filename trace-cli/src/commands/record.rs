@@ -2,6 +2,7 @@
 
 mod alert;
 mod attach;
+mod categories;
 mod child;
 mod commands;
 mod compiled_out;
@@ -106,6 +107,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Format::Fxt.refuse_other(&args.session.output)?;
         refuse_compressed_parts(&args.session)?;
     }
+    categories::check(&args.session.categories)?;
     conditions::check(args)?;
     let sleds = Sleds::of(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);

@@ -20,8 +20,12 @@ pub(super) fn without_rest(text: &str) -> Result<&str, String> {
     }
 }
 
-/// Parses a time of a condition.
+/// Parses a time of a condition, which has a unit: a number alone could be meant in milliseconds.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
+    let is_number = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    if !text.is_empty() && text.bytes().all(is_number) {
+        return Err(format!("'{text}' has no unit: use '{text}ms' or '{text}s'"));
+    }
     parse_duration(text).map_err(|error| format!("'{text}' {error}"))
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::Duration;
 
 use anyhow::{bail, Result};
 use trace_convert::visible;
@@ -14,7 +15,7 @@ use super::child::Child;
 use crate::cli::RecordArgs;
 use crate::exit;
 use crate::input::STANDARD;
-use crate::message::HINT;
+use crate::message::{say, HINT};
 
 /// The exit status of a Rust program whose main thread panicked.
 const PANIC: i32 = 101;
@@ -51,7 +52,23 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
     if args.command.is_empty() && args.session.triggers.iter().any(is_death) {
         bail!("the trigger 'death' requires COMMAND{HINT}trace record -- COMMAND");
     }
+    let triggers = args.session.triggers.iter();
+    triggers
+        .filter_map(|rule| too_frequent(rule, args.session.min_interval))
+        .for_each(|it| say(&it));
     Ok(())
+}
+
+/// Returns a message if a trigger holds again before its next snapshot may be taken.
+fn too_frequent(rule: &TriggerRule, of_session: Duration) -> Option<String> {
+    let Condition::Every(time) = rule.condition else { return None };
+    let least = rule.min_interval.unwrap_or(of_session);
+    (rule.actions.snapshot && time < least).then(|| {
+        format!(
+            "the trigger 'every:{time:?}' takes a snapshot every {least:?} only{HINT}use \
+             --min-interval {time:?} for more"
+        )
+    })
 }
 
 /// Returns whether a command has ended by a signal or a panic, by its exit status. A signal that
@@ -82,4 +99,27 @@ pub(super) fn status(args: &RecordArgs, summary: &SessionSummary, command: u8) -
     let is_death = |rule: &&TriggerRule| rule.condition == Condition::Death;
     let death = || rules().filter(held).filter(is_death).find_map(|rule| rule.actions.status);
     statuses.find(|status| *status != exit::OK).or(exit).or_else(death)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frequent_snapshots_are_limited() {
+        let note = |trigger: &str| {
+            too_frequent(&trigger.parse().unwrap(), Duration::from_secs(1)).unwrap_or_default()
+        };
+        assert_eq!(
+            note("every:300ms"),
+            "the trigger 'every:300ms' takes a snapshot every 1s only\n\
+             hint: use --min-interval 300ms for more"
+        );
+        for trigger in
+            ["every:1s", "every:300ms:min-interval=200ms", "every:300ms:stop", "death:snapshot"]
+        {
+            assert_eq!(note(trigger), "", "{trigger}");
+        }
+        assert!(note("every:2s:min-interval=1m").contains("every 60s only"));
+    }
 }
