@@ -1,6 +1,7 @@
 //! Opening archives and other formats, and errors for unknown formats.
 
 mod koids;
+mod near_file;
 mod selected;
 mod spill;
 mod xray;
@@ -23,6 +24,7 @@ use crate::compression::decompress;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
+use near_file::near_file;
 pub(crate) use selected::{of_threads, open_selected, open_threads, part_of_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
@@ -181,7 +183,7 @@ fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Resul
     }
     let name = path.display();
     let file =
-        File::open(path).with_context(|| format!("cannot open {name}{}", recover_hint(path)))?;
+        File::open(path).with_context(|| format!("cannot open {name}{}", open_hint(path)))?;
     if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         bail!("cannot read {name}: is a directory");
     }
@@ -193,14 +195,17 @@ pub(crate) fn is_file(path: &Path) -> bool {
     path != Path::new(STANDARD) && path.is_file()
 }
 
-/// Returns a hint if the archive does not exist yet, but a killed program's buffer does.
-fn recover_hint(path: &Path) -> String {
-    match buffer_path(path).exists() {
-        true => {
-            format!("{HINT}the program was killed: run `trace recover {}` first", path.display())
-        }
-        false => String::new(),
+/// Returns a hint if the archive does not exist yet, but a killed program's buffer, or a file whose
+/// name is nearly the same.
+fn open_hint(path: &Path) -> String {
+    if buffer_path(path).exists() {
+        return format!(
+            "{HINT}the program was killed: run `trace recover {}` first",
+            path.display()
+        );
     }
+    let near = near_file(path).map(|near| format!("{HINT}did you mean {}?", near.display()));
+    near.unwrap_or_default()
 }
 
 /// Returns the message for a file that cannot be read as an archive.

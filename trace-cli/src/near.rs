@@ -7,7 +7,7 @@ pub(crate) fn nearest<T>(text: &str, mut items: Vec<T>, name: impl Fn(&T) -> Str
 }
 
 /// Returns the number of characters to insert, remove or replace between two texts.
-fn distance(from: &str, to: &str) -> usize {
+pub(crate) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (number, of_from) in from.chars().enumerate() {

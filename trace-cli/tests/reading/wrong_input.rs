@@ -1,6 +1,6 @@
 //! Inputs that are no archives, with all commands that read archives.
 
-use crate::harness::{Place, Run};
+use crate::harness::{good, Place, Run};
 
 /// Runs all commands on the file `in`, and returns their message, which must be the same.
 fn message(content: &[u8]) -> String {
@@ -64,4 +64,25 @@ fn the_exit_codes_are_in_the_help() {
     assert_eq!(run.code, 0);
     assert!(run.stdout.contains("\n    3  the data is incomplete"), "{}", run.stdout);
     assert_eq!(Place::new().run(&["no-such-command"]).code, 2);
+}
+
+#[test]
+fn a_misspelt_file_has_a_hint() {
+    let place = Place::new();
+    place.put("shop-today-1.fxt", &good());
+    place.put("shop-today-12.fxt", &good());
+    std::fs::create_dir(place.path("shop-todya-1.fx")).unwrap();
+    let stderr = |command: &[&str]| {
+        let run = place.run(command);
+        assert_eq!(run.code, 1, "{run:?}");
+        run.stderr
+    };
+    let missing = |name: &str| format!("trace: cannot open {name}: no such file or directory\n");
+    let hint = "hint: did you mean shop-today-1.fxt?\n";
+    assert_eq!(stderr(&["stats", "shop-todya-1.fxt"]), missing("shop-todya-1.fxt") + hint);
+    assert_eq!(
+        stderr(&["dump", "./shop-today-1.fx"]),
+        missing("./shop-today-1.fx") + "hint: did you mean ./shop-today-1.fxt?\n"
+    );
+    assert_eq!(stderr(&["stats", "requests.fxt"]), missing("requests.fxt"));
 }
