@@ -232,3 +232,19 @@ fn the_slowest_are_warned_about_as_in_the_table() {
     assert!(run.stderr.contains("no event of category 'nat'"), "{run:?}");
     assert!(run.stderr.contains("durations without an end, skipped: 1"), "{run:?}");
 }
+
+/// The age of what is open at a time, in text and JSON.
+#[test]
+fn ages_at_a_time() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let run = place.run(&["stats", "in.fxt", "--at", "@45us", "-n", "outer"]);
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert!(lines[0].starts_with(" LENGTH      AGE         BEGIN  NAME"), "{run:?}");
+    assert!(lines[1].starts_with("40.00µs  25.00µs  0.000020000s  net:outer"), "{run:?}");
+    let json = place.run(&["stats", "in.fxt", "--at", "@45us", "-n", "outer", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["instances"][0]["age_ns"], 25_000);
+    let slowest = place.run(&["stats", "in.fxt", "--slowest", "1"]).stdout;
+    assert!(!slowest.contains("AGE"), "{slowest}");
+}

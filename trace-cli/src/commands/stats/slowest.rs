@@ -95,9 +95,16 @@ fn output(
     states: Option<(u64, &Moment)>,
 ) -> Result<String> {
     if !args.json {
-        return Ok(text(instances, states.map(|(_, states)| states)));
+        return Ok(text(instances, states));
     }
-    let instances: Value = instances.iter().map(Instance::to_json).collect();
+    let instance = |instance: &Instance| {
+        let mut json = instance.to_json();
+        if let Some((at, _)) = states {
+            json["age_ns"] = age(instance, at).into();
+        }
+        json
+    };
+    let instances: Value = instances.iter().map(instance).collect();
     let value = match states {
         None => instances,
         Some((at, states)) => {
@@ -131,25 +138,38 @@ fn time(args: &StatsArgs, at: Point) -> Result<u64> {
     Ok(nanos)
 }
 
-fn text(instances: &[Instance], states: Option<&Moment>) -> String {
-    let states = states.map(moment::text).unwrap_or_default();
+/// Returns how long an instance has lasted at a time.
+fn age(instance: &Instance, at: u64) -> u64 {
+    at.saturating_sub(instance.begin_nanos)
+}
+
+fn text(instances: &[Instance], states: Option<(u64, &Moment)>) -> String {
+    let at = states.map(|(at, _)| at);
+    let states = states.map(|(_, states)| moment::text(states)).unwrap_or_default();
     if instances.is_empty() && states.is_empty() {
         return "no such events\n".to_owned();
     }
-    let mut table = Table::new(vec!["length", "begin", "name", "thread", "arguments"], 2);
+    let mut heads = vec!["length"];
+    heads.extend(at.map(|_| "age"));
+    heads.push("begin");
+    let numbers = heads.len();
+    heads.extend(["name", "thread", "arguments"]);
+    let mut table = Table::new(heads, numbers);
     for instance in instances {
         let koids = instance.thread;
         let thread = match &*instance.thread_name {
             "" => format!("{}/{}", koids.process, koids.thread),
             name => format!("{name} ({}/{})", koids.process, koids.thread),
         };
-        table.push(vec![
-            instance.nanos.map_or_else(|| "no end".to_owned(), human_nanos),
+        let mut cells = vec![instance.nanos.map_or_else(|| "no end".to_owned(), human_nanos)];
+        cells.extend(at.map(|at| human_nanos(age(instance, at))));
+        cells.extend([
             seconds(instance.begin_nanos),
             label(instance),
             thread,
             arguments::text(&instance.arguments),
         ]);
+        table.push(cells);
     }
     match (table.is_empty(), states.is_empty()) {
         (true, _) => states,
