@@ -11,7 +11,7 @@ use std::io::Read;
 use trace_format::{Event, Item, ReadError, Reader, Record};
 
 use crate::own::{is_added, is_own};
-use crate::{loss, Damage, Loss};
+use crate::{loss, Damage, Kinds, Loss};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
 use scopes::Scopes;
@@ -52,6 +52,7 @@ struct Checker {
     providers: Providers,
     scopes: Scopes,
     dropped: Tally,
+    kinds: Kinds,
 }
 
 impl Checker {
@@ -59,6 +60,7 @@ impl Checker {
         self.providers.count(item);
         self.scopes.record(item);
         self.damage.item(item);
+        self.kinds.count(item);
         if let Record::Event(event) = &item.record {
             self.events += u64::from(!is_added(item, event));
             if is_own(item, event) {
@@ -91,6 +93,7 @@ impl Checker {
             bytes: reader.offset(),
             damage: Damage { stats: reader.stats(), ..self.damage },
             events: self.events,
+            kinds: self.kinds,
             error_count: self.error_count,
             errors: self.errors,
             no_archive: self.no_archive,

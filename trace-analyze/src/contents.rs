@@ -8,7 +8,7 @@ use trace_format::{Item, ReadError, Reader, Record, ThreadKoids};
 
 use crate::catalog::Catalog;
 use crate::own::is_added;
-use crate::{arguments, exact, Damage};
+use crate::{arguments, exact, Damage, Kinds};
 
 /// The most rows of each kind. Events beyond them are counted.
 const MAX_ROWS: usize = 10_000;
@@ -24,6 +24,8 @@ const MAX_EXAMPLE: usize = 40;
 pub struct Contents {
     /// The time of the first event and of the last one, in nanoseconds.
     pub span: Option<(u64, u64)>,
+    /// The numbers of records by kind.
+    pub kinds: Kinds,
     /// The number of events of each category and name.
     pub names: BTreeMap<(String, String), u64>,
     /// The arguments by category and name of their events, and by their own name.
@@ -68,6 +70,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
     let mut catalog = Catalog::default();
     let damage = Damage::of_all(reader, |item| {
         catalog.note(item);
+        contents.kinds.count(item);
         contents.record(item);
     })?;
     for (koids, thread) in &mut contents.threads {
@@ -134,6 +137,7 @@ impl Contents {
         json!({
             "first_ns": self.span.map(|span| span.0),
             "last_ns": self.span.map(|span| span.1),
+            "kinds": self.kinds.to_json(),
             "names": names.collect::<Vec<_>>(),
             "arguments": arguments.collect::<Vec<_>>(),
             "threads": threads.collect::<Vec<_>>(),

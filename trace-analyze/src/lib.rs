@@ -27,6 +27,7 @@ pub mod diff;
 mod exact;
 pub mod extent;
 pub mod input;
+mod kinds;
 pub mod koids;
 mod loss;
 pub mod nested;
@@ -44,5 +45,6 @@ mod testing;
 
 pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};
+pub use kinds::Kinds;
 pub use loss::{Gap, Loss};
 pub use own::is_clock_anchor;

@@ -19,6 +19,7 @@ impl Report {
             "bytes": self.bytes,
             "records": stats.records,
             "events": self.events,
+            "kinds": self.kinds.to_json(),
             "bad_records": stats.bad_records,
             "unknown_records": stats.unknown_records,
             "notes": stats.notes().collect::<Vec<_>>(),

@@ -3,7 +3,7 @@
 use trace_format::{ReadError, ThreadKoids};
 
 use crate::pairing::Unpaired;
-use crate::Damage;
+use crate::{Damage, Kinds};
 
 /// The result of a check.
 #[derive(Debug, Default)]
@@ -14,6 +14,9 @@ pub struct Report {
     pub damage: Damage,
     /// Event records, but for those that the writer of the archive adds, such as clock anchors.
     pub events: u64,
+    /// The numbers of records by kind. Missing context switches have no part in the verdict: some
+    /// kernels of virtual machines write none from the idle thread.
+    pub kinds: Kinds,
     /// The number of errors.
     pub error_count: u64,
     /// The first 10 errors.

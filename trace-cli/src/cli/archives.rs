@@ -59,7 +59,8 @@ pub(crate) struct ConvertArgs {
 
 /// Print one line for each record
 ///
-/// Columns: offset in bytes, provider, record type, process/thread, time in
+/// Lines are in the order of the archive, not of time: threads write into
+/// buffers of their own. Columns: offset in bytes, provider, record type, process/thread, time in
 /// seconds, contents. --from and --to select records by their time, and complete
 /// durations that overlap the range.
 #[derive(Debug, Args)]
@@ -115,9 +116,9 @@ pub(crate) struct ReportArgs {
     pub(crate) inputs: Inputs,
 }
 
-/// List the categories, names, arguments and threads of an archive
+/// List the kinds of records, categories, names, arguments and threads of an archive
 ///
-/// These are the values of the options -c, -n, -t and `--by arg:` of the other commands.
+/// Categories, names, arguments and threads are the values of the options -c, -n, -t and `--by arg:` of the other commands.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:
@@ -134,6 +135,8 @@ Exit status:
     0  the archive is well-formed and complete
     1  the archive is malformed
     3  the archive is well-formed, but data is missing
+Missing context switches are reported, but do not change the status: some kernels of virtual machines
+write none from the idle thread. Dropped ones are missing data.
 
 Example:
   trace check trace.fxt")]

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use trace_analyze::check::{self, Report, Verdict};
+use trace_analyze::Kinds;
 use trace_convert::visible;
 use trace_format::notes;
 
@@ -54,6 +55,7 @@ fn text(report: &Report) -> String {
     providers(report, &mut lines);
     damage(report, &mut lines);
     losses(report, &mut lines);
+    lines.extend(scheduling(&report.kinds));
     open_scopes(report, &mut lines);
     lines.iter().map(|line| visible(line) + "\n").collect()
 }
@@ -69,6 +71,24 @@ fn providers(report: &Report, lines: &mut Vec<String>) {
         let dropped = provider.records_dropped;
         lines.push(format!("{label}: {records}, {events}, {dropped} dropped"));
     }
+}
+
+/// Returns a line about the scheduling records, if there are any.
+fn scheduling(kinds: &Kinds) -> Option<String> {
+    let wakeups = match kinds.wakeups {
+        0 => "no wake-ups".to_owned(),
+        number => counted(number, "wake-up", "wake-ups"),
+    };
+    let missing = match kinds.missing_switches {
+        0 => String::new(),
+        number => {
+            let switches = counted(number, "context switch is", "context switches are");
+            format!("; {switches} missing, so that times of threads are estimated")
+        }
+    };
+    let switches = counted(kinds.switches, "context switch", "context switches");
+    let has_any = kinds.switches + kinds.wakeups > 0;
+    has_any.then(|| format!("scheduling: {switches}, {wakeups}{missing}"))
 }
 
 fn damage(report: &Report, lines: &mut Vec<String>) {

@@ -1,11 +1,15 @@
 //! `trace info`
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use trace_analyze::contents::{self, Contents};
 
 use crate::cli::InfoArgs;
 use crate::damage::explained;
+use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
+use crate::times::seconds;
 use crate::{arguments as texts, damage, input};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
@@ -20,13 +24,54 @@ pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
 }
 
 fn text(contents: &Contents) -> String {
-    let Some((from, to)) = contents.span else { return "no events\n".to_owned() };
-    let (seconds, nanos) = (from / 1_000_000_000, from % 1_000_000_000);
-    let length = human_nanos(to - from);
+    let head = match contents.span {
+        None => "no events\n".to_owned(),
+        Some((from, to)) => {
+            let length = human_nanos(to - from);
+            format!("events from {}, for {length}\n", seconds(from))
+        }
+    };
+    let head = head + &kinds(contents);
     let tables = [names(contents), arguments(contents), threads(contents)];
     let tables = tables.iter().filter(|table| !table.is_empty()).map(Table::text);
-    let head = format!("events from {seconds}.{nanos:09}s, for {length}\n");
     std::iter::once(head).chain(tables).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns lines about the kinds of records, and about those that other options would have recorded.
+fn kinds(contents: &Contents) -> String {
+    let kinds = &contents.kinds;
+    let events = [
+        (kinds.durations, "duration", "durations"),
+        (kinds.operations, "async operation", "async operations"),
+        (kinds.flows, "flow", "flows"),
+        (kinds.instants, "instant", "instants"),
+        (kinds.counters, "counter value", "counter values"),
+        (kinds.logs, "log record", "log records"),
+    ];
+    let present = events.iter().filter(|(number, ..)| *number > 0);
+    let present = present.map(|(number, one, many)| counted(*number, one, many));
+    let mut lines = vec![present.collect::<Vec<_>>().join(", ")];
+    if contents.span.is_none() && kinds.switches + kinds.wakeups + kinds.samples == 0 {
+        return String::new();
+    }
+    let threads = counted(contents.threads.len() as u64, "thread", "threads");
+    let processes: BTreeSet<u64> = contents.threads.keys().map(|koids| koids.process).collect();
+    let processes = counted(processes.len() as u64, "process", "processes");
+    lines.push(format!("{threads} of {processes}"));
+    lines.push(match kinds.switches + kinds.wakeups {
+        0 => "no scheduling records (record with --sched)".to_owned(),
+        _ => format!(
+            "{} and {} of {}",
+            counted(kinds.switches, "context switch", "context switches"),
+            counted(kinds.wakeups, "wake-up", "wake-ups"),
+            counted(kinds.scheduled_threads(), "thread", "threads")
+        ),
+    });
+    lines.push(match kinds.samples {
+        0 => "no samples of call stacks (record with --samples)".to_owned(),
+        number => counted(number, "sample of a call stack", "samples of call stacks"),
+    });
+    lines.iter().filter(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }
 
 fn names(contents: &Contents) -> Table {

@@ -8,6 +8,10 @@ fn names_arguments_and_threads_are_listed() {
     place.put("in.fxt", &good());
     let run = place.run(&["info", "in.fxt"]);
     let expected = "events from 0.000005000s, for 0ns\n\
+                    1 duration\n\
+                    1 thread of 1 process\n\
+                    no scheduling records (record with --sched)\n\
+                    no samples of call stacks (record with --samples)\n\
                     \n\
                     EVENTS  CATEGORY  NAME\n     \
                     1  net       poll\n\
@@ -22,6 +26,8 @@ fn names_arguments_and_threads_are_listed() {
     let run = place.run(&["info", "all.fxt", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(json["names"].as_array().unwrap().len(), 7, "{json}");
+    let kinds = ["durations", "operations", "flows", "instants", "counters"];
+    assert_eq!(kinds.map(|kind| json["kinds"][kind].as_u64()), [3, 1, 1, 1, 1].map(Some));
     // What is listed can be asked for.
     for argument in json["arguments"].as_array().unwrap() {
         let by = format!("arg:{}", argument["key"].as_str().unwrap());

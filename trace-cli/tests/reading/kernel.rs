@@ -144,6 +144,31 @@ threads
     assert_eq!(switches, 3, "no switch from a thread that did not run");
 }
 
+/// The switch from 8 to 7 is missing.
+#[test]
+fn check_and_info_show_what_scheduling_has() {
+    let place = Place::new();
+    let lines = SCHEDULE.lines().filter(|line| !line.contains("10.004000"));
+    let lines: Vec<&str> = lines.collect();
+    place.put("in.txt", format!("# tracer: nop\n{}\n", lines.join("\n")).as_bytes());
+    let run = place.run(&["check", "in.txt"]);
+    let line =
+        "scheduling: 5 context switches, 1 wake-up; 1 context switch is missing, so that times \
+                of threads are estimated\n";
+    assert!(run.stdout.contains(line), "{run:?}");
+    assert_eq!(run.code, 0);
+    let json = place.run(&["check", "in.txt", "--json"]).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["kinds"]["missing_switches"], 1);
+    let run = place.run(&["info", "in.txt"]);
+    assert!(run.stdout.contains("\n5 context switches and 1 wake-up of 2 threads\n"), "{run:?}");
+    let without: Vec<&str> = lines.into_iter().filter(|line| !line.contains("waking")).collect();
+    place.put("in.txt", format!("# tracer: nop\n{}\n", without.join("\n")).as_bytes());
+    let run = place.run(&["check", "in.txt"]);
+    assert!(run.stdout.contains("scheduling: 5 context switches, no wake-ups; 1"), "{run:?}");
+    assert!(!place.run(&["check", "in.txt"]).stdout.contains("damage"));
+}
+
 #[test]
 fn states_without_wakeups() {
     let place = Place::new();

@@ -1,0 +1,118 @@
+//! The numbers of records by kind.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{json, Value};
+use trace_format::{EventKind, Item, Record};
+
+use crate::own::is_added;
+use crate::scheduling::{Cpu, Switch};
+
+/// The most CPUs and threads that are told apart.
+const MAX_KEYS: usize = 1 << 16;
+
+/// The numbers of an archive's records by kind. A duration or an operation counts at its begin.
+#[derive(Debug, Clone, Default)]
+pub struct Kinds {
+    /// Durations on threads.
+    pub durations: u64,
+    /// Async operations.
+    pub operations: u64,
+    /// Flows.
+    pub flows: u64,
+    /// Instants.
+    pub instants: u64,
+    /// Values of counters.
+    pub counters: u64,
+    /// Log records.
+    pub logs: u64,
+    /// Samples of call stacks.
+    pub samples: u64,
+    /// Context switches.
+    pub switches: u64,
+    /// Wake-ups of threads.
+    pub wakeups: u64,
+    /// Context switches that are missing: a CPU left a thread that it did not run.
+    pub missing_switches: u64,
+    /// The thread that each CPU runs.
+    running: HashMap<Cpu, u64>,
+    /// The threads in context switches.
+    scheduled: HashSet<u64>,
+}
+
+impl Kinds {
+    /// Counts a record.
+    pub(crate) fn count(&mut self, item: &Item<'_>) {
+        match &item.record {
+            Record::Event(event) if !is_added(item, event) => self.event(event.kind),
+            Record::Log(_) => self.logs += 1,
+            Record::Backtrace(_) => self.samples += 1,
+            Record::ThreadWakeup(_) => self.wakeups += 1,
+            Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) => {
+                if let Some(switch) = Switch::of(item) {
+                    self.switch(&switch);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the number of threads in context switches, up to a limit.
+    #[must_use]
+    pub fn scheduled_threads(&self) -> u64 {
+        self.scheduled.len() as u64
+    }
+
+    /// Returns the numbers as a JSON object.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "durations": self.durations,
+            "operations": self.operations,
+            "flows": self.flows,
+            "instants": self.instants,
+            "counters": self.counters,
+            "logs": self.logs,
+            "samples": self.samples,
+            "switches": self.switches,
+            "missing_switches": self.missing_switches,
+            "wakeups": self.wakeups,
+            "scheduled_threads": self.scheduled_threads(),
+        })
+    }
+
+    fn event(&mut self, kind: EventKind) {
+        let number = match kind {
+            EventKind::DurationBegin | EventKind::DurationComplete { .. } => &mut self.durations,
+            EventKind::AsyncBegin { .. } => &mut self.operations,
+            EventKind::FlowBegin { .. } => &mut self.flows,
+            EventKind::Instant { .. } => &mut self.instants,
+            EventKind::Counter { .. } => &mut self.counters,
+            _ => return,
+        };
+        *number += 1;
+    }
+
+    fn switch(&mut self, switch: &Switch) {
+        for koid in [switch.outgoing.thread, switch.incoming.thread] {
+            if koid != 0 && self.scheduled.len() < MAX_KEYS {
+                self.scheduled.insert(koid);
+            }
+        }
+        if switch.before.is_some() {
+            return self.begin(switch);
+        }
+        self.switches += 1;
+        let has_room = self.running.len() < MAX_KEYS || self.running.contains_key(&switch.cpu);
+        let last = has_room.then(|| self.running.insert(switch.cpu, switch.incoming.thread));
+        let is_missing = last.flatten().is_some_and(|last| last != switch.outgoing.thread);
+        self.missing_switches += u64::from(is_missing);
+    }
+
+    /// Notes the thread that a CPU runs when a slice begins.
+    fn begin(&mut self, switch: &Switch) {
+        if switch.incoming.thread != 0 && self.running.len() < MAX_KEYS {
+            self.running.insert(switch.cpu, switch.incoming.thread);
+        }
+    }
+}
