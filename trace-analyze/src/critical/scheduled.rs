@@ -62,9 +62,9 @@ impl Scheduled {
             matches!(pair, [blocked, woken] if matches!(blocked.state, PeriodState::Blocked(_))
                 && matches!(woken.state, PeriodState::Woken(_)))
         };
-        let last = states.windows(2).filter(is_wakeup).last();
-        let Some([blocked, woken]) = last.filter(|pair| pair[1].to <= segment.to) else {
-            return split.push(segment);
+        let (blocked, woken) = match states.windows(2).rfind(is_wakeup) {
+            Some([blocked, woken]) if woken.to <= segment.to => (blocked, woken),
+            _ => return split.push(segment),
         };
         let before = match (&segment.wait, &blocked.state) {
             (Some(Wait::Unknown), PeriodState::Blocked(woken_by)) => {

@@ -52,9 +52,11 @@ impl History {
             steps.push(item);
             names.note(item);
         })?;
-        let mut history = Self::default();
-        history.threads = threads.map(|thread| (thread, Vec::new())).collect();
-        history.has_records = !steps.threads().is_empty();
+        let mut history = Self {
+            threads: threads.map(|thread| (thread, Vec::new())).collect(),
+            has_records: !steps.threads().is_empty(),
+            ..Self::default()
+        };
         if !steps.is_too_long() {
             history.fill(&mut steps, &names);
         }

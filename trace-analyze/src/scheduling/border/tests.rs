@@ -16,7 +16,7 @@ type Timed = (u64, usize, Record<'static>);
 /// Returns the records of a scheduler that makes these choices. All times differ.
 fn scheduled(choices: &[u8]) -> Vec<Timed> {
     let mut running = [0_u64; CPUS];
-    let mut ready = vec![true; THREADS];
+    let mut ready = [true; THREADS];
     let mut records = Vec::new();
     for (choice, ticks) in choices.iter().zip((10..).step_by(3)) {
         let (cpu, thread) = (usize::from(choice % 2), usize::from(choice / 2 % 4));
