@@ -79,7 +79,7 @@ fn folded(stacks: &Stacks) {
     assert!(!together.iter().any(|(stack, _)| stack.contains(char::is_control)));
     let total = by_thread.iter().try_fold(0u64, |sum, (_, nanos)| sum.checked_add(*nanos));
     let drawn: Vec<_> = by_thread.into_iter().map(|(stack, nanos)| (stack, vec![nanos])).collect();
-    let svg = draw("x".to_owned(), &drawn);
+    let svg = draw("x".to_owned(), "ns", &drawn);
     assert_eq!(svg.is_ok(), total.is_some_and(|total| total > 0), "{svg:?}: {drawn:?}");
     if let Ok(svg) = svg {
         well_formed(&svg);
