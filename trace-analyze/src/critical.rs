@@ -28,7 +28,8 @@
 //! If the archive has scheduling records, the times of a poll at which its thread was not on a
 //! processor are separate, with the thread that preempted it or woke it up. An unknown wait before
 //! a poll ends with the last wake-up of the poll's thread, if that was blocked meanwhile. After it,
-//! the thread waits for a processor.
+//! the thread waits for a processor, and then runs other code until the poll. If that takes long,
+//! the wake-up can have been for the other code.
 //!
 //! # Flows
 //!

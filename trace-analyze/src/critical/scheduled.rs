@@ -75,11 +75,29 @@ impl Scheduled {
         let (from, to) = (woken.from, woken.to);
         Segment { to: from, wait: before, ..segment.clone() }.add_to(split);
         Segment { from, to, wait: wait(woken), ..segment.clone() }.add_to(split);
-        let after = match segment.wait {
-            Some(Wait::Unknown) => Some(Wait::Continue),
-            ref known => known.clone(),
-        };
-        Segment { from: to, wait: after, ..segment }.add_to(split);
+        let after = Segment { from: to, ..segment };
+        match after.wait {
+            Some(Wait::Unknown) => self.split_turn(&after, thread.thread, split),
+            _ => after.add_to(split),
+        }
+    }
+
+    /// Splits an unknown wait after the thread that runs next got a processor. The thread can have
+    /// been woken up for other code, so that the operation may still not be able to continue.
+    fn split_turn(&self, segment: &Segment, thread: u64, split: &mut Vec<Segment>) {
+        let mut now = segment.from;
+        for period in self.history.during(thread, segment.from, segment.to) {
+            let wait = match &period.state {
+                PeriodState::Running => Wait::OtherCode,
+                PeriodState::Preempted(by) => Wait::Preempted { by: by.clone() },
+                PeriodState::Woken(_) | PeriodState::Blocked(_) => continue,
+            };
+            let (from, to) = (period.from.max(now), period.to.min(segment.to));
+            Segment { from: now, to: from, ..segment.clone() }.add_to(split);
+            Segment { from, to, wait: Some(wait), ..segment.clone() }.add_to(split);
+            now = to;
+        }
+        Segment { from: now, ..segment.clone() }.add_to(split);
     }
 }
 

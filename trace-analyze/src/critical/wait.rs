@@ -40,6 +40,8 @@ pub enum Wait {
         /// The thread that got the processor, or `None` if it is unknown.
         by: Option<Group>,
     },
+    /// The archive does not show it. The thread that runs next for the operation runs other code.
+    OtherCode,
 }
 
 impl Wait {
@@ -56,6 +58,7 @@ impl Wait {
             Self::Blocked { .. } => "blocked",
             Self::Processor { .. } => "processor",
             Self::Preempted { .. } => "preempted",
+            Self::OtherCode => "other-code",
         }
     }
 

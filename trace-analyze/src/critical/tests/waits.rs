@@ -111,7 +111,7 @@ fn reasons_that_scheduling_records_show() {
         (100, 110, None),
         (110, 130, Some(Wait::Wakeup { thread: request, woken_by: by_9() })),
         (130, 140, Some(Wait::Processor { woken_by: by_9() })),
-        (140, 150, Some(Wait::Continue)),
+        (140, 150, Some(Wait::OtherCode)),
         (150, 160, None),
         (160, 165, Some(Wait::Preempted { by: thread(8) })),
         (165, 170, None),
@@ -121,6 +121,40 @@ fn reasons_that_scheduling_records_show() {
         (190, 195, Some(Wait::Blocked { woken_by: None })),
         (195, 196, Some(Wait::Processor { woken_by: None })),
         (196, 200, None),
+    ];
+    assert_eq!(waits(&path), expected);
+}
+
+/// The thread is woken up for another request, and runs it before the request's poll. Nothing shows
+/// when the request could continue.
+#[test]
+fn a_thread_that_runs_other_code_does_not_show_a_reason() {
+    let (running, blocked) = (ThreadState::RUNNING, ThreadState::BLOCKED);
+    let id = |value| [Argument::new("task", Value::Uint64(value))];
+    let waker = [Argument::new("waker", Value::Koid(9))];
+    let path = path_of(&[
+        event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+        event(5, 100, "request", DurationComplete { end: 110 }, &id(1)),
+        event(5, 132, "other", DurationComplete { end: 185 }, &id(2)),
+        event(5, 190, "request", DurationComplete { end: 200 }, &id(1)),
+        event(5, 200, "request", AsyncEnd { id: 1 }, &[]),
+        switch(90, (0, running), 5),
+        switch(110, (5, blocked), 0),
+        ThreadWakeup { ticks: 120, cpu: CPU, thread: 5, arguments: (&waker).into() }.into(),
+        switch(130, (0, running), 5),
+        switch(150, (5, running), 8),
+        switch(160, (8, blocked), 5),
+        switch(210, (5, blocked), 0),
+    ]);
+    let request = ThreadKoids::new(1, 5);
+    let expected = vec![
+        (100, 110, None),
+        (110, 120, Some(Wait::Wakeup { thread: request, woken_by: thread(9) })),
+        (120, 130, Some(Wait::Processor { woken_by: thread(9) })),
+        (130, 150, Some(Wait::OtherCode)),
+        (150, 160, Some(Wait::Preempted { by: thread(8) })),
+        (160, 190, Some(Wait::OtherCode)),
+        (190, 200, None),
     ];
     assert_eq!(waits(&path), expected);
 }

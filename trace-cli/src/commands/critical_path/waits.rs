@@ -32,6 +32,7 @@ pub(super) fn what(part: &Segment) -> String {
             format!("waits for a processor, woken up{}", by(woken_by.as_ref()))
         }
         Some(Wait::Preempted { by: other }) => format!("is preempted{}", by(other.as_ref())),
+        Some(Wait::OtherCode) => "waits, its thread runs other code".to_owned(),
     }
 }
 
@@ -62,7 +63,8 @@ pub(super) fn sums(segments: &[Segment], length: u64) -> String {
 /// Returns a line about waits for unknown reasons and what shows the reasons, if there are any.
 pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     let is_unknown = |wait: Option<&Wait>| {
-        matches!(wait, Some(Wait::Unknown | Wait::Wakeup { woken_by: None, .. }))
+        let Some(wait) = wait else { return false };
+        matches!(wait, Wait::Unknown | Wait::OtherCode | Wait::Wakeup { woken_by: None, .. })
     };
     let unknown = sum(&path.segments, is_unknown);
     let length = chosen.end - chosen.begin;
