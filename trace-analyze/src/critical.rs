@@ -67,6 +67,8 @@ pub use member::Member;
 use scheduled::Scheduled;
 pub use wait::Wait;
 
+use crate::schedule::history::History;
+
 /// The critical path of an operation or a flow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
@@ -89,6 +91,19 @@ pub enum Scheduling {
     Switches,
     /// There are switches and wake-ups.
     Complete,
+    /// There are more than 8 Mi of them, and none is used.
+    TooLong,
+}
+
+impl Scheduling {
+    fn of(history: &History) -> Self {
+        match history {
+            history if !history.has_records => Self::None,
+            history if history.is_too_long => Self::TooLong,
+            history if !history.has_wakeups => Self::Switches,
+            _ => Self::Complete,
+        }
+    }
 }
 
 /// A part of a path.
@@ -167,11 +182,7 @@ pub fn path<R: Read, E: From<ReadError>>(
         false => operation::path(chosen, &mut open)?,
     };
     let scheduled = Scheduled::read(&path.segments, open()?)?;
-    let scheduling = match &scheduled.history {
-        history if !history.has_records => Scheduling::None,
-        history if !history.has_wakeups => Scheduling::Switches,
-        _ => Scheduling::Complete,
-    };
+    let scheduling = Scheduling::of(&scheduled.history);
     Ok(Path { segments: scheduled.split(path.segments), scheduling, ..path })
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct History {
     pub(crate) has_wakeups: bool,
     /// Whether the archive has scheduling records.
     pub(crate) has_records: bool,
+    /// Whether there are too many records. All states are unknown then.
+    pub(crate) is_too_long: bool,
 }
 
 /// A time of a thread in one state.
@@ -47,7 +49,25 @@ impl History {
         threads: impl Iterator<Item = u64>,
         reader: Reader<R>,
     ) -> Result<Self, ReadError> {
-        let (mut steps, mut names) = (Steps::default(), Names::default());
+        Self::of_steps(threads, Steps::default(), reader)
+    }
+
+    /// Reads the states of threads from up to `max` scheduling records.
+    #[cfg(test)]
+    pub(crate) fn read_at_most<R: Read>(
+        threads: impl Iterator<Item = u64>,
+        max: usize,
+        reader: Reader<R>,
+    ) -> Result<Self, ReadError> {
+        Self::of_steps(threads, Steps::at_most(max), reader)
+    }
+
+    fn of_steps<R: Read>(
+        threads: impl Iterator<Item = u64>,
+        mut steps: Steps,
+        reader: Reader<R>,
+    ) -> Result<Self, ReadError> {
+        let mut names = Names::default();
         Damage::of_all(reader, |item| {
             steps.push(item);
             names.note(item);
@@ -55,9 +75,10 @@ impl History {
         let mut history = Self {
             threads: threads.map(|thread| (thread, Vec::new())).collect(),
             has_records: !steps.threads().is_empty(),
+            is_too_long: steps.is_too_long(),
             ..Self::default()
         };
-        if !steps.is_too_long() {
+        if !history.is_too_long {
             history.fill(&mut steps, &names);
         }
         Ok(history)

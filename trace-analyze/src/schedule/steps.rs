@@ -8,7 +8,7 @@ use trace_format::{Item, Record};
 use crate::is_clock_anchor;
 use crate::scheduling::{self, Before, Cpu, Switch, Task};
 
-/// The most records that are kept.
+/// The most records that are kept by default.
 const MAX_STEPS: usize = 8 << 20;
 
 /// The most providers whose clock anchors are noted.
@@ -16,9 +16,11 @@ const MAX_ANCHORS: usize = 1 << 10;
 
 /// The scheduling records of an archive. Those of one CPU are in the order of time, and those of
 /// several CPUs may be in any order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Steps {
     list: Vec<Step>,
+    /// The most records that are kept.
+    max: usize,
     cpus: HashMap<Cpu, u32>,
     /// The providers of the CPUs.
     providers: HashSet<Option<u32>>,
@@ -54,14 +56,35 @@ pub(super) enum StepKind {
     Left { thread: u32, state: ThreadState, by: Option<u32>, was_woken: bool },
 }
 
+impl Default for Steps {
+    fn default() -> Self {
+        Self::at_most(MAX_STEPS)
+    }
+}
+
 impl Steps {
+    /// Creates an empty list that keeps up to `max` records.
+    pub(super) fn at_most(max: usize) -> Self {
+        Self {
+            list: Vec::new(),
+            max,
+            cpus: HashMap::new(),
+            providers: HashSet::new(),
+            numbers: HashMap::new(),
+            threads: Vec::new(),
+            is_too_long: false,
+            border: None,
+            anchors: HashMap::new(),
+        }
+    }
+
     /// Adds a record, if it is about scheduling.
     pub(super) fn push(&mut self, item: &Item<'_>) {
         if self.is_too_long {
             return;
         }
         let step = self.step(item);
-        match self.list.len() < MAX_STEPS {
+        match self.list.len() < self.max {
             true => self.list.extend(step),
             false => self.is_too_long = step.is_some(),
         }

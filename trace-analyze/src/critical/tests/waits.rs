@@ -180,3 +180,21 @@ fn switches_without_wakeups() {
     ];
     assert_eq!(waits(&path), expected);
 }
+
+/// Wake-ups are recorded, but too many records are not an archive without wake-ups.
+#[test]
+fn too_many_scheduling_records() {
+    let wakeup = ThreadWakeup { ticks: 130, cpu: CPU, thread: 5, arguments: Arguments::NONE };
+    let running = ThreadState::RUNNING;
+    let archive = crate::testing::archive(&[
+        switch(90, (0, running), 5),
+        switch(115, (5, ThreadState::BLOCKED), 0),
+        wakeup.into(),
+    ]);
+    let scheduling = |max| {
+        let reader = Reader::new(&*archive);
+        Scheduling::of(&History::read_at_most([5].into_iter(), max, reader).unwrap())
+    };
+    assert_eq!(scheduling(2), Scheduling::TooLong);
+    assert_eq!(scheduling(3), Scheduling::Complete);
+}

@@ -9,6 +9,10 @@ use trace_format::ThreadKoids;
 use crate::rows::thread_label;
 use crate::table::human_nanos;
 
+/// The line that follows if waits for a processor are missing.
+const TOO_LONG: &str = "too many scheduling records to show waits for a processor; cut out a part \
+                        of the time with trace slice --from --to\n";
+
 /// The least share of the time that is worth a line, in percent.
 const LEAST_SHARE: u64 = 1;
 
@@ -60,8 +64,12 @@ pub(super) fn sums(segments: &[Segment], length: u64) -> String {
     format!("{} running + {preempted}{} waiting", human_nanos(ran), human_nanos(waited))
 }
 
-/// Returns a line about waits for unknown reasons and what shows the reasons, if there are any.
+/// Returns lines about waits for unknown reasons and what shows the reasons, if there are any.
 pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
+    let mut text = match path.scheduling {
+        Scheduling::TooLong => TOO_LONG.to_owned(),
+        _ => String::new(),
+    };
     let is_unknown = |wait: Option<&Wait>| {
         let Some(wait) = wait else { return false };
         matches!(wait, Wait::Unknown | Wait::OtherCode | Wait::Wakeup { woken_by: None, .. })
@@ -69,18 +77,19 @@ pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     let unknown = sum(&path.segments, is_unknown);
     let length = chosen.end - chosen.begin;
     if unknown == 0 || unknown < length / 100 * LEAST_SHARE {
-        return String::new();
+        return text;
     }
     let advice = match path.scheduling {
         Scheduling::None => "record with --sched to see which threads end the waits, or trace",
         Scheduling::Switches => "only root records wake-ups, see trace doctor; or trace",
-        Scheduling::Complete => "trace",
+        Scheduling::Complete | Scheduling::TooLong => "trace",
     };
-    format!(
+    text.push_str(&format!(
         "unknown: {}; {advice} what it waits for: a future, a span, or a flow from the thread that \
          ends the wait\n",
         human_nanos(unknown)
-    )
+    ));
+    text
 }
 
 fn sum(segments: &[Segment], is_counted: impl Fn(Option<&Wait>) -> bool) -> u64 {
