@@ -60,7 +60,7 @@ use trace_format::{ReadError, Reader};
 
 use crate::spans::Role;
 pub use crate::stats::Measure;
-use crate::stats::{self, Distribution, Groups, Report, Row};
+use crate::stats::{self, Distribution, GroupValue, Groups, Report, Row};
 pub use change::{Change, Effect, Kind, Options, Verdict};
 use estimate::Estimate;
 use runs::Run;
@@ -85,7 +85,7 @@ const MIN_TAIL: u64 = 100;
 const ADVISED_RUNS: usize = 5;
 
 /// The kind, the category, the name, and the value of an argument.
-type Key<'a> = (Kind, &'a str, &'a str, Option<&'a str>);
+type Key<'a> = (Kind, &'a str, &'a str, Option<&'a GroupValue>);
 
 /// The rows of a key, of all archives that have it.
 #[derive(Debug, Default)]
@@ -299,7 +299,7 @@ impl Rows<'_> {
             kind,
             category: category.to_owned(),
             name: name.to_owned(),
-            value: value.map(str::to_owned),
+            value: value.cloned(),
             before: sum(&self.before),
             after: sum(&self.after),
             median: self.estimate.map(|estimate| Effect::new(&estimate, level)),
@@ -328,7 +328,7 @@ fn rows_of(report: &Report) -> impl Iterator<Item = (Key<'_>, &Row)> {
     let operations = report.operations.iter().map(|row| (Kind::Async, row));
     let flows = report.flows.iter().map(|row| (Kind::Flow, row));
     durations.chain(operations).chain(flows).map(|(kind, row)| {
-        let value = row.group.as_ref().and_then(|group| group.value.as_deref());
+        let value = row.group.as_ref().and_then(|group| group.value.as_ref());
         ((kind, &*row.category, &*row.name, value), row)
     })
 }

@@ -29,6 +29,7 @@ mod json;
 mod polls;
 mod sample;
 mod table;
+mod value;
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -48,6 +49,7 @@ pub use groups::Groups;
 pub use joined::JoinedNames;
 pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
+pub use value::GroupValue;
 
 /// The separation of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,9 +95,6 @@ impl From<Grouping> for By<'_> {
     }
 }
 
-/// The value of a row of events without the argument of [`By::Argument`], or without parents.
-pub const NO_VALUE: &str = "(none)";
-
 /// A process, or a thread of it, or a value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Group {
@@ -106,7 +105,7 @@ pub struct Group {
     /// The thread's name, or an empty string if it has none.
     pub thread_name: String,
     /// The value, with [`By::Argument`] and [`By::Parent`], whose koids are 0.
-    pub value: Option<String>,
+    pub value: Option<GroupValue>,
 }
 
 /// The durations, operations, flows or instants of a category and name.

@@ -56,7 +56,7 @@ pub(crate) fn thread_label(group: &Group) -> String {
 /// Returns the names and ids of a process, or of a thread and its process, or a value.
 pub(crate) fn group_label(group: &Group) -> String {
     if let Some(value) = &group.value {
-        return visible(value).into_owned();
+        return visible(value.as_str()).into_owned();
     }
     let named = |koid: u64, name: &str| match name {
         "" => koid.to_string(),

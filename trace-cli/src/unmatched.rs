@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trace_analyze::stats::{Row, NO_VALUE};
+use trace_analyze::stats::{GroupValue, Row};
 use trace_convert::visible;
 use trace_protocol::categories::CategorySet;
 
@@ -55,9 +55,8 @@ pub(crate) fn warn_of_argument<'a>(
     key: &str,
     rows: impl IntoIterator<Item = &'a Row>,
 ) {
-    let is_none = |row: &Row| {
-        row.group.as_ref().is_some_and(|group| group.value.as_deref() == Some(NO_VALUE))
-    };
+    let is_none =
+        |row: &Row| row.group.as_ref().is_some_and(|group| group.value == Some(GroupValue::None));
     let mut rows = rows.into_iter().peekable();
     if rows.peek().is_some() && rows.all(is_none) {
         let (path, key) = (path.display(), visible(key));

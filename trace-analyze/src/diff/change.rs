@@ -1,7 +1,7 @@
 //! The changes between archives, and the options for their verdicts.
 
 use super::estimate::Estimate;
-use crate::stats::Distribution;
+use crate::stats::{Distribution, GroupValue};
 
 /// The limits for verdicts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -131,7 +131,7 @@ pub struct Change {
     /// The name.
     pub name: String,
     /// The value of the argument, if rows are separated by one.
-    pub value: Option<String>,
+    pub value: Option<GroupValue>,
     /// The lengths before, in nanoseconds.
     pub before: Distribution,
     /// The lengths after.

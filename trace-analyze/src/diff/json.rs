@@ -3,7 +3,7 @@
 use serde_json::{json, Value};
 
 use super::{Change, Effect};
-use crate::stats::Distribution;
+use crate::stats::{Distribution, GroupValue};
 
 impl Change {
     /// Returns the change as a JSON object, for programs; times are in nanoseconds, changes are
@@ -14,7 +14,7 @@ impl Change {
             "kind": self.kind.as_str(),
             "category": self.category,
             "name": self.name,
-            "value": self.value,
+            "value": self.value.as_ref().and_then(GroupValue::known),
             "verdict": self.verdict.as_str(),
             "change": self.median.map(|effect| effect.change),
             "interval": self.median.map(interval),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids, Value};
 
 use super::polls::{Polls, NONE};
-use super::{By, Group, Grouping, NO_VALUE};
+use super::{By, Group, GroupValue, Grouping};
 use crate::arguments::{self, Met};
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Span;
@@ -257,11 +257,11 @@ impl<'a> Groups<'a> {
             By::Group(grouping) => self.of_koids(*grouping, id, catalog),
             By::Argument(_) | By::Parent(_) => {
                 let value = match id {
-                    NONE => NO_VALUE,
-                    OTHER_VALUES => "(other values)",
-                    id => values.get(&id).copied().unwrap_or_default(),
+                    NONE => GroupValue::None,
+                    OTHER_VALUES => GroupValue::Other,
+                    id => GroupValue::Text(values.get(&id).copied().unwrap_or_default().to_owned()),
                 };
-                Some(Group { value: Some(value.to_owned()), ..Group::default() })
+                Some(Group { value: Some(value), ..Group::default() })
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::GroupValue;
+
 /// The names without lengths, if an archive has too many names to compare. They had the least total
 /// time when they were joined.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +33,7 @@ impl JoinedNames {
     }
 
     /// Returns whether a name is one of them, with a value if rows have values.
-    pub(crate) fn contains(&self, category: &str, name: &str, value: Option<&str>) -> bool {
+    pub(crate) fn contains(&self, category: &str, name: &str, value: Option<&GroupValue>) -> bool {
         self.hashes.binary_search(&hash((category, name, value))).is_ok()
     }
 

@@ -46,8 +46,8 @@ fn names(category: &str, name: &str, group: Option<&Group>) -> Map<String, Value
     let mut object = Map::new();
     object.insert("category".to_owned(), category.into());
     object.insert("name".to_owned(), name.into());
-    if let Some(value) = group.and_then(|group| group.value.as_deref()) {
-        object.insert("value".to_owned(), value.into());
+    if let Some(value) = group.and_then(|group| group.value.as_ref()) {
+        object.insert("value".to_owned(), value.known().into());
     } else if let Some(group) = group {
         object.insert("process".to_owned(), exact(group.koids.process));
         object.insert("process_name".to_owned(), group.process_name.as_str().into());

@@ -155,7 +155,7 @@ impl Table {
         let hashes = self.joined.keys().map(|key| {
             let (label, group) = (label_of(*key), group(group_of(*key)));
             let value = group.and_then(|group| group.value);
-            hash((catalog.category(label), catalog.name(label), value.as_deref()))
+            hash((catalog.category(label), catalog.name(label), value.as_ref()))
         });
         joined.add(hashes, self.joined.values().fold(0, |sum, nanos| sum.saturating_add(*nanos)));
     }

@@ -173,7 +173,7 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
             change.verdict.as_str().to_owned(),
             label(change),
         ];
-        cells.extend(change.value.clone());
+        cells.extend(change.value.as_ref().map(|value| value.as_str().to_owned()));
         table.push(cells);
     }
     let mut text = if table.is_empty() { String::new() } else { table.text() };
@@ -253,6 +253,6 @@ fn label(change: &Change) -> String {
 
 /// Returns the label with the value, if rows are separated by values.
 fn full_label(change: &Change) -> String {
-    let value = change.value.as_ref().map(|value| format!(" {}", visible(value)));
+    let value = change.value.as_ref().map(|value| format!(" {}", visible(value.as_str())));
     label(change) + value.as_deref().unwrap_or_default()
 }

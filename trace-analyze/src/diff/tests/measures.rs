@@ -1,12 +1,13 @@
 //! Rows of values, and self time.
 
-use trace_format::{Argument, Value};
+use trace_format::{Argument, Arguments, Value};
 
 use super::*;
 use crate::stats::By;
 
 /// A duration with an argument, and a duration in it.
 struct Call<'a> {
+    /// The argument, unless it is empty.
     url: &'a str,
     /// The self time.
     own: u64,
@@ -22,7 +23,7 @@ fn records(calls: &[Call<'_>]) -> Vec<u8> {
             let url = [Argument::new("url", Value::String(call.url.into()))];
             let (thread, category) = (Thread::Inline(ThreadKoids::new(1, 1)), "app".into());
             let (name, kind) = (name.into(), EventKind::DurationComplete { end });
-            let arguments = (&url).into();
+            let arguments = if call.url.is_empty() { Arguments::NONE } else { (&url).into() };
             let event = Event { ticks, thread, category, name, kind, arguments };
             writer.record(&event.into()).unwrap();
         };
@@ -47,7 +48,9 @@ fn together(archive: &[u8], measure: Measure) -> Report {
 fn verdicts(changes: &[Change]) -> Vec<(&str, Option<&str>, Verdict)> {
     let mut verdicts: Vec<_> = changes
         .iter()
-        .map(|change| (&*change.name, change.value.as_deref(), change.verdict))
+        .map(|change| {
+            (&*change.name, change.value.as_ref().map(GroupValue::as_str), change.verdict)
+        })
         .collect();
     verdicts.sort_by_key(|(name, value, _)| (*name, *value));
     verdicts
@@ -121,10 +124,32 @@ fn values_beyond_the_limit_are_not_compared() {
     assert_eq!(sides[0][0].other_values, 2);
     let changes = compare(&sides[0], &sides[1], &Options::default());
     let verdict = |value: &str| {
-        let mut of_value = changes.iter().filter(|change| change.value.as_deref() == Some(value));
+        let mut of_value = changes
+            .iter()
+            .filter(|change| change.value.as_ref().map(GroupValue::as_str) == Some(value));
         of_value.next().map(|change| change.verdict)
     };
     assert_eq!(verdict("/1000"), Some(Verdict::Unclear));
     assert_eq!(verdict("/0"), Some(Verdict::Unclear));
     assert_eq!(verdict("(other values)"), None);
+}
+
+/// An argument can have the text that tables print for durations without it.
+#[test]
+fn a_value_is_not_the_absence_of_one() {
+    let calls: Vec<Call<'_>> = (0..200)
+        .map(|number| match number % 2 {
+            0 => Call { url: "", own: 20_000, inner: 10_000 },
+            _ => Call { url: "(none)", own: 40_000, inner: 10_000 },
+        })
+        .collect();
+    let report = [by_url(&records(&calls), Measure::SelfTime)];
+    let changes = compare(&report, &report, &Options::default());
+    let outer = |value: &GroupValue| {
+        let is_row = |row: &&Change| row.name == "outer" && row.value.as_ref() == Some(value);
+        let row = changes.iter().find(is_row).unwrap();
+        (row.before.count(), row.before.quantile(0.5), row.to_json()["value"].clone())
+    };
+    assert_eq!(outer(&GroupValue::None), (100, 20_000, serde_json::Value::Null));
+    assert_eq!(outer(&GroupValue::Text("(none)".to_owned())), (100, 40_000, "(none)".into()));
 }

@@ -18,7 +18,10 @@ fn with<'a>(
 }
 
 fn rows(rows: &[Row]) -> Vec<(String, String, u64, u64)> {
-    let value = |row: &Row| row.group.as_ref().unwrap().value.clone().unwrap();
+    let value = |row: &Row| {
+        let value = row.group.as_ref().unwrap().value.as_ref();
+        value.unwrap().as_str().to_owned()
+    };
     let row = |row: &Row| (row.name.clone(), value(row), row.lengths.count(), row.lengths.sum());
     let mut rows: Vec<_> = rows.iter().map(row).collect();
     rows.sort();

@@ -81,7 +81,7 @@ fn group_heads(args: &StatsArgs) -> &'static [&'static str] {
 fn group_cells(args: &StatsArgs, group: Option<&Group>) -> Vec<String> {
     let Some(group) = group else { return Vec::new() };
     if let Some(value) = &group.value {
-        return vec![value.clone()];
+        return vec![value.as_str().to_owned()];
     }
     let mut cells = vec![group.koids.process.to_string(), group.process_name.clone()];
     if args.by == Some(StatsBy::Group(GroupBy::Thread)) {
