@@ -6,9 +6,9 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 
 use super::{Segment, Wait};
 use crate::schedule::history::{History, Period, PeriodState};
+use crate::stats::Group;
 
 /// The scheduling records that concern a path.
-#[derive(Debug, Default)]
 pub(super) struct Scheduled {
     pub(super) history: History,
 }
@@ -20,7 +20,9 @@ impl Scheduled {
         reader: Reader<R>,
     ) -> Result<Self, ReadError> {
         let threads = segments.iter().filter_map(|segment| segment.thread);
-        let history = History::read(threads.map(|koids| koids.thread), reader)?;
+        let from = segments.first().map_or(0, |segment| segment.from);
+        let to = segments.last().map_or(0, |segment| segment.to);
+        let history = History::read(threads.map(|koids| koids.thread), (from, to), reader)?;
         Ok(Self { history })
     }
 
@@ -44,7 +46,7 @@ impl Scheduled {
     fn split_run(&self, segment: &Segment, thread: u64, split: &mut Vec<Segment>) {
         let mut now = segment.from;
         for period in self.history.during(thread, segment.from, segment.to) {
-            let Some(wait) = wait(period) else { continue };
+            let Some(wait) = self.wait(period) else { continue };
             let (from, to) = (period.from.max(now), period.to.min(segment.to));
             Segment { from: now, to: from, ..segment.clone() }.add_to(split);
             Segment { from, to, wait: Some(wait), ..segment.clone() }.add_to(split);
@@ -68,13 +70,13 @@ impl Scheduled {
         };
         let before = match (&segment.wait, &blocked.state) {
             (Some(Wait::Unknown), PeriodState::Blocked(woken_by)) => {
-                Some(Wait::Wakeup { thread, woken_by: woken_by.clone() })
+                Some(Wait::Wakeup { thread, woken_by: self.group(*woken_by) })
             }
             (known, _) => known.clone(),
         };
         let (from, to) = (woken.from, woken.to);
         Segment { to: from, wait: before, ..segment.clone() }.add_to(split);
-        Segment { from, to, wait: wait(woken), ..segment.clone() }.add_to(split);
+        Segment { from, to, wait: self.wait(woken), ..segment.clone() }.add_to(split);
         let after = Segment { from: to, ..segment };
         match after.wait {
             Some(Wait::Unknown) => self.split_turn(&after, thread.thread, split),
@@ -89,7 +91,7 @@ impl Scheduled {
         for period in self.history.during(thread, segment.from, segment.to) {
             let wait = match &period.state {
                 PeriodState::Running => Wait::OtherCode,
-                PeriodState::Preempted(by) => Wait::Preempted { by: by.clone() },
+                PeriodState::Preempted(by) => Wait::Preempted { by: self.group(*by) },
                 PeriodState::Woken(_) | PeriodState::Blocked(_) => continue,
             };
             let (from, to) = (period.from.max(now), period.to.min(segment.to));
@@ -99,15 +101,19 @@ impl Scheduled {
         }
         Segment { from: now, ..segment.clone() }.add_to(split);
     }
-}
 
-/// Returns why a thread does not run, unless it does.
-fn wait(period: &Period) -> Option<Wait> {
-    match period.state.clone() {
-        PeriodState::Running => None,
-        PeriodState::Woken(woken_by) => Some(Wait::Processor { woken_by }),
-        PeriodState::Preempted(by) => Some(Wait::Preempted { by }),
-        PeriodState::Blocked(woken_by) => Some(Wait::Blocked { woken_by }),
+    /// Returns why a thread does not run, unless it does.
+    fn wait(&self, period: &Period) -> Option<Wait> {
+        match period.state {
+            PeriodState::Running => None,
+            PeriodState::Woken(by) => Some(Wait::Processor { woken_by: self.group(by) }),
+            PeriodState::Preempted(by) => Some(Wait::Preempted { by: self.group(by) }),
+            PeriodState::Blocked(by) => Some(Wait::Blocked { woken_by: self.group(by) }),
+        }
+    }
+
+    fn group(&self, thread: Option<u64>) -> Option<Group> {
+        thread.map(|thread| self.history.group(thread))
     }
 }
 

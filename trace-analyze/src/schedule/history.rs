@@ -1,6 +1,6 @@
 //! All states of some threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
 use trace_format::{ReadError, Reader};
@@ -11,10 +11,13 @@ use super::steps::{StepKind, Steps};
 use crate::stats::Group;
 use crate::Damage;
 
-/// The states of some threads, by their koids.
-#[derive(Debug, Default)]
+/// The states of some threads during a time, by their koids.
+#[derive(Default)]
 pub(crate) struct History {
     threads: HashMap<u64, Vec<Period>>,
+    names: Names,
+    /// The providers of scheduling records.
+    providers: HashSet<Option<u32>>,
     /// Whether wake-ups are recorded.
     pub(crate) has_wakeups: bool,
     /// Whether the archive has scheduling records.
@@ -24,62 +27,63 @@ pub(crate) struct History {
 }
 
 /// A time of a thread in one state.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Period {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) state: PeriodState,
 }
 
-/// A state. Threads are unknown if the archive does not have them.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A state, with the koid of another thread unless the archive does not have it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeriodState {
     Running,
     /// It waits for a CPU since another thread woke it up.
-    Woken(Option<Group>),
+    Woken(Option<u64>),
     /// It waits for a CPU since another thread got its own one.
-    Preempted(Option<Group>),
+    Preempted(Option<u64>),
     /// It is blocked until another thread wakes it up.
-    Blocked(Option<Group>),
+    Blocked(Option<u64>),
 }
 
 impl History {
-    /// Reads the states of threads.
+    /// Reads the states of threads that overlap a time.
     pub(crate) fn read<R: Read>(
         threads: impl Iterator<Item = u64>,
+        time: (u64, u64),
         reader: Reader<R>,
     ) -> Result<Self, ReadError> {
-        Self::of_steps(threads, Steps::default(), reader)
+        Self::of_steps(threads, time, Steps::default(), reader)
     }
 
     /// Reads the states of threads from up to `max` scheduling records.
     #[cfg(test)]
     pub(crate) fn read_at_most<R: Read>(
         threads: impl Iterator<Item = u64>,
+        time: (u64, u64),
         max: usize,
         reader: Reader<R>,
     ) -> Result<Self, ReadError> {
-        Self::of_steps(threads, Steps::at_most(max), reader)
+        Self::of_steps(threads, time, Steps::at_most(max), reader)
     }
 
     fn of_steps<R: Read>(
         threads: impl Iterator<Item = u64>,
+        time: (u64, u64),
         mut steps: Steps,
         reader: Reader<R>,
     ) -> Result<Self, ReadError> {
-        let mut names = Names::default();
+        let mut history = Self::default();
         Damage::of_all(reader, |item| {
             steps.push(item);
-            names.note(item);
+            history.names.note(item);
         })?;
-        let mut history = Self {
-            threads: threads.map(|thread| (thread, Vec::new())).collect(),
-            has_records: !steps.threads().is_empty(),
-            is_too_long: steps.is_too_long(),
-            ..Self::default()
-        };
+        history.threads = threads.map(|thread| (thread, Vec::new())).collect();
+        history.has_records = !steps.threads().is_empty();
+        history.is_too_long = steps.is_too_long();
         if !history.is_too_long {
-            history.fill(&mut steps, &names);
+            history.fill(&mut steps, time);
+            history.providers = steps.into_providers();
         }
         Ok(history)
     }
@@ -91,50 +95,67 @@ impl History {
         periods.iter().skip(first).take_while(move |period| period.from < to)
     }
 
-    fn fill(&mut self, steps: &mut Steps, names: &Names) {
-        let koids = steps.threads().to_vec();
-        let mut found = Vec::new();
-        replay(steps, Some(u64::MAX), |interval| {
-            let koid = koids.get(interval.thread as usize);
-            if koid.is_some_and(|koid| self.threads.contains_key(koid)) {
-                found.push(interval);
-            }
-        });
-        let wakers = self.wakers(steps, &koids);
-        let group = |koid: u64| names.group(koid, |provider| steps.has_cpus_of(provider));
-        let waker = |koid: u64, nanos: u64| {
-            let waker: Option<u64> = wakers.get(&(koid, nanos)).copied().flatten();
-            waker.map(group)
-        };
-        for interval in found {
-            let Some(koid) = koids.get(interval.thread as usize) else { continue };
-            let (from, to) = (interval.from, interval.to);
-            let state = match interval.activity {
-                Activity::Running { .. } => PeriodState::Running,
-                Activity::Blocked => PeriodState::Blocked(waker(*koid, to)),
-                Activity::Runnable { reason: Reason::Woken, .. } => {
-                    PeriodState::Woken(waker(*koid, from))
-                }
-                Activity::Runnable { reason: Reason::Preempted(by), .. } => {
-                    let by = by.and_then(|by| koids.get(by as usize));
-                    PeriodState::Preempted(by.map(|by| group(*by)))
-                }
-            };
-            self.threads.entry(*koid).or_default().push(Period { from, to, state });
-        }
+    /// Returns a thread with its names.
+    pub(crate) fn group(&self, thread: u64) -> Group {
+        self.names.group(thread, |provider| self.providers.contains(&provider))
     }
 
-    /// Returns the wakers of the threads, by thread and time.
-    fn wakers(&mut self, steps: &mut Steps, koids: &[u64]) -> HashMap<(u64, u64), Option<u64>> {
-        let mut wakers = HashMap::new();
+    fn fill(&mut self, steps: &mut Steps, (from, to): (u64, u64)) {
+        let koids = steps.threads().to_vec();
+        let threads = &mut self.threads;
+        replay(steps, Some(u64::MAX), |interval| {
+            let koid = koids.get(interval.thread as usize);
+            let periods = koid.and_then(|koid| threads.get_mut(koid));
+            let Some(periods) = periods.filter(|_| interval.to > from && interval.from < to) else {
+                return;
+            };
+            periods.push(Period {
+                from: interval.from,
+                to: interval.to,
+                state: PeriodState::of(interval.activity, &koids),
+            });
+        });
+        // The first wake-up of a thread at a time counts.
+        let mut last = HashMap::new();
         for step in steps.sorted() {
             let StepKind::Wakeup { thread, waker } = step.kind else { continue };
             self.has_wakeups = true;
-            let koid = koids.get(thread as usize).filter(|koid| self.threads.contains_key(koid));
-            if let Some(koid) = koid {
-                wakers.insert((*koid, step.time), waker);
+            let koid = koids.get(thread as usize);
+            let periods = koid.and_then(|koid| self.threads.get_mut(koid));
+            if let Some(periods) = periods.filter(|_| last.get(&thread) != Some(&step.time)) {
+                last.insert(thread, step.time);
+                note_waker(periods, step.time, waker);
             }
         }
-        wakers
     }
 }
+
+impl PeriodState {
+    /// Returns a state, without the waker.
+    fn of(activity: Activity, koids: &[u64]) -> Self {
+        match activity {
+            Activity::Running { .. } => Self::Running,
+            Activity::Blocked => Self::Blocked(None),
+            Activity::Runnable { reason: Reason::Woken, .. } => Self::Woken(None),
+            Activity::Runnable { reason: Reason::Preempted(by), .. } => {
+                Self::Preempted(by.and_then(|by| koids.get(by as usize).copied()))
+            }
+        }
+    }
+}
+
+/// Adds the waker to the periods that a wake-up ends or begins.
+fn note_waker(periods: &mut [Period], time: u64, waker: Option<u64>) {
+    let first = periods.partition_point(|period| period.to < time);
+    let periods = periods.iter_mut().skip(first).take_while(|period| period.from <= time);
+    for period in periods {
+        match &mut period.state {
+            PeriodState::Blocked(by) if period.to == time => *by = waker,
+            PeriodState::Woken(by) if period.from == time => *by = waker,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

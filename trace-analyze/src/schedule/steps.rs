@@ -111,6 +111,11 @@ impl Steps {
         self.providers.contains(&provider)
     }
 
+    /// Returns the providers of scheduling records.
+    pub(super) fn into_providers(self) -> HashSet<Option<u32>> {
+        self.providers
+    }
+
     /// Returns the koids of all threads, in the order of their numbers.
     pub(super) fn threads(&self) -> &[u64] {
         &self.threads

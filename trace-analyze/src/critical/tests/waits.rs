@@ -193,7 +193,7 @@ fn too_many_scheduling_records() {
     ]);
     let scheduling = |max| {
         let reader = Reader::new(&*archive);
-        Scheduling::of(&History::read_at_most([5].into_iter(), max, reader).unwrap())
+        Scheduling::of(&History::read_at_most([5].into_iter(), (0, 200), max, reader).unwrap())
     };
     assert_eq!(scheduling(2), Scheduling::TooLong);
     assert_eq!(scheduling(3), Scheduling::Complete);
