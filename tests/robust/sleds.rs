@@ -238,6 +238,17 @@ fn libraries_of_a_program_without_sleds_are_recorded() {
     assert_calls(&recorded.calls(), &[("library_function", 20), ("library::in_library", 20)]);
 }
 
+/// It has neither sleds nor a way to load libraries, and so no thread of the tracer.
+#[test]
+fn a_program_that_cannot_have_sleds_is_left_alone() {
+    build_xray_runtime();
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = trace(&["record", "--xray", "-o"]);
+    record.arg(directory.path().join("app.fxt")).args(["--", "cat", "/proc/self/status"]);
+    let run = Run::of(&mut record);
+    assert!(run.stdout().contains("\nThreads:\t1\n"), "{run:?}");
+}
+
 /// A child has the sleds of its parent until it executes a program, which is recorded itself.
 #[test]
 fn executed_children_are_recorded() {
@@ -276,6 +287,15 @@ fn threads_with_a_filter_are_recorded() {
 fn recording_ends_before_all_threads_get_a_filter() {
     let recorded = Recorded::new(&IN_SANDBOX, &["filter-all"]);
     assert_eq!(recorded.output, "90\n90\n");
+    assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
+}
+
+/// The kernel refuses a user namespace of its own to a process with several threads.
+#[test]
+fn recording_ends_before_a_program_enters_a_user_namespace() {
+    let alone = Run::of(Command::new(&built().program).arg("namespace")).stdout();
+    let recorded = Recorded::new(&IN_SANDBOX, &["namespace"]);
+    assert_eq!(recorded.output, alone);
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 

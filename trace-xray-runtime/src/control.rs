@@ -77,9 +77,10 @@ pub(crate) fn find_sleds() -> bool {
     })
 }
 
-/// Returns whether an object calls a function that loads others.
+/// Returns whether an object other than this library calls a function that loads others.
 pub(crate) fn loads_libraries() -> bool {
-    with_control(|control| control.objects.iter().any(|loaded| loaded.loads_libraries))
+    let loads = |loaded: &Loaded| loaded.loads_libraries && !loaded.object.is_this_library();
+    with_control(|control| control.objects.iter().any(loads))
 }
 
 /// Starts a session: turns sleds on.

@@ -48,6 +48,33 @@ unsafe extern "C" fn prctl(option: c_int, a: c_ulong, b: c_ulong, c: c_ulong, d:
     sys::returned(unsafe { sys::call(libc::SYS_prctl, [option as u64, a, b, c, d, 0]) }) as c_int
 }
 
+/// Gives the calling thread namespaces of its own.
+///
+/// # Safety
+/// As in the C library.
+#[no_mangle]
+unsafe extern "C" fn unshare(flags: c_int) -> c_int {
+    if let Some(restriction) = Restriction::of_unshare(flags as u64) {
+        sandbox::prepare(restriction);
+    }
+    // SAFETY: by the contract.
+    sys::returned(unsafe { sys::call(libc::SYS_unshare, [flags as u64, 0, 0, 0, 0, 0]) }) as c_int
+}
+
+/// Moves the calling thread into namespaces.
+///
+/// # Safety
+/// As in the C library.
+#[no_mangle]
+unsafe extern "C" fn setns(descriptor: c_int, namespaces: c_int) -> c_int {
+    if let Some(restriction) = Restriction::of_setns(namespaces as u64) {
+        sandbox::prepare(restriction);
+    }
+    let arguments = [descriptor as u64, namespaces as u64, 0, 0, 0, 0];
+    // SAFETY: by the contract.
+    sys::returned(unsafe { sys::call(libc::SYS_setns, arguments) }) as c_int
+}
+
 /// Makes a system call.
 ///
 /// # Safety
@@ -65,6 +92,8 @@ unsafe extern "C" fn syscall(
     let restriction = match number {
         libc::SYS_seccomp => Restriction::of_seccomp(a, b, c),
         libc::SYS_prctl => Restriction::of_prctl(a, b, c),
+        libc::SYS_unshare => Restriction::of_unshare(a),
+        libc::SYS_setns => Restriction::of_setns(b),
         _ => None,
     };
     if let Some(restriction) = restriction {

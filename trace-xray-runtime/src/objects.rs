@@ -83,6 +83,12 @@ impl Object {
         is_inside(&self.text, range)
     }
 
+    /// Returns whether it has the code of this library.
+    pub(crate) fn is_this_library(&self) -> bool {
+        let here = reserve as fn() as usize as u64;
+        self.contains(&(here..here + 1))
+    }
+
     /// Returns bytes of a readable segment. The object must be loaded.
     pub(crate) fn bytes(&self, range: &Range<u64>) -> Option<Vec<u8>> {
         if !is_inside(&self.readable, range) || range.is_empty() {
@@ -203,12 +209,10 @@ mod tests {
 
     #[test]
     fn this_program_is_loaded() {
-        let here = this_program_is_loaded as fn() as usize as u64;
         let objects = loaded();
         assert!(objects.len() > 1, "the C library, too");
         let [program] =
-            objects.iter().filter(|object| object.contains(&(here..here + 1))).collect::<Vec<_>>()
-                [..]
+            objects.iter().filter(|object| object.is_this_library()).collect::<Vec<_>>()[..]
         else {
             panic!("one object has this function")
         };

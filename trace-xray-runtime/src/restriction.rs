@@ -6,6 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const STRICT: u64 = libc::SECCOMP_MODE_STRICT as u64;
 const FILTER: u64 = libc::SECCOMP_MODE_FILTER as u64;
 
+/// What the kernel gives only a process with one thread: a user namespace, and memory or signal
+/// handlers that it does not share.
+const ALONE: u64 =
+    (libc::CLONE_NEWUSER | libc::CLONE_THREAD | libc::CLONE_SIGHAND | libc::CLONE_VM) as u64;
+const CLONE_NEWTIME: u64 = 0x80;
+
 /// A restriction that the program is about to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Restriction {
@@ -15,7 +21,7 @@ pub(crate) enum Restriction {
     /// The calling thread, and those that it starts, have a filter of system calls.
     Filter,
     /// All threads have a filter, or those that the calling thread starts may not read the
-    /// processor's counter.
+    /// processor's counter, or the process may have one thread only.
     Process,
 }
 
@@ -31,6 +37,17 @@ impl Restriction {
             }
             _ => None,
         }
+    }
+
+    /// Returns what a call of unshare(2) with these flags chooses.
+    pub(crate) fn of_unshare(flags: u64) -> Option<Self> {
+        (flags & ALONE != 0).then_some(Self::Process)
+    }
+
+    /// Returns what a call of setns(2) with these namespaces chooses; 0 is any.
+    pub(crate) fn of_setns(namespaces: u64) -> Option<Self> {
+        let alone = ALONE | CLONE_NEWTIME | libc::CLONE_NEWNS as u64;
+        (namespaces == 0 || namespaces & alone != 0).then_some(Self::Process)
     }
 
     /// Returns what a call of seccomp(2) with these arguments chooses.
@@ -104,6 +121,15 @@ mod tests {
         assert_eq!(seccomp(1, 1, 8), Some(Restriction::Process));
         assert_eq!(seccomp(1, 1, 0), None);
         assert_eq!(seccomp(2, 0, 8), None);
+    }
+
+    #[test]
+    fn namespaces_of_processes_with_one_thread_are_recognized() {
+        assert_eq!(Restriction::of_unshare(libc::CLONE_NEWUSER as u64), Some(Restriction::Process));
+        assert_eq!(Restriction::of_unshare((libc::CLONE_FILES | libc::CLONE_NEWNS) as u64), None);
+        assert_eq!(Restriction::of_setns(0), Some(Restriction::Process));
+        assert_eq!(Restriction::of_setns(libc::CLONE_NEWNS as u64), Some(Restriction::Process));
+        assert_eq!(Restriction::of_setns(libc::CLONE_NEWNET as u64), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! | the recorded program was executed with one | nothing is recorded (`start`) |
 //! | strict seccomp of a thread | the thread is not recorded from then on |
 //! | a filter for a thread | its traced calls make no system calls, as those of any thread, and neither does its end, nor that of the process |
-//! | a filter for all threads | recording ends, with all threads of this library |
+//! | a filter for all threads, or a namespace for processes with one thread | recording ends, with all threads of this library |
 
 use trace_runtime::foreign;
 

@@ -11,6 +11,7 @@ use super::repeated;
 extern "C" {
     fn prctl(option: c_int, ...) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
+    fn unshare(flags: c_int) -> c_int;
 }
 
 const WRITE: u32 = 1;
@@ -142,6 +143,15 @@ pub fn filter_all() {
     println!("{}", repeated(10));
     install(&filter(&LAST, ALLOW, KILL), true);
     let _unwound = std::panic::catch_unwind(unwound);
+}
+
+/// Enters a user namespace of its own, and prints the error if the system does not permit that.
+pub fn namespace() {
+    println!("{}", repeated(10));
+    // SAFETY: the call takes an integer.
+    let entered = unsafe { unshare(0x1000_0000) } == 0;
+    let error = (!entered).then(std::io::Error::last_os_error);
+    println!("{error:?}\n{}", repeated(10));
 }
 
 /// Executes this program with a filter.
