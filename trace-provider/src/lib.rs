@@ -46,4 +46,5 @@ pub use {
     service::environment::parse_variable,
     service::running::Running,
     service::status::Status,
+    sys::{announce_own_thread, have_threads_ended},
 };

@@ -10,6 +10,7 @@ mod inotify;
 mod library;
 mod memory;
 mod privileges;
+mod started;
 mod threads;
 
 pub(crate) use descriptors::{high, own_table};
@@ -22,6 +23,8 @@ pub(crate) use inotify::{drain, inotify, watch_directory};
 pub(crate) use library::keep_loaded;
 pub(crate) use memory::{map_generation, map_recorder, map_slots};
 pub(crate) use privileges::{is_privileged, real_user};
+pub(crate) use started::announce;
+pub use started::{announce_own_thread, have_threads_ended};
 pub(crate) use threads::{
     own_thread_name, prepare_small_stack, run_beside, spawn, without_signals,
 };

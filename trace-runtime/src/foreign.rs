@@ -32,6 +32,7 @@ pub use records::{
     userspace_object,
 };
 pub use site::{Key, Site};
+pub use trace_provider::{announce_own_thread, have_threads_ended};
 
 /// A scope in a stack frame of another language: 32 bytes. The first 8 are 0 while it is not
 /// recorded.

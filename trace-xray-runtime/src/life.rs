@@ -1,12 +1,11 @@
 //! The provider of the program, from its start to its end, and all threads of this library.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use trace_runtime::foreign::{announce_own_thread, have_threads_ended};
 use trace_runtime::{observe, Builder, Observer, Trace};
 
 use crate::session::{self, INTERVAL};
@@ -35,17 +34,12 @@ struct Watch {
 struct Provider {
     trace: Trace,
     observer: Observer,
-    /// The ids of its threads.
-    threads: BTreeSet<u32>,
 }
 
 /// Makes the program a provider.
 pub(crate) fn provide(builder: Builder) {
-    let before = threads();
     let observer = observe(session::observe);
-    let trace = builder.init();
-    let threads = threads().difference(&before).copied().collect();
-    let provider = Provider { trace, observer, threads };
+    let provider = Provider { trace: builder.init(), observer };
     let mut life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
     match *life {
         Life::Ended => provider.end(),
@@ -57,6 +51,7 @@ pub(crate) fn provide(builder: Builder) {
 pub(crate) fn watch(builder: Builder) {
     let (lasts, ended) = mpsc::channel::<()>();
     let run = move || {
+        announce_own_thread();
         if sys::own_descriptors().is_err() {
             return;
         }
@@ -73,14 +68,16 @@ pub(crate) fn watch(builder: Builder) {
     }
 }
 
-/// Ends recording, and waits until the threads of this library have ended.
+/// Ends recording, and waits until the threads of this library have ended, also if another thread
+/// of the program ends it.
 pub(crate) fn end() {
-    handler::set_active(false);
+    static ENDING: Mutex<()> = Mutex::new(());
+    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
     let before = std::mem::replace(&mut *life, Life::Ended);
     drop(life);
     match before {
-        Life::None | Life::Ended => {}
+        Life::None | Life::Ended => return,
         Life::Watching(Watch { lasts, thread }) => {
             drop(lasts);
             // A panic has ended the thread as early.
@@ -88,34 +85,25 @@ pub(crate) fn end() {
         }
         Life::Providing(provider) => provider.end(),
     }
+    wait_for_threads();
+    handler::set_active(false);
 }
 
 /// The longest wait for threads whose manager does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Provider {
+    /// Ends sessions: sleds are off then, and threads end.
     fn end(self) {
-        // Sessions end, and so sleds are off.
         drop(self.trace);
         drop(self.observer);
-        let deadline = Instant::now() + PATIENCE;
-        while has_threads(&self.threads) && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(1));
-        }
     }
 }
 
-/// Returns the ids of the threads of this process.
-fn threads() -> BTreeSet<u32> {
-    let entries = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-}
-
-/// Returns whether one of these threads runs, or one that prepares a buffer.
-fn has_threads(ours: &BTreeSet<u32>) -> bool {
-    let prepares = |thread: &u32| {
-        let name = fs::read(format!("/proc/self/task/{thread}/comm"));
-        name.is_ok_and(|name| name.starts_with(b"trace-populate"))
-    };
-    threads().iter().any(|thread| ours.contains(thread) || prepares(thread))
+/// Waits until the kernel has forgotten the threads.
+fn wait_for_threads() {
+    let deadline = Instant::now() + PATIENCE;
+    while !have_threads_ended() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
 }

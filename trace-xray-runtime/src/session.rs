@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use trace_runtime::foreign::announce_own_thread;
 use trace_runtime::TraceState;
 
 use crate::{control, sys};
@@ -50,6 +51,7 @@ impl Session {
         let (lasts, ended) = mpsc::channel::<()>();
         let (starts, started) = mpsc::channel::<()>();
         let run = move || {
+            announce_own_thread();
             if let Err(error) = sys::own_descriptors() {
                 return control::report("", &error);
             }

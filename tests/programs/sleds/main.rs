@@ -34,7 +34,7 @@ fn main() {
         ["strict"] => sandboxes::strict(),
         ["filter-thread"] => sandboxes::filter_thread(),
         ["filter-all"] => sandboxes::filter_all(),
-        ["namespace"] => sandboxes::namespace(),
+        ["alone"] => sandboxes::alone(),
         ["confined", rest @ ..] => sandboxes::execute_confined(rest),
         ["signals"] => signals(),
         ["time", number] => time(number.parse().expect("a number")),

@@ -145,12 +145,13 @@ pub fn filter_all() {
     let _unwound = std::panic::catch_unwind(unwound);
 }
 
-/// Enters a user namespace of its own, and prints the error if the system does not permit that.
-pub fn namespace() {
+/// Makes a call that fails if the process has several threads (`CLONE_THREAD`), and prints its
+/// error.
+pub fn alone() {
     println!("{}", repeated(10));
     // SAFETY: the call takes an integer.
-    let entered = unsafe { unshare(0x1000_0000) } == 0;
-    let error = (!entered).then(std::io::Error::last_os_error);
+    let is_alone = unsafe { unshare(0x1_0000) } == 0;
+    let error = (!is_alone).then(std::io::Error::last_os_error);
     println!("{error:?}\n{}", repeated(10));
 }
 

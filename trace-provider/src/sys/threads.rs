@@ -22,7 +22,9 @@ pub(crate) fn spawn<F>(name: &'static CStr, run: F) -> io::Result<()>
 where
     F: FnOnce() + Send + 'static,
 {
+    let announced = super::announce();
     let run = Box::into_raw(Box::new(move || {
+        announced.runs_here();
         set_own_thread_name(name);
         run();
     }));
@@ -35,6 +37,7 @@ where
             Ok(())
         }
         Err(error) => {
+            announced.has_failed();
             // SAFETY: `run` came from `Box::into_raw`, and no thread has it.
             drop(unsafe { Box::from_raw(run) });
             Err(error)

@@ -126,7 +126,14 @@ impl Mailbox {
         let thread = ObserverThread { mailbox: Arc::clone(self), observed };
         let builder = std::thread::Builder::new().name("trace-observer".to_owned());
         // If the system has no thread, `thread` is dropped, and the service thread does not wait.
-        let _started = sys::without_signals(|| builder.spawn(move || thread.serve()));
+        let announced = sys::announce();
+        let run = move || {
+            announced.runs_here();
+            thread.serve();
+        };
+        if sys::without_signals(|| builder.spawn(run)).is_err() {
+            announced.has_failed();
+        }
     }
 
     /// Sends a state, and waits until the observers have been called with it, for `patience` at
