@@ -290,6 +290,14 @@ fn recording_ends_before_all_threads_get_a_filter() {
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 
+/// The child shares the memory of its parent, as one of vfork does.
+#[test]
+fn a_child_that_restricts_itself_does_not_end_the_recording_of_its_parent() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["child"]);
+    assert_eq!(recorded.output, "90\n90\n");
+    assert_calls(&recorded.calls(), &[("main::repeated", 2), ("main::target", 20)]);
+}
+
 /// As before it enters a user namespace. The kernel has forgotten the threads of the tracer.
 #[test]
 fn recording_ends_before_a_call_for_processes_with_one_thread() {

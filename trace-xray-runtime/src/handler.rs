@@ -1,6 +1,6 @@
 //! What the trampolines call at each entry and exit.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use trace_runtime::foreign::Site;
 
@@ -17,26 +17,32 @@ pub(crate) struct OwnPage {
     /// Rules: stored by [`control`](crate::control) and in forked children; calls of an earlier
     /// session are forgotten by the number.
     session: AtomicU32,
-    /// Whether this library records, or is ready to.
-    is_active: AtomicBool,
+    /// The id of the process if this library records, or is ready to; else 0.
+    process: AtomicU32,
 }
 
-pub(crate) static OWN: OwnPage =
-    OwnPage { session: AtomicU32::new(0), is_active: AtomicBool::new(false) };
+pub(crate) static OWN: OwnPage = OwnPage { session: AtomicU32::new(0), process: AtomicU32::new(0) };
 
 /// Makes the library active.
 pub(crate) fn prepare() {
     sys::wipe_on_fork(&OWN);
-    set_active(true);
+    OWN.process.store(std::process::id(), Ordering::SeqCst);
 }
 
-pub(crate) fn set_active(is_active: bool) {
-    OWN.is_active.store(is_active, Ordering::SeqCst);
+/// Stores that this library records no more.
+pub(crate) fn set_inactive() {
+    OWN.process.store(0, Ordering::SeqCst);
 }
 
 /// Returns whether this library records, or is ready to.
 pub(crate) fn is_active() -> bool {
-    OWN.is_active.load(Ordering::SeqCst)
+    OWN.process.load(Ordering::SeqCst) != 0
+}
+
+/// Returns whether another process shares this one's memory and calls this, as a child of vfork(2)
+/// does. Makes a system call.
+pub(crate) fn is_other_process() -> bool {
+    OWN.process.load(Ordering::SeqCst) != std::process::id()
 }
 
 /// Starts recording of a session with this number, or ends it with 0.
@@ -48,7 +54,7 @@ pub(crate) fn set_session(number: u32) {
 /// kernel has wiped the page, if it can (Linux 4.14).
 pub(crate) fn in_forked_child() {
     set_session(0);
-    set_active(false);
+    set_inactive();
 }
 
 /// Is called by a patched entry.

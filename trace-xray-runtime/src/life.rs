@@ -86,7 +86,7 @@ pub(crate) fn end() {
         Life::Providing(provider) => provider.end(),
     }
     wait_for_threads();
-    handler::set_active(false);
+    handler::set_inactive();
 }
 
 /// The longest wait for threads whose manager does not answer.

@@ -18,6 +18,11 @@ pub(crate) fn prepare(restriction: Restriction) {
     if !handler::is_active() {
         return;
     }
+    // The restriction of a child that shares this memory is not one of this process. With a filter
+    // it cannot be asked who calls.
+    if !restriction::is_filtered() && handler::is_other_process() {
+        return;
+    }
     match restriction {
         Restriction::Strict => thread::refuse(),
         Restriction::Filter => {

@@ -1,6 +1,6 @@
 //! Programs that restrict their system calls, and are ended for any other.
 
-use std::ffi::{c_int, c_long, c_ulong};
+use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,13 @@ use super::repeated;
 extern "C" {
     fn prctl(option: c_int, ...) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
+    fn clone(
+        run: extern "C" fn(*mut c_void) -> c_int,
+        stack: *mut c_void,
+        flags: c_int,
+        argument: *mut c_void,
+        ...
+    ) -> c_int;
     fn unshare(flags: c_int) -> c_int;
 }
 
@@ -143,6 +150,31 @@ pub fn filter_all() {
     println!("{}", repeated(10));
     install(&filter(&LAST, ALLOW, KILL), true);
     let _unwound = std::panic::catch_unwind(unwound);
+}
+
+/// A child that shares this process's memory until it ends restricts itself.
+pub fn child() {
+    extern "C" fn restricted(_: *mut c_void) -> c_int {
+        let flag: c_ulong = 0x1_0000;
+        // SAFETY: the call takes an integer.
+        unsafe { syscall(272, flag) };
+        let strict: c_ulong = 1;
+        // SAFETY: as above.
+        unsafe { prctl(22, strict) };
+        let status: c_long = 0;
+        // SAFETY: ends the child.
+        unsafe { syscall(EXIT.into(), status) };
+        0
+    }
+    let mut stack = vec![0u128; 4096];
+    println!("{}", repeated(10));
+    // SAFETY: this process waits until the child, which has a stack, has ended (`CLONE_VM`,
+    // `CLONE_VFORK`).
+    let child = unsafe {
+        clone(restricted, stack.as_mut_ptr().add(4096).cast(), 0x4100, std::ptr::null_mut())
+    };
+    assert!(child > 0);
+    println!("{}", repeated(10));
 }
 
 /// Makes a call that fails if the process has several threads (`CLONE_THREAD`), and prints its
