@@ -1,6 +1,6 @@
 //! What the trampolines call at each entry and exit.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use trace_runtime::foreign::Site;
 
@@ -19,9 +19,16 @@ pub(crate) struct OwnPage {
     session: AtomicU32,
     /// The id of the process if this library records, or is ready to; else 0.
     process: AtomicU32,
+    /// Whether the loader is reserved, by [`objects`](crate::objects): a child that is forked
+    /// without handlers does not have the thread that would release it.
+    pub(crate) is_loader_used: AtomicBool,
 }
 
-pub(crate) static OWN: OwnPage = OwnPage { session: AtomicU32::new(0), process: AtomicU32::new(0) };
+pub(crate) static OWN: OwnPage = OwnPage {
+    session: AtomicU32::new(0),
+    process: AtomicU32::new(0),
+    is_loader_used: AtomicBool::new(false),
+};
 
 /// Makes the library active.
 pub(crate) fn prepare() {
@@ -73,5 +80,39 @@ pub(crate) extern "C" fn exit(address: usize) {
     let session = OWN.session.load(Ordering::Relaxed);
     if session != 0 {
         thread::with_calls(address, |calls| calls.exit(session, address));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Handlers of pthread_atfork(3) are not called.
+    #[test]
+    fn a_child_of_a_bare_clone_has_the_page_of_a_new_process() {
+        static PAGE: OwnPage = OwnPage {
+            session: AtomicU32::new(0),
+            process: AtomicU32::new(0),
+            is_loader_used: AtomicBool::new(false),
+        };
+        sys::wipe_on_fork(&PAGE);
+        PAGE.session.store(7, Ordering::SeqCst);
+        PAGE.process.store(7, Ordering::SeqCst);
+        PAGE.is_loader_used.store(true, Ordering::SeqCst);
+        let flags = libc::SIGCHLD as u64;
+        // SAFETY: the child has a copy of this process, as after fork(2).
+        let child = unsafe { sys::call(libc::SYS_clone, [flags, 0, 0, 0, 0, 0]) };
+        if child == 0 {
+            let is_wiped = !PAGE.is_loader_used.load(Ordering::SeqCst)
+                && PAGE.session.load(Ordering::SeqCst) == 0
+                && PAGE.process.load(Ordering::SeqCst) == 0;
+            // SAFETY: ends the child.
+            unsafe { libc::_exit(i32::from(!is_wiped)) };
+        }
+        let mut status = -1;
+        // SAFETY: the place for the status is valid.
+        assert_eq!(unsafe { libc::waitpid(child as i32, &raw mut status, 0) }, child as i32);
+        assert_eq!(status, 0);
+        assert!(PAGE.is_loader_used.load(Ordering::SeqCst));
     }
 }

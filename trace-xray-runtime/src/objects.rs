@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::handler::OWN;
 use crate::{restriction, sys};
 
 /// The access to segments of text.
@@ -18,7 +19,7 @@ const TEXT: u32 = libc::PF_R | libc::PF_X;
 /// child would find the loader's lock held for ever by a thread that it does not have.
 ///
 /// A lock that makes no system call when it is released: see [`sandbox`](crate::sandbox).
-static IS_USED: AtomicBool = AtomicBool::new(false);
+static IS_USED: &AtomicBool = &OWN.is_loader_used;
 
 /// Waits until no thread of this library uses the loader, and keeps them from it until
 /// [`release`].
