@@ -13,7 +13,7 @@ use crate::patch::{Patched, Patcher};
 use crate::selection::Selection;
 use crate::sites::Sites;
 use crate::stubs::Stubs;
-use crate::{handler, thread};
+use crate::{handler, sys, thread};
 
 /// The objects with sleds, and the session. Locked by threads of this library, and at the start of
 /// the program.
@@ -105,7 +105,7 @@ thread_local! {
 
 /// Waits until no thread of this library uses the loader.
 pub(crate) extern "C" fn before_fork() {
-    objects::reserve();
+    sys::without_cancellation(objects::reserve);
     FORKS.set(true);
 }
 

@@ -11,7 +11,7 @@
 use trace_runtime::foreign;
 
 use crate::restriction::{self, Restriction};
-use crate::{handler, life, thread};
+use crate::{handler, life, sys, thread};
 
 /// Prepares for a restriction that the calling thread is about to choose.
 pub(crate) fn prepare(restriction: Restriction) {
@@ -31,6 +31,6 @@ pub(crate) fn prepare(restriction: Restriction) {
         }
         // Of a thread with a filter, it may not be possible to end the others.
         Restriction::Process if restriction::is_filtered() => {}
-        Restriction::Process => life::end(),
+        Restriction::Process => sys::without_cancellation(life::end),
     }
 }

@@ -265,6 +265,23 @@ pub(crate) fn without_signals<T>(run: impl FnOnce() -> T) -> T {
     result
 }
 
+/// Runs a function that pthread_cancel(3) does not end: functions of the standard library are
+/// cancellation points, and the C library's unwinding must not pass those of this library.
+pub(crate) fn without_cancellation<T>(run: impl FnOnce() -> T) -> T {
+    const DISABLE: libc::c_int = 1;
+    let mut before = 0;
+    // SAFETY: the place for the state is valid.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    let result = run();
+    // SAFETY: the state is the one from before.
+    unsafe { pthread_setcancelstate(before, ptr::null_mut()) };
+    result
+}
+
+extern "C" {
+    fn pthread_setcancelstate(state: libc::c_int, before: *mut libc::c_int) -> libc::c_int;
+}
+
 /// Makes a system call. Returns what the kernel returns.
 ///
 /// # Safety
@@ -301,4 +318,29 @@ pub(crate) fn returned(result: i64) -> libc::c_long {
     // SAFETY: the pointer is this thread's errno.
     unsafe { *errno = -result as i32 };
     -1
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_cancelled_thread_is_not_unwound_through_this_library() {
+        let thread = std::thread::spawn(|| {
+            // The end of a thread of the standard library is no place to be cancelled, either.
+            let mut before = 0;
+            // SAFETY: the thread is this one.
+            unsafe { libc::pthread_cancel(libc::pthread_self()) };
+            let result = without_cancellation(|| {
+                std::thread::sleep(Duration::from_millis(1));
+                7
+            });
+            // SAFETY: the place for the state is valid.
+            unsafe { pthread_setcancelstate(1, &raw mut before) };
+            (result, before)
+        });
+        assert_eq!(thread.join().unwrap(), (7, 0), "and it can be cancelled later");
+    }
 }
