@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Entry<T> {
-    pub(crate) value: T,
-    /// Rules: stored by the owner of the entry, before it puts it into the list.
+    /// Rules: stored by the owner of the entry, before it puts it into the list. On the page that
+    /// a value's first use takes.
     next: AtomicPtr<Entry<T>>,
+    pub(crate) value: T,
 }
 
 /// The free states, of which there are always some.

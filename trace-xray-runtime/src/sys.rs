@@ -48,7 +48,7 @@ pub(crate) fn map(address: usize, bytes: usize) -> io::Result<*mut u8> {
 }
 
 /// Maps zeroed memory for values, which is never freed. Only pages that are used take memory, also
-/// in a program that locks its memory.
+/// in a program that locks its memory, or that has huge pages.
 ///
 /// # Safety
 /// All zeros is a valid value, which threads may share.
@@ -62,6 +62,8 @@ pub(crate) unsafe fn map_entries<T>(count: usize) -> io::Result<&'static [T]> {
     }
     // SAFETY: the mapping was made above. The call fails if it is not locked.
     unsafe { libc::munlock(mapped, bytes) };
+    // SAFETY: as above. Else the first use of a value could take 2 MiB.
+    unsafe { libc::madvise(mapped, bytes, libc::MADV_NOHUGEPAGE) };
     let access = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the mapping was made above, and nothing uses it.
     if unsafe { libc::mprotect(mapped, bytes, access) } != 0 {
@@ -331,8 +333,10 @@ mod tests {
         let thread = std::thread::spawn(|| {
             // The end of a thread of the standard library is no place to be cancelled, either.
             let mut before = 0;
+            // SAFETY: the call has no preconditions.
+            let here = unsafe { libc::pthread_self() };
             // SAFETY: the thread is this one.
-            unsafe { libc::pthread_cancel(libc::pthread_self()) };
+            unsafe { libc::pthread_cancel(here) };
             let result = without_cancellation(|| {
                 std::thread::sleep(Duration::from_millis(1));
                 7

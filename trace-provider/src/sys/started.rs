@@ -6,7 +6,7 @@
 use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 
-/// A thread. The id is stored by its owner: who has announced it, then the thread itself.
+/// A thread. The id is stored by the thread that starts it, then by itself.
 #[derive(Debug)]
 pub(crate) struct Started {
     /// The id of the thread, [`NONE`], or [`STARTING`].
@@ -55,10 +55,8 @@ impl Started {
     /// Takes the entry of a thread that has ended.
     fn take(&self) -> bool {
         let id = self.id.load(Ordering::Acquire);
-        let take = |()| {
-            self.id.compare_exchange(id, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-        };
-        has_ended(id) && take(())
+        has_ended(id)
+            && self.id.compare_exchange(id, STARTING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -68,8 +66,9 @@ fn has_ended(id: i32) -> bool {
 
 /// Returns whether this process has a thread with this id.
 fn is_thread(id: i32) -> bool {
+    let process = std::process::id();
     // SAFETY: the call takes integers, and sends no signal.
-    let result = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), id, 0) };
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) };
     result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
