@@ -85,10 +85,16 @@ mod tests {
         start.expose_provenance() as u64
     }
 
+    /// The kernel may have joined the page with that of another test.
     fn access(address: u64) -> String {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
-        let line = maps.lines().find(|line| line.starts_with(&format!("{address:x}-"))).unwrap();
-        line.split(' ').nth(1).unwrap().to_owned()
+        let number = |text: &str| u64::from_str_radix(text, 16).unwrap();
+        let has_address = |line: &&str| {
+            let (start, rest) = line.split_once('-').unwrap();
+            let (end, _) = rest.split_once(' ').unwrap();
+            (number(start)..number(end)).contains(&address)
+        };
+        maps.lines().find(has_address).unwrap().split(' ').nth(1).unwrap().to_owned()
     }
 
     #[test]
