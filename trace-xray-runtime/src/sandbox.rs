@@ -1,5 +1,5 @@
-//! Programs that restrict their system calls. None of them is ended for one that this library
-//! makes.
+//! Programs that restrict their system calls. They are not ended for those that this library makes,
+//! unless all threads get a filter after one thread had its own.
 //!
 //! | restriction | what is done before it |
 //! |---|---|
@@ -29,7 +29,7 @@ pub(crate) fn prepare(restriction: Restriction) {
             restriction::set_filtered();
             foreign::forbid_system_calls();
         }
-        // Of a thread with a filter, it may not be possible to end the others.
+        // A thread with a filter may not be able to end the others, which then get that filter.
         Restriction::Process if restriction::is_filtered() => {}
         Restriction::Process => sys::without_cancellation(life::end),
     }
