@@ -366,7 +366,7 @@ impl Coordinator {
                 let is_starting = membership.is_starting(session, tracee);
                 counts.present += 1;
                 counts.starting += usize::from(is_starting);
-                counts.unstopped += usize::from(tracee.is_unstopped());
+                counts.unstopped += usize::from(tracee.is_unstopped() || tracee.is_leaving());
             } else if may_join && tracee.in_session() && !membership.excludes(session) {
                 counts.starting += 1;
             }

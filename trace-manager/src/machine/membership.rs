@@ -112,10 +112,15 @@ impl Membership {
 
     /// Returns whether the provider has not confirmed that it records for this session.
     pub(super) fn is_starting(&self, session: SessionNumber, tracee: &Tracee) -> bool {
+        use TraceeState as S;
         let joins = |member: &Member| !member.leaves && member.is_pending(tracee);
         let is_changing = self.members.get(&session).is_some_and(joins);
-        matches!(tracee.state(), TraceeState::Starting { .. })
-            || (tracee.state() == TraceeState::Started && is_changing)
+        match tracee.state() {
+            // One that terminates gets a new buffer when it has left this one.
+            S::Starting { .. } | S::Terminating { .. } => true,
+            S::Started => is_changing,
+            _ => false,
+        }
     }
 
     /// Notes that a session starts. If the provider has stopped for it, its buffer is collected, and

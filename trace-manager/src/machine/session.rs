@@ -55,9 +55,9 @@ impl SessionState {
 /// The numbers of providers in groups of states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TraceeCounts {
-    /// In [`TraceeState::Starting`](super::TraceeState::Starting).
+    /// In [`TraceeState::Starting`](super::TraceeState::Starting), or in an earlier buffer.
     pub starting: usize,
-    /// Providers that have been started and have not stopped.
+    /// Providers that have been started and have not stopped, or have not left an earlier buffer.
     pub unstopped: usize,
     /// All providers in the session.
     pub present: usize,

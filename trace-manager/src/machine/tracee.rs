@@ -113,6 +113,11 @@ impl Tracee {
         matches!(self.state, S::Starting { .. } | S::Started | S::Stopping { .. })
     }
 
+    /// Returns whether it is to leave its buffer, and has not done it.
+    pub fn is_leaving(&self) -> bool {
+        matches!(self.state, TraceeState::Terminating { .. })
+    }
+
     /// Returns the mode of its buffer.
     pub fn mode(&self) -> BufferingMode {
         self.initialize.mode

@@ -36,6 +36,10 @@ impl Recording {
     ) {
         let Some(stopped_at) = self.stopped_at.take() else { return };
         for provider in providers {
+            if self.renewals.contains_key(&provider.id()) {
+                // An earlier start has decided on these records.
+                continue;
+            }
             let stopped_at = stopped_at.ticks(provider.identity().clock);
             let renewal = Renewal { disposition, counts: provider.counts(), stopped_at };
             self.renewals.insert(provider.id(), renewal);

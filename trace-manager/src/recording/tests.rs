@@ -227,6 +227,9 @@ fn a_start_keeps_clears_or_reduces_the_records_in_a_buffer() {
         let later = ClockSample::now();
         assert_eq!(recording.recorded_until(1, clock, &later), stopped.ticks(clock));
         assert_eq!(recording.recorded_until(2, clock, &later), later.ticks(clock));
+        recording.pause(later);
+        recording.start_again(D::ClearEntire, collection.of_session(1));
+        assert_eq!(recording.recorded_until(1, clock, &later), stopped.ticks(clock));
         let (kept, counts) = recording.clear_last(1, words.clone());
         assert_eq!(kept, expected, "{disposition:?}");
         assert_eq!(counts.is_some(), disposition != D::Retain);

@@ -90,6 +90,28 @@ fn a_stopped_provider_keeps_its_buffer() {
     assert_eq!(scene.actions(1), [TraceeAction::Finish(End::Terminated)]);
 }
 
+/// The first start has decided on the records in a buffer that its provider has not left.
+#[test]
+fn a_start_and_the_next_stop_wait_until_providers_have_left_their_buffers() {
+    let mut scene = Scene::started(1);
+    scene.dispatch(Input::Stop(1));
+    scene.packet(1, Packet::Stopped);
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert!(matches!(scene.tracee(1), TraceeState::Terminating { .. }));
+    assert_eq!(scene.state(), Some(SessionState::Starting));
+    scene.dispatch(Input::Stop(1));
+    assert_eq!(scene.state(), Some(SessionState::Stopping));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert_eq!(scene.state(), Some(SessionState::Stopping), "it has not stopped");
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!(scene.state(), Some(SessionState::Stopped));
+    scene.log.clear();
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert!(scene.actions(1).contains(&start()), "it is not excluded");
+    scene.packet(1, Packet::Started { version: 1 });
+    assert_eq!(scene.state(), Some(SessionState::Started));
+}
+
 #[test]
 fn another_session_gets_a_provider_that_has_stopped() {
     let mut scene = Scene::started(1);
