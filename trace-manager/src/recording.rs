@@ -82,7 +82,10 @@ pub(crate) struct Recording {
     summaries: Vec<ProviderSummary>,
     /// The end of the last buffer of each connection, in the provider's ticks.
     earlier: BTreeMap<ProviderId, u64>,
-    /// When the providers stopped, if the session is stopped and may start again.
+    /// The ends of the buffers of providers that have stopped or left, by archive id, in their ticks.
+    /// Their last records may be outstanding.
+    ends: BTreeMap<u32, u64>,
+    /// When the last provider stopped, if the session is stopped and may start again.
     stopped_at: Option<ClockSample>,
     /// The buffers that are not collected since the session has started again, by archive id.
     renewals: BTreeMap<u32, Renewal>,
@@ -193,6 +196,7 @@ impl Recording {
             finishing: 0,
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
+            ends: BTreeMap::new(),
             stopped_at: None,
             renewals: BTreeMap::new(),
             interrupted: BTreeSet::new(),
@@ -343,6 +347,7 @@ impl Recording {
         let LastRecords { id: provider, words, slots, reported, last } = last;
         let LastOfSession { mut closed, mut summary } = last;
         let (words, cleared) = self.clear_last(provider, words);
+        self.ends.remove(&provider);
         let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
         self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());

@@ -17,11 +17,14 @@ pub(super) struct Renewal {
     disposition: BufferDisposition,
     /// What was collected before.
     counts: Counts,
-    /// In the provider's ticks.
-    stopped_at: u64,
 }
 
 impl Recording {
+    /// Notes that a provider does not record into its buffer after `at`, in its ticks.
+    pub(crate) fn stopped(&mut self, provider: u32, at: u64) {
+        self.ends.entry(provider).or_insert(at);
+    }
+
     /// Notes that all providers have stopped.
     pub(crate) fn pause(&mut self, now: ClockSample) {
         self.stopped_at = Some(now);
@@ -40,8 +43,8 @@ impl Recording {
                 // An earlier start has decided on these records.
                 continue;
             }
-            let stopped_at = stopped_at.ticks(provider.identity().clock);
-            let renewal = Renewal { disposition, counts: provider.counts(), stopped_at };
+            self.stopped(provider.id(), stopped_at.ticks(provider.identity().clock));
+            let renewal = Renewal { disposition, counts: provider.counts() };
             self.renewals.insert(provider.id(), renewal);
             if disposition != BufferDisposition::Retain {
                 let keeps_metadata = disposition == BufferDisposition::ClearNondurable;
@@ -52,15 +55,16 @@ impl Recording {
         }
     }
 
-    /// Returns the time in ticks until which a provider has recorded that leaves its buffer now.
+    /// Returns the time in ticks until which a provider has recorded that is in its buffer. One that
+    /// did not reply to Stop has recorded until its time was over.
     pub(crate) fn recorded_until(
         &self,
         provider: u32,
         clock: ClockSource,
         now: &ClockSample,
     ) -> u64 {
-        let renewal = self.renewals.get(&provider).map(|renewal| renewal.stopped_at);
-        renewal.unwrap_or_else(|| self.stopped_at.as_ref().unwrap_or(now).ticks(clock))
+        let end = self.ends.get(&provider).copied();
+        end.unwrap_or_else(|| self.stopped_at.as_ref().unwrap_or(now).ticks(clock))
     }
 
     /// Returns the last records of a provider that are not cleared, and the counts of those before
@@ -70,7 +74,7 @@ impl Recording {
         provider: u32,
         mut words: Vec<u64>,
     ) -> (Vec<u64>, Option<Counts>) {
-        let Some(Renewal { disposition, counts, .. }) = self.renewals.remove(&provider) else {
+        let Some(Renewal { disposition, counts }) = self.renewals.remove(&provider) else {
             return (words, None);
         };
         match disposition {

@@ -15,6 +15,7 @@ use crate::waker::Waker;
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::message::BufferDisposition;
 
 fn collection() -> Collection {
     Collection::new(Finisher::spawn(Waker::new().unwrap()).unwrap(), Spares::default())
@@ -198,6 +199,27 @@ fn the_summary_reports_an_interruption() {
     let omitted = ended.providers.iter().map(|provider| provider.omitted.clone());
     let expected = [vec![], vec![(Omission::Interruptions, 1)]];
     assert_eq!(omitted.collect::<Vec<_>>(), expected);
+}
+
+/// The gap of a provider does not begin when the last one stops.
+#[test]
+fn each_provider_has_recorded_until_it_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let collection = &mut collection();
+    let mut recording = recording(&directory.path().join("a.fxt"), collection);
+    join(&mut recording, collection, 1);
+    join(&mut recording, collection, 2);
+    recording.stopped(1, 200);
+    let (all_stopped, clock) = (ClockSample::now(), identity().clock);
+    recording.pause(all_stopped);
+    let check = |recording: &Recording| {
+        let until = |provider| recording.recorded_until(provider, clock, &ClockSample::now());
+        assert_eq!([until(1), until(2)], [200, all_stopped.ticks(clock)]);
+    };
+    check(&recording);
+    recording.start_again(BufferDisposition::Retain, collection.of_session(1));
+    recording.stopped(2, u64::MAX);
+    check(&recording);
 }
 
 /// A string and an event in a buffer that is not collected when the session starts again.

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags, EventVec};
+use trace_protocol::packet::Packet;
 use trace_protocol::slices;
 
 use super::categories_query::CategoriesQuery;
@@ -261,6 +262,9 @@ impl EventLoop {
     }
 
     pub(super) fn provider_event(&mut self, id: ProviderId, event: TraceeEvent) {
+        if event == TraceeEvent::Packet(Packet::Stopped) {
+            self.note_stop(id);
+        }
         self.dispatch(Input::Provider(id, event));
     }
 

@@ -1,12 +1,25 @@
 //! Stopping a session that may start again.
 
+use trace_protocol::archive::ClockSample;
 use trace_protocol::message::{BufferDisposition, StartOptions};
 
 use super::state::EventLoop;
 use crate::error::ManagerError;
-use crate::machine::{Input, SessionNumber, SessionState};
+use crate::machine::{Input, ProviderId, SessionNumber, SessionState};
 
 impl EventLoop {
+    /// Notes in its sessions that a provider has replied to Stop, or has stopped by itself.
+    pub(super) fn note_stop(&mut self, id: ProviderId) {
+        let Some(collection) = &self.collection else { return };
+        let Some(provider) = collection.provider(id) else { return };
+        let at = ClockSample::now().ticks(provider.identity().clock);
+        for session in provider.sessions() {
+            if let Some(active) = self.active.get_mut(&session) {
+                active.recording.stopped(provider.id(), at);
+            }
+        }
+    }
+
     /// Starts a stopped session again. `categories` replaces its category patterns.
     pub(super) fn start_again(
         &mut self,

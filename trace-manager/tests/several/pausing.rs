@@ -5,12 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use trace_manager::GuardOutcome;
-use trace_manager::{ManagerError, Notice, SessionState};
-use trace_protocol::message::BufferDisposition;
+use trace_manager::{ManagerError, Notice, SessionState, Timeouts};
+use trace_protocol::archive::ClockSample;
+use trace_protocol::message::{BufferDisposition, ClockSource, Register, ToManager};
 
 use super::guards::{guard, start_guarded, DIRECTORY};
 use super::*;
-use trace_protocol::socket::Listener;
+use trace_protocol::socket::{Listener, Socket};
 
 const MODES: [BufferingMode; 3] =
     [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming];
@@ -73,6 +74,38 @@ fn records_before_and_after_a_stop_are_retained_and_the_gap_is_reported() {
         let events: u64 = summary.providers.iter().map(|it| it.categories["a"]).sum();
         assert_eq!(events, numbers.len() as u64, "{mode:?}");
     }
+}
+
+/// The session has stopped when the time of the provider that never replies is over.
+#[test]
+fn the_gap_of_a_program_does_not_begin_when_another_one_times_out() {
+    let (stage, begin) = (Stage::new(), ClockSample::now());
+    let timeouts = Timeouts { stop: Duration::from_secs(1), ..Timeouts::default() };
+    let config = SessionConfig { timeouts, ..config(BufferingMode::Streaming, &["a"]) };
+    let session = stage.start("a.fxt", config);
+    let silent = Socket::connect(stage.manager.path()).unwrap();
+    silent.send(&ToManager::Register(Register::default()).encode(), &[]).unwrap();
+    wait_until("it has a buffer", || session.handle.progress().joined == 1);
+    let program = Program::start(stage.manager.path(), "one");
+    program.wait_recorded();
+    session.handle.pause();
+    let mut stopping = ClockSample::now();
+    wait_until("the session has stopped", || {
+        let now = ClockSample::now();
+        let has_stopped = session.handle.progress().state == SessionState::Stopped;
+        stopping = if has_stopped { stopping } else { now };
+        has_stopped
+    });
+    session.start_again(BufferDisposition::Retain);
+    program.wait_recorded();
+    program.end();
+    let (archive, _) = session.end();
+    assert_gap(&archive);
+    let [(from, _)] = archive.interruptions[..] else { unreachable!() };
+    let times = |clock| begin.ticks(clock)..=ClockSample::now().ticks(clock);
+    let is_its_clock = |clock: &ClockSource| times(*clock).contains(&from);
+    let clock = [ClockSource::CpuCounter, ClockSource::Boottime].into_iter().find(is_its_clock);
+    assert!(from < stopping.ticks(clock.unwrap()), "the time between is missing");
 }
 
 /// In streaming mode, full buffers were read before.
