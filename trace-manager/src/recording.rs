@@ -318,10 +318,12 @@ impl Recording {
     }
 
     /// Notes that a provider has left its buffer, into which it has recorded until `until`, in its
-    /// ticks. Its last records will follow, perhaps after those of its next buffer.
-    pub(crate) fn expect_last(&mut self, id: ProviderId, until: u64) {
+    /// ticks. Its last records will follow, perhaps after those of its next buffer. `provider` is
+    /// its archive id.
+    pub(crate) fn expect_last(&mut self, id: ProviderId, provider: u32, until: u64) {
         self.finishing += 1;
         self.earlier.insert(id, until);
+        self.stopped(provider, until);
     }
 
     /// Notes that a provider continues for other sessions.
@@ -347,12 +349,11 @@ impl Recording {
         let LastRecords { id: provider, words, slots, reported, last } = last;
         let LastOfSession { mut closed, mut summary } = last;
         let (words, cleared) = self.clear_last(provider, words);
-        self.ends.remove(&provider);
         let is_limited = self.retention.has(provider);
         let mut kept = self.select_last(provider, words, reported);
         self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
         let now = closed.now.ticks(closed.identity.clock);
-        let left = self.earlier.get(&id).copied().unwrap_or(now);
+        let left = self.ends.remove(&provider).unwrap_or(now);
         self.close_conditions(provider, &summary.end, left);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);

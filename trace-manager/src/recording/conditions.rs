@@ -33,15 +33,19 @@ impl Recording {
         let now = ClockSample::now();
         self.conditions.tick(now.since(&self.start_clocks), SystemTime::now(), lost);
         for provider in collection.of_session_mut(self.number) {
-            let id = provider.id();
+            let (id, clock) = (provider.id(), provider.identity().clock);
             if self.conditions.waits_for(id) {
-                let until = provider.complete_until(now.ticks(provider.identity().clock));
+                // The time of conditions does not pass while a session is stopped.
+                let end = self.ends.get(&id).copied();
+                let end = end.or_else(|| self.stopped_at.map(|it| it.ticks(clock)));
+                let until = provider.complete_until(now.ticks(clock));
+                let until = end.map_or(until, |end| until.min(end));
                 self.conditions.advance(id, until);
             }
         }
     }
 
-    fn take_conditions(&mut self) -> Vec<String> {
+    pub(super) fn take_conditions(&mut self) -> Vec<String> {
         let held = self.conditions.take();
         for (condition, times) in &held {
             *self.held.entry(condition.clone()).or_default() += times;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::refusals::MAX_REFUSALS;
 use super::*;
 use crate::archive::{ArchiveOutput, ArchiveSink};
+use crate::buffers::SharedBuffer;
 use crate::collection::{Collection, Departure, FinalRecords, Finisher, Window};
 use crate::fixture::{buffer, collector, identity, layout, write_event};
 use crate::machine::{End, Violation};
@@ -12,6 +13,8 @@ use crate::notice::NoticeSender;
 use crate::records::Spares;
 use crate::snapshot::Requester;
 use crate::waker::Waker;
+use trace_format::encode::append;
+use trace_format::{Argument, Event, EventKind, Record, Thread, ThreadKoids, Value};
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::header::BufferingMode;
@@ -22,12 +25,15 @@ fn collection() -> Collection {
 }
 
 fn recording(path: &Path, collection: &Collection) -> Recording {
+    recording_with(SessionConfig::default(), path, collection)
+}
+
+fn recording_with(config: SessionConfig, path: &Path, collection: &Collection) -> Recording {
     let (waker, spares) = (Waker::new().unwrap(), collection.spares().clone());
     let output = ArchiveOutput::create_file(path).unwrap();
     let archive = ArchiveSink::begin(output, None, None, Arc::default(), spares.clone()).unwrap();
     let snapshots = Snapshots::spawn(waker, NoticeSender::new().0, Default::default()).unwrap();
     let sinks = Sinks::new(archive, &SessionConfig::default(), Vec::new(), &spares);
-    let config = SessionConfig::default();
     Recording::begin(1, config, sinks, snapshots, spares, &mut ClockSample::now())
 }
 
@@ -36,6 +42,17 @@ fn join(recording: &mut Recording, collection: &mut Collection, id: ProviderId) 
     let layout = layout(BufferingMode::Oneshot);
     let buffer = buffer(&layout);
     write_event(&buffer, &layout, 0, 100);
+    join_with(recording, collection, id, buffer);
+}
+
+/// Adds a provider with this buffer.
+fn join_with(
+    recording: &mut Recording,
+    collection: &mut Collection,
+    id: ProviderId,
+    buffer: Arc<SharedBuffer>,
+) {
+    let layout = layout(BufferingMode::Oneshot);
     let identity = Identity { id: collection.next_id(), ..identity() };
     let (policy, collector) = (IdentityPolicy::Own(4711), collector(&buffer, layout));
     let known = Vec::new();
@@ -93,7 +110,7 @@ fn a_snapshot_waits_for_departed_providers() {
         answered_stop: true,
         elapsed: BTreeMap::new(),
     };
-    recording.expect_last(1, 5);
+    recording.expect_last(1, 1, 5);
     collection.finish(1, departure());
     let (reply, replies) = crossbeam_channel::bounded(1);
     let path = directory.path().join("snapshot.fxt");
@@ -110,7 +127,7 @@ fn a_snapshot_waits_for_departed_providers() {
         }
     }
     assert_eq!(providers, [Some(1), Some(2)]);
-    recording.expect_last(2, 5);
+    recording.expect_last(2, 2, 5);
     collection.finish(2, departure());
     take_final(&mut recording, collection);
     assert_eq!((recording.providers(collection), recording.events(collection)), ((0, 2), 2));
@@ -166,7 +183,7 @@ fn the_archive_and_the_summary_report_providers_that_did_not_end_orderly() {
         let collection = &mut collection();
         let mut recording = recording(&path, collection);
         join(&mut recording, collection, 1);
-        recording.expect_last(1, 5);
+        recording.expect_last(1, 1, 5);
         let (answered_start, answered_stop, elapsed) = (true, false, BTreeMap::new());
         let departure = Departure { end: end.clone(), answered_start, answered_stop, elapsed };
         collection.finish(1, departure);
@@ -185,7 +202,8 @@ fn the_summary_reports_an_interruption() {
     let collection = &mut collection();
     let mut recording = recording(&directory.path().join("a.fxt"), collection);
     let leave = |recording: &mut Recording, collection: &mut Collection| {
-        recording.expect_last(1, 5);
+        let archive_id = collection.provider(1).unwrap().id();
+        recording.expect_last(1, archive_id, 5);
         let (end, elapsed) = (End::Terminated, BTreeMap::new());
         let departure = Departure { end, answered_start: true, answered_stop: true, elapsed };
         collection.finish(1, departure);
@@ -256,5 +274,57 @@ fn a_start_keeps_clears_or_reduces_the_records_in_a_buffer() {
         assert_eq!(kept, expected, "{disposition:?}");
         assert_eq!(counts.is_some(), disposition != D::Retain);
         assert_eq!(recording.clear_last(1, words.clone()).0, words, "once");
+    }
+}
+
+/// Returns a session whose provider 1 recorded, at 100 ticks, a value over the limit of a condition.
+fn with_counter(path: &Path, collection: &mut Collection) -> Recording {
+    let rules = vec!["counter:app/queue.depth>100 for 10s:stop".parse().unwrap()];
+    let config = SessionConfig { rules, ..SessionConfig::default() };
+    let mut recording = recording_with(config, path, collection);
+    join_with(&mut recording, collection, 1, buffer(&layout(BufferingMode::Oneshot)));
+    let (mut words, depth) = (Vec::new(), [Argument::new("depth", Value::Double(150.0))]);
+    let value = Event {
+        ticks: 100,
+        thread: Thread::Inline(ThreadKoids::new(4711, 4712)),
+        category: "app".into(),
+        name: "queue".into(),
+        kind: EventKind::Counter { id: 0 },
+        arguments: (&depth).into(),
+    };
+    append(&mut words, &Record::Event(value)).unwrap();
+    recording.conditions.records(1, &words);
+    recording
+}
+
+#[test]
+fn the_time_of_conditions_does_not_pass_while_the_session_is_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    for (is_stopped, held) in [(true, 0), (false, 1)] {
+        let collection = &mut collection();
+        let mut recording = with_counter(&directory.path().join("a.fxt"), collection);
+        if is_stopped {
+            recording.stopped(1, 200);
+            recording.pause(ClockSample::now());
+        }
+        assert_eq!(recording.last_conditions(collection).len(), held);
+    }
+}
+
+/// The next buffer of the provider comes before the last records of this one.
+#[test]
+fn the_time_of_conditions_ends_when_the_provider_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let now = ClockSample::now().ticks(identity().clock);
+    for (until, held) in [(200, 0), (now, 1)] {
+        let collection = &mut collection();
+        let mut recording = with_counter(&directory.path().join("a.fxt"), collection);
+        recording.expect_last(1, 1, until);
+        let (end, elapsed) = (End::Terminated, BTreeMap::new());
+        let departure = Departure { end, answered_start: true, answered_stop: true, elapsed };
+        collection.finish(1, departure);
+        join(&mut recording, collection, 1);
+        take_final(&mut recording, collection);
+        assert_eq!(recording.take_conditions().len(), held, "until {until}");
     }
 }

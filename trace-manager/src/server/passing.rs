@@ -168,7 +168,7 @@ impl EventLoop {
         for session in provider.sessions() {
             if let Some(active) = self.active.get_mut(&session) {
                 let until = active.recording.recorded_until(archive_id, clock, &now);
-                active.recording.expect_last(id, until);
+                active.recording.expect_last(id, archive_id, until);
             }
         }
         collection.finish(id, departure);
