@@ -330,10 +330,11 @@ impl ControlLoop {
             Output::StartAgain(id, ticket, disposition, categories) => {
                 let handle = handle(id).ok_or_else(no_session);
                 let result = handle.and_then(|handle| {
-                    let started = handle.start_again(disposition, categories);
-                    started.map_err(|error| {
+                    let started = handle.start_again(disposition, categories.clone());
+                    let failed = |error: ManagerError| {
                         ControlError::general(GeneralError::Failed, error.to_string())
-                    })
+                    };
+                    started.map(|()| categories).map_err(failed)
                 });
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }

@@ -90,8 +90,8 @@ pub(super) enum Input {
     KnownCategories(Option<u32>, Box<Reply>),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
-    /// A session has started again, or not.
-    StartedAgain(SessionId, Ticket, Result<(), ControlError>),
+    /// A session has started again, with these category patterns if they change, or not.
+    StartedAgain(SessionId, Ticket, Result<Option<Vec<String>>, ControlError>),
     /// The category patterns of a session were replaced by these, or not.
     CategoriesSet(SessionId, Ticket, Result<Vec<String>, ControlError>),
     /// The category groups changed.

@@ -66,29 +66,34 @@ impl ControlMachine {
         additional: &[String],
     ) -> Result<(), Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        if additional.is_empty() {
+            self.outputs.push(Output::StartAgain(id, ticket, start.disposition, None));
+            return Ok(());
+        }
+        let Some(session) = self.sessions.get(&id) else { return Ok(()) };
         let earlier = session.category_patterns().map_err(bad)?;
         let changed = categories::change(&earlier, additional, &[]);
         check_categories(&changed).map_err(bad)?;
         // An empty list selects all categories already.
         let has_changed = !earlier.is_empty() && changed != earlier;
         let changed = has_changed.then_some(changed);
-        self.outputs.push(Output::StartAgain(id, ticket, start.disposition, changed.clone()));
-        if let Some(patterns) = changed {
-            session.set_categories(patterns);
-        }
+        self.outputs.push(Output::StartAgain(id, ticket, start.disposition, changed));
         Ok(())
     }
 
+    /// Notes whether a session has started again, with these category patterns if they change.
     pub(super) fn started_again(
         &mut self,
         id: SessionId,
         ticket: Ticket,
-        result: Result<(), ControlError>,
+        result: Result<Option<Vec<String>>, ControlError>,
     ) {
-        if result.is_ok() {
+        let result = result.map(|changed| {
+            if let (Some(patterns), Some(session)) = (changed, self.sessions.get_mut(&id)) {
+                session.set_categories(patterns);
+            }
             self.enter(id, Phase::Started);
-        }
+        });
         self.reply(ticket, result.map_or_else(Reply::Failed, |()| Reply::Started));
     }
 }

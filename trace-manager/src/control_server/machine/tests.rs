@@ -25,7 +25,7 @@ pub(super) struct Scene {
     /// Actions that are not messages, as text without numbers of descriptors.
     pub(super) actions: Vec<String>,
     received: BTreeMap<ClientId, Vec<ToController>>,
-    /// The error of each replacement of categories.
+    /// The error of each replacement of categories, and of each further start.
     pub(super) category_refusal: Option<ControlError>,
 }
 
@@ -72,7 +72,9 @@ impl Scene {
                 Output::Pause(id) => self.actions.push(format!("pause {id}")),
                 Output::StartAgain(id, ticket, disposition, categories) => {
                     self.actions.push(format!("start {id} {disposition:?} {categories:?}"));
-                    self.on(Input::StartedAgain(id, ticket, Ok(())));
+                    let refusal = self.category_refusal.clone();
+                    let result = refusal.map_or(Ok(categories), Err);
+                    self.on(Input::StartedAgain(id, ticket, result));
                 }
                 Output::Stop(id) => self.actions.push(format!("stop {id}")),
                 Output::Discard(id) => self.actions.push(format!("discard {id}")),

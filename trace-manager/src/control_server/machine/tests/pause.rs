@@ -1,7 +1,7 @@
 //! Sessions that stop and start again.
 
 use super::*;
-use trace_protocol::control::{ErrorCode, StopError};
+use trace_protocol::control::{ErrorCode, ProviderSpec, StopError};
 
 fn start_again(disposition: BufferDisposition, categories: &[&str]) -> Request {
     Request::Start(StartRequest {
@@ -35,6 +35,31 @@ fn a_session_starts_again_with_the_disposition_and_further_categories() {
     scene.send(CLIENT, stop("a", true));
     assert_eq!(scene.take_actions(), ["stop 1"]);
     scene.ended(1);
+}
+
+/// Such a name cannot be in a pattern.
+#[test]
+fn a_session_with_categories_of_any_program_starts_again_without_further_ones() {
+    let mut scene = Scene::new();
+    let categories = vec!["x".to_owned()];
+    let spec = ProviderSpec { name: "a/b".to_owned(), categories, ..ProviderSpec::default() };
+    paused(&mut scene, TraceConfig { providers: vec![spec], ..named("a") });
+    let started = scene.call(CLIENT, start_again(BufferDisposition::Retain, &[]));
+    assert_eq!(started, Some(Reply::Started));
+}
+
+#[test]
+fn further_categories_are_not_stored_if_the_start_fails() {
+    let mut scene = Scene::new();
+    paused(&mut scene, TraceConfig { categories: vec!["x".to_owned()], ..named("a") });
+    let error = ControlError::general(GeneralError::Failed, "refused");
+    scene.category_refusal = Some(error.clone());
+    let failed = scene.call(CLIENT, start_again(BufferDisposition::Retain, &["y"]));
+    assert_eq!(failed, Some(Reply::Failed(error)));
+    scene.category_refusal = None;
+    scene.take_actions();
+    scene.call(CLIENT, start_again(BufferDisposition::Retain, &["z"]));
+    assert_eq!(scene.take_actions(), [r#"start 1 Retain Some(["x", "z"])"#]);
 }
 
 #[test]
