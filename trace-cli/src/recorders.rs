@@ -13,7 +13,7 @@
 //! The folder is the first of three that this user can use: the one in `XDG_RUNTIME_DIR`, then
 //! `trace-UID` in the directory of temporary files, then the same in `/tmp`. Other commands look in
 //! this one only, so recorders are found by commands with the same variables. A folder that another
-//! user owns or can write, or a link, is not used.
+//! user owns or can write, that this user cannot write, or a link, is not used.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -114,15 +114,15 @@ impl Folder {
         Err(error)
     }
 
-    /// Fails unless the folder is one of this user, or can be created.
+    /// Fails unless the folder is one of this user that can be written, or can be created.
     fn ensure_usable(&self) -> io::Result<()> {
         ensure_only_owner_renames(&self.parent)?;
-        match ensure_own(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(access(&self.parent, Access::WRITE_OK | Access::EXEC_OK)?)
-            }
-            result => result,
-        }
+        let written = match ensure_own(&self.path) {
+            Ok(()) => &self.path,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => &self.parent,
+            Err(error) => return Err(error),
+        };
+        Ok(access(written, Access::WRITE_OK | Access::EXEC_OK)?)
     }
 }
 
@@ -276,6 +276,18 @@ mod tests {
             fs::set_permissions(path, Permissions::from_mode(0o700)).unwrap();
         }
         assert_eq!(first(Some(&runtime.path().join("missing"))), temporary);
+    }
+
+    /// Root can write it all the same.
+    #[test]
+    fn a_folder_that_cannot_be_written_is_not_used() {
+        let (place, folder) = folder_with_mode(0o500);
+        let temporary = tempfile::tempdir().unwrap();
+        let runtime = Some(place.path().to_path_buf());
+        let candidates = Folder::candidates(runtime, temporary.path().to_path_buf());
+        let expected = if geteuid().is_root() { place.path() } else { temporary.path() };
+        assert_eq!(Folder::first_usable(candidates).unwrap().parent, expected);
+        fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Error, Result};
 use tempfile::TempDir;
 use trace_protocol::socket::default_socket_path;
 
@@ -53,18 +53,27 @@ impl Place {
 
 /// Creates a private directory that only the command finds.
 fn other_directory() -> Result<TempDir> {
-    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let places = [Some(std::env::temp_dir()), Some("/tmp".into())];
-    let mut places = [runtime].into_iter().chain(places).flatten();
-    let parent = places.find(|path| ensure_only_owner_renames(path).is_ok());
-    let parent = parent.unwrap_or_else(std::env::temp_dir);
-    private_in(&parent).with_context(|| {
-        format!(
-            "cannot create a directory for the session's socket in '{}'{HINT}name a socket with \
-             --socket",
-            parent.display()
-        )
-    })
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
+    let places = [std::env::temp_dir(), "/tmp".into()];
+    private_in_first(runtime.map(PathBuf::from).into_iter().chain(places))
+}
+
+/// Creates a private directory in the first of `places` where that succeeds.
+fn private_in_first(places: impl IntoIterator<Item = PathBuf>) -> Result<TempDir> {
+    let mut failure = anyhow!("there is no place");
+    for parent in places {
+        match private_in(&parent) {
+            Ok(directory) => return Ok(directory),
+            Err(error) => {
+                failure = Error::new(error).context(format!(
+                    "cannot create a directory for the session's socket in '{}'{HINT}name a socket \
+                     with --socket",
+                    parent.display()
+                ));
+            }
+        }
+    }
+    Err(failure)
 }
 
 /// Creates a directory that only this user can access, whatever the umask is.
@@ -77,4 +86,22 @@ fn private_in(parent: &Path) -> io::Result<TempDir> {
     // some.
     fs::set_permissions(directory.path(), only_mine)?;
     Ok(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A full file system fails at the same step as a parent that is a file.
+    #[test]
+    fn the_directory_is_in_the_first_place_that_can_take_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (missing, file) = (place.path().join("missing"), place.path().join("file"));
+        fs::write(&file, "").unwrap();
+        let used = place.path().to_path_buf();
+        let directory = private_in_first([missing, file.clone(), used.clone()]).unwrap();
+        assert_eq!(directory.path().parent(), Some(used.as_path()));
+        let reason = private_in_first([file.clone()]).unwrap_err().to_string();
+        assert!(reason.contains(&format!("'{}'", file.display())), "{reason}");
+    }
 }
