@@ -23,6 +23,8 @@ pub enum Input {
     Registered(ProviderId, Registration),
     /// An event of one provider.
     Provider(ProviderId, TraceeEvent),
+    /// The provider has left the buffers in which it did not reply in time.
+    BuffersLeft(ProviderId),
     /// The caller opens a session. Ignored if it exists.
     Open(SessionNumber, ProviderConfig),
     /// The caller starts the session.
@@ -145,6 +147,12 @@ impl Coordinator {
         match input {
             Input::Registered(id, registration) => self.registered(id, registration),
             Input::Provider(id, event) => self.tracee_event(id, event, now),
+            Input::BuffersLeft(id) => {
+                if let Some(provider) = self.providers.get_mut(&id) {
+                    provider.membership.has_left_buffers();
+                    self.changed.insert(id);
+                }
+            }
             Input::Open(session, config) => self.open(session, config),
             Input::Start(session, options) => {
                 self.session(session, SessionEvent::Start(options));

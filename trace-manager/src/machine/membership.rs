@@ -28,6 +28,9 @@ pub(super) struct Membership {
     members: BTreeMap<SessionNumber, Member>,
     /// Sessions that the provider has left, or for which it got no buffer.
     excluded: BTreeSet<SessionNumber>,
+    /// Those of them that it joins again when it has left its buffers: it did not reply when it
+    /// should have got a new one.
+    returning: BTreeSet<SessionNumber>,
     /// Whether it gets a new buffer for the same sessions.
     restarts: bool,
     /// Whether the categories of a session have changed since the provider got them.
@@ -132,6 +135,14 @@ impl Membership {
     /// Removes an ended session.
     pub(super) fn forget(&mut self, session: SessionNumber) {
         self.excluded.remove(&session);
+        self.returning.remove(&session);
+    }
+
+    /// Notes that the provider has left the buffers in which it did not reply in time.
+    pub(super) fn has_left_buffers(&mut self) {
+        for session in std::mem::take(&mut self.returning) {
+            self.excluded.remove(&session);
+        }
     }
 
     /// Returns the earliest time from which a change is treated as confirmed.
@@ -243,15 +254,18 @@ impl Membership {
 
     /// Updates the members after the provider's actions.
     pub(super) fn after(&mut self, actions: &[TraceeAction], tracee: &Tracee) {
-        let is_terminated =
-            |action: &TraceeAction| matches!(action, TraceeAction::Finish(End::Terminated));
+        let ends = |end| actions.contains(&TraceeAction::Finish(end));
         if tracee.in_session() || self.members.is_empty() {
             return;
         }
         let members = std::mem::take(&mut self.members);
-        if !(self.restarts && actions.iter().any(is_terminated)) {
-            self.excluded.extend(members.into_keys());
+        if self.restarts && ends(End::Terminated) {
+            return;
         }
+        if self.restarts && ends(End::TimedOut) {
+            self.returning.extend(members.keys());
+        }
+        self.excluded.extend(members.into_keys());
     }
 }
 

@@ -14,7 +14,9 @@ use super::retained::RetainedBuffer;
 use super::source::{unwatch, Source};
 use super::state::EventLoop;
 use crate::collection::Departure;
-use crate::machine::{End, Output, ProviderId, SessionState, TraceeAction, TraceeEvent, Violation};
+use crate::machine::{
+    End, Input, Output, ProviderId, SessionState, TraceeAction, TraceeEvent, Violation,
+};
 use crate::notice::Notice;
 use crate::recording::EndedRecording;
 use crate::summary::Refusal;
@@ -202,7 +204,11 @@ impl EventLoop {
         let retained = std::mem::take(&mut connection.retained);
         let (left, retained) = retained.into_iter().partition(RetainedBuffer::is_left);
         connection.retained = retained;
+        let has_left = !left.is_empty() && connection.retained.is_empty();
         self.free_buffers(left);
+        if has_left {
+            self.dispatch(Input::BuffersLeft(id));
+        }
     }
 
     /// Frees retained buffers on another thread, because it takes long.

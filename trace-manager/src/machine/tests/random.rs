@@ -46,6 +46,7 @@ fn input() -> impl Strategy<Value = Input> {
         10 => (1u32..5, event()).prop_map(|(id, event)| Input::Provider(id, event)),
         // A provider that follows the protocol.
         12 => (1u32..5).prop_map(|id| Input::Provider(id, TraceeEvent::Tick)),
+        1 => (1u32..5).prop_map(Input::BuffersLeft),
         3 => (session(), 0u8..3).prop_map(|(session, mode)| Input::Open(session, config_in(mode))),
         3 => session().prop_map(|session| Input::Start(session, StartOptions::default())),
         1 => session().prop_map(Input::Stop),

@@ -112,6 +112,28 @@ fn a_start_and_the_next_stop_wait_until_providers_have_left_their_buffers() {
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
 
+/// However often the session starts again, it gets no further buffer before.
+#[test]
+fn a_provider_that_was_silent_at_the_stop_records_again_when_it_has_left_its_buffer() {
+    let mut scene = Scene::started(1);
+    scene.dispatch(Input::Stop(1));
+    scene.pass(Timeouts::default().stop);
+    assert_eq!(scene.state(), Some(SessionState::Stopped));
+    scene.log.clear();
+    for _ in 0..2 {
+        scene.dispatch(Input::Start(1, StartOptions::default()));
+        assert!(!scene.actions(1).contains(&TraceeAction::CreateBuffer));
+        assert_eq!(scene.state(), Some(SessionState::Started));
+        scene.dispatch(Input::Stop(1));
+    }
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    scene.dispatch(Input::BuffersLeft(1));
+    assert!(scene.actions(1).contains(&start()));
+    scene.event(1, TraceeEvent::PacketsClosed);
+    scene.dispatch(Input::BuffersLeft(1));
+    assert_eq!(scene.coordinator.sessions_of(1), [], "it has left the session by itself");
+}
+
 #[test]
 fn another_session_gets_a_provider_that_has_stopped() {
     let mut scene = Scene::started(1);

@@ -1,5 +1,7 @@
 //! Buffers of providers that do not reply to Stop.
 
+use trace_protocol::message::BufferDisposition;
+
 use super::*;
 use crate::machine::{End, Timeouts};
 
@@ -29,6 +31,28 @@ fn a_buffer_is_freed_when_its_provider_has_left() {
     assert!(scene.event_loop.connections[&peer.id].retained.is_empty());
     scene.run_until(|scene| scene.event_loop.admission.buffers.freed() == 1);
     assert_eq!(scene.event_loop.admission.buffers.releasing(), 0);
+}
+
+#[test]
+fn a_provider_that_did_not_reply_to_a_stop_records_again_when_it_has_left_its_buffer() {
+    let mut scene = Scene::new(Limits::default());
+    let timeouts = Timeouts { start: Duration::ZERO, stop: Duration::ZERO, terminate: LONG };
+    let (session, _ended, _notices) = scene.start_with(&[], timeouts).unwrap();
+    let mut peer = scene.register();
+    scene.event_loop.housekeeping();
+    scene.command(Command::Pause { session });
+    scene.event_loop.housekeeping();
+    assert_eq!(scene.session_state(), Some(SessionState::Stopped));
+    let (reply, replies) = crossbeam_channel::bounded(1);
+    let (disposition, categories) = (BufferDisposition::Retain, None);
+    scene.command(Command::StartAgain { session, disposition, categories, reply });
+    assert!(replies.try_recv().unwrap().is_ok());
+    assert_eq!(scene.event_loop.coordinator.sessions_of(peer.id), []);
+    // The provider does not receive its descriptors, so they are closed.
+    assert!(peer.refusals().is_empty());
+    scene.event_loop.free_retained(peer.id);
+    assert_eq!(scene.event_loop.coordinator.sessions_of(peer.id), [session]);
+    assert!(scene.event_loop.connections[&peer.id].buffer.is_some());
 }
 
 #[test]
