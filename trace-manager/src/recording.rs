@@ -37,6 +37,7 @@ use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
 use pause::Renewal;
+use progress::Departed;
 use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
@@ -80,6 +81,8 @@ pub(crate) struct Recording {
     /// Providers whose last records are outstanding.
     finishing: usize,
     summaries: Vec<ProviderSummary>,
+    /// The sums over the summaries.
+    departed: Departed,
     /// The end of the last buffer of each connection, in the provider's ticks.
     earlier: BTreeMap<ProviderId, u64>,
     /// The ends of the buffers of providers that have stopped or left, by archive id, in their ticks.
@@ -195,6 +198,7 @@ impl Recording {
             estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
             finishing: 0,
             summaries: Vec::new(),
+            departed: Departed::default(),
             earlier: BTreeMap::new(),
             ends: BTreeMap::new(),
             stopped_at: None,
@@ -381,6 +385,7 @@ impl Recording {
             set_counts(&mut summary, counts);
         }
         summary.bytes = self.outputs.archive.take_bytes(provider);
+        self.departed.add(&summary);
         self.summaries.push(summary);
         records
     }

@@ -7,6 +7,21 @@ use super::Recording;
 use crate::archive::WriterStatus;
 use crate::collection::{Collection, ProviderData};
 use crate::query::ProviderStatistics;
+use crate::summary::ProviderSummary;
+
+/// What providers that have left recorded: a session that starts again has many of them.
+#[derive(Debug, Default)]
+pub(super) struct Departed {
+    events: u64,
+    dropped: u64,
+}
+
+impl Departed {
+    pub(super) fn add(&mut self, summary: &ProviderSummary) {
+        self.events = self.events.saturating_add(summary.events);
+        self.dropped = self.dropped.saturating_add(summary.dropped);
+    }
+}
 
 impl Recording {
     /// Returns the time since the start of the session.
@@ -22,8 +37,8 @@ impl Recording {
 
     /// Returns the number of events collected so far.
     pub(crate) fn events(&self, collection: &Collection) -> u64 {
-        let departed = self.summaries.iter().map(|summary| summary.events).sum::<u64>();
-        departed + collection.of_session(self.number).map(|it| self.events_of(it)).sum::<u64>()
+        let connected = collection.of_session(self.number).map(|it| self.events_of(it));
+        connected.fold(self.departed.events, u64::saturating_add)
     }
 
     fn events_of(&self, provider: &ProviderData) -> u64 {
@@ -32,9 +47,8 @@ impl Recording {
 
     /// Returns the number of records dropped so far.
     pub(crate) fn lost(&self, collection: &Collection) -> u64 {
-        let departed = self.summaries.iter().map(|summary| summary.dropped);
         let connected = collection.of_session(self.number).map(|it| it.dropped(self.number));
-        departed.chain(connected).fold(0, u64::saturating_add)
+        connected.fold(self.departed.dropped, u64::saturating_add)
     }
 
     /// Returns the statistics of the connected providers.

@@ -203,7 +203,7 @@ fn a_session_that_starts_again_gets_other_categories() {
     assert_eq!(archive.categories(), ["a", "b"]);
 }
 
-/// Each stop and each start costs the manager nothing that stays.
+/// Each start adds an entry to the summary, as it adds a provider to the archive.
 #[test]
 fn a_session_stops_many_times() {
     let stage = Stage::new();

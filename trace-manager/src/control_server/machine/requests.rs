@@ -60,7 +60,7 @@ impl ControlMachine {
             Request::GetGroups => self.reply_groups(ticket),
             Request::GetSessions => self.query_sessions(ticket),
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
-            Request::Start(start) => return self.start(ticket, start),
+            Request::Start(start) => return self.start(ticket, start, now),
             Request::Stop(stop) => return self.request_stop(ticket, &stop),
             Request::Terminate(end) => return self.terminate(ticket, &end),
             Request::Flush(name) => return self.flush(ticket, &name),
@@ -236,7 +236,7 @@ impl ControlMachine {
         Ok(())
     }
 
-    fn start(&mut self, ticket: Ticket, start: StartRequest) -> Result<(), Refused> {
+    fn start(&mut self, ticket: Ticket, start: StartRequest, now: Time) -> Result<(), Refused> {
         let refused = |error, reason: &str| Err((ErrorCode::Start(error), reason.to_owned()));
         start.check().map_err(|reason| general(GeneralError::BadRequest, reason))?;
         let mut additional = self.expand(&start.additional_categories)?;
@@ -250,7 +250,10 @@ impl ControlMachine {
             Phase::Starting { .. } | Phase::Started => {
                 return refused(StartError::AlreadyStarted, "the session has started already")
             }
-            Phase::Paused => return self.start_again(ticket, id, &start, &additional),
+            Phase::Paused => {
+                self.take_change(ticket, now)?;
+                return self.start_again(ticket, id, &start, &additional);
+            }
             Phase::Pausing(_) | Phase::Stopping => {
                 return refused(StartError::Stopping, "the session is stopping")
             }
@@ -439,17 +442,24 @@ impl ControlMachine {
             self.reply(ticket, Reply::CategoriesChanged(changed));
             return Ok(());
         }
-        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
-        if !self.category_changes.take(peer.uid, now) {
-            let limit = self.limits.category_changes;
-            let reason = format!("more than {limit} category changes in a minute");
-            return Err(general(GeneralError::Quota, reason));
-        }
+        self.take_change(ticket, now)?;
         self.outputs.push(Output::SetCategories(id, ticket, changed));
         Ok(())
     }
 
     /// Stores the new patterns of a session if they are set.
+    /// Fails if the user has changed the sessions' categories, or started stopped sessions again,
+    /// too often. Both take time for each program.
+    fn take_change(&mut self, ticket: Ticket, now: Time) -> Result<(), Refused> {
+        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        if self.category_changes.take(peer.uid, now) {
+            return Ok(());
+        }
+        let limit = self.limits.category_changes;
+        let reason = format!("more than {limit} category changes or further starts in a minute");
+        Err(general(GeneralError::Quota, reason))
+    }
+
     pub(super) fn categories_set(
         &mut self,
         id: SessionId,

@@ -62,6 +62,23 @@ fn further_categories_are_not_stored_if_the_start_fails() {
     assert_eq!(scene.take_actions(), [r#"start 1 Retain Some(["x", "z"])"#]);
 }
 
+/// Each start takes time and memory for each program.
+#[test]
+fn starts_of_stopped_sessions_are_limited_by_user_and_minute() {
+    let mut scene = Scene::with(ControlLimits { category_changes: 2, ..ControlLimits::default() });
+    paused(&mut scene, named("a"));
+    let again = || start_again(BufferDisposition::Retain, &[]);
+    for _ in 0..2 {
+        assert_eq!(scene.call(CLIENT, again()), Some(Reply::Started));
+        scene.send(CLIENT, stop("a", false));
+        scene.on(Input::Session(1, SessionEvent::Paused));
+    }
+    let reason = general(scene.call(CLIENT, again()), GeneralError::Quota);
+    assert_eq!(reason, "more than 2 category changes or further starts in a minute");
+    scene.now += Duration::from_secs(60);
+    assert_eq!(scene.call(CLIENT, again()), Some(Reply::Started));
+}
+
 #[test]
 fn a_session_of_all_categories_gets_no_further_ones() {
     let mut scene = Scene::new();

@@ -169,7 +169,7 @@ fn category_changes_are_limited_by_user_and_minute() {
     assert!(scene.take_actions().is_empty(), "nothing changes");
     assert_eq!(scene.call(CLIENT, change(&[], &["b"])), changed(&["a"]));
     let reason = general(scene.call(CLIENT, change(&["b"], &[])), GeneralError::Quota);
-    assert_eq!(reason, "more than 2 category changes in a minute");
+    assert_eq!(reason, "more than 2 category changes or further starts in a minute");
     scene.now += Duration::from_secs(60);
     assert_eq!(
         scene.call(CLIENT, change(&["c"], &[])),
