@@ -44,8 +44,9 @@ impl SessionHandle {
         let _ = self.mailbox.send(Command::Stop { session: self.number });
     }
 
-    /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows. Has no
-    /// effect on a session that does not record.
+    /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows, unless
+    /// 1024 notices are unread. The state is also in [`progress`](Self::progress). Has no effect on a
+    /// session that does not record.
     ///
     /// Programs do not record until [`start_again`](Self::start_again). Their buffers are kept, and
     /// are collected if the session ends instead, or if this process is killed and the session has a
@@ -57,7 +58,7 @@ impl SessionHandle {
 
     /// Starts the session again after [`pause`](Self::pause). Its archive continues: each program
     /// gets a new buffer, and the archive an event `recording interrupted` with the time of the stop
-    /// and that of the start.
+    /// and that of the start. Does not wait for the new buffers.
     ///
     /// `disposition` is the treatment of records that are in the buffers: all in oneshot and circular
     /// mode; in streaming mode those that the manager has not read. Records of programs that have
