@@ -81,7 +81,8 @@ pub struct ControlSettings {
     /// killed.
     pub guard: Option<StartGuard>,
     /// A folder for files of sessions that go on after a kill of this process: a server with the
-    /// same folder starts them again. It is created when it is used, and no other user may write it.
+    /// same folder starts them again. It is created when it is used, and no other user may write
+    /// it.
     pub sessions: Option<PathBuf>,
 }
 

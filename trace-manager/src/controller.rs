@@ -260,8 +260,8 @@ impl Controller {
         }
     }
 
-    /// Ends a session, and removes its archive, if that is a new file. Returns what was recorded, if
-    /// the session had started.
+    /// Ends a session, and removes its archive, if that is a new file. Returns what was recorded,
+    /// if the session had started.
     ///
     /// # Errors
     ///

@@ -96,8 +96,8 @@ pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
     run_guard_with(socket, || {})
 }
 
-/// Runs the guard as [`run_guard`] does. Calls `on_death` as soon as it notices that the manager has
-/// died before the end of the session.
+/// Runs the guard as [`run_guard`] does. Calls `on_death` as soon as it notices that the manager
+/// has died before the end of the session.
 pub fn run_guard_with(socket: OwnedFd, on_death: impl FnOnce()) -> GuardOutcome {
     match state::GuardState::receive_all(&Socket::from(socket)) {
         Some(watched) => {

@@ -85,8 +85,8 @@ pub(crate) struct Recording {
     departed: Departed,
     /// The end of the last buffer of each connection, in the provider's ticks.
     earlier: BTreeMap<ProviderId, u64>,
-    /// The ends of the buffers of providers that have stopped or left, by archive id, in their ticks.
-    /// Their last records may be outstanding.
+    /// The ends of the buffers of providers that have stopped or left, by archive id, in their
+    /// ticks. Their last records may be outstanding.
     ends: BTreeMap<u32, u64>,
     /// When the last provider stopped, if the session is stopped and may start again.
     stopped_at: Option<ClockSample>,

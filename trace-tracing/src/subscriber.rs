@@ -122,8 +122,8 @@ impl TraceSubscriber {
         Some((slot, slot.next_id(place, SLOTS)))
     }
 
-    /// Returns a slot to the free ones. It stays unused if a signal handler does so while its thread
-    /// uses both lists.
+    /// Returns a slot to the free ones. It stays unused if a signal handler does so while its
+    /// thread uses both lists.
     fn give(&self, id: u64) {
         let place = slot_number(id) as u32;
         let is_kept =

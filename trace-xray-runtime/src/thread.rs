@@ -91,8 +91,8 @@ pub(crate) fn prepare() {
 pub(crate) fn make_states() {
     let mut count = POOL.missing();
     while count > 0 {
-        // SAFETY: zeros are valid, by the rules of `State` and `Entry`, whose contents other threads
-        // use only if they own them.
+        // SAFETY: zeros are valid, by the rules of `State` and `Entry`, whose contents other
+        // threads use only if they own them.
         match unsafe { sys::map_entries(count) } {
             Ok(states) => return POOL.add(states),
             Err(_) => count /= 4,

@@ -75,7 +75,7 @@ impl Daemon {
 fn soak(programs: usize, rounds: usize) {
     let daemon = Daemon::start();
     let socket = daemon.path("manager.sock");
-    let connect = |number| Provider::builder(&format!("p{number}")).socket(&socket).connect();
+    let connect = |number| Provider::builder(format!("p{number}")).socket(&socket).connect();
     let providers: Vec<_> = (0..programs).map(|number| connect(number).unwrap()).collect();
     daemon.wait_for_programs(programs);
     let mut controller = daemon.controller();

@@ -41,8 +41,8 @@ impl Moment {
     }
 }
 
-/// Reads a moment such as `1.5s`, `60%` for a part of the archive's time, or `@123.45s` for a time of
-/// the clock.
+/// Reads a moment such as `1.5s`, `60%` for a part of the archive's time, or `@123.45s` for a time
+/// of the clock.
 pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     if let Some(percent) = text.strip_suffix('%') {
         return parse_percent(percent);

@@ -76,8 +76,9 @@ pub(crate) struct StatsArgs {
     pub(crate) slowest: Option<usize>,
 
     /// Show the durations and async operations at a time, the longest first: 1.5s after the first
-    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints. With scheduling records, also
-    /// the states of threads: on which CPU, or since when not, and which thread wakes it up next
+    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints. With scheduling
+    /// records, also the states of threads: on which CPU, or since when not, and which thread wakes
+    /// it up next
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["by", "flows", "counters", "instants", "csv"])]
     pub(crate) at: Option<Moment>,
 
@@ -262,8 +263,8 @@ pub(crate) struct TopArgs {
 ///
 /// The path lists what ran for the operation, on which thread, and what the
 /// operation waited for: to start, to continue, for a message, or with
-/// scheduling records for a processor or a thread. Where an operation waits, the path follows its child
-/// that ended last. The arguments of the operations are below the path.
+/// scheduling records for a processor or a thread. Where an operation waits, the path follows its
+/// child that ended last. The arguments of the operations are below the path.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

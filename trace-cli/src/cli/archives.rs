@@ -118,7 +118,8 @@ pub(crate) struct ReportArgs {
 
 /// List the kinds of records, categories, names, arguments and threads of an archive
 ///
-/// Categories, names, arguments and threads are the values of the options -c, -n, -t and `--by arg:` of the other commands.
+/// Categories, names, arguments and threads are the values of the options -c, -n, -t and `--by
+/// arg:` of the other commands.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example:

@@ -37,7 +37,8 @@ fn text(contents: &Contents) -> String {
     std::iter::once(head).chain(tables).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns lines about the kinds of records, and about those that other options would have recorded.
+/// Returns lines about the kinds of records, and about those that other options would have
+/// recorded.
 fn kinds(contents: &Contents) -> String {
     let kinds = &contents.kinds;
     let events = [

@@ -132,8 +132,8 @@ pub(super) struct NextPart {
     pub(super) interrupted_at: Option<Duration>,
 }
 
-/// Writes the file of a session that starts, if it is to go on after a kill of the daemon. `earlier`
-/// is its earlier part; the output gets the name of the next one then.
+/// Writes the file of a session that starts, if it is to go on after a kill of the daemon.
+/// `earlier` is its earlier part; the output gets the name of the next one then.
 pub(super) fn keep(
     folder: Option<&KeptFolder>,
     config: &mut TraceConfig,

@@ -126,8 +126,8 @@ impl Membership {
         }
     }
 
-    /// Notes that a session starts. If the provider has stopped for it, its buffer is collected, and
-    /// it gets a new one.
+    /// Notes that a session starts. If the provider has stopped for it, its buffer is collected,
+    /// and it gets a new one.
     pub(super) fn start_again(&mut self, session: SessionNumber, tracee: &Tracee) {
         self.restarts |= self.has(session) && tracee.state() == TraceeState::Stopped;
     }

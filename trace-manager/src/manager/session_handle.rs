@@ -45,27 +45,28 @@ impl SessionHandle {
     }
 
     /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows, unless
-    /// 1024 notices are unread. The state is also in [`progress`](Self::progress). Has no effect on a
-    /// session that does not record.
+    /// 1024 notices are unread. The state is also in [`progress`](Self::progress). Has no effect on
+    /// a session that does not record.
     ///
     /// Programs do not record until [`start_again`](Self::start_again). Their buffers are kept, and
-    /// are collected if the session ends instead, or if this process is killed and the session has a
-    /// guard.
+    /// are collected if the session ends instead, or if this process is killed and the session has
+    /// a guard.
     pub fn pause(&self) {
         // Fails if the loop, and so the session, has ended.
         let _ = self.mailbox.send(Command::Pause { session: self.number });
     }
 
     /// Starts the session again after [`pause`](Self::pause). Its archive continues: each program
-    /// gets a new buffer, and the archive an event `recording interrupted` with the time of the stop
-    /// and that of the start. Does not wait for the new buffers.
+    /// gets a new buffer, and the archive an event `recording interrupted` with the time of the
+    /// stop and that of the start. Does not wait for the new buffers.
     ///
-    /// `disposition` is the treatment of records that are in the buffers: all in oneshot and circular
-    /// mode; in streaming mode those that the manager has not read. Records of programs that have
-    /// ended, and of those that recorded for another session meanwhile, are in the archive already.
-    /// [`BufferDisposition::ClearEntire`] drops the others, and
+    /// `disposition` is the treatment of records that are in the buffers: all in oneshot and
+    /// circular mode; in streaming mode those that the manager has not read. Records of programs
+    /// that have ended, and of those that recorded for another session meanwhile, are in the
+    /// archive already. [`BufferDisposition::ClearEntire`] drops the others, and
     /// [`BufferDisposition::ClearNondurable`] all but the names of threads, tracks and processes.
-    /// `categories` replaces the category patterns, as [`set_categories`](Self::set_categories) does.
+    /// `categories` replaces the category patterns, as [`set_categories`](Self::set_categories)
+    /// does.
     ///
     /// # Errors
     ///

@@ -1,8 +1,8 @@
 //! A session that stops, and may start again.
 //!
-//! Providers that have stopped keep their buffers until the session starts again: then their records
-//! are collected or cleared, and the providers get new buffers. If the session ends instead, or the
-//! manager is killed, all records are collected.
+//! Providers that have stopped keep their buffers until the session starts again: then their
+//! records are collected or cleared, and the providers get new buffers. If the session ends
+//! instead, or the manager is killed, all records are collected.
 
 use trace_protocol::archive::ClockSample;
 use trace_protocol::message::{BufferDisposition, ClockSource};
@@ -55,8 +55,8 @@ impl Recording {
         }
     }
 
-    /// Returns the time in ticks until which a provider has recorded that is in its buffer. One that
-    /// did not reply to Stop has recorded until its time was over.
+    /// Returns the time in ticks until which a provider has recorded that is in its buffer. One
+    /// that did not reply to Stop has recorded until its time was over.
     pub(crate) fn recorded_until(
         &self,
         provider: u32,

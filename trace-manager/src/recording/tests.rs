@@ -277,7 +277,8 @@ fn a_start_keeps_clears_or_reduces_the_records_in_a_buffer() {
     }
 }
 
-/// Returns a session whose provider 1 recorded, at 100 ticks, a value over the limit of a condition.
+/// Returns a session whose provider 1 recorded, at 100 ticks, a value over the limit of a
+/// condition.
 fn with_counter(path: &Path, collection: &mut Collection) -> Recording {
     let rules = vec!["counter:app/queue.depth>100 for 10s:stop".parse().unwrap()];
     let config = SessionConfig { rules, ..SessionConfig::default() };

@@ -65,7 +65,8 @@ record! {
         pub rotation: RotationOptions,
         /// The meaning of the descriptor.
         pub output: Output,
-        /// Whether the session goes on in a next part when a daemon starts after a kill of this one.
+        /// Whether the session goes on in a next part when a daemon starts after a kill of this
+        /// one.
         pub keep_alive: bool,
     }
 }

@@ -56,7 +56,8 @@ fn verdicts(changes: &[Change]) -> Vec<(&str, Option<&str>, Verdict)> {
     verdicts
 }
 
-/// A fourth of the calls take longer: those with one value. The median of all calls does not change.
+/// A fourth of the calls take longer: those with one value. The median of all calls does not
+/// change.
 #[test]
 fn one_value_of_an_argument_is_slower() {
     let run = |cart: u64| {
