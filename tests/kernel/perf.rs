@@ -93,22 +93,40 @@ pub(crate) fn pairs(
     theirs: &[(u64, Step)],
     is_idle_hidden: bool,
 ) -> Result<Vec<(u64, u64)>, usize> {
-    let (mut pairs, mut rest) = (Vec::new(), theirs);
-    for (place, (our_time, our)) in ours.iter().enumerate() {
-        match rest {
-            [(their_time, their), later @ ..] if is_same(*our, *their) => {
-                pairs.push((*our_time, *their_time));
-                rest = later;
+    let (mut pairs, mut ours_left, mut theirs_left) = (Vec::new(), ours, theirs);
+    while let [our, our_rest @ ..] = ours_left {
+        match (our_rest, theirs_left) {
+            (_, [their, rest @ ..]) if is_same(our.1, their.1) => {
+                pairs.push((our.0, their.0));
+                (ours_left, theirs_left) = (our_rest, rest);
             }
-            _ if is_idle_hidden && matches!(our, Step::Woken { by: 0, .. }) => {}
-            _ => return Err(place),
+            ([next, our_rest @ ..], [first, second, rest @ ..])
+                if is_swapped([our.1, next.1], [first.1, second.1]) =>
+            {
+                pairs.extend([(our.0, second.0), (next.0, first.0)]);
+                (ours_left, theirs_left) = (our_rest, rest);
+            }
+            _ if is_idle_hidden && matches!(our.1, Step::Woken { by: 0, .. }) => {
+                ours_left = our_rest;
+            }
+            _ => return Err(ours.len() - ours_left.len()),
         }
     }
-    if rest.is_empty() {
+    if theirs_left.is_empty() {
         Ok(pairs)
     } else {
         Err(ours.len())
     }
+}
+
+/// Returns whether the steps are the same in the opposite order: a wake-up by another CPU while the
+/// thread leaves its own. Each tracer takes the times of both when its own code runs there.
+fn is_swapped(ours: [Step; 2], theirs: [Step; 2]) -> bool {
+    let is_both = matches!(
+        ours,
+        [Step::Woken { .. }, Step::Out { .. }] | [Step::Out { .. }, Step::Woken { .. }]
+    );
+    is_both && is_same(ours[0], theirs[1]) && is_same(ours[1], theirs[0])
 }
 
 /// `perf` does not name wakers that are about to end.
@@ -145,5 +163,18 @@ mod tests {
         assert_eq!(pairs(&theirs, &ours, true), Err(0));
         assert_eq!(pairs(&ours[..2], &theirs, true), Err(2));
         assert_eq!(pairs(&ours[1..], &[(20, woken(ENDED)), arrives], false).unwrap().len(), 2);
+    }
+    #[test]
+    fn wake_ups_while_a_thread_leaves() {
+        let woken = |time| (time, Step::Woken { cpu: 1, by: 7 });
+        let leaves = |time| (time, Step::Out { cpu: 0, to: 9, state: ThreadState::BLOCKED });
+        let arrives = |time| (time, Step::In { cpu: 1, from: 0 });
+        let ours = [leaves(10), woken(11), arrives(20)];
+        let theirs = [woken(10), leaves(11), arrives(20)];
+        assert_eq!(pairs(&ours, &theirs, false), Ok(vec![(10, 11), (11, 10), (20, 20)]));
+        let theirs = [woken(10), arrives(11), leaves(20)];
+        assert_eq!(pairs(&ours, &theirs, false), Err(0));
+        let theirs = [leaves(10), arrives(11), woken(20)];
+        assert_eq!(pairs(&ours, &theirs, false), Err(1));
     }
 }
