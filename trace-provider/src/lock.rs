@@ -57,7 +57,10 @@ impl<T: Default> ProcessLock<T> {
 
     /// Replaces the lock of another process by a new one. Returns the current lock.
     fn replace(&self, found: *mut Owned<T>, generation: Generation) -> *mut Owned<T> {
-        let new = Box::into_raw(Box::new(Owned { generation, lock: SignalLock::default() }));
+        let new = Box::into_raw(Box::new(Owned {
+            generation,
+            lock: SignalLock::innermost(T::default()),
+        }));
         match self.0.compare_exchange(found, new, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => new,
             Err(other) => {

@@ -1,18 +1,28 @@
 //! A lock for code that signal handlers call, too.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{compiler_fence, AtomicBool, Ordering};
+use std::sync::atomic::{compiler_fence, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
+/// The thread holds no lock.
+const FREE: u8 = 0;
+/// The rank of a lock under which innermost ones are taken.
+const OUTER: u8 = 1;
+/// The rank of a lock under which no thread waits for another one.
+const INNERMOST: u8 = 2;
+
 thread_local! {
-    /// Whether the thread holds a lock of this type, or waits for its first one.
-    static HOLDS: AtomicBool = const { AtomicBool::new(false) };
+    /// The highest rank of the locks that the thread holds or waits for.
+    static HELD: AtomicU8 = const { AtomicU8::new(FREE) };
 }
 
 /// A lock whose owner is known to signal handlers of its thread. No code of the application runs
 /// under it, except for signal handlers and the allocator.
-#[derive(Debug, Default)]
-pub struct SignalLock<T>(Mutex<T>);
+#[derive(Debug)]
+pub struct SignalLock<T> {
+    rank: u8,
+    value: Mutex<T>,
+}
 
 /// The value of a locked [`SignalLock`].
 #[derive(Debug)]
@@ -23,39 +33,54 @@ pub struct SignalGuard<'a, T> {
 }
 
 impl<T> SignalLock<T> {
-    /// Returns a lock that is free.
+    /// Returns a lock that is free. Threads that hold it wait for [`innermost`](Self::innermost)
+    /// locks only.
     pub const fn new(value: T) -> Self {
-        Self(Mutex::new(value))
+        Self { rank: OUTER, value: Mutex::new(value) }
+    }
+
+    /// Returns a lock that is free. Threads that hold it wait for no other one.
+    pub const fn innermost(value: T) -> Self {
+        Self { rank: INNERMOST, value: Mutex::new(value) }
     }
 
     /// Locks, and waits for other threads. Not for signal handlers.
     pub fn lock(&self) -> SignalGuard<'_, T> {
-        let held = Held::new();
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = Held::new(self.rank);
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
         SignalGuard { value, _held: held }
     }
 
     /// Locks, and waits for other threads. `None` if the lock is not free and the calling thread
-    /// holds a lock of this type already, because the caller is a signal handler that has
-    /// interrupted it.
+    /// holds this lock or another one of its rank already, because the caller is a signal handler
+    /// that has interrupted it.
     ///
-    /// So a thread that holds a lock waits for none, and no thread waits for ever.
+    /// So a thread waits only for locks of a higher rank than those that it holds, and no thread
+    /// waits for ever.
     pub fn lock_unless_nested(&self) -> Option<SignalGuard<'_, T>> {
-        match HOLDS.with(|holds| holds.load(Ordering::Relaxed)) {
-            true => self.try_lock(),
-            false => Some(self.lock()),
+        let held = HELD.with(|held| held.load(Ordering::Relaxed));
+        if held < self.rank {
+            Some(self.lock())
+        } else {
+            self.try_lock()
         }
     }
 
     /// Locks, if no thread holds the lock.
     pub fn try_lock(&self) -> Option<SignalGuard<'_, T>> {
-        let held = Held::new();
-        let value = match self.0.try_lock() {
+        let held = Held::new(self.rank);
+        let value = match self.value.try_lock() {
             Ok(value) => value,
             Err(TryLockError::Poisoned(error)) => error.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
         Some(SignalGuard { value, _held: held })
+    }
+}
+
+impl<T: Default> Default for SignalLock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
     }
 }
 
@@ -73,34 +98,58 @@ impl<T> DerefMut for SignalGuard<'_, T> {
     }
 }
 
-/// Sets [`HOLDS`] while a lock is taken and held. The fences are for signal handlers of the thread.
+/// Raises [`HELD`] while a lock is taken and held. The fences are for signal handlers of the thread.
 #[derive(Debug)]
 struct Held {
-    is_nested: bool,
+    before: u8,
 }
 
 impl Held {
-    fn new() -> Self {
-        let is_nested = HOLDS.with(|holds| holds.load(Ordering::Relaxed));
-        HOLDS.with(|holds| holds.store(true, Ordering::Relaxed));
+    fn new(rank: u8) -> Self {
+        let before = HELD.with(|held| held.load(Ordering::Relaxed));
+        HELD.with(|held| held.store(before.max(rank), Ordering::Relaxed));
         compiler_fence(Ordering::SeqCst);
-        Self { is_nested }
+        Self { before }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         compiler_fence(Ordering::SeqCst);
-        HOLDS.with(|holds| holds.store(self.is_nested, Ordering::Relaxed));
+        HELD.with(|held| held.store(self.before, Ordering::Relaxed));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+    use std::time::Duration;
+
     use super::*;
 
+    /// As a thread that creates a trace point while it writes the values of a span.
     #[test]
-    fn a_thread_that_holds_a_lock_waits_for_none() {
+    fn a_thread_that_holds_an_outer_lock_waits_for_the_innermost_one() {
+        let (outer, innermost) = (SignalLock::new(1), SignalLock::innermost(2));
+        let held = innermost.lock();
+        let waits = Barrier::new(2);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let _outer = outer.lock();
+                waits.wait();
+                innermost.lock_unless_nested().map(|innermost| *innermost)
+            });
+            waits.wait();
+            // The other thread is about to wait.
+            std::thread::sleep(Duration::from_millis(20));
+            assert!(outer.lock_unless_nested().is_none(), "this could wait for ever");
+            drop(held);
+            assert_eq!(waiting.join().unwrap(), Some(2));
+        });
+    }
+
+    #[test]
+    fn a_thread_that_holds_a_lock_waits_for_none_of_its_rank() {
         let (first, second) = (SignalLock::new(1), SignalLock::new(2));
         let held = first.lock();
         assert!(first.lock_unless_nested().is_none());
