@@ -35,7 +35,7 @@ mod operation;
 mod plan;
 mod select;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Read, Write};
 
 use trace_format::{Item, Metadata, Reader, Record};
@@ -50,6 +50,7 @@ use select::Filter;
 pub use select::Selection;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::is_own;
+use trace_analyze::scheduling::border::{Border, Known};
 use trace_analyze::{is_clock_anchor, Damage, Gap};
 
 /// The result of a slice.
@@ -95,8 +96,8 @@ struct Slicer<'p, W> {
     filter: Filter<'p>,
     catalog: Catalog,
     numbers: Numbers,
-    /// The providers whose states of threads are written.
-    with_states: BTreeSet<Option<u32>>,
+    /// The states of threads that are not written yet, by provider.
+    states: HashMap<Option<u32>, Vec<Known>>,
     summary: Summary,
 }
 
@@ -108,7 +109,7 @@ impl<'p, W: Write> Slicer<'p, W> {
             filter: Filter::new(plan.selection),
             catalog: Catalog::default(),
             numbers: Numbers::default(),
-            with_states: BTreeSet::new(),
+            states: plan.border.as_ref().map(Border::by_provider).unwrap_or_default(),
             summary: Summary { unpaired: plan.unpaired, ..Summary::default() },
         })
     }
@@ -137,13 +138,9 @@ impl<'p, W: Write> Slicer<'p, W> {
     /// Writes the states that threads have when the slice begins, at the provider's first
     /// scheduling record.
     fn write_states(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
-        let Some(border) = &self.plan.border else { return Ok(()) };
-        let provider = item.provider.id();
-        if !self.with_states.insert(provider) {
-            return Ok(());
-        }
+        let Some(states) = self.states.remove(&item.provider.id()) else { return Ok(()) };
         let ticks = Bounds::new(self.plan.selection, item.provider.tick_rate()).from();
-        for known in border.of_provider(provider) {
+        for known in states {
             known.with_record(ticks, item.nanos(ticks), |record| {
                 self.copier.copy_as(item, record)
             })?;

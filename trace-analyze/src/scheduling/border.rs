@@ -182,19 +182,24 @@ impl Border {
         (koid != 0 && has_room).then(|| self.threads.entry(koid).or_default())
     }
 
-    /// Returns the states of the threads in the records of a provider, in the order in which they
-    /// have to be written.
+    /// Returns the states of the threads by the provider of their records, in the order in which
+    /// they have to be written.
     #[must_use]
-    pub fn of_provider(&self, provider: Option<u32>) -> Vec<Known> {
-        let all = self.threads.iter().flat_map(|(koid, thread)| self.known(*koid, thread));
-        let mut known: Vec<Known> = all.filter(|known| known.cpu.0 == provider).collect();
+    pub fn by_provider(&self) -> HashMap<Option<u32>, Vec<Known>> {
+        let mut providers: HashMap<_, Vec<Known>> = HashMap::new();
+        for (koid, thread) in &self.threads {
+            for known in self.known(*koid, thread) {
+                providers.entry(known.cpu.0).or_default().push(known);
+            }
+        }
         // A CPU that other threads have left runs a thread. A running thread can be woken up.
-        known.sort_by_key(|known| match known.state {
+        let order = |known: &Known| match known.state {
             KnownState::Left { .. } => 0,
             KnownState::Running => 1,
             KnownState::Woken(_) => 2,
-        });
-        known
+        };
+        providers.values_mut().for_each(|known| known.sort_by_key(order));
+        providers
     }
 
     fn known(&self, koid: u64, thread: &Thread) -> Vec<Known> {

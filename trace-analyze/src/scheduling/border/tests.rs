@@ -73,7 +73,7 @@ fn sliced(bytes: &[u8], from: u64) -> Vec<u8> {
     let mut writer = trace_format::Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     Damage::of_all(Reader::new(bytes), |item| border.note(item)).unwrap();
-    for known in border.of_provider(PROVIDER) {
+    for known in border.by_provider().remove(&PROVIDER).unwrap_or_default() {
         known.with_record(from, from, |record| writer.record(record)).unwrap();
     }
     Damage::of_all(Reader::new(bytes), |item| {
@@ -182,7 +182,9 @@ fn records_of_states() {
     let mut border = Border::new(50);
     Damage::of_all(Reader::new(&*bytes), |item| border.note(item)).unwrap();
     let known: Vec<_> = border
-        .of_provider(PROVIDER)
+        .by_provider()
+        .remove(&PROVIDER)
+        .unwrap()
         .into_iter()
         .map(|known| (known.thread, known.cpu.1, known.since, known.state))
         .collect();
@@ -194,5 +196,5 @@ fn records_of_states() {
         (10, 1, 40, KnownState::Woken(Some(7))),
     ];
     assert_eq!(known, expected);
-    assert!(border.of_provider(Some(2)).is_empty());
+    assert_eq!(border.by_provider().len(), 1);
 }
