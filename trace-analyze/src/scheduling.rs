@@ -159,8 +159,8 @@ impl<T: Copy + Default> Turns<T> {
     /// last incoming one, a switch is missing, and the turn has no end.
     pub fn push(&mut self, switch: &Switch, value: T) -> Option<Turn<T>> {
         let Switch { cpu, nanos, outgoing, state, incoming, koids, before } = *switch;
-        if let Some(before) = before {
-            self.begin_before(switch, before.since, value);
+        if before.is_some() {
+            self.continue_turn(switch, value);
             return None;
         }
         let processes = koids.map(|(outgoing, incoming)| (outgoing.process, incoming.process));
@@ -179,11 +179,11 @@ impl<T: Copy + Default> Turns<T> {
         Some(turn).filter(|turn| turn.task.thread != 0)
     }
 
-    /// Begins a turn before a slice.
-    fn begin_before(&mut self, switch: &Switch, since: u64, value: T) {
-        let Switch { cpu, incoming: task, .. } = *switch;
+    /// Begins a turn at the begin of a slice. Its part before is not in the slice.
+    fn continue_turn(&mut self, switch: &Switch, value: T) {
+        let Switch { cpu, nanos, incoming: task, .. } = *switch;
         if task.thread != 0 {
-            let turn = Turn { cpu, task, process: None, from: Some(since), to: None, value };
+            let turn = Turn { cpu, task, process: None, from: Some(nanos), to: None, value };
             self.running.entry(cpu).or_insert(turn);
         }
     }

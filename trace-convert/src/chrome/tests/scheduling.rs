@@ -76,6 +76,17 @@ fn turns_are_durations_on_a_cpu() {
     assert!(events.concat().contains(r#""name":"main","ts":1.500,"dur":0.200"#), "{events:?}");
 }
 
+/// A turn that began before a slice begins with the slice.
+#[test]
+fn a_turn_from_before_a_slice() {
+    let age = [Argument::new("state_age_ns", Value::Uint64(1000))];
+    let begin = switch(1500, 0, ThreadState::RUNNING, 34);
+    let begin = ContextSwitch { arguments: (&age).into(), ..begin };
+    let json = on_cpu(&[begin.into(), switch(1700, 34, ThreadState::BLOCKED, 0).into()]);
+    assert!(json.contains(r#""name":"34","ts":1.500,"dur":0.200"#), "{json}");
+    assert!(!json.contains(r#""ts":0.500"#), "{json}");
+}
+
 /// A turn is written at its end, with the time of its start.
 #[test]
 fn a_record_without_a_time_gets_that_of_the_record_before() {
