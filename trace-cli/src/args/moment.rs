@@ -27,6 +27,11 @@ impl Moment {
     /// All the time: the end of the archive, with its last event.
     pub(crate) const END: Self = Self::Share(WHOLE);
 
+    /// Returns whether it is the begin of the archive.
+    pub(crate) fn is_start(self) -> bool {
+        matches!(self, Self::SinceStart(0) | Self::Share(0))
+    }
+
     /// Returns its time in nanoseconds of the clock.
     pub(crate) fn nanos(self, span: Span) -> u64 {
         match self {

@@ -61,16 +61,21 @@ impl TimeRange {
     /// Returns whether the range depends on the times of the first and the last event.
     pub(crate) fn is_relative(&self) -> bool {
         let is_relative =
-            |moment| matches!(moment, Some(Moment::SinceStart(1..) | Moment::Share(_)));
+            |moment| matches!(moment, Some(Moment::SinceStart(1..) | Moment::Share(1..)));
         is_relative(self.from) || is_relative(self.to)
     }
 
     /// Returns the first time and the time after the last one, in nanoseconds.
     pub(crate) fn nanos(&self, span: Span) -> Result<(u64, Option<u64>)> {
         let nanos = |moment: Moment| moment.nanos(span);
-        let to = self.to.filter(|to| *to != Moment::END);
-        let (from, to) = (self.from.map_or(0, nanos), to.map(nanos));
-        ensure!(to.is_none_or(|to| from < to), "--from is not before --to");
+        let from = self.from.filter(|from| !from.is_start()).map_or(0, nanos);
+        let to = self.to.filter(|to| *to != Moment::END).map(nanos);
+        let is_in_order = match (self.from, self.to) {
+            // All times of an archive without a length are the same.
+            (Some(Moment::Share(from)), Some(Moment::Share(to))) => from < to,
+            _ => to.is_none_or(|to| from < to),
+        };
+        ensure!(is_in_order, "--from is not before --to");
         Ok((from, to))
     }
 }

@@ -143,10 +143,22 @@ fn times_as_percentages() {
         kept(&["--from", "76%", "--to", "77%"]),
         kept(&["--from", "64.6us", "--to", "65.45us"])
     );
+    assert_eq!(kept(&["--from", "0%", "--to", "100%"]), kept(&[]));
     let [at, same] = ["50%", "42500ns"].map(|at| place.run(&["stats", "in.fxt", "--at", at]));
     assert_eq!(at, same);
     assert!(at.code == 0 && at.stdout.contains("net:outer"), "{at:?}");
     let wrong = place.run(&["stats", "in.fxt", "--at", "120%"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.stderr.contains("is not a percentage from 0% to 100%"), "{wrong:?}");
+}
+
+/// No part of an archive without events has any.
+#[test]
+fn percentages_without_events() {
+    let place = Place::new();
+    place.put("in.fxt", &Writer::new(Vec::new()).unwrap().into_inner());
+    let run = place.run(&["dump", "in.fxt", "--from", "25%", "--to", "75%"]);
+    assert_eq!((run.code, &*run.stderr), (0, ""), "{run:?}");
+    let run = place.run(&["dump", "in.fxt", "--from", "75%", "--to", "25%"]);
+    assert!(run.code != 0 && run.stderr.contains("--from is not before --to"), "{run:?}");
 }
