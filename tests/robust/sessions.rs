@@ -90,7 +90,7 @@ fn a_recorder_does_not_prevent_another_session() {
     let (archive, summary) = recorder.end();
     let last = archive.providers.last().unwrap();
     assert_eq!(last.count("last word"), 1, "the recorder is on until the end");
-    assert!(summary.providers.len() == 2, "the program got a new buffer: {summary:?}");
+    assert_eq!(archive.providers.len(), 2, "the program got a new buffer: {summary:?}");
     assert!(last.numbers("word").first() <= numbers.first());
 }
 

@@ -13,6 +13,7 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -80,7 +81,10 @@ pub(crate) struct Recording {
     estimated_rate: u64,
     /// Providers whose last records are outstanding.
     finishing: usize,
-    summaries: Vec<ProviderSummary>,
+    /// The connections that have joined.
+    joined: BTreeSet<ProviderId>,
+    /// What connections recorded into the buffers that they have left.
+    summaries: BTreeMap<ProviderId, ProviderSummary>,
     /// The sums over the summaries.
     departed: Departed,
     /// The end of the last buffer of each connection, in the provider's ticks.
@@ -197,7 +201,8 @@ impl Recording {
             start_clocks,
             estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
             finishing: 0,
-            summaries: Vec::new(),
+            joined: BTreeSet::new(),
+            summaries: BTreeMap::new(),
             departed: Departed::default(),
             earlier: BTreeMap::new(),
             ends: BTreeMap::new(),
@@ -244,6 +249,7 @@ impl Recording {
     pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
+        self.joined.insert(*id);
         let interrupted_at = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
@@ -386,7 +392,10 @@ impl Recording {
         }
         summary.bytes = self.outputs.archive.take_bytes(provider);
         self.departed.add(&summary);
-        self.summaries.push(summary);
+        match self.summaries.entry(id) {
+            Entry::Vacant(entry) => drop(entry.insert(summary)),
+            Entry::Occupied(mut earlier) => earlier.get_mut().add(summary),
+        }
         records
     }
 
@@ -412,7 +421,7 @@ impl Recording {
         let now = ClockSample::now();
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         self.report_refusals(&now, counter_rate);
-        let mut providers = self.summaries;
+        let mut providers: Vec<_> = self.summaries.into_values().collect();
         providers.sort_by_key(|provider| provider.id);
         let has_lost = providers.iter().any(|provider| provider.dropped > 0);
         let incomplete_conditions = self.conditions.incomplete(has_lost);

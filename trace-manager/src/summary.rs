@@ -150,7 +150,8 @@ pub struct SnapshotSummary {
 /// The summary of one provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderSummary {
-    /// Its id in the archive.
+    /// Its id in the archive. One that got several buffers has an id for each, and this is the
+    /// first; the summary is about all of them.
     pub id: u32,
     /// Its process id, from the kernel.
     pub pid: u32,
@@ -187,20 +188,62 @@ pub struct ProviderSummary {
     pub left_after: Duration,
     /// Whether it replied to Start.
     pub answered_start: bool,
-    /// Whether it replied to Stop.
+    /// Whether it replied to the last Stop.
     pub answered_stop: bool,
-    /// The size of its buffer in bytes.
+    /// The size of its last buffer in bytes.
     pub buffer_size: u64,
     /// The number of switches of its rolling buffer, as it reports.
     pub wrapped_count: u32,
     /// Records that it dropped in the session, by reason, as it reports.
     pub dropped_by_reason: Vec<(LossReason, u64)>,
-    /// Bytes of its durable buffer in use.
+    /// Bytes of its last durable buffer in use.
     pub durable_used: u64,
-    /// The size of its durable buffer in bytes.
+    /// The size of its last durable buffer in bytes.
     pub durable_size: u64,
-    /// How its session ended.
+    /// How its session ended: how it left the last buffer that it did not leave on request, if
+    /// there is one.
     pub end: End,
+}
+
+impl ProviderSummary {
+    /// Adds what the provider recorded into its next buffer.
+    pub(crate) fn add(&mut self, next: Self) {
+        let sum = |total: &mut u64, more: u64| *total = total.saturating_add(more);
+        sum(&mut self.records, next.records);
+        sum(&mut self.events, next.events);
+        sum(&mut self.others, next.others);
+        sum(&mut self.bytes, next.bytes);
+        sum(&mut self.dropped, next.dropped);
+        sum(&mut self.open_scopes, next.open_scopes);
+        add_numbers(&mut self.omitted, next.omitted);
+        add_numbers(&mut self.rejected, next.rejected);
+        add_numbers(&mut self.dropped_by_reason, next.dropped_by_reason);
+        for (category, events) in next.categories {
+            sum(self.categories.entry(category).or_default(), events);
+        }
+        self.known_categories = next.known_categories;
+        self.overwritten = self.overwritten.saturating_add(next.overwritten);
+        self.wrapped_count = self.wrapped_count.saturating_add(next.wrapped_count);
+        self.left_after = next.left_after;
+        self.answered_start &= next.answered_start;
+        self.answered_stop = next.answered_stop;
+        self.buffer_size = next.buffer_size;
+        self.durable_used = next.durable_used;
+        self.durable_size = next.durable_size;
+        if next.end != End::Terminated {
+            self.end = next.end;
+        }
+    }
+}
+
+/// Adds numbers to those of the same kind.
+fn add_numbers<K: PartialEq>(numbers: &mut Vec<(K, u64)>, more: Vec<(K, u64)>) {
+    for (kind, number) in more {
+        match numbers.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, sum)) => *sum = sum.saturating_add(number),
+            None => numbers.push((kind, number)),
+        }
+    }
 }
 
 /// A refused provider.
@@ -278,6 +321,39 @@ mod tests {
         assert_eq!(summary.categories_without_events(), ["disk"]);
         let hostile = session(vec![provider(&[], u64::MAX), provider(&[], 1)]);
         assert_eq!(hostile.lost(), u64::MAX, "the sum saturates");
+    }
+
+    /// Numbers are added. Sizes are those of the last buffer.
+    #[test]
+    fn a_provider_with_two_buffers_has_one_summary() {
+        let mut summary = ProviderSummary {
+            end: End::TimedOut,
+            answered_stop: false,
+            wrapped_count: 2,
+            ..provider(&[("web", 5)], 10)
+        };
+        summary.add(ProviderSummary {
+            id: 7,
+            buffer_size: 8192,
+            wrapped_count: 3,
+            left_after: Duration::from_secs(9),
+            omitted: vec![(Omission::Names, 1), (Omission::Interruptions, 1)],
+            ..provider(&[("web", 1), ("db", 2)], u64::MAX)
+        });
+        let categories = [("db", 2), ("web", 6)].map(|(name, events)| (name.to_owned(), events));
+        let expected = ProviderSummary {
+            events: 8,
+            dropped: u64::MAX,
+            omitted: vec![(Omission::Names, 3), (Omission::Interruptions, 1)],
+            rejected: vec![(Rejection::Metadata, 6), (Rejection::Framing, 8)],
+            categories: categories.into(),
+            left_after: Duration::from_secs(9),
+            buffer_size: 8192,
+            wrapped_count: 5,
+            end: End::TimedOut,
+            ..provider(&[], 0)
+        };
+        assert_eq!(summary, expected);
     }
 
     /// Other records are logs, blobs, objects and the like.

@@ -210,7 +210,7 @@ impl Coordinator {
             current.start = options.clone();
         }
         // A provider that has stopped for this session gets a new buffer.
-        if let Some(SessionAction::StartAll(_)) = &action {
+        if before == SessionState::Stopped && matches!(action, Some(SessionAction::StartAll(_))) {
             for Provider { tracee, membership, .. } in self.providers.values_mut() {
                 membership.start_again(number, tracee);
             }

@@ -31,6 +31,8 @@ pub(super) struct Membership {
     /// Those of them that it joins again when it has left its buffers: it did not reply when it
     /// should have got a new one.
     returning: BTreeSet<SessionNumber>,
+    /// Those of them for which it got no buffer. It joins them when they start again.
+    unserved: BTreeSet<SessionNumber>,
     /// Whether it gets a new buffer for the same sessions.
     restarts: bool,
     /// Whether the categories of a session have changed since the provider got them.
@@ -127,15 +129,19 @@ impl Membership {
     }
 
     /// Notes that a session starts. If the provider has stopped for it, its buffer is collected,
-    /// and it gets a new one.
+    /// and it gets a new one. If it got none before, it tries again.
     pub(super) fn start_again(&mut self, session: SessionNumber, tracee: &Tracee) {
         self.restarts |= self.has(session) && tracee.state() == TraceeState::Stopped;
+        if self.unserved.remove(&session) {
+            self.excluded.remove(&session);
+        }
     }
 
     /// Removes an ended session.
     pub(super) fn forget(&mut self, session: SessionNumber) {
         self.excluded.remove(&session);
         self.returning.remove(&session);
+        self.unserved.remove(&session);
     }
 
     /// Notes that the provider has left the buffers in which it did not reply in time.
@@ -255,6 +261,7 @@ impl Membership {
     /// Updates the members after the provider's actions.
     pub(super) fn after(&mut self, actions: &[TraceeAction], tracee: &Tracee) {
         let ends = |end| actions.contains(&TraceeAction::Finish(end));
+        let had_buffer = actions.iter().any(|it| matches!(it, TraceeAction::Finish(_)));
         if tracee.in_session() || self.members.is_empty() {
             return;
         }
@@ -264,6 +271,9 @@ impl Membership {
         }
         if self.restarts && ends(End::TimedOut) {
             self.returning.extend(members.keys());
+        }
+        if !had_buffer {
+            self.unserved.extend(members.keys());
         }
         self.excluded.extend(members.into_keys());
     }

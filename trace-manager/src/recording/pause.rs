@@ -56,7 +56,8 @@ impl Recording {
     }
 
     /// Returns the time in ticks until which a provider has recorded that is in its buffer. One
-    /// that did not reply to Stop has recorded until its time was over.
+    /// that did not reply to Stop counts as stopped when its time was over. If it records longer,
+    /// its gap includes records.
     pub(crate) fn recorded_until(
         &self,
         provider: u32,

@@ -12,7 +12,7 @@ use crate::summary::ProviderSummary;
 /// What providers that have left recorded: a session that starts again has many of them.
 #[derive(Debug, Default)]
 pub(super) struct Departed {
-    events: u64,
+    pub(super) events: u64,
     dropped: u64,
 }
 
@@ -31,8 +31,7 @@ impl Recording {
 
     /// Returns the number of providers now, and of all that have joined.
     pub(crate) fn providers(&self, collection: &Collection) -> (usize, usize) {
-        let now = collection.of_session(self.number).count();
-        (now, now + self.finishing + self.summaries.len())
+        (collection.of_session(self.number).count(), self.joined.len())
     }
 
     /// Returns the number of events collected so far.

@@ -69,7 +69,7 @@ impl Recording {
     pub(crate) fn uncounted(&self, collection: &Collection) -> Option<Uncounted> {
         check_copy(collection.buffer_sizes(self.number), available_memory()).ok()?;
         Some(Uncounted {
-            departed: self.summaries.iter().map(|summary| summary.events).sum(),
+            departed: self.departed.events,
             buffers: collection.uncounted(self.number),
             filter: self.selection.clone(),
         })

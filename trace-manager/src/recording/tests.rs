@@ -215,7 +215,7 @@ fn the_summary_reports_an_interruption() {
     }
     let ended = recording.end();
     let omitted = ended.providers.iter().map(|provider| provider.omitted.clone());
-    let expected = [vec![], vec![(Omission::Interruptions, 1)]];
+    let expected = [vec![(Omission::Interruptions, 1)]];
     assert_eq!(omitted.collect::<Vec<_>>(), expected);
 }
 

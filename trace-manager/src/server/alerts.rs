@@ -65,7 +65,8 @@ impl EventLoop {
                     active.recording.stopped_by = Some(cause.clone());
                     active.alerts.notices.send(Notice::Stopping { cause });
                 }
-                if active.state < SessionState::Stopping {
+                // A session that stops, or has stopped, may start again.
+                if active.state < SessionState::Terminating {
                     self.dispatch(Input::Terminate(session));
                 }
             }

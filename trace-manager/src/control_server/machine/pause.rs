@@ -8,6 +8,7 @@ use trace_protocol::control::{
 use super::requests::{general, Refused};
 use super::session::Phase;
 use super::{ControlMachine, Output, SessionId, Ticket};
+use crate::machine::Time;
 
 impl ControlMachine {
     /// Stops a session without results. The reply is sent when its providers have stopped.
@@ -64,21 +65,31 @@ impl ControlMachine {
         id: SessionId,
         start: &StartRequest,
         additional: &[String],
+        now: Time,
     ) -> Result<(), Refused> {
+        let changed = match additional {
+            [] => None,
+            additional => self.with_categories(id, additional)?,
+        };
+        self.take_change(ticket, now)?;
+        self.outputs.push(Output::StartAgain(id, ticket, start.disposition, changed));
+        Ok(())
+    }
+
+    /// Returns the category patterns of a session with further ones, or `None` if they are the
+    /// same.
+    fn with_categories(
+        &self,
+        id: SessionId,
+        additional: &[String],
+    ) -> Result<Option<Vec<String>>, Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
-        if additional.is_empty() {
-            self.outputs.push(Output::StartAgain(id, ticket, start.disposition, None));
-            return Ok(());
-        }
-        let Some(session) = self.sessions.get(&id) else { return Ok(()) };
+        let Some(session) = self.sessions.get(&id) else { return Ok(None) };
         let earlier = session.category_patterns().map_err(bad)?;
         let changed = categories::change(&earlier, additional, &[]);
         check_categories(&changed).map_err(bad)?;
         // An empty list selects all categories already.
-        let has_changed = !earlier.is_empty() && changed != earlier;
-        let changed = has_changed.then_some(changed);
-        self.outputs.push(Output::StartAgain(id, ticket, start.disposition, changed));
-        Ok(())
+        Ok(Some(changed).filter(|changed| !earlier.is_empty() && *changed != earlier))
     }
 
     /// Notes whether a session has started again, with these category patterns if they change.

@@ -250,10 +250,7 @@ impl ControlMachine {
             Phase::Starting { .. } | Phase::Started => {
                 return refused(StartError::AlreadyStarted, "the session has started already")
             }
-            Phase::Paused => {
-                self.take_change(ticket, now)?;
-                return self.start_again(ticket, id, &start, &additional);
-            }
+            Phase::Paused => return self.start_again(ticket, id, &start, &additional, now),
             Phase::Pausing(_) | Phase::Stopping => {
                 return refused(StartError::Stopping, "the session is stopping")
             }
@@ -447,10 +444,9 @@ impl ControlMachine {
         Ok(())
     }
 
-    /// Stores the new patterns of a session if they are set.
     /// Fails if the user has changed the sessions' categories, or started stopped sessions again,
     /// too often. Both take time for each program.
-    fn take_change(&mut self, ticket: Ticket, now: Time) -> Result<(), Refused> {
+    pub(super) fn take_change(&mut self, ticket: Ticket, now: Time) -> Result<(), Refused> {
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
         if self.category_changes.take(peer.uid, now) {
             return Ok(());
@@ -460,6 +456,7 @@ impl ControlMachine {
         Err(general(GeneralError::Quota, reason))
     }
 
+    /// Stores the new patterns of a session if they are set.
     pub(super) fn categories_set(
         &mut self,
         id: SessionId,

@@ -112,6 +112,20 @@ fn a_start_and_the_next_stop_wait_until_providers_have_left_their_buffers() {
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
 
+#[test]
+fn a_provider_that_got_no_buffer_tries_again_when_the_session_starts_again() {
+    let mut scene = Scene::started(1);
+    scene.memory = false;
+    scene.dispatch(register(2));
+    assert!(scene.actions(2).contains(&TraceeAction::CreateBuffer));
+    scene.dispatch(Input::Stop(1));
+    scene.packet(1, Packet::Stopped);
+    scene.memory = true;
+    scene.log.clear();
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    assert!(scene.actions(2).contains(&start()), "it is not excluded");
+}
+
 /// However often the session starts again, it gets no further buffer before.
 #[test]
 fn a_provider_that_was_silent_at_the_stop_records_again_when_it_has_left_its_buffer() {
