@@ -290,6 +290,14 @@ fn recording_ends_before_all_threads_get_a_filter() {
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 
+/// The threads of the tracer cannot be ended any more, and no thread may read the clock.
+#[test]
+fn recording_ends_before_a_thread_with_a_filter_gets_no_counter() {
+    let recorded = Recorded::new(&IN_SANDBOX, &["no-counter"]);
+    assert_eq!(recorded.output, "90\n90\n90\n");
+    assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
+}
+
 /// The child shares the memory of its parent, as one of vfork does.
 #[test]
 fn a_child_that_restricts_itself_does_not_end_the_recording_of_its_parent() {

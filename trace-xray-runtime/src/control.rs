@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use trace_runtime::trace_instant;
 
@@ -103,10 +104,16 @@ thread_local! {
     static FORKS: Cell<bool> = const { Cell::new(false) };
 }
 
+/// The longest wait of a fork. An allocator whose own handler of forks has its locks already keeps
+/// the thread that uses the loader from its memory: it goes on when the fork is over.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Waits until no thread of this library uses the loader.
 pub(crate) extern "C" fn before_fork() {
-    sys::without_cancellation(objects::reserve);
-    FORKS.set(true);
+    // A signal handler may fork while its thread forks.
+    if !FORKS.get() {
+        FORKS.set(sys::without_cancellation(|| objects::reserve_for(PATIENCE)));
+    }
 }
 
 pub(crate) extern "C" fn after_fork() {

@@ -52,16 +52,25 @@ pub(crate) fn is_other_process() -> bool {
     OWN.process.load(Ordering::SeqCst) != std::process::id()
 }
 
-/// Starts recording of a session with this number, or ends it with 0.
+/// Starts recording of a session with this number, or ends it with 0. There is none after
+/// [`forbid`].
 pub(crate) fn set_session(number: u32) {
-    OWN.session.store(number, Ordering::Release);
+    OWN.session.store(number, Ordering::SeqCst);
+    if !is_active() {
+        OWN.session.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Ends recording for ever, without a system call: trampolines return before they read the clock.
+pub(crate) fn forbid() {
+    set_inactive();
+    OWN.session.store(0, Ordering::SeqCst);
 }
 
 /// Ends recording in a forked child, whose sleds are those of its parent. Only stores. Before, the
 /// kernel has wiped the page, if it can (Linux 4.14).
 pub(crate) fn in_forked_child() {
-    set_session(0);
-    set_inactive();
+    forbid();
 }
 
 /// Is called by a patched entry.

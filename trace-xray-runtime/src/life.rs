@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use trace_runtime::foreign::{announce_own_thread, have_threads_ended};
-use trace_runtime::{observe, Builder, Observer, Trace};
+use trace_runtime::{observe, Builder, Observer, Trace, TraceState};
 
 use crate::session::{self, INTERVAL};
 use crate::{control, handler, sys};
@@ -41,10 +41,12 @@ pub(crate) fn provide(builder: Builder) {
     let observer = observe(session::observe);
     let provider = Provider { trace: builder.init(), observer };
     let mut life = LIFE.lock().unwrap_or_else(PoisonError::into_inner);
-    match *life {
-        Life::Ended => provider.end(),
-        _ => *life = Life::Providing(provider),
+    if matches!(*life, Life::Ended) {
+        // Its end may come here again.
+        drop(life);
+        return provider.end();
     }
+    *life = Life::Providing(provider);
 }
 
 /// Makes the program a provider once an object with sleds is loaded.
@@ -77,7 +79,7 @@ pub(crate) fn end() {
     let before = std::mem::replace(&mut *life, Life::Ended);
     drop(life);
     match before {
-        Life::None | Life::Ended => return,
+        Life::None | Life::Ended => return handler::set_inactive(),
         Life::Watching(Watch { lasts, thread }) => {
             drop(lasts);
             // A panic has ended the thread as early.
@@ -97,6 +99,8 @@ impl Provider {
     fn end(self) {
         drop(self.trace);
         drop(self.observer);
+        // A session whose start took longer than the provider waits has not been told of its end.
+        session::observe(TraceState::Stopped);
     }
 }
 

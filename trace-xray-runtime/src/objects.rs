@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::handler::OWN;
 use crate::{restriction, sys};
@@ -24,13 +24,23 @@ static IS_USED: &AtomicBool = &OWN.is_loader_used;
 /// Waits until no thread of this library uses the loader, and keeps them from it until
 /// [`release`].
 pub(crate) fn reserve() {
+    let _always = reserve_for(Duration::MAX);
+}
+
+/// The same, for at most this time. Returns whether it is reserved.
+pub(crate) fn reserve_for(patience: Duration) -> bool {
+    let begin = Instant::now();
     while IS_USED.swap(true, Ordering::Acquire) {
+        if begin.elapsed() >= patience {
+            return false;
+        }
         if restriction::is_filtered() {
             std::hint::spin_loop();
         } else {
             thread::sleep(Duration::from_micros(50));
         }
     }
+    true
 }
 
 pub(crate) fn release() {

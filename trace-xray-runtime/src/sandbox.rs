@@ -6,7 +6,8 @@
 //! | the recorded program was executed with one | nothing is recorded (`start`) |
 //! | strict seccomp of a thread | the thread is not recorded from then on |
 //! | a filter for a thread | its traced calls make no system calls, as those of any thread, and neither does its end, nor that of the process |
-//! | a filter for all threads, or a namespace for processes with one thread | recording ends, with all threads of this library |
+//! | a filter for all threads, no processor's counter, or a namespace for processes with one thread | recording ends, with all threads of this library |
+//! | no processor's counter, after a filter | recording ends, without a system call |
 
 use trace_runtime::foreign;
 
@@ -31,6 +32,7 @@ pub(crate) fn prepare(restriction: Restriction) {
         }
         // A thread with a filter may not be able to end the others, which then get that filter.
         Restriction::Process if restriction::is_filtered() => {}
-        Restriction::Process => sys::without_cancellation(life::end),
+        Restriction::Counter if restriction::is_filtered() => handler::forbid(),
+        Restriction::Process | Restriction::Counter => sys::without_cancellation(life::end),
     }
 }

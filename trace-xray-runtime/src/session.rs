@@ -34,14 +34,12 @@ struct Session {
 /// off when it returns from its end.
 pub(crate) fn observe(state: TraceState) {
     let mut session = SESSION.lock().unwrap_or_else(PoisonError::into_inner);
-    match state {
-        TraceState::Started => *session = Session::start(),
-        TraceState::Stopping => {
-            if let Some(session) = session.take() {
-                session.end();
-            }
-        }
-        TraceState::Stopped => {}
+    // Of the states at which the observer is busy, it gets the last one only.
+    if let Some(session) = session.take() {
+        session.end();
+    }
+    if state == TraceState::Started {
+        *session = Session::start();
     }
 }
 
@@ -62,7 +60,8 @@ impl Session {
             }
             control::stop();
         };
-        let thread = thread::Builder::new().name(THREAD.to_owned()).spawn(run).ok()?;
+        let thread = thread::Builder::new().name(THREAD.to_owned()).spawn(run);
+        let thread = thread.map_err(|error| control::report("", &error)).ok()?;
         // Returns when the thread has dropped the other end.
         let _dropped = started.recv();
         Some(Self { lasts, thread })

@@ -34,6 +34,7 @@ fn main() {
         ["strict"] => sandboxes::strict(),
         ["filter-thread"] => sandboxes::filter_thread(),
         ["filter-all"] => sandboxes::filter_all(),
+        ["no-counter"] => sandboxes::no_counter(),
         ["child"] => sandboxes::child(),
         ["alone"] => sandboxes::alone(),
         ["confined", rest @ ..] => sandboxes::execute_confined(rest),

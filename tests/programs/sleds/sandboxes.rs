@@ -36,7 +36,8 @@ const LAST: [u32; 9] =
     [WRITE, MUNMAP, BRK, SIGPROCMASK, SIGRETURN, MADVISE, EXIT, SIGALTSTACK, EXIT_GROUP];
 
 /// What a tracer does, and the C library does not to execute a program.
-const OF_TRACERS: [u32; 12] = [
+const OF_TRACERS: [u32; 14] = [
+    8,   // lseek
     41,  // socket
     42,  // connect
     56,  // clone
@@ -47,6 +48,7 @@ const OF_TRACERS: [u32; 12] = [
     310, // process_vm_readv
     319, // memfd_create
     324, // membarrier
+    332, // statx
     435, // clone3
     436, // close_range
 ];
@@ -150,6 +152,20 @@ pub fn filter_all() {
     println!("{}", repeated(10));
     install(&filter(&LAST, ALLOW, KILL), true);
     let _unwound = std::panic::catch_unwind(unwound);
+}
+
+/// A thread with a filter may not read the processor's counter from some time on.
+pub fn no_counter() {
+    println!("{}", repeated(10));
+    let thread = thread::spawn(|| {
+        install(&filter(&[], ALLOW, ALLOW), false);
+        let signal: c_ulong = 2;
+        // SAFETY: the call takes an integer.
+        assert_eq!(unsafe { prctl(26, signal) }, 0);
+        println!("{}", repeated(10));
+    });
+    thread.join().expect("no panic");
+    println!("{}", repeated(10));
 }
 
 /// A child that shares this process's memory until it ends restricts itself.

@@ -9,7 +9,7 @@ use trace_protocol::packet::AlertName;
 use trace_protocol::thread_id::{agree, Candidates};
 use trace_provider::{AlertCount, Client, RecordClock, Table};
 
-use super::forbidden::is_forbidden;
+use super::forbidden::set_silent;
 use crate::point::registry;
 use crate::point::sections::categories;
 use crate::{names, sites, timestamp, value, Clock, ENGINE};
@@ -29,7 +29,7 @@ impl Client for Application {
     fn prepare(&self) -> RecordClock {
         clock::choose(self.clock.source());
         // A thread under strict seccomp is killed for a system call.
-        ENGINE.set_silent(clock::is_coarse() || is_forbidden());
+        set_silent(clock::is_coarse());
         timestamp::prepare();
         agree(self.candidates);
         let source = match clock::is_counter() {

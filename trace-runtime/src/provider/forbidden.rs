@@ -1,6 +1,6 @@
 //! A process whose threads may make no system calls from some time on.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{fence, AtomicBool, Ordering};
 
 use crate::ENGINE;
 
@@ -15,7 +15,18 @@ static FORBIDDEN: AtomicBool = AtomicBool::new(false);
 /// manager collects its records. With `TRACE_OUTPUT`, `trace recover` does.
 pub fn forbid_system_calls() {
     FORBIDDEN.store(true, Ordering::Release);
+    // Either `set_silent` sees this, or its store is before the next one.
+    fence(Ordering::SeqCst);
     ENGINE.set_silent(true);
+}
+
+/// Chooses whether threads make system calls for the tracer, unless they are forbidden.
+pub(super) fn set_silent(is_silent: bool) {
+    ENGINE.set_silent(is_silent);
+    fence(Ordering::SeqCst);
+    if is_forbidden() {
+        ENGINE.set_silent(true);
+    }
 }
 
 pub(super) fn is_forbidden() -> bool {

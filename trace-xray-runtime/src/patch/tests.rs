@@ -67,6 +67,7 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
     crate::thread::make_states();
     let archive = directory.path().join("app.fxt");
     let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
+    handler::prepare();
     handler::set_session(1);
     let (calls, ends) = ([const { AtomicU64::new(0) }; 3], AtomicBool::new(false));
     let progress = || calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
