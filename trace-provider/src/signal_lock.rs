@@ -98,7 +98,8 @@ impl<T> DerefMut for SignalGuard<'_, T> {
     }
 }
 
-/// Raises [`HELD`] while a lock is taken and held. The fences are for signal handlers of the thread.
+/// Raises [`HELD`] while a lock is taken and held. The fences are for signal handlers of the
+/// thread.
 #[derive(Debug)]
 struct Held {
     before: u8,
