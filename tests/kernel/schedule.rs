@@ -12,7 +12,7 @@ pub(crate) enum Step {
     In { cpu: u16, from: u64 },
     /// The thread gives its CPU to another one.
     Out { cpu: u16, to: u64, state: ThreadState },
-    /// Another thread, or 0, wakes it up for a CPU.
+    /// It is woken up for a CPU, by another thread, or by an interrupt of another thread or 0.
     Woken { cpu: u16, by: u64 },
 }
 
@@ -30,7 +30,8 @@ pub(crate) fn steps(archive: &[u8]) -> Steps {
                 add_switch(&mut steps, it.ticks, it.cpu, (from, state, to));
             }
             Record::ThreadWakeup(it) => {
-                let waker = it.arguments.iter().find(|it| item.text(it.name) == "waker");
+                let is_waker = |name: &str| ["waker", "interrupted"].contains(&name);
+                let waker = it.arguments.iter().find(|it| is_waker(&item.text(it.name)));
                 let by = match waker.map(|waker| waker.value) {
                     Some(Value::Koid(koid)) => koid,
                     _ => 0,
@@ -43,6 +44,20 @@ pub(crate) fn steps(archive: &[u8]) -> Steps {
     }
     steps.values_mut().for_each(|steps| steps.sort_by_key(|(ticks, _)| *ticks));
     steps
+}
+
+/// Returns the interrupts that woke up threads, by the thread and the time.
+pub(crate) fn interrupts(archive: &[u8]) -> BTreeMap<(u64, u64), String> {
+    let mut reader = Reader::new(archive);
+    let mut interrupts = BTreeMap::new();
+    while let Some(item) = reader.next().expect("the archive is well-formed") {
+        let Record::ThreadWakeup(it) = &item.record else { continue };
+        let kind = it.arguments.iter().find(|it| item.text(it.name) == "interrupt");
+        if let Some(Value::String(kind)) = kind.map(|kind| kind.value) {
+            interrupts.insert((it.thread, it.ticks), item.text(kind).into_owned());
+        }
+    }
+    interrupts
 }
 
 /// Adds a switch to both threads.

@@ -1,6 +1,6 @@
 //! Scheduling records against the kernel's own counts, the application's events, and `perf`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use trace_format::layout::ThreadState;
@@ -8,7 +8,7 @@ use trace_format::{Reader, Record, Value};
 
 use super::cpus::Cpus;
 use super::harness::{subject_path, trace, Archive, Event, Provider, Run};
-use super::schedule::{counts, steps, Step, Steps};
+use super::schedule::{counts, interrupts, steps, Step, Steps};
 use super::{can_trace, perf, record, TRACEFS};
 
 /// The threads of the test program.
@@ -60,6 +60,25 @@ impl Recorded {
             let counted = ["voluntary", "involuntary", "arrivals"];
             let counted = counted.map(|name| last.numbers[name] - first.numbers[name]);
             assert_eq!(found, counted, "voluntary, involuntary, arrivals of {thread}");
+        }
+    }
+
+    /// Asserts that threads which wait for each other are woken up by each other.
+    fn assert_that_threads_wake_up_each_other(&self, interrupts: &BTreeMap<(u64, u64), String>) {
+        let subject = self.provider("subject");
+        for name in ["round", "turn"] {
+            let threads: BTreeSet<u64> = subject.named(name).map(|event| event.thread).collect();
+            let [one, other] = *Vec::from_iter(threads) else { panic!("two threads: {name}") };
+            for (thread, waker) in [(one, other), (other, one)] {
+                let steps = self.steps[&thread].iter();
+                let by_waker = |(_, step): &&(u64, Step)| matches!(step, Step::Woken { by, .. } if *by == waker);
+                let mut found = steps.filter(by_waker).peekable();
+                assert!(found.peek().is_some(), "{waker} wakes up {thread}");
+                let by_interrupt =
+                    found.filter(|(ticks, _)| interrupts.contains_key(&(thread, *ticks)));
+                // A timer can run at any time, but these threads wait for none.
+                assert_eq!(by_interrupt.count(), 0, "{waker} wakes up {thread}");
+            }
         }
     }
 
@@ -116,6 +135,7 @@ fn events_are_within_the_times_of_their_threads_on_a_cpu() {
     recorded.assert_events_are_within_turns();
     // The sleeper waits in each of its sleeps, and something wakes it up.
     let subject = recorded.provider("subject");
+    let interrupts = interrupts(&recorded.bytes);
     let sleeps: Vec<&Event> = subject.named("sleep").collect();
     assert!(!sleeps.is_empty());
     for sleep in sleeps {
@@ -127,7 +147,11 @@ fn events_are_within_the_times_of_their_threads_on_a_cpu() {
         let blocks = |step: &Step| matches!(step, Step::Out { state: ThreadState::BLOCKED, .. });
         assert!(within.iter().any(blocks), "{within:?}");
         assert!(within.iter().any(|step| matches!(step, Step::Woken { .. })), "{within:?}");
+        // It waits for nothing but a timer.
+        let timer = interrupts.range((sleep.thread, sleep.ticks)..(sleep.thread, end)).next();
+        assert!(timer.is_some(), "{within:?}");
     }
+    recorded.assert_that_threads_wake_up_each_other(&interrupts);
 }
 
 /// The kernel's time of a marker is between the application's events before and after it.

@@ -1,6 +1,7 @@
 //! Scheduling records: switches of CPUs between threads, and turns of threads on CPUs.
 
 pub mod border;
+mod waker;
 
 use std::collections::HashMap;
 
@@ -9,6 +10,7 @@ use trace_format::{Arguments, Event, EventKind, Item, Record, ThreadKoids, Threa
 
 use crate::arguments;
 use crate::carried::ADDED;
+pub use waker::{InterruptKind, Waker};
 
 /// The weight of an idle processor.
 const IDLE: i64 = i32::MIN as i64;
@@ -197,11 +199,6 @@ impl<T: Copy + Default> Turns<T> {
     }
 }
 
-/// Returns the thread that woke up the thread of a record, if the record has it.
-pub fn waker(item: &Item<'_>, arguments: &Arguments<'_>) -> Option<u64> {
-    koid(item, arguments, "waker")
-}
-
 /// Returns the time of a wake-up in nanoseconds, which is before its record if a slice begins with
 /// it.
 #[must_use]
@@ -231,6 +228,7 @@ fn koid(item: &Item<'_>, arguments: &Arguments<'_>, name: &str) -> Option<u64> {
 
 /// Returns whether there are arguments that this module does not read.
 pub fn has_other_arguments(item: &Item<'_>, arguments: &Arguments<'_>) -> bool {
-    const KNOWN: [&str; 5] = ["outgoing_weight", "incoming_weight", "weight", "waker", ADDED];
-    arguments.iter().any(|argument| !KNOWN.contains(&&*item.text(argument.name)))
+    const KNOWN: [&str; 4] = ["outgoing_weight", "incoming_weight", "weight", ADDED];
+    let is_known = |name: &str| KNOWN.contains(&name) || waker::NAMES.contains(&name);
+    arguments.iter().any(|argument| !is_known(&item.text(argument.name)))
 }

@@ -1,5 +1,6 @@
 //! Order and names of rows of statistics.
 
+use trace_analyze::scheduling::{InterruptKind, Waker};
 use trace_analyze::spans::Role;
 use trace_analyze::stats::{Group, Row};
 use trace_convert::visible;
@@ -50,6 +51,25 @@ pub(crate) fn thread_label(group: &Group) -> String {
         0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
         0 => format!("{} ({})", visible(&group.thread_name), group.koids.thread),
         _ => group_label(group),
+    }
+}
+
+/// Returns ` by` and a thread, or an empty text if it is unknown.
+pub(crate) fn by_thread(thread: Option<&Group>) -> String {
+    thread.map_or_else(String::new, |thread| format!(" by {}", thread_label(thread)))
+}
+
+/// Returns ` by` and the thread or interrupt that woke up a thread, or an empty text if that is
+/// unknown.
+pub(crate) fn by_waker(waker: Option<&Waker<Group>>) -> String {
+    match waker {
+        None => String::new(),
+        Some(Waker::Thread(thread)) => by_thread(Some(thread)),
+        Some(Waker::Interrupt { kind: InterruptKind::Hard, .. }) => " by an interrupt".to_owned(),
+        Some(Waker::Interrupt { kind: InterruptKind::Soft, interrupted }) => {
+            let during = interrupted.as_ref().map(|thread| format!(" in {}", thread_label(thread)));
+            format!(" by a soft interrupt{}", during.unwrap_or_default())
+        }
     }
 }
 

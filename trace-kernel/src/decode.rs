@@ -6,7 +6,7 @@ mod values;
 use std::collections::HashMap;
 
 use crate::byte_order::ByteOrder;
-use crate::event::{Entry, Event};
+use crate::event::{Context, Entry, Event};
 use crate::format::{EventFormat, Field};
 use crate::page::RawEvent;
 use kinds::Kind;
@@ -16,8 +16,9 @@ use kinds::Kind;
 pub struct Decoder {
     order: ByteOrder,
     events: HashMap<u16, Known>,
-    /// The field `common_pid`, which all formats have at the same place.
+    /// The fields `common_pid` and `common_flags`, which all formats have at the same place.
     thread: Option<Field>,
+    flags: Option<Field>,
 }
 
 /// A format with what decodes its events.
@@ -35,6 +36,7 @@ impl Decoder {
         for format in formats {
             if decoder.thread.is_none() {
                 decoder.thread = format.field("common_pid").cloned();
+                decoder.flags = format.field("common_flags").cloned();
             }
             let kind = Kind::of(&format);
             decoder.events.insert(format.id, Known { format, kind });
@@ -55,7 +57,7 @@ impl Decoder {
             Some(known) => self.event(known, raw.payload),
             None => Event::Unknown { id: raw.id },
         };
-        Entry { ticks: raw.time, cpu, thread: self.thread(raw.payload), event }
+        self.entry(cpu, raw, event)
     }
 
     /// Returns an event of a CPU as [`Event::Other`], with its fields, whatever it is.
@@ -67,17 +69,22 @@ impl Decoder {
             }
             None => Event::Unknown { id: raw.id },
         };
-        Entry { ticks: raw.time, cpu, thread: self.thread(raw.payload), event }
+        self.entry(cpu, raw, event)
+    }
+
+    fn entry<'a>(&self, cpu: u16, raw: &RawEvent<'_>, event: Event<'a>) -> Entry<'a> {
+        let value = |field: &Option<Field>| {
+            let value = field.as_ref().and_then(|field| field.value(raw.payload, self.order));
+            value.and_then(values::integer).and_then(|number| u64::try_from(number).ok())
+        };
+        let context = value(&self.flags).map_or(Context::Thread, Context::of_flags);
+        let thread = value(&self.thread).unwrap_or(0);
+        Entry { ticks: raw.time, cpu, thread, context, event }
     }
 
     fn event<'a>(&self, known: &'a Known, payload: &'a [u8]) -> Event<'a> {
         let other = Event::Other { format: &known.format, payload, order: self.order };
         let kind = known.kind.as_ref();
         kind.and_then(|kind| kind.event(&known.format, payload, self.order)).unwrap_or(other)
-    }
-
-    fn thread(&self, payload: &[u8]) -> u64 {
-        let value = self.thread.as_ref().and_then(|field| field.value(payload, self.order));
-        value.and_then(values::integer).and_then(|thread| thread.try_into().ok()).unwrap_or(0)
     }
 }

@@ -14,8 +14,47 @@ pub struct Entry<'a> {
     pub cpu: u16,
     /// The thread that ran there, 0 if the CPU was idle.
     pub thread: u64,
+    /// What the CPU executed.
+    pub context: Context,
     /// The event.
     pub event: Event<'a>,
+}
+
+/// What a CPU executes when an event happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Context {
+    /// Code of the thread, or of a system call that it made.
+    #[default]
+    Thread,
+    /// Deferred work of an interrupt, or of a system call of the thread.
+    SoftInterrupt,
+    /// An interrupt, such as a timer. The thread has no part in it.
+    HardInterrupt,
+}
+
+impl Context {
+    /// Returns the context that the field `common_flags` of an event has.
+    #[must_use]
+    pub fn of_flags(flags: u64) -> Self {
+        const HARD: u64 = 0x08;
+        const SOFT: u64 = 0x10;
+        const NOT_MASKABLE: u64 = 0x40;
+        match flags {
+            _ if flags & (HARD | NOT_MASKABLE) != 0 => Self::HardInterrupt,
+            _ if flags & SOFT != 0 => Self::SoftInterrupt,
+            _ => Self::Thread,
+        }
+    }
+
+    /// Returns the context that the third letter of ftrace's flags has, as in `d.h2.`.
+    #[must_use]
+    pub fn of_letters(flags: &str) -> Self {
+        match flags.as_bytes().get(2) {
+            Some(b'h' | b'H' | b'z' | b'Z') => Self::HardInterrupt,
+            Some(b's') => Self::SoftInterrupt,
+            _ => Self::Thread,
+        }
+    }
 }
 
 /// A thread as the scheduler's events describe it.

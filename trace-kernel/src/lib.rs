@@ -16,6 +16,6 @@ pub mod trace_dat;
 
 pub use byte_order::ByteOrder;
 pub use decode::Decoder;
-pub use event::{Entry, Event, Task};
+pub use event::{Context, Entry, Event, Task};
 pub use marker::Marker;
 pub use state::thread_state;

@@ -3,13 +3,13 @@
 #[path = "common/captured.rs"]
 mod capture;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use capture::{Capture, Line};
 use trace_format::layout::ThreadState;
 use trace_kernel::format::EventFormat;
 use trace_kernel::page::RawEvent;
-use trace_kernel::{thread_state, ByteOrder, Decoder, Event, Task};
+use trace_kernel::{thread_state, ByteOrder, Context, Decoder, Event, Task};
 
 /// Returns the text that the kernel prints for an event; `None` if this test has no form for it.
 /// `line` is that text: states and names of deferred work are letters there.
@@ -79,17 +79,29 @@ fn text(event: &Event<'_>, line: &Line<'_>) -> Option<String> {
     })
 }
 
+/// Returns the context that the kernel prints.
+fn context(flags: &str) -> Context {
+    match flags.chars().nth(2).unwrap() {
+        'h' | 'H' | 'z' | 'Z' => Context::HardInterrupt,
+        's' => Context::SoftInterrupt,
+        '.' | 'b' => Context::Thread,
+        _ => panic!("{flags}"),
+    }
+}
+
 #[test]
 fn the_kernel_prints_the_same_values() {
     let capture = Capture::read();
     let decoder = Decoder::new(ByteOrder::NATIVE, capture.formats.values().cloned());
     let mut events: Vec<_> = capture.cpus.iter().map(|cpu| capture.events(cpu)).collect();
-    let mut compared = BTreeMap::new();
+    let (mut compared, mut contexts) = (BTreeMap::new(), BTreeSet::new());
     for line in capture.lines() {
         let raw = events[line.cpu].next().unwrap();
         let entry = decoder.decode(line.cpu as u16, &raw);
         assert_eq!((entry.ticks, entry.cpu), (line.time, line.cpu as u16));
         assert_eq!(entry.thread, line.thread as u64);
+        assert_eq!(entry.context, context(line.flags), "{line:?}");
+        contexts.insert(entry.context as u8);
         if let Some(text) = text(&entry.event, &line) {
             // The kernel prints a cut character as it is.
             let [text, printed] = [&text, line.details].map(|it| it.replace('\u{fffd}', ""));
@@ -98,6 +110,7 @@ fn the_kernel_prints_the_same_values() {
         }
     }
     assert!(events.iter_mut().all(|events| events.next().is_none()));
+    assert_eq!(contexts.len(), 3, "threads, soft and hard interrupts");
     for name in [
         "sched_switch",
         "sched_waking",

@@ -5,7 +5,7 @@ use trace_format::{EventKind, Reader, Record, Value, Writer};
 use trace_kernel::format::EventFormat;
 use trace_kernel::fxt::Translator;
 use trace_kernel::page::Missed;
-use trace_kernel::{ByteOrder, Entry, Event, Task};
+use trace_kernel::{ByteOrder, Context, Entry, Event, Task};
 
 const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
 const CPU_1: u64 = ARTIFICIAL_KOID_BIT | ((1 << 30) + 2);
@@ -66,7 +66,7 @@ fn translated(write: impl FnOnce(&mut Translator, &mut Writer<Vec<u8>>)) -> Vec<
 fn records(events: &[Event<'_>]) -> Vec<String> {
     translated(|translator, writer| {
         for (ticks, event) in (1..).zip(events) {
-            let entry = Entry { ticks, cpu: 1, thread: 7, event: *event };
+            let entry = Entry { ticks, cpu: 1, thread: 7, context: Context::Thread, event: *event };
             translator.entry(writer, &entry).unwrap();
         }
     })
@@ -97,6 +97,24 @@ fn scheduling() {
         "6 cpu 1 switch 8 ThreadState(1) to 0 outgoing_weight=98 incoming_weight=120",
     ];
     assert_eq!(records(&events), expected);
+}
+
+/// An interrupt wakes up threads in the time of any thread.
+#[test]
+fn wakers_are_threads_or_interrupts() {
+    let wake = |context, thread| {
+        let lines = translated(|translator, writer| {
+            let event = Event::Waking { task: B, cpu: 3 };
+            let entry = Entry { ticks: 1, cpu: 1, thread, context, event };
+            translator.entry(writer, &entry).unwrap();
+        });
+        lines[1].strip_prefix("1 cpu 3 wakes 8 weight=98").unwrap().to_owned()
+    };
+    assert_eq!(wake(Context::Thread, 7), " waker=#7");
+    assert_eq!(wake(Context::Thread, 0), "");
+    assert_eq!(wake(Context::HardInterrupt, 7), " interrupt=hard interrupted=#7");
+    assert_eq!(wake(Context::HardInterrupt, 0), " interrupt=hard");
+    assert_eq!(wake(Context::SoftInterrupt, 7), " interrupt=soft interrupted=#7");
 }
 
 #[test]
@@ -205,7 +223,8 @@ fn names_of_formats_are_cut() {
     // Labels within the limit are written once.
     let mut writer = Writer::new(Vec::new()).unwrap();
     for ticks in 1..=10 {
-        let entry = Entry { ticks, cpu: 1, thread: 7, event };
+        let context = Context::Thread;
+        let entry = Entry { ticks, cpu: 1, thread: 7, context, event };
         Translator::default().entry(&mut writer, &entry).unwrap();
     }
     assert!(writer.into_inner().len() < 100_000);
@@ -260,7 +279,9 @@ fn markers_and_other_events() {
 fn missing_events() {
     let lines = translated(|translator, writer| {
         let mut entry = |translator: &mut Translator, ticks, event| {
-            translator.entry(writer, &Entry { ticks, cpu: 1, thread: 7, event }).unwrap();
+            let context = Context::Thread;
+            let entry = Entry { ticks, cpu: 1, thread: 7, context, event };
+            translator.entry(writer, &entry).unwrap();
             if ticks == 2 {
                 translator.missed(writer, 1, Missed::None, (2, 5)).unwrap();
                 translator.missed(writer, 1, Missed::Count(30), (2, 5)).unwrap();
@@ -287,7 +308,8 @@ fn threads_outside_of_the_scope() {
     let lines = translated(|translator, writer| {
         translator.limit([7]);
         let mut entry = |ticks, thread, event| {
-            let entry = Entry { ticks, cpu: 0, thread, event };
+            let context = Context::Thread;
+            let entry = Entry { ticks, cpu: 0, thread, context, event };
             translator.entry(writer, &entry).unwrap();
         };
         let create = |child| Event::NewTask { child, name: "child", is_in_process: false };

@@ -6,6 +6,7 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 
 use super::{Segment, Wait};
 use crate::schedule::history::{History, Period, PeriodState};
+use crate::scheduling::Waker;
 use crate::stats::Group;
 
 /// The scheduling records that concern a path.
@@ -70,7 +71,7 @@ impl Scheduled {
         };
         let before = match (&segment.wait, &blocked.state) {
             (Some(Wait::Unknown), PeriodState::Blocked(woken_by)) => {
-                Some(Wait::Wakeup { thread, woken_by: self.group(*woken_by) })
+                Some(Wait::Wakeup { thread, woken_by: self.waker(*woken_by) })
             }
             (known, _) => known.clone(),
         };
@@ -106,10 +107,14 @@ impl Scheduled {
     fn wait(&self, period: &Period) -> Option<Wait> {
         match period.state {
             PeriodState::Running => None,
-            PeriodState::Woken(by) => Some(Wait::Processor { woken_by: self.group(by) }),
+            PeriodState::Woken(by) => Some(Wait::Processor { woken_by: self.waker(by) }),
             PeriodState::Preempted(by) => Some(Wait::Preempted { by: self.group(by) }),
-            PeriodState::Blocked(by) => Some(Wait::Blocked { woken_by: self.group(by) }),
+            PeriodState::Blocked(by) => Some(Wait::Blocked { woken_by: self.waker(by) }),
         }
+    }
+
+    fn waker(&self, waker: Option<Waker>) -> Option<Waker<Group>> {
+        waker.map(|waker| waker.map(|thread| self.history.group(thread)))
     }
 
     fn group(&self, thread: Option<u64>) -> Option<Group> {

@@ -2,6 +2,7 @@
 
 use trace_format::ThreadKoids;
 
+use crate::scheduling::Waker;
 use crate::stats::Group;
 
 /// Why nothing runs in a part of a path.
@@ -21,19 +22,19 @@ pub enum Wait {
     Wakeup {
         /// The thread.
         thread: ThreadKoids,
-        /// The thread that wakes it up, or `None` if that is an interrupt, or unknown.
-        woken_by: Option<Group>,
+        /// The thread or interrupt that wakes it up, or `None` if it is unknown.
+        woken_by: Option<Waker<Group>>,
     },
     /// The thread that runs for the operation is blocked: it sleeps, or waits for a lock, a file
     /// or another thread.
     Blocked {
-        /// The thread that wakes it up, or `None` if that is an interrupt, or unknown.
-        woken_by: Option<Group>,
+        /// The thread or interrupt that wakes it up, or `None` if it is unknown.
+        woken_by: Option<Waker<Group>>,
     },
     /// The thread waits for a processor since it was woken up.
     Processor {
-        /// The thread that woke it up, or `None` if that was an interrupt, or is unknown.
-        woken_by: Option<Group>,
+        /// The thread or interrupt that woke it up, or `None` if it is unknown.
+        woken_by: Option<Waker<Group>>,
     },
     /// The thread could continue, but has lost its processor.
     Preempted {
@@ -65,11 +66,20 @@ impl Wait {
     /// Returns the thread that ends a wait, ended one, or got the processor.
     #[must_use]
     pub fn by(&self) -> Option<&Group> {
+        match (self, self.waker()) {
+            (Self::Preempted { by }, _) => by.as_ref(),
+            (_, Some(Waker::Thread(thread))) => Some(thread),
+            _ => None,
+        }
+    }
+
+    /// Returns the thread or the interrupt that ends a wait, or ended one.
+    #[must_use]
+    pub fn waker(&self) -> Option<&Waker<Group>> {
         match self {
-            Self::Wakeup { woken_by: by, .. }
-            | Self::Blocked { woken_by: by }
-            | Self::Processor { woken_by: by }
-            | Self::Preempted { by } => by.as_ref(),
+            Self::Wakeup { woken_by, .. }
+            | Self::Blocked { woken_by }
+            | Self::Processor { woken_by } => woken_by.as_ref(),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@ use trace_format::{ReadError, Reader};
 use super::names::Names;
 use super::replay::{replay, Activity, Reason};
 use super::steps::{StepKind, Steps};
+use crate::scheduling::Waker;
 use crate::stats::Group;
 use crate::Damage;
 
@@ -34,16 +35,16 @@ pub(crate) struct Period {
     pub(crate) state: PeriodState,
 }
 
-/// A state, with the koid of another thread unless the archive does not have it.
+/// A state, with its cause unless the archive does not have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PeriodState {
     Running,
-    /// It waits for a CPU since another thread woke it up.
-    Woken(Option<u64>),
-    /// It waits for a CPU since another thread got its own one.
+    /// It waits for a CPU since it was woken up.
+    Woken(Option<Waker>),
+    /// It waits for a CPU since the thread with this koid got its own one.
     Preempted(Option<u64>),
-    /// It is blocked until another thread wakes it up.
-    Blocked(Option<u64>),
+    /// It is blocked until it is woken up.
+    Blocked(Option<Waker>),
 }
 
 impl History {
@@ -145,7 +146,7 @@ impl PeriodState {
 }
 
 /// Adds the waker to the periods that a wake-up ends or begins.
-fn note_waker(periods: &mut [Period], time: u64, waker: Option<u64>) {
+fn note_waker(periods: &mut [Period], time: u64, waker: Option<Waker>) {
     let first = periods.partition_point(|period| period.to < time);
     let periods = periods.iter_mut().skip(first).take_while(|period| period.from <= time);
     for period in periods {

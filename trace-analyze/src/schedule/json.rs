@@ -5,6 +5,7 @@ use serde_json::{json, Map, Value};
 use super::moment::{Moment, State, ThreadAt};
 use super::threads::{Preemption, Scheduling, ThreadTimes};
 use crate::exact;
+use crate::scheduling::Waker;
 use crate::stats::{Distribution, Group, PERCENTILES};
 
 impl Scheduling {
@@ -33,13 +34,21 @@ impl Moment {
 fn thread_at(thread: &ThreadAt) -> Value {
     let (state, reason, cpu, by) = match &thread.state {
         State::Running(cpu) => ("running", None, Some(*cpu), None),
-        State::Woken(by) => ("runnable", Some("woken"), None, by.as_ref()),
+        State::Woken(by) => ("runnable", Some("woken"), None, by.as_ref().and_then(by_thread)),
         State::Preempted(by) => ("runnable", Some("preempted"), None, by.as_ref()),
         State::Blocked => ("blocked", None, None, None),
     };
-    let next = thread.next.as_ref();
-    let next = next.map(|next| json!({"time_ns": next.nanos, "by": next.by.as_ref().map(group)}));
+    let next = thread.next.as_ref().map(|next| {
+        let mut object = Map::from_iter([("time_ns".to_owned(), next.nanos.into())]);
+        let by = next.by.as_ref().and_then(by_thread);
+        object.insert("by".to_owned(), by.map(group).into());
+        object.extend(next.by.as_ref().map(interrupt).unwrap_or_default());
+        object
+    });
     let mut object = group(&thread.group);
+    if let State::Woken(Some(by)) = &thread.state {
+        object.extend(interrupt(by));
+    }
     object.extend([
         ("state".to_owned(), state.into()),
         ("reason".to_owned(), reason.into()),
@@ -50,6 +59,24 @@ fn thread_at(thread: &ThreadAt) -> Value {
         ("next_wakeup".to_owned(), next.into()),
     ]);
     object.into()
+}
+
+fn by_thread(waker: &Waker<Group>) -> Option<&Group> {
+    match waker {
+        Waker::Thread(thread) => Some(thread),
+        Waker::Interrupt { .. } => None,
+    }
+}
+
+/// Returns the members of a waker that is an interrupt.
+fn interrupt(waker: &Waker<Group>) -> Map<String, Value> {
+    match waker {
+        Waker::Thread(_) => Map::new(),
+        Waker::Interrupt { kind, interrupted } => Map::from_iter([
+            ("interrupt".to_owned(), kind.as_str().into()),
+            ("interrupted".to_owned(), interrupted.as_ref().map(group).into()),
+        ]),
+    }
 }
 
 fn thread(times: &ThreadTimes) -> Value {

@@ -7,6 +7,7 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 use super::names::Names;
 use super::replay::{replay, Activity, Interval, Reason};
 use super::steps::{StepKind, Steps};
+use crate::scheduling::Waker;
 use crate::stats::Group;
 use crate::Damage;
 
@@ -48,8 +49,8 @@ pub struct ThreadAt {
 pub enum State {
     /// It runs on the CPU with this number.
     Running(u16),
-    /// It waits for a CPU since it was woken up, by a thread or one that is unknown.
-    Woken(Option<Group>),
+    /// It waits for a CPU since it was woken up, by a waker or one that is unknown.
+    Woken(Option<Waker<Group>>),
     /// It waits for a CPU since it lost one to a thread, or to none.
     Preempted(Option<Group>),
     /// It waits for a wake-up.
@@ -61,8 +62,8 @@ pub enum State {
 pub struct Wakeup {
     /// The time.
     pub nanos: u64,
-    /// The thread that woke it up, or `None` if it is unknown.
-    pub by: Option<Group>,
+    /// The thread or interrupt that woke it up, or `None` if it is unknown.
+    pub by: Option<Waker<Group>>,
 }
 
 impl Moment {
@@ -109,8 +110,8 @@ fn intervals_at(steps: &mut Steps, nanos: u64) -> Vec<Option<Interval>> {
 /// The last wake-up of a thread at a time or before it, and the next one: times and wakers.
 #[derive(Debug, Clone, Copy, Default)]
 struct Near {
-    last: Option<(u64, Option<u64>)>,
-    next: Option<(u64, Option<u64>)>,
+    last: Option<(u64, Option<Waker>)>,
+    next: Option<(u64, Option<Waker>)>,
 }
 
 /// Returns the wake-ups of each thread.
@@ -140,7 +141,8 @@ impl View<'_> {
         if self.names.is_partial(koid) {
             return None;
         }
-        let waker = || near.last.and_then(|(_, waker)| waker).map(|waker| self.group(waker));
+        let named = |waker: Waker| waker.map(|thread| self.group(thread));
+        let waker = || near.last.and_then(|(_, waker)| waker).map(named);
         let state = match at.activity {
             Activity::Running { cpu } => State::Running(self.steps.cpu(cpu)?),
             Activity::Blocked => State::Blocked,
@@ -150,10 +152,7 @@ impl View<'_> {
                 State::Preempted(by.map(|by| self.group(by)))
             }
         };
-        let wakeup = |(nanos, waker): (u64, Option<u64>)| Wakeup {
-            nanos,
-            by: waker.map(|waker| self.group(waker)),
-        };
+        let wakeup = |(nanos, waker): (u64, Option<Waker>)| Wakeup { nanos, by: waker.map(named) };
         Some(ThreadAt {
             group: self.group(koid),
             state,

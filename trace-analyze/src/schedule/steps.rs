@@ -6,7 +6,7 @@ use trace_format::layout::ThreadState;
 use trace_format::{Item, Record};
 
 use crate::is_clock_anchor;
-use crate::scheduling::{self, Before, Cpu, Switch, Task};
+use crate::scheduling::{self, Before, Cpu, Switch, Task, Waker};
 
 /// The most records that are kept by default.
 const MAX_STEPS: usize = 8 << 20;
@@ -46,8 +46,8 @@ pub(super) struct Step {
 pub(super) enum StepKind {
     /// A CPU runs another thread. An idle CPU runs `None`.
     Switch { cpu: u32, outgoing: Option<u32>, state: ThreadState, incoming: Option<u32> },
-    /// The thread is woken up, by the thread with the koid `waker`, or by one that is unknown.
-    Wakeup { thread: u32, waker: Option<u64> },
+    /// The thread is woken up, by a waker or one that is unknown.
+    Wakeup { thread: u32, waker: Option<Waker> },
     /// The thread ends. It runs until its last switch.
     Exit(u32),
     /// The thread runs when a slice begins.
@@ -158,7 +158,7 @@ impl Steps {
             }
             Record::ThreadWakeup(wakeup) => {
                 let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
-                let waker = scheduling::waker(item, &wakeup.arguments);
+                let waker = Waker::of(item, &wakeup.arguments);
                 let kind = StepKind::Wakeup { thread: self.number(task.thread)?, waker };
                 let time = scheduling::wakeup_nanos(item, wakeup);
                 self.note_border(time, item.nanos(wakeup.ticks));

@@ -8,7 +8,7 @@
 //! | blocked | context switch from the thread to the idle one | `state_age_ns` |
 //! | blocked, but woken up before it left its CPU | the same | `state_age_ns`, `was_woken` |
 //! | preempted | the same, and the thread can continue | `state_age_ns`, `preempted_by` |
-//! | woken up | wake-up | `state_age_ns`, `waker` |
+//! | woken up | wake-up | `state_age_ns`, those of its waker |
 //! | running | context switch from the idle thread to the thread | `state_age_ns` |
 //!
 //! `state_age_ns` is the time since the thread has the state, in nanoseconds. Memory grows with the
@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 use trace_format::layout::ThreadState;
 use trace_format::{Argument, Arguments, ContextSwitch, Item, Record, ThreadWakeup, Value};
 
-use super::{is_exit, waker, wakeup_nanos, Cpu, Switch, Task, PREEMPTED_BY, STATE_AGE, WAS_WOKEN};
+use super::{is_exit, wakeup_nanos, Cpu, Switch, Task, Waker};
+use super::{PREEMPTED_BY, STATE_AGE, WAS_WOKEN};
 
 /// The most threads.
 const MAX_THREADS: usize = 1 << 18;
@@ -74,7 +75,7 @@ enum What {
 struct Wakeup {
     nanos: u64,
     cpu: Cpu,
-    waker: Option<u64>,
+    waker: Option<Waker>,
     weight: Option<i64>,
 }
 
@@ -108,8 +109,8 @@ pub enum KnownState {
         /// is before its next turn.
         was_woken: bool,
     },
-    /// It was woken up, by a thread or one that is unknown. A running thread can be.
-    Woken(Option<u64>),
+    /// It was woken up, by a waker or one that is unknown. A running thread can be.
+    Woken(Option<Waker>),
 }
 
 impl Border {
@@ -159,7 +160,7 @@ impl Border {
         let nanos = wakeup_nanos(item, wakeup);
         let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let cpu = (item.provider.id(), wakeup.cpu);
-        let waker = waker(item, &wakeup.arguments);
+        let waker = Waker::of(item, &wakeup.arguments);
         if item.nanos(wakeup.ticks) < self.nanos {
             if let Some(thread) = self.thread(task.thread) {
                 thread.wake(Wakeup { nanos, cpu, waker, weight: task.weight });
@@ -306,21 +307,21 @@ impl Known {
     }
 
     fn arguments(&self, nanos: u64) -> Vec<Argument<'static>> {
-        let (weight, other) = match self.state {
-            KnownState::Running => ("incoming_weight", None),
+        let (weight, others) = match self.state {
+            KnownState::Running => ("incoming_weight", Vec::new()),
             KnownState::Left { was_woken: true, .. } => {
-                ("outgoing_weight", Some((WAS_WOKEN, Value::Bool(true))))
+                ("outgoing_weight", vec![Argument::new(WAS_WOKEN, Value::Bool(true))])
             }
             KnownState::Left { by, .. } => {
-                ("outgoing_weight", by.map(|by| (PREEMPTED_BY, Value::Koid(by))))
+                let by = by.map(|by| Argument::new(PREEMPTED_BY, Value::Koid(by)));
+                ("outgoing_weight", Vec::from_iter(by))
             }
-            KnownState::Woken(by) => ("weight", by.map(|by| ("waker", Value::Koid(by)))),
+            KnownState::Woken(by) => ("weight", by.map_or_else(Vec::new, Waker::arguments)),
         };
         let number = self.weight.and_then(|weight| i32::try_from(weight).ok());
         let weight = number.map(|number| Argument::new(weight, Value::Int32(number)));
-        let other = other.map(|(name, value)| Argument::new(name, value));
         let age = Argument::new(STATE_AGE, Value::Uint64(nanos.saturating_sub(self.since)));
-        weight.into_iter().chain(other).chain([age]).collect()
+        weight.into_iter().chain(others).chain([age]).collect()
     }
 }
 

@@ -138,7 +138,7 @@ threads
     assert!(of_whole.contains("10.001000000s  10.004000000s  runnable, preempted by b (8)"));
     // The next wake-up is behind the slice.
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(words(&of_slice), words(&of_whole.replace("10.006000000s", "")));
+    assert_eq!(words(&of_slice), words(&of_whole.replace("10.006000000s by an interrupt", "")));
     place.run(&["convert", "a.fxt", "-o", "a.json"]);
     let switches = place.text("a.json").matches("sched_switch: ").count();
     assert_eq!(switches, 3, "no switch from a thread that did not run");
@@ -268,9 +268,10 @@ fn states_of_threads_at_a_time() {
     let place = Place::new();
     place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
     let run = place.run(&["stats", "sched.txt", "--at", "5.5ms"]);
-    let stdout = "threads\n        SINCE          UNTIL  STATE    NEXT WAKE-UP   THREAD\n\
-                  10.005000000s  10.006000000s  blocked  10.006000000s  a (7)\n\
-                  10.004000000s                 blocked                 b (8)\n";
+    let stdout =
+        "threads\n        SINCE          UNTIL  STATE    NEXT WAKE-UP                   THREAD\n\
+                  10.005000000s  10.006000000s  blocked  10.006000000s by an interrupt  a (7)\n\
+                  10.004000000s                 blocked                                 b (8)\n";
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
     let json = place.run(&["stats", "sched.txt", "--at", "2ms", "--json", "-t", "a"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -280,9 +281,34 @@ fn states_of_threads_at_a_time() {
         "state": "runnable", "reason": "preempted", "cpu": null,
         "by": {"process": 0, "process_name": "", "thread": 8, "thread_name": "b"},
         "since_ns": 10_001_000_000_u64, "until_ns": 10_004_000_000_u64,
-        "next_wakeup": {"time_ns": 10_006_000_000_u64, "by": null},
+        "next_wakeup": {
+            "time_ns": 10_006_000_000_u64, "by": null, "interrupt": "hard", "interrupted": null
+        },
     }]);
     assert_eq!(json["threads"], thread);
+    // The CPU of 8 handled an interrupt.
+    let wakeups = |flags: &str| {
+        let start = "<idle>-0     [000] d.h3.   10.006000";
+        assert!(SCHEDULE.contains(start));
+        let text = SCHEDULE.replace(start, &format!("b-8 [000] {flags} 10.006000"));
+        place.put("sched.txt", format!("# tracer: nop\n{text}").as_bytes());
+        let run = place.run(&["stats", "sched.txt", "--at", "5.5ms", "-t", "a"]);
+        let json = place.run(&["stats", "sched.txt", "--at", "5.5ms", "-t", "a", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json.stdout).unwrap();
+        (run.stdout, json["threads"][0]["next_wakeup"].clone())
+    };
+    let b = json!({"process": 0, "process_name": "", "thread": 8, "thread_name": "b"});
+    let (text, json) = wakeups("....");
+    assert!(text.contains("10.006000000s by b (8)"), "{text}");
+    assert_eq!(json, json!({"time_ns": 10_006_000_000_u64, "by": b}));
+    let (text, json) = wakeups("d.h.");
+    assert!(text.contains("10.006000000s by an interrupt  a (7)"), "{text}");
+    let interrupt = |kind| json!({"time_ns": 10_006_000_000_u64, "by": null, "interrupt": kind, "interrupted": b});
+    assert_eq!(json, interrupt("hard"));
+    let (text, json) = wakeups("..s.");
+    assert!(text.contains("10.006000000s by a soft interrupt in b (8)  a (7)"), "{text}");
+    assert_eq!(json, interrupt("soft"));
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
     let run = place.run(&["stats", "sched.txt", "--at", "8.5ms", "-t", "a"]);
     assert_eq!(run.stdout, "no such events\n", "it has ended");
     assert!(run.stderr.contains("do not show the state"), "{run:?}");

@@ -8,7 +8,7 @@ use trace_format::{Item, ThreadKoids, ThreadWakeup};
 
 use super::exporter::{Head, JsonExporter};
 use trace_analyze::carried::{ADDED, CPUS};
-use trace_analyze::scheduling::{has_other_arguments, waker, Switch, Task, Turn};
+use trace_analyze::scheduling::{has_other_arguments, Switch, Task, Turn, Waker};
 
 /// The thread id of CPU 0. It is beyond the thread ids of Linux, because Perfetto merges threads of
 /// one id.
@@ -42,7 +42,7 @@ impl JsonExporter {
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
         let turn = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let nanos = item.nanos(wakeup.ticks);
-        self.system.wakeup(wakeup.cpu, nanos, turn, waker(item, &wakeup.arguments));
+        self.system.wakeup(wakeup.cpu, nanos, turn, Waker::of(item, &wakeup.arguments));
         self.begin_on_cpu("i", "wakeup", wakeup.cpu, nanos);
         self.scope(InstantScope::Thread);
         self.mark();

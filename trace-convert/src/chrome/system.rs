@@ -8,13 +8,16 @@ use std::io::{self, Write};
 use trace_format::layout::ThreadState;
 
 use super::spool::Spool;
-use trace_analyze::scheduling::Task;
+use trace_analyze::scheduling::{InterruptKind, Task, Waker};
 
 /// The maximum number of thread names.
 const MAX_NAMES: usize = 1 << 16;
 
 /// The priority of a thread whose record has none: Linux's default.
 const DEFAULT_PRIORITY: i64 = 120;
+
+/// The flags of an event that did not happen in an interrupt.
+const NO_FLAGS: &str = "....";
 
 /// The lines of ftrace, as the content of a JSON string.
 #[derive(Debug, Default)]
@@ -42,7 +45,7 @@ impl System {
         let line = format!(
             "{} sched_switch: prev_comm={} prev_pid={} prev_prio={} prev_state={} ==> \
              next_comm={} next_pid={} next_prio={}",
-            self.start(outgoing.thread, cpu, nanos),
+            self.start(outgoing.thread, cpu, NO_FLAGS, nanos),
             self.command(outgoing.thread, cpu),
             outgoing.thread,
             outgoing.weight.unwrap_or(DEFAULT_PRIORITY),
@@ -56,8 +59,13 @@ impl System {
 
     /// Adds a wakeup. Viewers read the waker in `sched_waking`, and the other fields in
     /// `sched_wakeup`.
-    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Task, waker: Option<u64>) {
-        let start = self.start(waker.unwrap_or(0), cpu, nanos);
+    pub(super) fn wakeup(&mut self, cpu: u16, nanos: u64, turn: Task, waker: Option<Waker>) {
+        let flags = match waker {
+            Some(Waker::Interrupt { kind: InterruptKind::Hard, .. }) => "..h.",
+            Some(Waker::Interrupt { kind: InterruptKind::Soft, .. }) => "..s.",
+            Some(Waker::Thread(_)) | None => NO_FLAGS,
+        };
+        let start = self.start(waker.and_then(Waker::thread).unwrap_or(0), cpu, flags, nanos);
         let details = format!(
             "comm={} pid={} prio={} target_cpu={cpu:03}",
             self.command(turn.thread, cpu),
@@ -70,13 +78,13 @@ impl System {
         self.line(&format!("{start} sched_wakeup: {details}"));
     }
 
-    /// Returns the start of a line: command, thread, CPU and time.
-    fn start(&self, thread: u64, cpu: u16, nanos: u64) -> String {
+    /// Returns the start of a line: command, thread, CPU, flags and time.
+    fn start(&self, thread: u64, cpu: u16, flags: &str, nanos: u64) -> String {
         let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
         let command = self.command(thread, cpu);
         // A line that starts with `#` is a comment.
         let blank = if command.starts_with('#') { " " } else { "" };
-        format!("{blank}{command}-{thread} [{cpu:03}] .... {seconds}.{rest:09}:")
+        format!("{blank}{command}-{thread} [{cpu:03}] {flags} {seconds}.{rest:09}:")
     }
 
     /// Returns a thread's command name. Thread 0 is the idle thread.

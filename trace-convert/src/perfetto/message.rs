@@ -134,6 +134,7 @@ messages! {
         timestamp: Option<u64> = 1: uint64, optional;
         pid: Option<u32> = 2: uint32, optional;
         sched_switch: Option<SchedSwitch> = 4: message, optional;
+        common_flags: Option<u32> = 5: uint32, optional;
         sched_waking: Option<SchedWaking> = 20: message, optional;
     }
 

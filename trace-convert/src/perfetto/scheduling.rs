@@ -7,7 +7,7 @@ use super::annotations::{number as unsigned, string};
 use super::exporter::PerfettoExporter;
 use super::message::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWaking, TracePacket};
 use super::tracks::ROOT;
-use trace_analyze::scheduling::{waker, Switch, Task};
+use trace_analyze::scheduling::{InterruptKind, Switch, Task, Waker};
 
 /// The scheduler's name for the idle thread.
 const SWAPPER: &str = "swapper";
@@ -50,8 +50,10 @@ impl PerfettoExporter {
             success: Some(1),
             target_cpu: Some(wakeup.cpu.into()),
         };
+        let waker = Waker::of(item, &wakeup.arguments);
         let event = FtraceEvent {
-            pid: Some(number(waker(item, &wakeup.arguments).unwrap_or(0)) as u32),
+            pid: Some(number(waker.and_then(Waker::thread).unwrap_or(0)) as u32),
+            common_flags: waker.and_then(interrupt_flag),
             sched_waking: Some(sched_waking),
             ..FtraceEvent::default()
         };
@@ -102,6 +104,15 @@ impl PerfettoExporter {
             Some(name) => name.to_string(),
             None => String::new(),
         }
+    }
+}
+
+/// Returns the flag of events in an interrupt: Perfetto ignores their thread.
+fn interrupt_flag(waker: Waker) -> Option<u32> {
+    match waker {
+        Waker::Thread(_) => None,
+        Waker::Interrupt { kind: InterruptKind::Hard, .. } => Some(0x08),
+        Waker::Interrupt { kind: InterruptKind::Soft, .. } => Some(0x10),
     }
 }
 

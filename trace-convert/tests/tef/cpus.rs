@@ -23,9 +23,13 @@ fn native(moments: &[Moment]) -> Vec<u8> {
     for (ticks, cpu, from, to, state, is_wakeup, weight) in moments {
         let (ticks, cpu, weight) = (u64::from(*ticks), *cpu, Value::Int32(*weight));
         if *is_wakeup {
-            let arguments =
-                [Argument::new("weight", weight), Argument::new("waker", Value::Koid(*from))];
-            let arguments = arguments[..if *from == 0 { 1 } else { 2 }].into();
+            let kind = ["hard", "soft"].get(*state);
+            let name = if kind.is_some() { "interrupted" } else { "waker" };
+            let kind = kind.map(|kind| Argument::new("interrupt", Value::String((*kind).into())));
+            let thread = (*from != 0).then(|| Argument::new(name, Value::Koid(*from)));
+            let weight = [Argument::new("weight", weight)];
+            let arguments: Vec<_> = weight.into_iter().chain(kind).chain(thread).collect();
+            let arguments = (&*arguments).into();
             writer.record(&ThreadWakeup { ticks, cpu, thread: to + 1, arguments }.into()).unwrap();
         } else {
             let arguments =
@@ -53,7 +57,10 @@ fn scheduling(archive: &[u8]) -> Vec<String> {
     while let Some(item) = reader.next().unwrap() {
         let named = |arguments: &Arguments<'_>, name| {
             let mut named = arguments.iter().filter(|argument| item.text(argument.name) == name);
-            named.next().map(|argument| format!("{:?}", argument.value))
+            named.next().map(|argument| match argument.value {
+                Value::String(text) => item.text(text).into_owned(),
+                other => format!("{other:?}"),
+            })
         };
         match &item.record {
             Record::ContextSwitch(switch) => {
@@ -66,7 +73,8 @@ fn scheduling(archive: &[u8]) -> Vec<String> {
                 ));
             }
             Record::ThreadWakeup(ThreadWakeup { ticks, cpu, thread, arguments }) => {
-                let more = ["weight", "waker"].map(|name| named(arguments, name));
+                let more = ["weight", "waker", "interrupt", "interrupted"];
+                let more = more.map(|name| named(arguments, name));
                 found.push(format!("{ticks} {cpu} {thread} {more:?}"));
             }
             Record::Event(event) => panic!("{event:?}"),

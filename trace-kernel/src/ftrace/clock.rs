@@ -42,14 +42,15 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Context;
 
     /// Returns the document's time at 10 seconds, with these markers at 5 seconds.
     fn time(markers: &[&str]) -> Option<u64> {
         let mut clock = Clock::default();
         for details in markers {
             let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
-            let line =
-                Line { task, thread, process, cpu, nanos, event: "tracing_mark_write", details };
+            let (context, event) = (Context::Thread, "tracing_mark_write");
+            let line = Line { task, thread, process, cpu, context, nanos, event, details };
             clock.note(&line, |id| (id == "guid1").then_some(123_000));
         }
         clock.time(10_000_000_000, 0)
@@ -91,7 +92,9 @@ mod tests {
         let mut clock = Clock::default();
         let (task, thread, process, cpu, nanos) = ("a", 1, None, 0, 5_000_000_000);
         let details = "trace_event_clock_sync: parent_ts=1.0";
-        clock.note(&Line { task, thread, process, cpu, nanos, event: "0", details }, |_| None);
+        let (context, event) = (Context::Thread, "0");
+        let line = Line { task, thread, process, cpu, context, nanos, event, details };
+        clock.note(&line, |_| None);
         assert_eq!((clock.time(4_000_000_000, 0), clock.time(3_999_999_999, 0)), (Some(0), None));
         assert_eq!(clock.time(3_999_999_999, 5), Some(4));
     }

@@ -1,5 +1,7 @@
 //! The common columns of ftrace's events.
 
+use crate::event::Context;
+
 /// The maximum number of brackets that are tried as the start of the CPU: the name of a task may
 /// have brackets, too.
 const MAX_BRACKETS: usize = 32;
@@ -17,6 +19,7 @@ pub(super) struct Line<'a> {
     /// Its process, which ftrace calls TGID.
     pub(super) process: Option<u64>,
     pub(super) cpu: u16,
+    pub(super) context: Context,
     pub(super) nanos: u64,
     pub(super) event: &'a str,
     pub(super) details: &'a str,
@@ -48,13 +51,14 @@ impl<'a> Line<'a> {
         let rest = rest.trim_start();
         let (first, after) = rest.split_once(' ')?;
         // Four or five characters for flags, which old kernels do not print.
-        let (time, rest) = match first.strip_suffix(':') {
-            Some(time) => (time, after),
-            None => after.trim_start().split_once(": ")?,
+        let (flags, (time, rest)) = match first.strip_suffix(':') {
+            Some(time) => ("", (time, after)),
+            None => (first, after.trim_start().split_once(": ")?),
         };
         let (event, details) = rest.trim_start().split_once(':')?;
         let nanos = nanos(time)?;
-        Some(Self { task, thread, process, cpu, nanos, event, details: details.trim() })
+        let (context, details) = (Context::of_letters(flags), details.trim());
+        Some(Self { task, thread, process, cpu, context, nanos, event, details })
     }
 }
 
@@ -104,7 +108,8 @@ mod tests {
     #[test]
     fn every_layout() {
         let line = |task, thread, process, cpu, nanos, event| {
-            Some(Line { task, thread, process, cpu, nanos, event, details: "x: y" })
+            let (context, details) = (Context::Thread, "x: y");
+            Some(Line { task, thread, process, cpu, context, nanos, event, details })
         };
         let cases = [
             (
@@ -147,6 +152,26 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(Line::parse(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn contexts() {
+        let cases = [
+            ("", Context::Thread),
+            (" ....", Context::Thread),
+            (" d..2.", Context::Thread),
+            (" dNb2.", Context::Thread),
+            (" d.h2.", Context::HardInterrupt),
+            (" dNH.", Context::HardInterrupt),
+            (" d.z..", Context::HardInterrupt),
+            (" d.Z..", Context::HardInterrupt),
+            (" ..s1.", Context::SoftInterrupt),
+            (" h", Context::Thread),
+        ];
+        for (flags, context) in cases {
+            let text = format!("a-1 [002]{flags} 1.0: a: b");
+            assert_eq!(Line::parse(&text).map(|line| line.context), Some(context), "{text}");
         }
     }
 

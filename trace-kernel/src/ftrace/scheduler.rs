@@ -14,7 +14,8 @@ pub(super) fn entry<'a>(line: &Line<'a>, ticks: u64) -> Option<Entry<'a>> {
         }
         _ => return None,
     };
-    Some(Entry { ticks, cpu: line.cpu, thread: line.thread, event })
+    let Line { cpu, thread, context, .. } = *line;
+    Some(Entry { ticks, cpu, thread, context, event })
 }
 
 /// `prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120`
@@ -77,10 +78,12 @@ mod tests {
     use trace_format::layout::ThreadState;
 
     use super::*;
+    use crate::event::Context;
 
     fn of<'a>(event: &'a str, details: &'a str) -> Option<Event<'a>> {
         let (task, thread, process, cpu, nanos) = ("a", 1, None, 3, 0);
-        let line = Line { task, thread, process, cpu, nanos, event, details };
+        let context = Context::Thread;
+        let line = Line { task, thread, process, cpu, context, nanos, event, details };
         entry(&line, 0).map(|entry| entry.event)
     }
 

@@ -6,7 +6,7 @@ use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
 use super::sink::RecordSink;
 
-use crate::event::{Entry, Event, Task};
+use crate::event::{Context, Entry, Event, Task};
 
 /// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
@@ -36,8 +36,8 @@ impl Wakeups {
     }
 }
 
-/// Writes the scheduling record of a switch or a wakeup, with `mark` as its last argument but the
-/// waker. Writes nothing for other events.
+/// Writes the scheduling record of a switch or a wakeup, with `mark` as its last argument but
+/// those of the waker. Writes nothing for other events.
 ///
 /// # Errors
 ///
@@ -62,9 +62,11 @@ pub fn write_scheduling<S: RecordSink>(
             };
             writer.record(&switch.into())
         }
-        Event::Waking { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), entry.thread, mark),
-        // The entry's thread may be one that an interrupt stopped, not the waker.
-        Event::Wakeup { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), 0, mark),
+        Event::Waking { task, cpu } => {
+            wakeup(writer, entry.ticks, (task, cpu), &by(entry.context, entry.thread), mark)
+        }
+        // The entry's context may be an interrupt that the waker caused on another CPU.
+        Event::Wakeup { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), &[], mark),
         _ => Ok(()),
     }
 }
@@ -73,16 +75,28 @@ fn weight<'a>(name: &'a str, task: Task<'_>) -> Option<Argument<'a>> {
     task.priority.map(|priority| Argument::new(name, Value::Int32(priority)))
 }
 
+/// Returns the arguments of what woke up a thread: the thread that a CPU ran, or an interrupt.
+fn by(context: Context, thread: u64) -> Vec<Argument<'static>> {
+    let (kind, name) = match context {
+        Context::Thread => (None, "waker"),
+        Context::SoftInterrupt => (Some("soft"), "interrupted"),
+        Context::HardInterrupt => (Some("hard"), "interrupted"),
+    };
+    let kind = kind.map(|kind| Argument::new("interrupt", Value::String(kind.into())));
+    let thread = (thread != 0).then(|| Argument::new(name, Value::Koid(thread)));
+    kind.into_iter().chain(thread).collect()
+}
+
 fn wakeup<S: RecordSink>(
     writer: &mut S,
     ticks: u64,
     (task, cpu): (Task<'_>, u16),
-    waker: u64,
+    by: &[Argument<'_>],
     mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
     let mut arguments = Vec::from_iter(weight("weight", task));
     arguments.extend(mark);
-    arguments.extend((waker != 0).then(|| Argument::new("waker", Value::Koid(waker))));
+    arguments.extend(by);
     let arguments = arguments[..].into();
     writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
 }

@@ -83,7 +83,7 @@ impl Translator {
         entry: &Entry<'_>,
     ) -> Result<(), WriteError> {
         self.names(writer, entry)?;
-        let Entry { ticks, cpu, thread, event } = *entry;
+        let Entry { ticks, cpu, thread, event, .. } = *entry;
         let koids = self.threads.koids(thread);
         match event {
             Event::Switch { .. } | Event::Waking { .. } | Event::Wakeup { .. } => {

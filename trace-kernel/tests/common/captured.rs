@@ -22,6 +22,8 @@ pub(crate) struct Capture {
 pub(crate) struct Line<'a> {
     pub(crate) thread: i64,
     pub(crate) cpu: usize,
+    /// The flags, such as `d.h2.`.
+    pub(crate) flags: &'a str,
     pub(crate) time: u64,
     pub(crate) event: &'a str,
     pub(crate) details: &'a str,
@@ -81,9 +83,10 @@ fn line(line: &str) -> Line<'_> {
     let (task, rest) = line.split_at(place);
     let thread = task.trim_end().rsplit('-').next().unwrap().parse().unwrap();
     let (cpu, rest) = rest[2..].split_once(']').unwrap();
-    let (_, rest) = rest.trim_start().split_once(' ').unwrap();
+    let (flags, rest) = rest.trim_start().split_once(' ').unwrap();
     let (time, rest) = rest.trim_start().split_once(": ").unwrap();
     let (event, details) = rest.split_once(':').unwrap();
     let time = time.parse().unwrap();
-    Line { thread, cpu: cpu.parse().unwrap(), time, event, details: details.trim_start() }
+    let (cpu, details) = (cpu.parse().unwrap(), details.trim_start());
+    Line { thread, cpu, flags, time, event, details }
 }

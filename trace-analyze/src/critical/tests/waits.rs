@@ -3,6 +3,7 @@
 use trace_format::ThreadWakeup;
 
 use super::*;
+use crate::scheduling::{InterruptKind, Waker};
 use crate::stats::Group;
 
 const CPU: u16 = 0;
@@ -76,12 +77,14 @@ fn a_message_waits_to_be_received() {
     assert_eq!((reason(130), reason(110)), (Some(Wait::Receipt), Some(Wait::Unknown)));
 }
 
-/// The thread of the request is woken up by 9, preempted by 8, and waits for a lock that 9 has.
+/// The thread of the request is woken up by 9, preempted by 8, and waits for a lock that 9 has,
+/// then for a timer.
 #[test]
 fn reasons_that_scheduling_records_show() {
     let (running, blocked) = (ThreadState::RUNNING, ThreadState::BLOCKED);
     let task = [Argument::new("task", Value::Uint64(1))];
     let waker = [Argument::new("waker", Value::Koid(9))];
+    let timer = [Argument::new("interrupt", Value::String("hard".into()))];
     let wakeup = |ticks, arguments| -> Record<'_> {
         ThreadWakeup { ticks, cpu: CPU, thread: 5, arguments }.into()
     };
@@ -100,12 +103,13 @@ fn reasons_that_scheduling_records_show() {
         wakeup(180, (&waker).into()),
         switch(185, (9, blocked), 5),
         switch(190, (5, blocked), 0),
-        wakeup(195, [][..].into()),
+        wakeup(195, (&timer).into()),
         switch(196, (0, running), 5),
         switch(210, (5, blocked), 0),
     ]);
     assert_eq!(path.scheduling, Scheduling::Complete);
-    let by_9 = || thread(9);
+    let by_9 = || thread(9).map(Waker::Thread);
+    let by_timer = || Some(Waker::Interrupt { kind: InterruptKind::Hard, interrupted: None });
     let request = ThreadKoids::new(1, 5);
     let expected = vec![
         (100, 110, None),
@@ -118,8 +122,8 @@ fn reasons_that_scheduling_records_show() {
         (170, 180, Some(Wait::Blocked { woken_by: by_9() })),
         (180, 185, Some(Wait::Processor { woken_by: by_9() })),
         (185, 190, None),
-        (190, 195, Some(Wait::Blocked { woken_by: None })),
-        (195, 196, Some(Wait::Processor { woken_by: None })),
+        (190, 195, Some(Wait::Blocked { woken_by: by_timer() })),
+        (195, 196, Some(Wait::Processor { woken_by: by_timer() })),
         (196, 200, None),
     ];
     assert_eq!(waits(&path), expected);
@@ -149,8 +153,8 @@ fn a_thread_that_runs_other_code_does_not_show_a_reason() {
     let request = ThreadKoids::new(1, 5);
     let expected = vec![
         (100, 110, None),
-        (110, 120, Some(Wait::Wakeup { thread: request, woken_by: thread(9) })),
-        (120, 130, Some(Wait::Processor { woken_by: thread(9) })),
+        (110, 120, Some(Wait::Wakeup { thread: request, woken_by: thread(9).map(Waker::Thread) })),
+        (120, 130, Some(Wait::Processor { woken_by: thread(9).map(Waker::Thread) })),
         (130, 150, Some(Wait::OtherCode)),
         (150, 160, Some(Wait::Preempted { by: thread(8) })),
         (160, 190, Some(Wait::OtherCode)),

@@ -2,6 +2,7 @@ use trace_format::layout::ThreadState;
 use trace_format::{Argument, ContextSwitch, Record, ThreadWakeup, Value};
 
 use super::*;
+use crate::scheduling::InterruptKind;
 use crate::testing::archive;
 
 const RUNNING: ThreadState = ThreadState::RUNNING;
@@ -41,7 +42,7 @@ fn group(thread: u64) -> Group {
 }
 
 /// A state, its begin and end, and the time and waker of the next wake-up.
-type Known = (State, u64, Option<u64>, Option<(u64, Option<Group>)>);
+type Known = (State, u64, Option<u64>, Option<(u64, Option<Waker<Group>>)>);
 
 /// Returns the state of thread 7.
 fn at(nanos: u64) -> Option<Known> {
@@ -56,18 +57,36 @@ fn at(nanos: u64) -> Option<Known> {
 
 #[test]
 fn a_thread_has_a_state_its_limits_and_the_next_wake_up() {
-    let by_8 = Some((40, Some(group(8))));
+    let by_8 = Some((40, Some(Waker::Thread(group(8)))));
     let unknown = Some((90, None));
     assert_eq!(at(9), None, "before the first record");
     assert_eq!(at(10), Some((State::Running(3), 10, Some(20), by_8.clone())));
     assert_eq!(at(19), at(10));
     assert_eq!(at(20), Some((State::Blocked, 20, Some(40), by_8)));
-    assert_eq!(at(40), Some((State::Woken(Some(group(8))), 40, Some(45), unknown.clone())));
+    assert_eq!(
+        at(40),
+        Some((State::Woken(Some(Waker::Thread(group(8)))), 40, Some(45), unknown.clone()))
+    );
     let preempted = State::Preempted(Some(group(8)));
     assert_eq!(at(55), Some((preempted, 50, Some(60), unknown.clone())));
     assert_eq!(at(80), Some((State::Blocked, 70, Some(90), unknown)));
     assert_eq!(at(92), Some((State::Woken(None), 90, Some(95), None)));
     assert_eq!(at(1000), Some((State::Running(3), 95, None, None)), "until the end");
+}
+
+/// An interrupt wakes up a thread, whatever its CPU runs.
+#[test]
+fn an_interrupt_is_not_the_thread_that_it_interrupts() {
+    for (name, kind) in [("hard", InterruptKind::Hard), ("soft", InterruptKind::Soft)] {
+        let archive = records(&[
+            Argument::new("interrupt", Value::String(name.into())),
+            Argument::new("interrupted", Value::Koid(8)),
+        ]);
+        let mut moment = read(Reader::new(&*archive), 40).unwrap();
+        moment.retain(|koids| koids.thread == 7);
+        let waker = Waker::Interrupt { kind, interrupted: Some(group(8)) };
+        assert_eq!(moment.threads[0].state, State::Woken(Some(waker)));
+    }
 }
 
 #[test]

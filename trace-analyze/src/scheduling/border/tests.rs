@@ -193,7 +193,7 @@ fn records_of_states() {
         (8, 3, 30, left(ThreadState::RUNNING, Some(7))),
         (9, 3, 20, left(ThreadState::BLOCKED, None)),
         (7, 3, 30, KnownState::Running),
-        (10, 1, 40, KnownState::Woken(Some(7))),
+        (10, 1, 40, KnownState::Woken(Some(Waker::Thread(7)))),
     ];
     assert_eq!(known, expected);
     assert_eq!(border.by_provider().len(), 1);

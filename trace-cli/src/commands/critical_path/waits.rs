@@ -3,10 +3,11 @@
 use serde_json::{json, Value};
 use trace_analyze::critical::{Chosen, Path, Scheduling, Segment, Wait};
 use trace_analyze::exact;
+use trace_analyze::scheduling::Waker;
 use trace_analyze::stats::Group;
 use trace_format::ThreadKoids;
 
-use crate::rows::thread_label;
+use crate::rows::{by_thread, by_waker};
 use crate::table::human_nanos;
 
 /// The line that follows if waits for a processor are missing.
@@ -27,15 +28,19 @@ pub(super) fn what(part: &Segment) -> String {
         Some(Wait::End) => "waits to end".to_owned(),
         Some(Wait::Receipt) => "waits to be received".to_owned(),
         Some(Wait::Wakeup { thread, woken_by }) => {
-            format!("waits until thread {} is woken up{}", koids(*thread), by(woken_by.as_ref()))
+            format!(
+                "waits until thread {} is woken up{}",
+                koids(*thread),
+                by_waker(woken_by.as_ref())
+            )
         }
         Some(Wait::Blocked { woken_by }) => {
-            format!("is blocked on thread {thread} until woken up{}", by(woken_by.as_ref()))
+            format!("is blocked on thread {thread} until woken up{}", by_waker(woken_by.as_ref()))
         }
         Some(Wait::Processor { woken_by }) => {
-            format!("waits for a processor, woken up{}", by(woken_by.as_ref()))
+            format!("waits for a processor, woken up{}", by_waker(woken_by.as_ref()))
         }
-        Some(Wait::Preempted { by: other }) => format!("is preempted{}", by(other.as_ref())),
+        Some(Wait::Preempted { by: other }) => format!("is preempted{}", by_thread(other.as_ref())),
         Some(Wait::OtherCode) => "waits, its thread runs other code".to_owned(),
     }
 }
@@ -49,7 +54,14 @@ pub(super) fn to_json(wait: &Wait) -> Value {
             "thread_name": group.thread_name,
         })
     };
-    json!({ "reason": wait.as_str(), "by": wait.by().map(thread) })
+    let mut object = json!({ "reason": wait.as_str(), "by": wait.by().map(thread) });
+    if let (Some(Waker::Interrupt { kind, interrupted }), Some(object)) =
+        (wait.waker(), object.as_object_mut())
+    {
+        object.insert("interrupt".to_owned(), kind.as_str().into());
+        object.insert("interrupted".to_owned(), interrupted.as_ref().map(thread).into());
+    }
+    object
 }
 
 /// Returns how long the path runs, is preempted, and waits.
@@ -72,7 +84,12 @@ pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     };
     let is_unknown = |wait: Option<&Wait>| {
         let Some(wait) = wait else { return false };
-        matches!(wait, Wait::Unknown | Wait::OtherCode | Wait::Wakeup { woken_by: None, .. })
+        match wait {
+            Wait::Unknown | Wait::OtherCode => true,
+            // An interrupt is a timer or a device, and can be for any operation.
+            Wait::Wakeup { woken_by, .. } => !matches!(woken_by, Some(Waker::Thread(_))),
+            _ => false,
+        }
     };
     let unknown = sum(&path.segments, is_unknown);
     let length = chosen.end - chosen.begin;
@@ -99,8 +116,4 @@ fn sum(segments: &[Segment], is_counted: impl Fn(Option<&Wait>) -> bool) -> u64 
 
 fn koids(koids: ThreadKoids) -> String {
     format!("{}/{}", koids.process, koids.thread)
-}
-
-fn by(thread: Option<&Group>) -> String {
-    thread.map_or_else(String::new, |thread| format!(" by {}", thread_label(thread)))
 }

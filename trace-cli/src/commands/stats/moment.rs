@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
-use trace_analyze::stats::Group;
 
 use super::sched::RECORD;
 use super::section;
@@ -10,7 +9,7 @@ use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::{say, HINT};
-use crate::rows::thread_label as label;
+use crate::rows::{by_thread, by_waker, thread_label as label};
 use crate::table::Table;
 use crate::times::seconds;
 
@@ -44,18 +43,14 @@ pub(super) fn text(states: &Moment) -> String {
 fn state(thread: &ThreadAt) -> String {
     match &thread.state {
         State::Running(cpu) => format!("running on CPU {cpu}"),
-        State::Woken(by) => format!("runnable, woken{}", by_thread(by.as_ref())),
+        State::Woken(by) => format!("runnable, woken{}", by_waker(by.as_ref())),
         State::Preempted(by) => format!("runnable, preempted{}", by_thread(by.as_ref())),
         State::Blocked => "blocked".to_owned(),
     }
 }
 
 fn wakeup(wakeup: &Wakeup) -> String {
-    seconds(wakeup.nanos) + &by_thread(wakeup.by.as_ref())
-}
-
-fn by_thread(by: Option<&Group>) -> String {
-    by.map_or_else(String::new, |by| format!(" by {}", label(by)))
+    seconds(wakeup.nanos) + &by_waker(wakeup.by.as_ref())
 }
 
 /// Reports states that are unknown.

@@ -168,6 +168,11 @@ fn scheduling_becomes_lines_of_ftrace() {
     let wakeup = ThreadWakeup { ticks: 1600, cpu: 2, thread: 35, arguments: Arguments::NONE };
     let waker = [Argument::new("waker", Value::Koid(34))];
     let woken = ThreadWakeup { arguments: (&waker).into(), ..wakeup };
+    let interrupt = [
+        Argument::new("interrupt", Value::String("hard".into())),
+        Argument::new("interrupted", Value::Koid(34)),
+    ];
+    let interrupted = ThreadWakeup { arguments: (&interrupt).into(), ..wakeup };
     let lines = concat!(
         "# tracer: nop\n",
         "main-34 [002] .... 1.000001500: sched_switch: prev_comm=main prev_pid=34 prev_prio=120 ",
@@ -175,10 +180,13 @@ fn scheduling_becomes_lines_of_ftrace() {
         "swapper/2-0 [002] .... 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
         "main-34 [002] .... 0.000001600: sched_waking: comm=35 pid=35 prio=120 target_cpu=002\n",
         "main-34 [002] .... 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
+        "main-34 [002] ..h. 0.000001600: sched_waking: comm=35 pid=35 prio=120 target_cpu=002\n",
+        "main-34 [002] ..h. 0.000001600: sched_wakeup: comm=35 pid=35 prio=120 target_cpu=002\n",
         "main-34 [002] .... 1.000002000: sched_switch: prev_comm=main prev_pid=34 prev_prio=120 ",
         "prev_state=S ==> next_comm=swapper/2 next_pid=0 next_prio=120\n",
     );
-    let records = [named, switch.into(), wakeup.into(), woken.into(), to_idle.into()];
+    let (wakeup, woken, interrupted) = (wakeup.into(), woken.into(), interrupted.into());
+    let records = [named, switch.into(), wakeup, woken, interrupted, to_idle.into()];
     assert_eq!(system(&records), lines);
     assert_eq!(system(&[named]), "");
     assert!(system(&[name_thread("#1\n"), switch.into()]).contains("\n #1 -34 [002] "));

@@ -215,6 +215,12 @@ fn scheduling() {
     let waker = [Argument::new("weight", Value::Int32(2)), Argument::new("waker", Value::Koid(34))];
     let wakeup = ThreadWakeup { ticks: 7, cpu: 3, thread: 35, arguments: (&waker).into() };
     all(&[wakeup.into()], &["7 cpu 3 by 34: wakes 35 \"\" Some(2) on 3"]);
+    let interrupt = [
+        Argument::new("interrupt", Value::String("soft".into())),
+        Argument::new("interrupted", Value::Koid(34)),
+    ];
+    let interrupted = ThreadWakeup { arguments: (&interrupt).into(), ..wakeup };
+    all(&[interrupted.into()], &["7 cpu 3 by 34: wakes 35 \"\" None flags 0x10 on 3"]);
     let far = ThreadWakeup { cpu: u16::MAX, ..wakeup };
     let instant = "7 instant @1 sched:sched_waking cpu=65535u pid=35u comm=\"\" waker=34u";
     all(&[far.into()], &["track 1 \"CPUs from 1024 on\"", instant]);

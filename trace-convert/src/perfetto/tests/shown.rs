@@ -141,6 +141,9 @@ fn scheduled(bundle: &FtraceEventBundle) -> String {
     }
     if let Some(waking) = &event.sched_waking {
         line += &format!(" wakes {} {:?} {:?}", waking.pid(), waking.comm(), waking.prio);
+        if let Some(flags) = event.common_flags {
+            line = format!("{line} flags {flags:#x}");
+        }
         line += &format!(" on {}", waking.target_cpu());
     }
     line

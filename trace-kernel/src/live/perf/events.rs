@@ -6,7 +6,7 @@ use trace_format::layout::{ThreadState, ARTIFICIAL_KOID_BIT};
 
 use super::record::{Body, NO_THREAD};
 use super::timed::Timed;
-use crate::event::{Entry, Event, Task};
+use crate::event::{Context, Entry, Event, Task};
 
 /// The first of the artificial threads, one for the threads of each CPU that are not recorded.
 const OTHERS: u64 = ARTIFICIAL_KOID_BIT | 3 << 29;
@@ -52,7 +52,8 @@ impl Events {
     ) -> Result<(), E> {
         let (cpu, ticks, record) = (timed.cpu(), timed.ticks, &timed.record);
         let thread = u64::from(record.sample.thread);
-        let entry = |thread, event| Entry { ticks, cpu, thread, event };
+        let context = Context::Thread;
+        let entry = |thread, event| Entry { ticks, cpu, thread, context, event };
         match &record.body {
             // The record of the thread before has both threads. On some virtual machines, the idle
             // thread of a CPU has no records.
