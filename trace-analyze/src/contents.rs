@@ -7,7 +7,7 @@ use serde_json::{json, Value as Json};
 use trace_format::{Item, ReadError, Reader, Record, ThreadKoids};
 
 use crate::catalog::Catalog;
-use crate::own::is_added;
+use crate::own::{is_added, is_written_anchor};
 use crate::{arguments, exact, Damage, Kinds};
 
 /// The most rows of each kind. Events beyond them are counted.
@@ -24,6 +24,8 @@ const MAX_EXAMPLE: usize = 40;
 pub struct Contents {
     /// The time of the first event and of the last one, in nanoseconds.
     pub span: Option<(u64, u64)>,
+    /// The end of the recording, if it is later: the last clock anchor.
+    pub recorded_until: Option<u64>,
     /// The numbers of records by kind.
     pub kinds: Kinds,
     /// The number of events of each category and name.
@@ -73,6 +75,9 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
         contents.kinds.count(item);
         contents.record(item);
     })?;
+    let last = contents.span.map(|(_, last)| last);
+    contents.recorded_until =
+        contents.recorded_until.filter(|until| last.is_some_and(|last| *until > last));
     for (koids, thread) in &mut contents.threads {
         catalog.process_name(koids.process).clone_into(&mut thread.process_name);
         catalog.thread_name(*koids).clone_into(&mut thread.name);
@@ -83,10 +88,13 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
 impl Contents {
     fn record(&mut self, item: &Item<'_>) {
         let Record::Event(event) = &item.record else { return };
+        let nanos = item.nanos(event.ticks);
         if is_added(item, event) {
+            if is_written_anchor(item, event) {
+                self.recorded_until = self.recorded_until.max(Some(nanos));
+            }
             return;
         }
-        let nanos = item.nanos(event.ticks);
         let (from, to) = self.span.unwrap_or((nanos, nanos));
         self.span = Some((from.min(nanos), to.max(nanos)));
         let text = |text| item.text(text).into_owned();
@@ -137,6 +145,7 @@ impl Contents {
         json!({
             "first_ns": self.span.map(|span| span.0),
             "last_ns": self.span.map(|span| span.1),
+            "recorded_until_ns": self.recorded_until,
             "kinds": self.kinds.to_json(),
             "names": names.collect::<Vec<_>>(),
             "arguments": arguments.collect::<Vec<_>>(),

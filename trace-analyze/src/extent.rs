@@ -9,6 +9,7 @@ use trace_format::{
 };
 
 pub use crate::own::is_own;
+use crate::own::is_written_anchor;
 use crate::Damage;
 
 /// The most names of each kind.
@@ -22,6 +23,8 @@ pub struct Extent {
     pub start: Option<u64>,
     /// The latest begin or end of an event, or the latest scheduling record.
     pub end: Option<u64>,
+    /// The end of the recording, if it is later: the last clock anchor.
+    pub recorded_until: Option<u64>,
     /// Koids of processes with their names.
     pub processes: Vec<(u64, String)>,
     /// Koids of threads with their names.
@@ -37,13 +40,17 @@ pub struct Extent {
 pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     let (mut start, mut end) = (None::<u64>, None::<u64>);
     let (mut first, mut last) = (None::<u64>, None::<u64>);
+    let mut anchor = None;
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
     Damage::of_all(reader, |item| match &item.record {
         Record::Event(event) => {
+            let nanos = item.nanos(event.ticks);
             if is_own(item, event) {
+                if is_written_anchor(item, event) {
+                    anchor = anchor.max(Some(nanos));
+                }
                 return;
             }
-            let nanos = item.nanos(event.ticks);
             let last = match event.kind {
                 EventKind::DurationComplete { end } => item.nanos(end).max(nanos),
                 _ => nanos,
@@ -72,11 +79,15 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     })?;
     let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
     let (start, end) = (start.or(first), end.or(last));
-    Ok(Extent { start, end, processes, threads })
+    let recorded_until = anchor.filter(|anchor| end.is_some_and(|end| *anchor > end));
+    Ok(Extent { start, end, recorded_until, processes, threads })
 }
 
 #[cfg(test)]
 mod tests {
+    use trace_format::layout::InstantScope;
+    use trace_format::{Argument, Event, Thread, Value};
+
     use super::*;
     use crate::testing::{archive, event};
 
@@ -89,6 +100,33 @@ mod tests {
         let extent = read(Reader::new(&*archive(&records))).unwrap();
         assert_eq!((extent.start, extent.end), (Some(1500), Some(9000)));
         assert_eq!(read(Reader::new(&*archive(&[]))).unwrap(), Extent::default());
+    }
+
+    fn clock_anchor<'a>(ticks: u64, clocks: &'a [Argument<'a>]) -> Record<'a> {
+        Record::Event(Event {
+            ticks,
+            thread: Thread::Inline(crate::testing::THREAD),
+            category: "trace".into(),
+            name: "clock anchor".into(),
+            kind: EventKind::Instant { scope: Some(InstantScope::Global) },
+            arguments: clocks.into(),
+        })
+    }
+
+    /// Nothing may have happened before a snapshot was taken. Viewers show the events only.
+    #[test]
+    fn the_recording_lasts_until_the_last_clock_anchor() {
+        let clocks = ["realtime_ns", "monotonic_ns", "boottime_ns"];
+        let clocks = clocks.map(|name| Argument::new(name, Value::Uint64(1)));
+        let limits = |anchors: &[u64]| {
+            let event = [event(EventKind::DurationComplete { end: 9_000 }, &[])];
+            let anchors = anchors.iter().map(|ticks| clock_anchor(*ticks, &clocks));
+            let records: Vec<_> = event.into_iter().chain(anchors).collect();
+            let extent = read(Reader::new(&*archive(&records))).unwrap();
+            (extent.end, extent.recorded_until)
+        };
+        assert_eq!(limits(&[100, 20_000, 15_000]), (Some(9000), Some(20_000)));
+        assert_eq!(limits(&[100, 8_000]), (Some(9000), None));
     }
 
     #[test]

@@ -28,13 +28,25 @@ fn text(contents: &Contents) -> String {
         None => "no events\n".to_owned(),
         Some((from, to)) => {
             let length = human_nanos(to - from);
-            format!("events from {}, for {length}\n", seconds(from))
+            format!("events from {}, for {length}{}\n", seconds(from), recorded(contents))
         }
     };
     let head = head + &kinds(contents);
     let tables = [names(contents), arguments(contents), threads(contents)];
     let tables = tables.iter().filter(|table| !table.is_empty()).map(Table::text);
     std::iter::once(head).chain(tables).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns for how long the recording went on, if that is at least 10 % longer than from the first
+/// event to the last one.
+fn recorded(contents: &Contents) -> String {
+    let Some(((from, to), until)) = contents.span.zip(contents.recorded_until) else {
+        return String::new();
+    };
+    match (until - to) * 10 < to - from {
+        true => String::new(),
+        false => format!(", recorded until {} after the first one", human_nanos(until - from)),
+    }
 }
 
 /// Returns lines about the kinds of records, and about those that other options would have

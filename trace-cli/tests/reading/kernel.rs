@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use trace_format::layout::{ObjectType, ThreadState};
-use trace_format::{Argument, ContextSwitch, KernelObject, Value, Writer};
+use trace_format::layout::{InstantScope, ObjectType, ThreadState};
+use trace_format::{
+    Argument, ContextSwitch, Event, EventKind, KernelObject, Thread, ThreadKoids, Value, Writer,
+};
 
 use crate::harness::{good, Place, Run};
 
@@ -312,6 +314,44 @@ fn states_of_threads_at_a_time() {
     let run = place.run(&["stats", "sched.txt", "--at", "8.5ms", "-t", "a"]);
     assert_eq!(run.stdout, "no such events\n", "it has ended");
     assert!(run.stderr.contains("do not show the state"), "{run:?}");
+}
+
+/// A snapshot lasts until it was taken, even if nothing happened then.
+#[test]
+fn a_recording_lasts_until_its_last_clock_anchor() {
+    let place = Place::new();
+    let clocks = ["realtime_ns", "monotonic_ns", "boottime_ns"];
+    let clocks = clocks.map(|name| Argument::new(name, Value::Uint64(1)));
+    let event = |ticks, (category, name): (&'static str, &'static str), scope| Event {
+        ticks,
+        thread: Thread::Inline(ThreadKoids::new(7, 7)),
+        category: category.into(),
+        name: name.into(),
+        kind: EventKind::Instant { scope: Some(scope) },
+        arguments: (&clocks).into(),
+    };
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "kernel").unwrap();
+    writer.record(&event(1, ("app", "starts"), InstantScope::Thread).into()).unwrap();
+    writer.record(&event(2, ("app", "sleeps"), InstantScope::Thread).into()).unwrap();
+    let (ticks, cpu, arguments) = (2, 0, [][..].into());
+    let (outgoing_state, outgoing_thread, incoming_thread) = (ThreadState::BLOCKED, 7, 8);
+    let switch =
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+    writer.record(&switch.into()).unwrap();
+    for ticks in [0, 1501] {
+        let anchor = event(ticks, ("trace", "clock anchor"), InstantScope::Global);
+        writer.record(&anchor.into()).unwrap();
+    }
+    place.put("in.fxt", &writer.into_inner());
+    let info = place.run(&["info", "in.fxt"]).stdout;
+    let head = "events from 0.000000001s, for 1ns, recorded until 1.500µs after the first one\n";
+    assert!(info.starts_with(head), "{info}");
+    let run = place.run(&["stats", "in.fxt", "--at", "1us"]);
+    assert!(run.stdout.contains("blocked") && run.stderr.is_empty(), "{run:?}");
+    let run = place.run(&["stats", "in.fxt", "--at", "1501ns"]);
+    assert!(run.stderr.contains("--at is outside of the trace"), "{run:?}");
+    assert!(run.stderr.contains("and the trace is 1.500µs long"), "{run:?}");
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn time(args: &StatsArgs, at: Point) -> Result<u64> {
     }
     let extent = explained(&args.file, extent::read(input::open(&args.file)?))?;
     let nanos = at.nanos(span(&extent));
-    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(nanos) };
+    let end = extent.recorded_until.or(extent.end);
+    let Some((start, end)) = extent.start.zip(end) else { return Ok(nanos) };
     if !(start..=end).contains(&nanos) {
         report_outside("--at", (start, end));
     }
