@@ -29,7 +29,8 @@
 //! processor are separate, with the thread that preempted it or woke it up. An unknown wait before
 //! a poll ends with the last wake-up of the poll's thread, if that was blocked meanwhile. After it,
 //! the thread waits for a processor, and then runs other code until the poll. If that takes long,
-//! the wake-up can have been for the other code.
+//! the wake-up can have been for the other code. Without a wake-up, the same is shown from the time
+//! at which the thread was last blocked.
 //!
 //! # Flows
 //!

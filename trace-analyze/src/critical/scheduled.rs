@@ -67,7 +67,7 @@ impl Scheduled {
         };
         let (blocked, woken) = match states.windows(2).rfind(is_wakeup) {
             Some([blocked, woken]) if woken.to <= segment.to => (blocked, woken),
-            _ => return split.push(segment),
+            _ => return self.split_unwoken(segment, thread.thread, &states, split),
         };
         let before = match (&segment.wait, &blocked.state) {
             (Some(Wait::Unknown), PeriodState::Blocked(woken_by)) => {
@@ -85,6 +85,25 @@ impl Scheduled {
         }
     }
 
+    /// Splits an unknown wait without a wake-up. The thread that runs next could run since it was
+    /// last blocked.
+    fn split_unwoken(
+        &self,
+        segment: Segment,
+        thread: u64,
+        states: &[&Period],
+        split: &mut Vec<Segment>,
+    ) {
+        if segment.wait != Some(Wait::Unknown) {
+            return split.push(segment);
+        }
+        let is_blocked = |period: &&&Period| matches!(period.state, PeriodState::Blocked(_));
+        let blocked = states.iter().rfind(is_blocked);
+        let from = blocked.map_or(segment.from, |blocked| blocked.to.min(segment.to));
+        Segment { to: from, ..segment.clone() }.add_to(split);
+        self.split_turn(&Segment { from, ..segment }, thread, split);
+    }
+
     /// Splits an unknown wait after the thread that runs next got a processor. The thread can have
     /// been woken up for other code, so that the operation may still not be able to continue.
     fn split_turn(&self, segment: &Segment, thread: u64, split: &mut Vec<Segment>) {
@@ -93,7 +112,8 @@ impl Scheduled {
             let wait = match &period.state {
                 PeriodState::Running => Wait::OtherCode,
                 PeriodState::Preempted(by) => Wait::Preempted { by: self.group(*by) },
-                PeriodState::Woken(_) | PeriodState::Blocked(_) => continue,
+                PeriodState::Woken(by) => Wait::Processor { woken_by: self.waker(*by) },
+                PeriodState::Blocked(_) => continue,
             };
             let (from, to) = (period.from.max(now), period.to.min(segment.to));
             Segment { from: now, to: from, ..segment.clone() }.add_to(split);

@@ -185,6 +185,48 @@ fn switches_without_wakeups() {
     assert_eq!(waits(&path), expected);
 }
 
+/// Without wake-ups, a thread that was preempted before the poll could run.
+#[test]
+fn a_thread_that_could_run_waits_for_a_processor() {
+    let (running, blocked) = (ThreadState::RUNNING, ThreadState::BLOCKED);
+    let task = [Argument::new("task", Value::Uint64(1))];
+    let waits_with = |states: &[Record<'_>]| {
+        let polls = [
+            event(5, 100, "request", AsyncBegin { id: 1 }, &[]),
+            event(5, 100, "request", DurationComplete { end: 110 }, &task),
+            event(5, 190, "request", DurationComplete { end: 200 }, &task),
+            event(5, 200, "request", AsyncEnd { id: 1 }, &[]),
+            switch(90, (0, running), 5),
+        ];
+        waits(&path_of(&polls.iter().chain(states).cloned().collect::<Vec<_>>()))
+    };
+    let preempted = |from, to| (from, to, Some(Wait::Preempted { by: thread(8) }));
+    let (first, last) = ((100, 110, None), (190, 200, None));
+    let found = waits_with(&[
+        switch(120, (5, running), 8),
+        switch(180, (8, blocked), 5),
+        switch(210, (5, blocked), 0),
+    ]);
+    let other = |from, to| (from, to, Some(Wait::OtherCode));
+    assert_eq!(
+        found,
+        [first.clone(), other(110, 120), preempted(120, 180), other(180, 190), last.clone()]
+    );
+    // It is not known when the thread could run.
+    let found = waits_with(&[
+        switch(115, (5, running), 8),
+        switch(120, (8, blocked), 5),
+        switch(130, (5, blocked), 0),
+        switch(150, (0, running), 5),
+        switch(160, (5, running), 8),
+        switch(180, (8, blocked), 5),
+        switch(210, (5, blocked), 0),
+    ]);
+    let unknown = (110, 150, Some(Wait::Unknown));
+    let expected = [first, unknown, other(150, 160), preempted(160, 180), other(180, 190), last];
+    assert_eq!(found, expected);
+}
+
 /// Wake-ups are recorded, but too many records are not an archive without wake-ups.
 #[test]
 fn too_many_scheduling_records() {

@@ -98,7 +98,9 @@ pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     }
     let advice = match path.scheduling {
         Scheduling::None => "record with --sched to see which threads end the waits, or trace",
-        Scheduling::Switches => "only root records wake-ups, see trace doctor; or trace",
+        Scheduling::Switches => {
+            "the archive has no wake-ups, which require tracefs, see trace doctor; or trace"
+        }
         Scheduling::Complete | Scheduling::TooLong => "trace",
     };
     text.push_str(&format!(
