@@ -1,15 +1,15 @@
 //! The numbers of records by kind.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::{json, Value};
 use trace_format::{EventKind, Item, Record};
 
 use crate::own::is_added;
-use crate::scheduling::{Cpu, Switch};
+use crate::scheduling::Switch;
 
-/// The most CPUs and threads that are told apart.
-const MAX_KEYS: usize = 1 << 16;
+/// The most threads that are told apart.
+const MAX_THREADS: usize = 1 << 16;
 
 /// The numbers of an archive's records by kind. A duration or an operation counts at its begin.
 #[derive(Debug, Clone, Default)]
@@ -32,10 +32,10 @@ pub struct Kinds {
     pub switches: u64,
     /// Wake-ups of threads.
     pub wakeups: u64,
-    /// Context switches that are missing: a CPU left a thread that it did not run.
-    pub missing_switches: u64,
-    /// The thread that each CPU runs.
-    running: HashMap<Cpu, u64>,
+    /// Context switches that are missing, as
+    /// [`Scheduling::missing`](crate::schedule::threads::Scheduling::missing). `None` unless the
+    /// caller has counted them.
+    pub missing_switches: Option<u64>,
     /// The threads in context switches.
     scheduled: HashSet<u64>,
 }
@@ -95,24 +95,10 @@ impl Kinds {
 
     fn switch(&mut self, switch: &Switch) {
         for koid in [switch.outgoing.thread, switch.incoming.thread] {
-            if koid != 0 && self.scheduled.len() < MAX_KEYS {
+            if koid != 0 && self.scheduled.len() < MAX_THREADS {
                 self.scheduled.insert(koid);
             }
         }
-        if switch.before.is_some() {
-            return self.begin(switch);
-        }
-        self.switches += 1;
-        let has_room = self.running.len() < MAX_KEYS || self.running.contains_key(&switch.cpu);
-        let last = has_room.then(|| self.running.insert(switch.cpu, switch.incoming.thread));
-        let is_missing = last.flatten().is_some_and(|last| last != switch.outgoing.thread);
-        self.missing_switches += u64::from(is_missing);
-    }
-
-    /// Notes the thread that a CPU runs when a slice begins.
-    fn begin(&mut self, switch: &Switch) {
-        if switch.incoming.thread != 0 && self.running.len() < MAX_KEYS {
-            self.running.insert(switch.cpu, switch.incoming.thread);
-        }
+        self.switches += u64::from(switch.before.is_none());
     }
 }

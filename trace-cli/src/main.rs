@@ -20,6 +20,7 @@ mod progress;
 mod recorders;
 mod rows;
 mod sampled;
+mod switches;
 mod table;
 mod times;
 mod unmatched;

@@ -15,7 +15,7 @@ pub struct Report {
     /// Event records, but for those that the writer of the archive adds, such as clock anchors.
     pub events: u64,
     /// The numbers of records by kind. Missing context switches have no part in the verdict: some
-    /// kernels of virtual machines write none from the idle thread.
+    /// kernels of virtual machines write none from hidden threads.
     pub kinds: Kinds,
     /// The number of errors.
     pub error_count: u64,

@@ -7,14 +7,18 @@ use trace_convert::visible;
 use trace_format::notes;
 
 use crate::cli::CheckArgs;
+use crate::input::Spill;
 use crate::message::{counted, describe};
-use crate::{exit, input, say, table};
+use crate::{exit, input, say, switches, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
-    let report = match check::check(input::open(&args.report.file)?) {
-        Ok(report) => report,
-        Err(error) => return Err(input::explain(&args.report.file, error)),
-    };
+    let path = &args.report.file;
+    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
+    let reader = file.as_ref().map_or_else(|| input::open(path), Spill::open)?;
+    let mut report = check::check(reader).map_err(|error| input::explain(path, error))?;
+    if let Some(file) = file.filter(|_| report.no_archive.is_none()) {
+        switches::count(path, &file, &mut report.kinds)?;
+    }
     table::print(&if args.report.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
         Verdict::Complete => exit::OK,
@@ -40,6 +44,9 @@ fn text(report: &Report) -> String {
             Verdict::Complete if report.has_unpaired() => {
                 "well-formed, no records dropped, but durations or operations lack a begin or an end"
             }
+            Verdict::Complete if report.kinds.missing_switches > Some(0) => {
+                "well-formed, no records dropped, but context switches are not recorded"
+            }
             Verdict::Complete => "well-formed and complete",
             Verdict::Lossy => "well-formed, but data is missing",
             Verdict::Malformed => "malformed",
@@ -55,7 +62,7 @@ fn text(report: &Report) -> String {
     providers(report, &mut lines);
     damage(report, &mut lines);
     losses(report, &mut lines);
-    lines.extend(scheduling(&report.kinds));
+    lines.extend(scheduling(&report.kinds, report.verdict() == Verdict::Complete));
     open_scopes(report, &mut lines);
     lines.iter().map(|line| visible(line) + "\n").collect()
 }
@@ -74,18 +81,13 @@ fn providers(report: &Report, lines: &mut Vec<String>) {
 }
 
 /// Returns a line about the scheduling records, if there are any.
-fn scheduling(kinds: &Kinds) -> Option<String> {
+fn scheduling(kinds: &Kinds, is_complete: bool) -> Option<String> {
     let wakeups = match kinds.wakeups {
         0 => "no wake-ups".to_owned(),
         number => counted(number, "wake-up", "wake-ups"),
     };
-    let missing = match kinds.missing_switches {
-        0 => String::new(),
-        number => {
-            let switches = counted(number, "context switch is", "context switches are");
-            format!("; {switches} missing, so that times of threads are estimated")
-        }
-    };
+    let missing = switches::missing(kinds.missing_switches.unwrap_or(0), is_complete);
+    let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     let switches = counted(kinds.switches, "context switch", "context switches");
     let has_any = kinds.switches + kinds.wakeups > 0;
     has_any.then(|| format!("scheduling: {switches}, {wakeups}{missing}"))

@@ -7,20 +7,27 @@ use trace_analyze::contents::{self, Contents};
 
 use crate::cli::InfoArgs;
 use crate::damage::explained;
+use crate::input::Spill;
 use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
 use crate::times::seconds;
-use crate::{arguments as texts, damage, input};
+use crate::{arguments as texts, damage, input, switches};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
-    let contents = explained(&args.report.file, contents::read(input::open(&args.report.file)?))?;
+    let path = &args.report.file;
+    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
+    let reader = file.as_ref().map_or_else(|| input::open(path), Spill::open)?;
+    let mut contents = explained(path, contents::read(reader))?;
+    if let Some(file) = file {
+        switches::count(path, &file, &mut contents.kinds)?;
+    }
     table::print(&match args.report.json {
         true => serde_json::to_string_pretty(&contents.to_json())? + "\n",
         false => text(&contents),
     })?;
     let left_out = [("events and arguments not listed, too many names", contents.left_out)];
-    damage::warn_counts(&args.report.file, &left_out);
-    Ok(damage::warn(&args.report.file, &contents.damage))
+    damage::warn_counts(path, &left_out);
+    Ok(damage::warn(path, &contents.damage))
 }
 
 fn text(contents: &Contents) -> String {
@@ -80,6 +87,8 @@ fn kinds(contents: &Contents) -> String {
             counted(kinds.scheduled_threads(), "thread", "threads")
         ),
     });
+    let missing = kinds.missing_switches.unwrap_or(0);
+    lines.extend(switches::missing(missing, contents.damage.is_none()));
     lines.push(match kinds.samples {
         0 => "no samples of call stacks (record with --samples)".to_owned(),
         number => counted(number, "sample of a call stack", "samples of call stacks"),

@@ -154,20 +154,24 @@ fn check_and_info_show_what_scheduling_has() {
     let lines: Vec<&str> = lines.collect();
     place.put("in.txt", format!("# tracer: nop\n{}\n", lines.join("\n")).as_bytes());
     let run = place.run(&["check", "in.txt"]);
-    let line =
-        "scheduling: 5 context switches, 1 wake-up; 1 context switch is missing, so that times \
-                of threads are estimated\n";
-    assert!(run.stdout.contains(line), "{run:?}");
+    let missing = "2 context switches are not recorded, times around them are estimated";
+    let head = "well-formed, no records dropped, but context switches are not recorded\n";
+    assert!(run.stdout.starts_with(head), "{run:?}");
+    let line = format!("scheduling: 5 context switches, 1 wake-up; {missing}\n");
+    assert!(run.stdout.contains(&line), "{run:?}");
     assert_eq!(run.code, 0);
     let json = place.run(&["check", "in.txt", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(json["kinds"]["missing_switches"], 1);
+    assert_eq!(json["kinds"]["missing_switches"], 2);
     let run = place.run(&["info", "in.txt"]);
-    assert!(run.stdout.contains("\n5 context switches and 1 wake-up of 2 threads\n"), "{run:?}");
+    let line = format!("\n5 context switches and 1 wake-up of 2 threads\n{missing}\n");
+    assert!(run.stdout.contains(&line), "{run:?}");
+    let run = place.run(&["stats", "--sched", "in.txt"]);
+    assert_eq!(run.stderr, format!("trace: in.txt: {missing}\n"));
     let without: Vec<&str> = lines.into_iter().filter(|line| !line.contains("waking")).collect();
     place.put("in.txt", format!("# tracer: nop\n{}\n", without.join("\n")).as_bytes());
     let run = place.run(&["check", "in.txt"]);
-    assert!(run.stdout.contains("scheduling: 5 context switches, no wake-ups; 1"), "{run:?}");
+    assert!(run.stdout.contains("scheduling: 5 context switches, no wake-ups; 2"), "{run:?}");
     assert!(!place.run(&["check", "in.txt"]).stdout.contains("damage"));
 }
 
@@ -374,6 +378,36 @@ fn states_of_threads_require_scheduling_records() {
     let wrong = place.run(&["stats", "--sched", "good.fxt", "-t", "none"]);
     assert_eq!(wrong.code, 1, "{wrong:?}");
     assert!(wrong.stderr.contains("the archive has no thread named 'none'"), "{wrong:?}");
+}
+
+/// The scheduling records are in the part that was cut off.
+#[test]
+fn a_cut_archive_is_no_reason_to_record_again() {
+    let place = Place::new();
+    let mut archive = good();
+    archive.truncate(archive.len() - 8);
+    place.put("cut.fxt", &archive);
+    for options in [&["--sched"][..], &["--at", "0s", "-t", "34"]] {
+        let run = place.run(&[&["stats", "cut.fxt"], options].concat());
+        assert!(run.stderr.contains(" scheduling records in its readable part\n"), "{run:?}");
+        assert!(!run.stderr.contains("record with --sched"), "{run:?}");
+    }
+}
+
+/// Other threads are recorded only where they change with the recorded ones.
+#[test]
+fn switches_of_threads_outside_of_the_recorded_processes_are_not_missing() {
+    let place = Place::new();
+    let mut archive = switch(&[7, 8]);
+    let mut second = switch(&[7, 8]);
+    // The magic number and the provider are there already.
+    let records = second.split_off(8);
+    archive.extend(records);
+    place.put("in.fxt", &archive);
+    let run = place.run(&["check", "in.fxt", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(json["kinds"]["switches"], 2);
+    assert_eq!(json["kinds"]["missing_switches"], 0, "from 8 to 7, then from 8");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
 
-use super::sched::RECORD;
+use super::sched::advice;
 use super::section;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::{self, Spill};
-use crate::message::{say, HINT};
+use crate::message::say;
 use crate::rows::{by_thread, by_waker, thread_label as label};
 use crate::table::Table;
 use crate::times::seconds;
@@ -58,7 +58,8 @@ pub(super) fn warn(args: &StatsArgs, states: &Moment) {
     let has_selected = !args.selection.thread.is_empty();
     if has_selected && !states.has_records {
         say(&format!(
-            "the state of the thread is unknown without scheduling records{HINT}{RECORD}"
+            "the state of the thread is unknown without scheduling records{}",
+            advice(&states.damage)
         ));
     } else if has_selected && states.threads.is_empty() {
         say("the scheduling records do not show the state of the thread at this time");

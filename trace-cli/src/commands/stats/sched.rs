@@ -3,6 +3,7 @@
 use anyhow::{bail, Result};
 use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
 use trace_analyze::stats::PERCENTILES;
+use trace_analyze::Damage;
 
 use super::section;
 use crate::cli::StatsArgs;
@@ -10,10 +11,7 @@ use crate::damage::explained;
 use crate::message::{counted, HINT};
 use crate::rows::thread_label as label;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, input, say};
-
-/// The hint if there are no scheduling records.
-pub(super) const RECORD: &str = "record with --sched, see trace doctor";
+use crate::{damage, input, say, switches};
 
 /// What the states mean without wake-ups.
 const NO_WAKEUPS: &str =
@@ -30,10 +28,19 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     };
     table::print(&output)?;
     if !has_records {
-        say(&format!("the archive has no scheduling records{HINT}{RECORD}"));
+        say(&format!("the archive has no scheduling records{}", advice(&report.damage)));
     }
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))
+}
+
+/// Returns why there are no scheduling records. In an archive that is cut off they are often in the
+/// missing part, because each process writes its last records at the end.
+pub(super) fn advice(damage: &Damage) -> String {
+    match damage.ends_early() == 0 && damage.is_readable() {
+        true => format!("{HINT}record with --sched, see trace doctor"),
+        false => " in its readable part".to_owned(),
+    }
 }
 
 /// Drops unselected threads, and limits the rows. Fails if a selected thread has no records.
@@ -44,7 +51,7 @@ fn select(args: &StatsArgs, report: &mut Scheduling) -> Result<()> {
     if let Some(selected) = input::koids(&args.selection.thread, "thread", &named)? {
         let is_missing = |koid: &&u64| !named.iter().any(|(named, _)| named == *koid);
         if let Some(koid) = selected.iter().find(is_missing) {
-            let hint = if named.is_empty() { format!("{HINT}{RECORD}") } else { String::new() };
+            let hint = if named.is_empty() { advice(&report.damage) } else { String::new() };
             bail!("{} has no scheduling records of thread {koid}{hint}", args.file.display());
         }
         report.retain(|koids| selected.contains(&koids.thread));
@@ -117,8 +124,9 @@ fn preemptions(pairs: &[Preemption]) -> Table {
 }
 
 fn warn(args: &StatsArgs, report: &Scheduling) {
-    let missing = "switches are missing, times around them are estimated or missing";
-    damage::warn_counts(&args.file, &[(missing, report.missing)]);
+    if let Some(missing) = switches::missing(report.missing, report.damage.is_none()) {
+        say(&format!("{}: {missing}", args.file.display()));
+    }
     if report.is_too_long {
         say("too many scheduling records, the last ones are not counted");
     }
