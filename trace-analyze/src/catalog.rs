@@ -170,6 +170,11 @@ impl Catalog {
         &self.labels
     }
 
+    /// Returns the category and the name of each label, in the order of their numbers.
+    pub fn label_texts(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
+        self.labels.iter().map(|(category, name)| (self.string(*category), self.string(*name)))
+    }
+
     /// Returns the categories of all labels.
     pub fn categories(&self) -> BTreeSet<String> {
         self.labels.iter().map(|(category, _)| self.string(*category).to_owned()).collect()

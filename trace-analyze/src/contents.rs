@@ -85,6 +85,24 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
     Ok(Contents { damage, ..contents })
 }
 
+/// Reads the categories and names of all events and large blobs of an archive, as labels.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading it failed.
+pub fn labels<R: Read>(reader: Reader<R>) -> Result<Catalog, ReadError> {
+    let mut catalog = Catalog::default();
+    Damage::of_all(reader, |item| {
+        catalog.note(item);
+        match &item.record {
+            Record::Event(event) => drop(catalog.label(item, event.category, event.name)),
+            Record::LargeBlob(blob) => drop(catalog.label(item, blob.category, blob.name)),
+            _ => {}
+        }
+    })?;
+    Ok(catalog)
+}
+
 impl Contents {
     fn record(&mut self, item: &Item<'_>) {
         let Record::Event(event) = &item.record else { return };
@@ -208,6 +226,8 @@ mod tests {
         assert!(row.example.starts_with("\"aaa") && row.example.ends_with('…'), "{row:?}");
         assert_eq!(contents.threads[&THREAD].events, 3);
         assert_eq!(contents.to_json()["arguments"][0]["key"], "url");
+        let catalog = labels(Reader::new(&*archive(&records))).unwrap();
+        assert_eq!(catalog.label_texts().collect::<Vec<_>>(), [(&*label.0, &*label.1)]);
     }
 
     #[test]

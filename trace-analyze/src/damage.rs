@@ -107,7 +107,7 @@ impl Damage {
 
     /// Counts the missing data that a record reports, and its unknown references.
     #[inline]
-    pub(crate) fn item(&mut self, item: &Item<'_>) {
+    pub fn item(&mut self, item: &Item<'_>) {
         self.audit.item(item);
         let is_report = match &item.record {
             Record::Event(event) => matches!(event.kind, EventKind::Instant { .. }),

@@ -8,7 +8,7 @@ mod instance;
 mod reading;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashSet};
 use std::io::Read;
 
 use trace_format::{EventKind, Item, ReadError, Reader, Record, ThreadKoids};
@@ -31,8 +31,6 @@ const MAX_WAITING: usize = 1 << 20;
 pub struct Slowest {
     /// The longest one first.
     pub instances: Vec<Instance>,
-    /// The categories of all durations and operations.
-    pub categories: BTreeSet<String>,
     /// The number of unpaired and malformed durations.
     pub oddities: Oddities,
     /// Operations of which one half is missing.
@@ -255,7 +253,6 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
         let found: Vec<Found> = found.into_iter().map(|Reverse(found)| found).collect();
         let slowest = Slowest {
             instances: found.iter().map(|found| found.instance(catalog)).collect(),
-            categories: catalog.categories(),
             oddities: self.spans.oddities(),
             unpaired: self.longest.unpaired,
             damage: Damage::default(),

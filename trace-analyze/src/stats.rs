@@ -31,7 +31,6 @@ mod sample;
 mod table;
 mod value;
 
-use std::collections::BTreeSet;
 use std::io::Read;
 
 use trace_format::{ReadError, Reader, ThreadKoids};
@@ -135,8 +134,6 @@ pub struct Row {
 /// The statistics of an archive.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The categories of all events.
-    pub categories: BTreeSet<String>,
     /// Durations on threads. Polls of operations, and drops of futures, have rows of their own.
     pub durations: Vec<Row>,
     /// Async operations.

@@ -15,6 +15,7 @@ mod rotate;
 mod share;
 mod size;
 mod table;
+mod time;
 mod trigger;
 
 pub(crate) use attach::{parse_attach, Attach};
@@ -32,5 +33,6 @@ pub(crate) use rotate::{parse_part_limit, PartLimit};
 pub(crate) use share::parse_share;
 pub(crate) use size::{parse_provider_size, parse_size};
 pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, StatsBy};
+pub(crate) use time::parse_time;
 pub(crate) use trace_manager::parse_duration;
 pub(crate) use trigger::parse_trigger;

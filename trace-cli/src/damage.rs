@@ -36,13 +36,18 @@ pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
         say(&format!("{name}: first malformed record: {}", describe(error)));
     }
     if let Some(error) = &damage.cut {
-        say(&format!("{name}: {}; the records before it are used", describe(error)));
+        warn_of_cut(path, error);
     }
-    if damage.is_readable() {
-        exit::OK
-    } else {
-        exit::INCOMPLETE
+    match damage.is_readable() && damage.ends_early() == 0 {
+        true => exit::OK,
+        false => exit::INCOMPLETE,
     }
+}
+
+/// Reports the error after which the archive at `path` could not be read.
+pub(crate) fn warn_of_cut(path: &Path, error: &ReadError) {
+    let name = path.display();
+    say(&format!("{name}: {}; the records before it are used", describe(error)));
 }
 
 /// A kind of defect, and how often an archive has it.

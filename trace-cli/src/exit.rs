@@ -13,7 +13,7 @@ pub(crate) const FAILURE: u8 = 1;
 pub(crate) const USAGE: u8 = 2;
 
 /// The command succeeded on incomplete data. For commands that read archives: a
-/// part of the archive is unreadable, or it refers to unknown strings or threads.
+/// part of the archive is unreadable, it ends early, or it refers to unknown strings or threads.
 /// For `check`: the archive reports missing data. For `recover`: a part of what
 /// the program left is damaged. For `record --strict`: data is missing, there are
 /// no events, or a selected category has none. For `diff`: no row is in both
@@ -57,10 +57,11 @@ Inputs:
 
 Exit status:
     0  success
-    1  the command failed; check: the archive is malformed
+    1  the command failed, or no event has a selected category, name, thread or
+       argument; check: the archive is malformed
     2  the command line is wrong
     3  the data is incomplete: a part of the archive is unreadable or damaged, it
-       refers to unknown strings or threads, data is missing (check,
+       ends early, it refers to unknown strings or threads, data is missing (check,
        record --strict), or no row is in both archives (diff)
     4  a row became slower (diff --fail-over)
     5  it is unclear whether a row became slower (diff --fail-on-unclear)

@@ -25,7 +25,7 @@ use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
 use near_file::near_file;
-pub(crate) use selected::{of_threads, open_selected, open_threads, part_of_threads};
+pub(crate) use selected::{open_selected, open_threads, part_of_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
 

@@ -35,6 +35,13 @@ pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
     }
 }
 
+/// Returns the category and the name of each row.
+pub(crate) fn labels<'a>(
+    rows: impl IntoIterator<Item = &'a Row, IntoIter: Clone>,
+) -> impl Iterator<Item = (&'a str, &'a str)> + Clone {
+    rows.into_iter().map(|row| (&*row.category, &*row.name))
+}
+
 /// Returns category and name, joined and escaped for a terminal, and the role of durations.
 pub(crate) fn label(row: &Row) -> String {
     let (category, name) = (visible(&row.category), visible(&row.name));

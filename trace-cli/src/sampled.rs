@@ -9,7 +9,9 @@ use trace_convert::samples::{Samples, Symbols};
 
 use crate::cli::Selection;
 use crate::damage::explained;
-use crate::{damage, input, say};
+use crate::input::Spill;
+use crate::known::refuse_unknown;
+use crate::{damage, exit, input, say};
 
 /// Returns the number of samples of each stack, and the exit code. Reports what the archive lacks,
 /// and the files that cannot name their functions.
@@ -18,7 +20,14 @@ pub(crate) fn folded(
     selection: &Selection,
     grouping: Grouping,
 ) -> Result<(BTreeMap<String, u64>, u8)> {
-    let (reader, code) = input::open_threads(path, selection)?;
+    let (reader, code) = match selection.is_all() {
+        true => (input::open(path)?, exit::OK),
+        false => {
+            let whole = Spill::new(path)?;
+            refuse_unknown(path, &whole, selection, std::iter::empty())?;
+            input::open_threads(path, &whole, selection)?
+        }
+    };
     let filter = selection.filter();
     let select = |category: &str, name: &str| filter.matches(category, name);
     let is_within = !selection.categories.is_empty() || !selection.name.is_empty();

@@ -1,9 +1,11 @@
 //! Times of an archive in messages.
 
+use std::time::Duration;
+
 use trace_analyze::extent::Extent;
 
 use crate::args::Span;
-use crate::message::{say, HINT};
+use crate::message::HINT;
 use crate::table::human_nanos;
 
 /// Returns a time as `trace dump` prints it.
@@ -17,11 +19,37 @@ pub(crate) fn span(extent: &Extent) -> Span {
     Span { start, end: extent.end.unwrap_or(start) }
 }
 
-/// Reports that the time of an option is outside of the trace, from `start` to `end`.
-pub(crate) fn report_outside(option: &str, (start, end): (u64, u64)) {
+/// Returns a time of an option with its unit, such as `1.5 s`.
+pub(crate) fn length(time: Duration) -> String {
+    let text = format!("{time:?}");
+    let number = text.trim_end_matches(char::is_alphabetic).len();
+    let (number, unit) = text.split_at(number);
+    format!("{number} {unit}")
+}
+
+/// Returns the message that the time of an option is outside of the trace, from `start` to `end`.
+pub(crate) fn outside(option: &str, (start, end): (u64, u64)) -> String {
     let (from, length) = (seconds(start), human_nanos(end.saturating_sub(start)));
-    say(&format!(
+    format!(
         "{option} is outside of the trace{HINT}the first event is at @{from}, and the trace is \
          {length} long"
-    ));
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_have_a_unit() {
+        for (time, text) in [
+            (Duration::from_secs(5), "5 s"),
+            (Duration::from_millis(1500), "1.5 s"),
+            (Duration::from_millis(50), "50 ms"),
+            (Duration::from_micros(2), "2 µs"),
+            (Duration::from_nanos(7), "7 ns"),
+        ] {
+            assert_eq!(length(time), text);
+        }
+    }
 }

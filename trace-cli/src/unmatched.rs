@@ -1,12 +1,13 @@
-//! Messages about selected categories and names that have no events.
+//! Messages about selected categories, names and arguments that no event has.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use anyhow::{anyhow, Error, Result};
 use trace_analyze::stats::{GroupValue, Row};
 use trace_convert::visible;
-use trace_protocol::categories::CategorySet;
 
+use crate::cli::Selection;
 use crate::message::{say, HINT};
 
 /// The category of the tracing system's own events.
@@ -31,53 +32,89 @@ pub(crate) fn no_event<'a>(category: &str, known: impl IntoIterator<Item = &'a s
     }
 }
 
-/// Reports the selected categories without events, and returns whether there are any.
-pub(crate) fn warn(selected: &CategorySet, categories: &BTreeSet<String>) -> bool {
-    let known: Vec<&str> = categories.iter().map(String::as_str).collect();
-    let unmatched = selected.unmatched(&known);
-    for category in &unmatched {
-        say(&no_event(category, known.iter().copied()));
+/// Fails if no event has a selected category or name. A pattern with a `*` that selects nothing is
+/// reported. `labels` has the categories and names of all events.
+pub(crate) fn refuse<'a>(
+    selection: &Selection,
+    labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Result<()> {
+    let mut failed: Option<Error> = None;
+    for (pattern, message) in messages(selection, labels) {
+        if pattern.ends_with('*') {
+            say(&message);
+        } else if let Some(before) = failed.replace(anyhow!(message)) {
+            say(&before.to_string());
+        }
     }
-    !unmatched.is_empty()
+    failed.map_or(Ok(()), Err)
 }
 
-/// Reports the selected names without events.
-pub(crate) fn warn_of_names(selected: &CategorySet, names: &BTreeSet<String>) {
-    let known: Vec<&str> = names.iter().map(String::as_str).collect();
-    for name in selected.unmatched(&known) {
-        say(&no_name(name, &known));
-    }
+/// Returns whether each selected category and name is among the labels.
+pub(crate) fn is_none<'a>(
+    selection: &Selection,
+    labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> bool {
+    messages(selection, labels).is_empty()
 }
 
-/// Reports that no event has the argument `key`, if all rows are without its value.
-pub(crate) fn warn_of_argument<'a>(
-    path: &Path,
-    key: &str,
-    rows: impl IntoIterator<Item = &'a Row>,
-) {
+/// Returns the patterns that select nothing, with their messages.
+fn messages<'a>(
+    selection: &Selection,
+    labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Vec<(String, String)> {
+    let filter = selection.filter();
+    let categories: BTreeSet<&str> = labels.clone().map(|(category, _)| category).collect();
+    let categories: Vec<&str> = categories.into_iter().collect();
+    let unmatched = filter.categories.unmatched(&categories).into_iter();
+    let of_category = |text: &str| (text.to_owned(), no_event(text, categories.iter().copied()));
+    let messages: Vec<_> = unmatched.map(of_category).collect();
+    if !messages.is_empty() {
+        return messages;
+    }
+    let labels = labels.filter(|(category, _)| filter.categories.matches(category));
+    let unmatched = filter.names.unmatched(labels.clone()).into_iter();
+    let is_part = !selection.categories.is_empty();
+    unmatched.map(|name| (name.clone(), no_name(&name, is_part, labels.clone()))).collect()
+}
+
+/// Returns whether rows have no value of the argument that separates them.
+pub(crate) fn has_no_value<'a>(rows: impl IntoIterator<Item = &'a Row>) -> bool {
     let is_none =
         |row: &Row| row.group.as_ref().is_some_and(|group| group.value == Some(GroupValue::None));
     let mut rows = rows.into_iter().peekable();
-    if rows.peek().is_some() && rows.all(is_none) {
-        let (path, key) = (path.display(), visible(key));
-        say(&format!(
-            "no event has the argument '{key}'{HINT}list arguments with trace info {path}"
-        ));
-    }
+    rows.peek().is_some() && rows.all(is_none)
+}
+
+/// Returns the error that no event has the argument `key`.
+pub(crate) fn no_argument(path: &Path, key: &str) -> Error {
+    let (path, key) = (path.display(), visible(key));
+    anyhow!("no event has the argument '{key}'{HINT}list arguments with trace info {path}")
 }
 
 /// Returns a message that no event has a name, with the names that resemble it.
-fn no_name(name: &str, known: &[&str]) -> String {
+fn no_name<'a>(
+    name: &str,
+    is_part: bool,
+    labels: impl Iterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let known: BTreeSet<String> = labels
+        .map(|(category, known)| match name.contains(':') {
+            true => format!("{category}:{known}"),
+            false => known.to_owned(),
+        })
+        .collect();
     let mut alike: Vec<(f64, &str)> =
-        known.iter().map(|known| (strsim::jaro_winkler(name, known), *known)).collect();
+        known.iter().map(|known| (strsim::jaro_winkler(name, known), &**known)).collect();
     alike.retain(|(likeness, _)| *likeness >= MIN_LIKENESS);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
     let listed: Vec<String> =
         alike.iter().take(MAX_LISTED).map(|(_, known)| format!("'{}'", visible(known))).collect();
-    match &listed[..] {
-        [] => format!("no event is named '{name}'"),
-        listed => format!("no event is named '{name}'{HINT}did you mean {}?", listed.join(" or ")),
-    }
+    let hint = match &listed[..] {
+        [] => String::new(),
+        listed => format!("{HINT}did you mean {}?", listed.join(" or ")),
+    };
+    let of = if is_part { " of the selected categories" } else { "" };
+    format!("no event{of} is named '{name}'{hint}")
 }
 
 #[cfg(test)]
@@ -86,10 +123,18 @@ mod tests {
 
     #[test]
     fn names_that_resemble_are_listed() {
-        let known = ["render", "renderer", "parse"];
-        let said = no_name("rendr", &known);
-        assert_eq!(said, "no event is named 'rendr'\nhint: did you mean 'render' or 'renderer'?");
-        assert_eq!(no_name("zzz", &known), "no event is named 'zzz'");
+        let known = [("ui", "render"), ("ui", "renderer"), ("ui", "parse")];
+        let said = |name, is_part| no_name(name, is_part, known.into_iter());
+        assert_eq!(
+            said("rendr", false),
+            "no event is named 'rendr'\nhint: did you mean 'render' or 'renderer'?"
+        );
+        assert_eq!(
+            said("ui:pase", false),
+            "no event is named 'ui:pase'\nhint: did you mean 'ui:parse'?"
+        );
+        assert_eq!(said("zzz", false), "no event is named 'zzz'");
+        assert_eq!(said("zzz", true), "no event of the selected categories is named 'zzz'");
     }
 
     #[test]

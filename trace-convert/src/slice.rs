@@ -56,8 +56,8 @@ use trace_analyze::{is_clock_anchor, Damage, Gap};
 /// The result of a slice.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// The categories of all events of the archive.
-    pub categories: BTreeSet<String>,
+    /// The categories and names of all events and large blobs of the archive, as labels.
+    pub catalog: Catalog,
     /// Whether the slice has an event, other than those of the tracing system itself, or a
     /// scheduling record.
     pub has_events: bool,
@@ -87,7 +87,7 @@ pub fn write<R: Read, W: Write>(
     let mut slicer = Slicer::new(plan, output)?;
     let damage = Damage::of_each(reader, |item| slicer.record(item))?;
     slicer.finish()?;
-    Ok(Summary { damage, categories: slicer.catalog.categories(), ..slicer.summary })
+    Ok(Summary { damage, catalog: slicer.catalog, ..slicer.summary })
 }
 
 struct Slicer<'p, W> {
@@ -125,6 +125,10 @@ impl<'p, W: Write> Slicer<'p, W> {
             }
             Record::Event(event) => {
                 self.catalog.label(item, event.category, event.name);
+                self.copy_if_kept(item)
+            }
+            Record::LargeBlob(blob) => {
+                self.catalog.label(item, blob.category, blob.name);
                 self.copy_if_kept(item)
             }
             record if is_scheduling(record) => {

@@ -19,8 +19,8 @@ pub struct Choice<'a> {
     pub flows: bool,
     /// Returns whether a category is selected.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
-    /// Returns whether a name is selected.
-    pub name: Option<&'a dyn Fn(&str) -> bool>,
+    /// Returns whether a name is selected, by its category and the name.
+    pub name: Option<&'a dyn Fn(&str, &str) -> bool>,
     /// Returns whether the thread of the begin is selected.
     pub thread: Option<&'a dyn Fn(ThreadKoids) -> bool>,
     /// The selected id.
@@ -42,7 +42,7 @@ impl Choice<'_> {
     fn admits(&self, catalog: &Catalog, label: LabelId, id: u64) -> bool {
         self.id.is_none_or(|selected| selected == id)
             && self.category.is_none_or(|category| category(catalog.category(label)))
-            && self.name.is_none_or(|name| name(catalog.name(label)))
+            && self.name.is_none_or(|name| name(catalog.category(label), catalog.name(label)))
     }
 }
 

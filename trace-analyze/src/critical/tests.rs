@@ -83,7 +83,7 @@ fn an_operation_waits_for_the_last_of_its_children() {
             "170-180 0 request on 5",
         ]
     );
-    let name = |name: &str| name == "other";
+    let name = |_: &str, name: &str| name == "other";
     let (_, lines) = followed(&records, &Choice { name: Some(&name), ..Choice::default() });
     assert_eq!(lines, ["106-125 0 other waits", "125-126 0 other on 6"]);
 }
@@ -324,7 +324,7 @@ fn an_operation_waits_for_the_sender_of_a_flow() {
         event(5, 150, "request", FlowEnd { id: 1 }, &[]),
         event(5, 180, "request", AsyncEnd { id: 1 }, &[]),
     ];
-    let name = |name: &str| name == "request";
+    let name = |_: &str, name: &str| name == "request";
     let expected = [
         "100-110 0 request on 5",
         "110-120 0 request waits",

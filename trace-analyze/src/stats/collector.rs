@@ -211,7 +211,6 @@ impl<'s> StatsCollector<'s> {
         sort_rows(&mut durations);
         Report {
             joined,
-            categories: catalog.categories(),
             durations,
             operations: operations.table.into_rows(groups, catalog),
             flows: flows.table.into_rows(groups, catalog),

@@ -1,6 +1,6 @@
 //! Points in time of an archive.
 
-use super::parse_duration;
+use super::parse_time;
 
 /// The share of all the time.
 const WHOLE: u32 = 1_000_000;
@@ -60,7 +60,7 @@ pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     let nanos = match is_zero {
         true => 0,
         false => {
-            u64::try_from(parse_duration(time)?.as_nanos()).map_err(|_| "is more than 584 years")?
+            u64::try_from(parse_time(time)?.as_nanos()).map_err(|_| "is more than 584 years")?
         }
     };
     Ok(if is_absolute { Moment::Absolute(nanos) } else { Moment::SinceStart(nanos) })
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(parse_moment("@12.000000001s"), Ok(Moment::Absolute(12_000_000_001)));
         assert_eq!(parse_moment("0"), Ok(Moment::SinceStart(0)));
         assert_eq!(parse_moment("@0s"), Ok(Moment::Absolute(0)));
-        for wrong in ["", "@", "s", "1x", "-1s"] {
+        for wrong in ["", "@", "s", "1x", "-1s", "5", "@5", "0.5"] {
             assert!(parse_moment(wrong).is_err(), "{wrong}");
         }
     }

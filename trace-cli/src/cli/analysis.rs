@@ -8,8 +8,8 @@ use trace_analyze::arguments::Condition;
 
 use super::{ClientArgs, Inputs, Selection};
 use crate::args::{
-    parse_argument_key, parse_condition, parse_duration, parse_id, parse_moment, parse_share,
-    parse_stats_by, GroupBy, Moment, SortBy, StatsBy,
+    parse_argument_key, parse_condition, parse_id, parse_moment, parse_share, parse_stats_by,
+    parse_time, GroupBy, Moment, SortBy, StatsBy,
 };
 
 /// Show counts, totals and percentiles for each duration
@@ -51,7 +51,7 @@ pub(crate) struct StatsArgs {
     pub(crate) arg: Vec<Condition>,
 
     /// Select durations, async operations and flows that last longer, such as 50ms
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["counters", "instants", "sched"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["counters", "instants", "sched"])]
     pub(crate) over: Option<Duration>,
 
     /// Sort by COLUMN, largest first
@@ -248,7 +248,7 @@ pub(crate) struct TopArgs {
     pub(crate) live: bool,
 
     /// Time that --live counts
-    #[arg(long, value_name = "TIME", default_value = "5s", requires = "live", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", requires = "live", value_parser = parse_time)]
     pub(crate) window: Duration,
 
     /// Print N tables and end, if the output of --live is not a terminal

@@ -7,7 +7,7 @@ use clap::Args;
 use trace_analyze::arguments::Condition;
 
 use super::{Inputs, Selection, TimeRange};
-use crate::args::{parse_condition, parse_duration, parse_id, Format, Level};
+use crate::args::{parse_condition, parse_id, parse_time, Format, Level};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -183,7 +183,7 @@ pub(crate) struct SliceArgs {
     pub(crate) id: Option<u64>,
 
     /// Select by time instead: all events from TIME before the operation to TIME after it
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "id", conflicts_with_all = ["from", "to"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "id", conflicts_with_all = ["from", "to"])]
     pub(crate) around: Option<Duration>,
 
     /// Cut durations and async operations at the borders of the range

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 
 use crate::args::{
     output_name, parse_attach, parse_call_graph, parse_category, parse_duration,
-    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_size, parse_trigger, Attach,
-    KernelScope, Mode, PartLimit,
+    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_size, parse_time,
+    parse_trigger, Attach, KernelScope, Mode, PartLimit,
 };
 use trace_kernel::live::CallGraph;
 use trace_manager::TriggerRule;
@@ -50,7 +50,7 @@ pub(crate) struct RecordArgs {
 
     /// With --format xray, leave out functions that are shorter than TIME, such as 5us,
     /// unless an event was recorded in them [default: none]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) min_duration: Option<Duration>,
 
     /// Record the functions of COMMAND, of its libraries and children, as far as they are
@@ -160,8 +160,9 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Stop after TIME, such as 1.5s, 200ms or 2m, and stop COMMAND [default: never].
-    /// With --wait and no COMMAND, TIME begins when the first program joins
+    /// Stop after TIME, such as 1.5s, 200ms or 2m, and stop COMMAND [default: never]. As in
+    /// `timeout`, a number alone is in seconds. With --wait and no COMMAND, TIME begins when the
+    /// first program joins
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
@@ -175,11 +176,11 @@ pub(crate) struct SessionArgs {
     pub(crate) provider_sizes: Vec<(String, u64)>,
 
     /// Wait at most TIME, up to a minute, for the start of each program
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) start_timeout: Duration,
 
     /// Wait at most TIME, up to a minute, for the end of each program's recording
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) stop_timeout: Duration,
 
     /// Action if a buffer is full
@@ -210,7 +211,7 @@ pub(crate) struct SessionArgs {
 
     /// Start snapshots of triggers at least TIME apart; triggers in between share the
     /// next
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_time)]
     pub(crate) min_interval: Duration,
 
     /// Remove the oldest snapshots of triggers beyond this total SIZE, but not the

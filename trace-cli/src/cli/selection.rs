@@ -8,6 +8,7 @@ use trace_protocol::categories::CategorySet;
 
 use super::CATEGORIES;
 use crate::args::{parse_category, parse_moment, Moment, Span};
+use crate::names::Names;
 
 /// The options `-c`, `-n` and `-t`.
 #[derive(Debug, Args)]
@@ -15,7 +16,8 @@ pub(crate) struct Selection {
     #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Select names, as -c selects categories [default: all]
+    /// Select names, as -c selects categories; also CATEGORY:NAME, as tables print it [default:
+    /// all]
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) name: Vec<String>,
 
@@ -32,10 +34,7 @@ impl Selection {
 
     /// Returns the selected categories and names.
     pub(crate) fn filter(&self) -> Filter {
-        Filter {
-            categories: CategorySet::new(&self.categories),
-            names: CategorySet::new(&self.name),
-        }
+        Filter { categories: CategorySet::new(&self.categories), names: Names::new(&self.name) }
     }
 }
 
@@ -93,12 +92,12 @@ pub(crate) struct Inputs {
 #[derive(Debug)]
 pub(crate) struct Filter {
     pub(crate) categories: CategorySet,
-    pub(crate) names: CategorySet,
+    pub(crate) names: Names,
 }
 
 impl Filter {
     /// Returns whether events of this category and name are selected.
     pub(crate) fn matches(&self, category: &str, name: &str) -> bool {
-        self.categories.matches(category) && self.names.matches(name)
+        self.categories.matches(category) && self.names.matches(category, name)
     }
 }

@@ -18,6 +18,7 @@ use trace_format::ThreadKoids;
 use crate::cli::CriticalPathArgs;
 use crate::damage::{explained, Failed};
 use crate::input::Spill;
+use crate::known::refuse_unknown;
 use crate::table::{self, human_nanos, Table};
 use crate::{arguments, damage, input, say};
 
@@ -25,7 +26,7 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
     let input = Spill::new(&args.file)?;
     let filter = args.selection.filter();
     let category = |category: &str| filter.categories.matches(category);
-    let name = |name: &str| filter.names.matches(name);
+    let name = |category: &str, name: &str| filter.names.matches(category, name);
     let threads = input::selected_threads(&args.file, &input, &args.selection)?;
     let thread =
         |koids: ThreadKoids| threads.as_ref().is_none_or(|threads| threads.contains(&koids.thread));
@@ -43,6 +44,8 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         if args.flow { damage::of_flows(&unpaired) } else { damage::of_operations(&unpaired) };
     damage::warn_counts(&args.file, &counts);
     let code = damage::warn(&args.file, &damage);
+    let label = slowest.iter().map(|chosen| (&*chosen.category, &*chosen.name));
+    refuse_unknown(&args.file, &input, &args.selection, label)?;
     let Some(chosen) = slowest else {
         return Err(no_match::error(args, &input)?);
     };

@@ -15,7 +15,7 @@ use crate::cli::DiffArgs;
 use crate::input::STANDARD;
 use crate::message::HINT;
 use crate::table::{self, human_nanos, Table};
-use crate::{exit, say, unmatched};
+use crate::{exit, say};
 
 /// The least number of archives a side that shows how runs differ.
 const MIN_ARCHIVES: usize = 3;
@@ -29,27 +29,22 @@ const SELF_TIMES: [&str; 4] =
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
-    let mut unreadable = exit::OK;
-    let mut read_all = |paths: &[PathBuf]| {
-        let mut read = |path: &PathBuf| {
-            let (report, code) = sides::read(args, path)?;
-            unreadable = unreadable.max(code);
-            Ok(report)
-        };
-        paths.iter().map(&mut read).collect::<Result<Vec<Report>>>()
-    };
-    let (reports_before, reports_after) = (read_all(before)?, read_all(after)?);
+    let (mut reports_before, code_before) = sides::read_all(args, before)?;
+    let (mut reports_after, code_after) = sides::read_all(args, after)?;
+    let paths = || before.iter().chain(after);
+    let archives: Vec<_> = paths().zip(reports_before.iter().chain(&reports_after)).collect();
+    sides::refuse_unknown(args, &archives)?;
+    let reports = reports_before.iter_mut().chain(&mut reports_after);
+    reports.for_each(|report| sides::select(args, report));
     let changes = diff::compare(&reports_before, &reports_after, &options(args));
     table::print(&match args.json {
         true => json(args, &changes, reports_before.iter().chain(&reports_after))?,
         false => text(args, &changes),
     })?;
-    let paths = before.iter().chain(after);
-    let reports = || reports_before.iter().chain(&reports_after);
-    let code = paths.zip(reports()).map(|(path, report)| sides::warn(path, report)).max();
-    let found = reports().flat_map(|report| report.categories.iter().cloned()).collect();
-    unmatched::warn(&args.selection.filter().categories, &found);
-    let code = code.unwrap_or(exit::OK).max(unreadable).max(warn_if_uncompared(&changes));
+    let reports = reports_before.iter().chain(&reports_after);
+    let code = paths().zip(reports).map(|(path, report)| sides::warn(path, report)).max();
+    let code = code.unwrap_or(exit::OK).max(code_before).max(code_after);
+    let code = code.max(warn_if_uncompared(&changes));
     Ok(code.max(warn_if_slower(args, &changes)))
 }
 

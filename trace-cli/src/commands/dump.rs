@@ -5,34 +5,40 @@ mod select;
 use std::io::{self, BufWriter, Read, Write};
 
 use anyhow::{Context, Result};
+use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::{self, Extent};
 use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_convert::{text, visible};
-use trace_format::audit::Audit;
-use trace_format::{ReadError, Reader, Stats};
+use trace_format::{ReadError, Reader, Record, Stats};
 
 use crate::cli::DumpArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::describe;
-use crate::times::{report_outside, span};
-use crate::{damage, exit, input, say};
+use crate::times::{outside, span};
+use crate::{damage, exit, input, say, unmatched};
 use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let (mut reader, select, extent) = open(args)?;
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
-    let mut audit = Audit::default();
+    let mut damage = Damage::default();
     let mut objects = Objects::default();
+    let mut catalog = Catalog::default();
+    let is_by_name = !args.selection.is_all();
     let (mut code, mut is_empty) = (exit::OK, true);
     let failed = "cannot write to standard output";
     loop {
         line.clear();
         match reader.next() {
             Ok(Some(item)) => {
-                audit.item(&item);
+                damage.item(&item);
+                catalog.note(&item);
+                if let (Record::Event(event), true) = (&item.record, is_by_name) {
+                    catalog.label(&item, event.category, event.name);
+                }
                 if !select.includes(&item) {
                     objects.note(&item);
                     continue;
@@ -45,7 +51,10 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                 code = exit::INCOMPLETE;
                 line = replacement(&error);
                 output.flush().context(failed)?;
-                say(&describe(input::explain(&args.file, error).as_ref()));
+                match error.is_fatal() {
+                    true => damage::warn_of_cut(&args.file, &error),
+                    false => say(&describe(input::explain(&args.file, error).as_ref())),
+                }
             }
         }
         is_empty = false;
@@ -53,12 +62,15 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         output.write_all(line.as_bytes()).context(failed)?;
     }
     output.flush().context(failed)?;
+    unmatched::refuse(&args.selection, catalog.label_texts())?;
     if let (true, Some(range)) = (is_empty, select.range()) {
         report_outside_range(&extent, range);
     }
-    // Each malformed record was reported at its place.
+    // Each malformed record was reported at its place, and each loss is a line.
     let stats = Stats { bad_records: 0, ..reader.stats() };
-    Ok(code.max(damage::warn(&args.file, &Damage { stats, audit, ..Damage::default() })))
+    let Damage { audit, anchors, .. } = damage;
+    let damage = Damage { stats, audit, anchors, ..Damage::default() };
+    Ok(code.max(damage::warn(&args.file, &damage)))
 }
 
 /// The input, the selected records, and the extent if there is a range of time.
@@ -84,7 +96,7 @@ fn open(args: &DumpArgs) -> Result<Opened> {
 fn report_outside_range(extent: &Extent, (from, to): (u64, Option<u64>)) {
     let Some((start, end)) = extent.start.zip(extent.end) else { return };
     if from > end || to.is_some_and(|to| to <= start) {
-        report_outside("the range", (start, end));
+        say(&outside("the range", (start, end)));
     }
 }
 

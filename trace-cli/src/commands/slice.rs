@@ -24,7 +24,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let scan = scan(args, &input)?;
     let filter = args.selection.filter();
     let category = |category: &str| filter.categories.matches(category);
-    let name = |name: &str| filter.names.matches(name);
+    let name = |category: &str, name: &str| filter.names.matches(category, name);
     let processes = koids(&args.process, "process", &scan.0.processes)?;
     let threads = koids(&args.selection.thread, "thread", &scan.0.threads)?;
     let operations = args.id.map(|id| operations(args, &input, id)).transpose()?;
@@ -48,9 +48,10 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     let summary = slice::write(reader, &plan, std::io::BufWriter::new(&mut output));
     let summary = explained_writing(&args.file, &args.output, summary)?;
+    unmatched::refuse(&args.selection, summary.catalog.label_texts())?;
     output.finish_as(&args.output)?;
     summarize(&summary);
-    if !unmatched::warn(&filter.categories, &summary.categories) && !summary.has_events {
+    if !summary.has_events {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
     Ok(damage::warn(&args.file, &summary.damage))

@@ -5,7 +5,6 @@ mod rows;
 mod sched;
 mod slowest;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::Result;
@@ -14,14 +13,17 @@ use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::{self, By, Grouping, Groups, Report};
+use trace_convert::visible;
 
 use crate::args::{SortBy, StatsBy};
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::Spill;
+use crate::names::Names;
 use crate::rows::sort;
 use crate::table::{self, Table};
-use crate::{damage, exit, input, say, unmatched};
+use crate::times::length;
+use crate::{damage, exit, input, known, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if args.slowest.is_some() || args.at.is_some() {
@@ -30,12 +32,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if args.sched {
         return sched::run(args);
     }
-    let (mut report, seconds, code) = read(args)?;
-    let names = names(args, &report);
-    if let Some(StatsBy::Argument(key)) = &args.by {
-        let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
-        unmatched::warn_of_argument(&args.file, key, rows.chain(&report.instants));
+    let whole = is_read_twice(args).then(|| Spill::new(&args.file)).transpose()?;
+    let (mut report, seconds, code) = read(args, whole.as_ref())?;
+    if let Some(whole) = &whole {
+        refuse_unknown(args, whole, &report)?;
     }
+    let long = report.durations.iter().chain(&report.operations).chain(&report.flows);
+    let short = short(args, crate::rows::labels(long));
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
@@ -45,30 +48,64 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report, seconds)
     };
     table::print(&text)?;
-    let filter = args.selection.filter();
-    if !unmatched::warn(&filter.categories, &report.categories) {
-        unmatched::warn_of_names(&filter.names, &names);
-    }
+    short.iter().for_each(|message| say(message));
     warn(args, &report);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
 
-/// Reads the selected threads. Returns the time of `--rate` in seconds, and the exit code for what
-/// is unreadable otherwise.
-fn read(args: &StatsArgs) -> Result<(Report, Option<f64>, u8)> {
-    let path = &args.file;
-    let is_read_twice = input::is_file(path)
+/// Returns whether the input has to be opened more than once.
+fn is_read_twice(args: &StatsArgs) -> bool {
+    input::is_file(&args.file)
         || args.rate
         || matches!(args.by, Some(StatsBy::Parent | StatsBy::Argument(_)))
         || !args.arg.is_empty()
-        || !args.selection.thread.is_empty();
-    if !is_read_twice {
-        return Ok((collect(args, None)?, None, exit::OK));
+        || !args.selection.is_all()
+}
+
+/// Reads the selected threads. Returns the time of `--rate` in seconds, and the exit code for what
+/// is unreadable otherwise.
+fn read(args: &StatsArgs, whole: Option<&Spill<'_>>) -> Result<(Report, Option<f64>, u8)> {
+    let Some(whole) = whole else { return Ok((collect(args, None)?, None, exit::OK)) };
+    let seconds = if args.rate { seconds(&args.file, whole)? } else { None };
+    let part = input::part_of_threads(&args.file, whole, &args.selection)?;
+    let (file, code) = part.as_ref().map_or((whole, exit::OK), |(part, code)| (part, *code));
+    Ok((collect(args, Some(file))?, seconds, code))
+}
+
+/// Fails if the archive has no event of a selected category or name, or with the argument of
+/// `--by`.
+fn refuse_unknown(args: &StatsArgs, whole: &Spill<'_>, report: &Report) -> Result<()> {
+    let path = &args.file;
+    known::refuse_unknown(path, whole, &args.selection, labels(report))?;
+    let Some(StatsBy::Argument(key)) = &args.by else { return Ok(()) };
+    let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
+    match unmatched::has_no_value(rows.chain(&report.instants)) {
+        true => known::refuse_unknown_argument(path, whole, key),
+        false => Ok(()),
     }
-    let input = Spill::new(path)?;
-    let seconds = if args.rate { seconds(path, &input)? } else { None };
-    let (file, code) = input::of_threads(path, input, &args.selection)?;
-    Ok((collect(args, Some(&file))?, seconds, code))
+}
+
+/// Returns the categories and names of all rows.
+fn labels(report: &Report) -> impl Iterator<Item = (&str, &str)> + Clone {
+    let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
+    let counters = report.counters.iter().map(|row| (&*row.category, &*row.name));
+    crate::rows::labels(rows.chain(&report.instants)).chain(counters)
+}
+
+/// Returns messages about the selected names that have no duration, operation or flow that is longer
+/// than `--over`.
+fn short<'a>(
+    args: &StatsArgs,
+    labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Vec<String> {
+    let (Some(over), filter) = (args.over, args.selection.filter()) else { return Vec::new() };
+    let is_short = |name: &&str| {
+        let names = Names::new(&[(*name).to_owned()]);
+        let is_long = |(category, name)| names.matches(category, name);
+        !labels.clone().filter(|it| filter.categories.matches(it.0)).any(is_long)
+    };
+    let message = |name| format!("no '{}' takes longer than {}", visible(name), length(over));
+    filter.names.exact().filter(is_short).map(message).collect()
 }
 
 /// Returns the time from the first event to the last one, unless it is 0.
@@ -126,16 +163,6 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         return Ok(report);
     }
     collect(Some(&schedule))
-}
-
-/// Returns the names of the selected categories.
-fn names(args: &StatsArgs, report: &Report) -> BTreeSet<String> {
-    let categories = args.selection.filter().categories;
-    let rows = [&report.durations, &report.operations, &report.flows, &report.instants];
-    let rows = rows.into_iter().flatten().map(|row| (&row.category, &row.name));
-    let counters = report.counters.iter().map(|row| (&row.category, &row.name));
-    let selected = rows.chain(counters).filter(|(category, _)| categories.matches(category));
-    selected.map(|(_, name)| name.clone()).collect()
 }
 
 /// Returns the nanoseconds of `--over`.

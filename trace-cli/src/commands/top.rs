@@ -11,10 +11,12 @@ use trace_analyze::stats::{self, Grouping, Row};
 use crate::args::SortBy;
 use crate::cli::TopArgs;
 use crate::damage::explained;
+use crate::input::Spill;
+use crate::known::refuse_unknown;
 use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, input, say, unmatched};
+use crate::{damage, exit, input, say};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     match &args.file {
@@ -25,10 +27,16 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
 
 fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     let by: Grouping = args.by.map(Into::into).unwrap_or_default();
-    let (reader, code) = input::open_threads(path, &args.selection)?;
+    let whole = (!args.selection.is_all()).then(|| Spill::new(path)).transpose()?;
+    let (reader, code) = match &whole {
+        None => (input::open(path)?, exit::OK),
+        Some(whole) => input::open_threads(path, whole, &args.selection)?,
+    };
     let mut report = explained(path, stats::collect(reader, by, None))?;
+    if let Some(whole) = &whole {
+        refuse_unknown(path, whole, &args.selection, rows::labels(&report.durations))?;
+    }
     let filter = args.selection.filter();
-    unmatched::warn(&filter.categories, &report.categories);
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
     damage::warn_counts(path, &[damage::of_names(&report)]);
     let code = code.max(damage::warn(path, &report.damage));

@@ -16,7 +16,8 @@ use crate::damage::explained;
 use crate::{damage, exit, unmatched};
 
 /// Opens an input like [`open`], without the events that are not selected, as `trace slice` writes
-/// it. Reports what is unreadable, and returns the exit code for that.
+/// it. Fails if a selected category or name is unknown. Reports what is unreadable, and returns the
+/// exit code for that.
 pub(crate) fn open_selected(
     path: &Path,
     selection: &Selection,
@@ -26,7 +27,7 @@ pub(crate) fn open_selected(
     }
     let filter = selection.filter();
     let category = |category: &str| filter.categories.matches(category);
-    let name = |name: &str| filter.names.matches(name);
+    let name = |category: &str, name: &str| filter.names.matches(category, name);
     let input = Spill::new(path)?;
     let threads = selected_threads(path, &input, selection)?;
     let part = slice::Selection {
@@ -36,21 +37,12 @@ pub(crate) fn open_selected(
         ..slice::Selection::default()
     };
     let (copy, summary) = copy(path, &input, &part)?;
-    unmatched::warn(&filter.categories, &summary.categories);
+    unmatched::refuse(selection, summary.catalog.label_texts())?;
     Ok((Reader::new(Box::new(copy)), warn_unreadable(path, summary)))
 }
 
-/// Returns the part of an input with the selected threads only. Reports what is unreadable, and
-/// returns the exit code for that.
-pub(crate) fn of_threads<'a>(
-    path: &'a Path,
-    input: Spill<'a>,
-    selection: &Selection,
-) -> Result<(Spill<'a>, u8)> {
-    Ok(part_of_threads(path, &input, selection)?.unwrap_or((input, exit::OK)))
-}
-
-/// Returns the same, or `None` if the selection has all threads.
+/// Returns the part of an input with the selected threads only, or `None` if the selection has all
+/// threads. Reports what is unreadable, and returns the exit code for that.
 pub(crate) fn part_of_threads<'a>(
     path: &'a Path,
     input: &Spill<'a>,
@@ -62,18 +54,16 @@ pub(crate) fn part_of_threads<'a>(
     Ok(Some((Spill::of_archive(path, copy), warn_unreadable(path, summary))))
 }
 
-/// Opens an input like [`open`], with the selected threads only. Reports what is unreadable, and
-/// returns the exit code for that.
+/// Opens an input with the selected threads only. Reports what is unreadable, and returns the exit
+/// code for that.
 pub(crate) fn open_threads(
     path: &Path,
+    input: &Spill<'_>,
     selection: &Selection,
 ) -> Result<(Reader<Box<dyn Read>>, u8)> {
-    match selection.thread.is_empty() {
-        true => Ok((open(path)?, exit::OK)),
-        false => {
-            let (input, code) = of_threads(path, Spill::new(path)?, selection)?;
-            Ok((input.open()?, code))
-        }
+    match part_of_threads(path, input, selection)? {
+        None => Ok((input.open()?, exit::OK)),
+        Some((part, code)) => Ok((part.open()?, code)),
     }
 }
 

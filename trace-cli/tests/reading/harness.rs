@@ -165,6 +165,18 @@ pub(crate) fn everything() -> Vec<u8> {
     writer.into_inner()
 }
 
+/// Returns [`good`] with the first clock anchor of its provider, as an archive has it that was cut
+/// between two records.
+pub(crate) fn cut_between_records() -> Vec<u8> {
+    let mut writer = lossless();
+    let clocks = ["realtime_ns", "monotonic_ns", "boottime_ns"];
+    let clocks = clocks.map(|clock| Argument::new(clock, Value::Uint64(5)));
+    let scope = Some(InstantScope::Global);
+    let anchor = event(8, "trace", "clock anchor", EventKind::Instant { scope });
+    writer.record(&Event { arguments: (&clocks).into(), ..anchor }.into()).unwrap();
+    writer.into_inner()
+}
+
 /// Returns [`good`] without its last byte.
 pub(crate) fn cut() -> Vec<u8> {
     let mut archive = good();

@@ -147,6 +147,60 @@ fn names_without_events_are_reported() {
     place.put("in.fxt", &of_two_threads());
     let run = place.run(&["stats", "in.fxt", "-n", "mime"]);
     let said = "trace: no event is named 'mime'\nhint: did you mean 'mine'?\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", said));
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (1, "", said));
     assert_eq!(place.run(&["stats", "in.fxt", "-n", "mi*"]).stderr, "");
+    let run = place.run(&["stats", "in.fxt", "-n", "zz*"]);
+    let said = "trace: no event is named 'zz*'\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", said));
+    // The name is that of another thread.
+    let run = place.run(&["stats", "in.fxt", "-n", "mine", "-t", "other"]);
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", ""));
+}
+
+/// The commands that select names, but for the output.
+const SELECTING: [&[&str]; 9] = [
+    &["stats", "in.fxt"],
+    &["stats", "in.fxt", "--slowest", "9"],
+    &["top", "in.fxt"],
+    &["diff", "in.fxt", "in.fxt", "--all"],
+    &["critical-path", "in.fxt"],
+    &["dump", "in.fxt"],
+    &["convert", "in.fxt", "-o", "-", "--to", "csv"],
+    &["flamegraph", "in.fxt", "-o", "-"],
+    &["slice", "in.fxt", "-o", "out.fxt"],
+];
+
+#[test]
+fn every_command_refuses_unknown_names() {
+    let place = Place::new();
+    place.put("in.fxt", &of_two_threads());
+    let options =
+        [["-n", "mime"], ["-n", "mine,mime"], ["-n", "net:mime"], ["-c", "nit"], ["-c", "net,nit"]];
+    for command in SELECTING {
+        for option in options {
+            let run = place.run(&[command, &option].concat());
+            assert_eq!(run.code, 1, "{option:?} {run:?}");
+            let said = ["trace: no event is named '", "trace: no event of category 'nit'"];
+            let lines = run.stderr.lines();
+            let said = lines.filter(|line| said.iter().any(|said| line.starts_with(said)));
+            assert_eq!(said.count(), 1, "{option:?} {run:?}");
+            assert!(!place.names().contains(&"out.fxt".to_owned()), "{option:?}");
+        }
+    }
+}
+
+#[test]
+fn every_command_accepts_a_name_with_its_category() {
+    let place = Place::new();
+    place.put("in.fxt", &of_two_threads());
+    for command in SELECTING {
+        let run = place.run(&[command, &["-n", "net:mine"]].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        let stdout = match command {
+            ["slice", ..] => place.run(&["stats", "out.fxt"]).stdout,
+            _ => run.stdout,
+        };
+        let (mine, theirs) = (stdout.contains("mine"), stdout.contains("theirs"));
+        assert!(mine && !theirs, "{command:?} {stdout}");
+    }
 }

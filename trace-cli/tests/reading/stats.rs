@@ -84,7 +84,12 @@ fn an_unknown_category_is_reported() {
     place.put("in.fxt", &everything());
     let run = place.run(&["stats", "in.fxt", "-c", "nit"]);
     let message = "trace: no event of category 'nit'\nhint: the categories are net\n";
-    assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "no such events\n", message));
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (1, "", message));
+    let piped = place.run_with(&["stats", "-", "-c", "nit"], &everything());
+    assert_eq!((piped.code, &*piped.stdout, &*piped.stderr), (1, "", message));
+    let pattern = place.run(&["stats", "in.fxt", "-c", "nit*"]);
+    assert_eq!((pattern.code, &*pattern.stdout), (0, "no such events\n"), "{pattern:?}");
+    assert!(pattern.stderr.contains("no event of category 'nit*'"), "{pattern:?}");
     assert_eq!(place.run(&["stats", "in.fxt", "-c", "n*,-nit"]).stderr, "");
 }
 
@@ -118,7 +123,8 @@ fn the_slowest_have_arguments_thread_and_time() {
     let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!((&json[0]["arguments"]["bytes"], &json[0]["length_ns"]), (&64.into(), &2000.into()));
     let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-n", "absent"]);
-    assert_eq!(run.stdout, "no such events\n");
+    let message = "trace: no event is named 'absent'\n".to_owned();
+    assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: message });
 }
 
 /// There are durations of 40 µs, 20 µs and 2 µs, and an operation of 80 µs.
@@ -145,6 +151,59 @@ fn long_ones_are_counted() {
     assert_eq!(place.run(&["stats", "in.fxt", "--over", "1h"]).stdout, "no such events\n");
 }
 
+/// A name whose durations are all short is known.
+#[test]
+fn names_without_long_ones_are_reported() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    for way in [&[][..], &["--slowest", "5"], &["--csv"], &["--limit", "1"]] {
+        let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt"], line, way].concat());
+        let run = stats(&["-n", "outer", "--over", "1.5ms"]);
+        assert_eq!((run.code, &*run.stderr), (0, "trace: no 'outer' takes longer than 1.5 ms\n"));
+        let run = stats(&["-n", "net:outer,net:request", "--over", "5s"]);
+        assert_eq!(run.stderr.matches(" takes longer than 5 s\n").count(), 2, "{run:?}");
+        let unknown = stats(&["-n", "otter", "--over", "5s"]);
+        assert!(unknown.code == 1 && unknown.stdout.is_empty(), "{unknown:?}");
+        assert!(unknown.stderr.starts_with("trace: no event is named 'otter'"), "{unknown:?}");
+        // One of them is longer, whatever is shown.
+        let run = stats(&["-n", "inner,request", "--over", "10us"]);
+        assert_eq!((run.code, &*run.stderr), (0, ""), "{way:?}");
+    }
+}
+
+#[test]
+fn times_without_a_unit_are_refused() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    for line in [
+        &["stats", "in.fxt", "--over", "5"][..],
+        &["stats", "in.fxt", "--at", "5"],
+        &["stats", "in.fxt", "--at", "@5"],
+        &["slice", "in.fxt", "-o", "out.fxt", "--from", "0.5"],
+        &["slice", "in.fxt", "-o", "out.fxt", "--id", "42", "--around", "5"],
+        &["dump", "in.fxt", "--to", "5"],
+        &["top", "--live", "--window", "5"],
+        &["record", "--stop-timeout", "5"],
+    ] {
+        let run = place.run(line);
+        assert!(run.code == 2 && run.stderr.contains("has no unit: use '"), "{run:?}");
+    }
+    let zero = place.run(&["slice", "in.fxt", "-o", "out.fxt", "--from", "0"]);
+    assert_eq!(zero.code, 0, "{zero:?}");
+}
+
+#[test]
+fn an_unknown_argument_is_refused() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let run = place.run(&["stats", "in.fxt", "--by", "arg:byte"]);
+    let message = "trace: no event has the argument 'byte'\n\
+                   hint: list arguments with trace info in.fxt\n";
+    assert_eq!((run.code, &*run.stdout, &*run.stderr), (1, "", message));
+    let known = place.run(&["stats", "in.fxt", "--by", "arg:bytes"]);
+    assert_eq!((known.code, &*known.stderr), (0, ""), "{known:?}");
+}
+
 /// The durations and operations at a time are those that last at it, the outermost first.
 #[test]
 fn a_time_shows_what_lasts_then() {
@@ -159,7 +218,8 @@ fn a_time_shows_what_lasts_then() {
     assert_eq!(lines(&["--at", "@25us", "--limit", "1"]), 1);
     let late = stats(&["--at", "@10s"]);
     let hint = "hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
-    assert!(late.stdout == "no such events\n" && late.stderr.ends_with(hint), "{late:?}");
+    let message = format!("trace: --at is outside of the trace\n{hint}");
+    assert_eq!(late, Run { code: 1, stdout: String::new(), stderr: message });
     // The first event of the archive counts, not that of the selected threads.
     assert_eq!(stats(&["--at", "20us"]).stdout, stats(&["--at", "@25us"]).stdout);
     assert_eq!(stats(&["--at", "20us", "-t", "34"]).stdout, stats(&["--at", "@25us"]).stdout);
@@ -228,8 +288,8 @@ fn rates_do_not_depend_on_the_selection() {
 fn the_slowest_are_warned_about_as_in_the_table() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
-    let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-c", "nat"]);
-    assert!(run.stderr.contains("no event of category 'nat'"), "{run:?}");
+    let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-c", "nat*"]);
+    assert!(run.stderr.contains("no event of category 'nat*'"), "{run:?}");
     assert!(run.stderr.contains("durations without an end, skipped: 1"), "{run:?}");
 }
 

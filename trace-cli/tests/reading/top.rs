@@ -37,6 +37,6 @@ fn an_archive_without_durations_is_an_error() {
     let run = place.run(&["top", "in.fxt"]);
     let stderr = "trace: in.fxt has no durations\nhint: trace stats shows all kinds\n";
     assert_eq!((run.code, &*run.stderr), (1, stderr));
-    let run = place.run(&["top", "good.fxt", "-n", "absent"]);
+    let run = place.run(&["top", "good.fxt", "-n", "-poll"]);
     assert!(run.stderr.contains("has no selected durations"), "{run:?}");
 }

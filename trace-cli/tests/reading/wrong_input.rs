@@ -1,6 +1,6 @@
 //! Inputs that are no archives, with all commands that read archives.
 
-use crate::harness::{good, Place, Run};
+use crate::harness::{cut, cut_between_records, good, Place, Run};
 
 /// Runs all commands on the file `in`, and returns their message, which must be the same.
 fn message(content: &[u8]) -> String {
@@ -85,4 +85,37 @@ fn a_misspelt_file_has_a_hint() {
         missing("./shop-today-1.fx") + "hint: did you mean ./shop-today-1.fxt?\n"
     );
     assert_eq!(stderr(&["stats", "requests.fxt"]), missing("requests.fxt"));
+}
+
+/// An archive that was cut is incomplete, within a record or between two.
+#[test]
+fn cut_archives_have_one_exit_code() {
+    let early = "the archive ends early: providers without a closing clock anchor: 1";
+    let within = "the trace ends within the record at byte 136: 31 of 32 bytes";
+    let within = format!("{within}; the records before it are used");
+    for (archive, message) in [(cut_between_records(), early), (cut(), &*within)] {
+        let place = Place::new();
+        place.put("in.fxt", &archive);
+        for line in [
+            &["stats", "in.fxt"][..],
+            &["stats", "in.fxt", "--slowest", "1"],
+            &["stats", "in.fxt", "-t", "34"],
+            &["info", "in.fxt"],
+            &["dump", "in.fxt"],
+            &["slice", "in.fxt", "-o", "out.fxt"],
+            &["convert", "in.fxt", "-o", "out.json"],
+            &["merge", "in.fxt", "-o", "out.fxt"],
+        ] {
+            if archive.len() % 8 != 0 && line.contains(&"34") {
+                continue; // The record that is cut is the only one of the thread.
+            }
+            let run = place.run(line);
+            assert_eq!(run.code, 3, "{run:?}");
+            assert!(run.stderr.contains(&format!("trace: in.fxt: {message}\n")), "{run:?}");
+        }
+    }
+    let place = Place::new();
+    place.put("in.fxt", &cut_between_records());
+    assert_eq!(place.run(&["top", "in.fxt"]).code, 3);
+    assert_eq!(place.run(&["diff", "in.fxt", "in.fxt"]).code, 3);
 }

@@ -19,8 +19,8 @@ pub struct Selection<'a> {
     pub to: Option<u64>,
     /// Selects categories; `None` for all.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
-    /// Selects names of events; `None` for all.
-    pub name: Option<&'a dyn Fn(&str) -> bool>,
+    /// Selects names of events by their category and name; `None` for all.
+    pub name: Option<&'a dyn Fn(&str, &str) -> bool>,
     /// The koids of processes; `None` for all.
     pub processes: Option<&'a [u64]>,
     /// The koids of threads; `None` for all.
@@ -116,7 +116,7 @@ impl<'a> Filter<'a> {
         let Selection { category, name, .. } = self.selection;
         *cached.get_or_insert_with(|| {
             category.is_none_or(|category| category(catalog.category(label)))
-                && name.is_none_or(|name| name(catalog.name(label)))
+                && name.is_none_or(|name| name(catalog.category(label), catalog.name(label)))
         })
     }
 
@@ -162,8 +162,9 @@ impl<'a> Filter<'a> {
         let Selection { category, name, .. } = self.selection;
         match record {
             Record::LargeBlob(blob) => {
-                category.is_none_or(|category| category(&item.text(blob.category)))
-                    && name.is_none_or(|name| name(&item.text(blob.name)))
+                let of = item.text(blob.category);
+                category.is_none_or(|category| category(&of))
+                    && name.is_none_or(|name| name(&of, &item.text(blob.name)))
             }
             _ => category.is_none() && name.is_none(),
         }

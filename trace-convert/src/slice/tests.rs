@@ -146,7 +146,7 @@ fn by_process_and_name() {
     let selection = Selection { processes: Some(&[5]), ..Selection::default() };
     let lines = cut(&selection);
     assert_eq!(lines.iter().filter(|line| line.contains("\"cat\"")).count(), 2, "{lines:?}");
-    let name = |name: &str| name == "op" || name == "outer";
+    let name = |_: &str, name: &str| name == "op" || name == "outer";
     let lines = cut(&Selection { name: Some(&name), ..Selection::default() });
     assert_eq!(lines.iter().filter(|line| line.contains("\"cat\"")).count(), 6, "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line.contains("log")).count(), 0, "{lines:?}");

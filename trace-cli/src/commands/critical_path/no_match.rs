@@ -7,13 +7,11 @@ use crate::cli::CriticalPathArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::{counted, HINT};
-use crate::unmatched;
 
 /// Returns the error, with a hint about other kinds that the archive has.
 pub(super) fn error(args: &CriticalPathArgs, input: &Spill<'_>) -> Result<anyhow::Error> {
     let report = explained(&args.file, stats::collect(input.open()?, Grouping::Together, None))?;
     let filter = args.selection.filter();
-    unmatched::warn(&filter.categories, &report.categories);
     let is_selected = |row: &&Row| filter.matches(&row.category, &row.name);
     let count = |rows: &[Row]| rows.iter().filter(is_selected).map(|row| row.lengths.count()).sum();
     let (what, other) = match args.flow {

@@ -1,44 +1,90 @@
 //! Reading the archives of `trace diff`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use serde_json::{json, Value};
+use trace_analyze::catalog::Catalog;
+use trace_analyze::contents;
 use trace_analyze::diff::{self, Measure};
-use trace_analyze::stats::{By, Grouping, Groups, Report};
+use trace_analyze::stats::{By, Grouping, Groups, Report, Row};
+use trace_convert::visible;
 
 use crate::cli::DiffArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::HINT;
 use crate::table::human_nanos;
-use crate::{damage, input, say, unmatched};
+use crate::{damage, exit, input, rows, say, unmatched};
 
-/// Reads the selected events of an archive.
-pub(super) fn read(args: &DiffArgs, path: &Path) -> Result<(Report, u8)> {
-    let filter = args.selection.filter();
+/// Reads the selected threads of archives. Returns the exit code for what is unreadable otherwise.
+pub(super) fn read_all(args: &DiffArgs, paths: &[PathBuf]) -> Result<(Vec<Report>, u8)> {
+    let mut unreadable = exit::OK;
+    let mut read = |path: &PathBuf| {
+        let (report, code) = read(args, path)?;
+        unreadable = unreadable.max(code);
+        Ok(report)
+    };
+    let reports = paths.iter().map(&mut read).collect::<Result<_>>()?;
+    Ok((reports, unreadable))
+}
+
+fn read(args: &DiffArgs, path: &Path) -> Result<(Report, u8)> {
     let measure = if args.own { Measure::SelfTime } else { Measure::Length };
-    let (report, code) = match &args.by {
-        None => {
-            let (reader, code) = input::open_threads(path, &args.selection)?;
-            (diff::read(reader, Grouping::Together, measure), code)
-        }
+    let whole = Spill::new(path)?;
+    let part = input::part_of_threads(path, &whole, &args.selection)?;
+    let (input, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
+    let report = match &args.by {
+        None => diff::read(input.open()?, Grouping::Together, measure),
         // The operations of polls are read first.
         Some(key) => {
-            let (input, code) = input::of_threads(path, Spill::new(path)?, &args.selection)?;
             let groups = explained(path, Groups::read(By::Argument(key), input.open()?))?;
-            (diff::read(input.open()?, groups, measure), code)
+            diff::read(input.open()?, groups, measure)
         }
     };
-    let mut report = explained(path, report)?;
-    if let Some(key) = &args.by {
-        let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
-        unmatched::warn_of_argument(path, key, rows);
-    }
+    Ok((explained(path, report)?, code))
+}
+
+/// Drops the rows that are not selected.
+pub(super) fn select(args: &DiffArgs, report: &mut Report) {
+    let filter = args.selection.filter();
     for rows in [&mut report.durations, &mut report.operations, &mut report.flows] {
         rows.retain(|row| filter.matches(&row.category, &row.name));
     }
-    Ok((report, code))
+}
+
+/// Fails if no archive has an event of a selected category or name, or with the argument of `--by`.
+pub(super) fn refuse_unknown(args: &DiffArgs, archives: &[(&PathBuf, &Report)]) -> Result<()> {
+    let found = || archives.iter().flat_map(|(_, report)| rows::labels(rows_of(report)));
+    if !unmatched::is_none(&args.selection, found()) {
+        // The reports have the events of the selected threads only.
+        let files = archives.iter().filter(|(path, _)| input::is_file(path));
+        let read =
+            |(path, _): &(&PathBuf, &Report)| explained(path, contents::labels(input::open(path)?));
+        let catalogs = files.map(read).collect::<Result<Vec<_>>>()?;
+        let all = catalogs.iter().flat_map(Catalog::label_texts).chain(found());
+        unmatched::refuse(&args.selection, all)?;
+    }
+    args.by.as_ref().map_or(Ok(()), |key| refuse_unknown_argument(key, archives))
+}
+
+fn refuse_unknown_argument(key: &str, archives: &[(&PathBuf, &Report)]) -> Result<()> {
+    let lacks = |(_, report): &&(&PathBuf, &Report)| unmatched::has_no_value(rows_of(report));
+    let lacking: Vec<&PathBuf> = archives.iter().filter(lacks).map(|(path, _)| *path).collect();
+    let Some(first) = lacking.first() else { return Ok(()) };
+    let (number, all) = (lacking.len(), archives.len());
+    if number == all {
+        return Err(unmatched::no_argument(first, key));
+    }
+    let (first, key) = (first.display(), visible(key));
+    let more = if number > 1 { ", …" } else { "" };
+    say(&format!("no event has the argument '{key}' in {number} of {all} archives: {first}{more}"));
+    Ok(())
+}
+
+fn rows_of(report: &Report) -> impl Iterator<Item = &Row> + Clone {
+    let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
+    rows.chain(&report.instants)
 }
 
 /// Reports what an archive lacks.

@@ -10,15 +10,16 @@ use trace_analyze::slowest::{polled, slowest, Instance, Slowest};
 use trace_analyze::spans::Role;
 use trace_convert::visible;
 
-use super::{moment, over};
+use super::{moment, over, short};
 use crate::args::Moment as Point;
 use crate::cli::StatsArgs;
 use crate::damage::{self, explained, Failed};
 use crate::input::Spill;
+use crate::known::refuse_unknown;
 use crate::message::{say, HINT};
 use crate::table::{self, human_nanos, Table};
-use crate::times::{report_outside, seconds, span};
-use crate::{arguments, exit, input, unmatched};
+use crate::times::{outside, seconds, span};
+use crate::{arguments, exit, input};
 
 /// The most instances of `--at` without `--slowest`.
 const MAX_AT: usize = 1000;
@@ -35,7 +36,12 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     if let (Some(at), Some(_)) = (at, &part) {
         add_polled(args, &whole, at, &mut found.instances)?;
     }
+    let labels = found.instances.iter().map(|it| (&*it.category, &*it.name));
+    refuse_unknown(path, &whole, &args.selection, labels.clone())?;
     table::print(&output(args, &found.instances, at.zip(states.as_ref()))?)?;
+    if found.instances.is_empty() {
+        short(args, labels).iter().for_each(|message| say(message));
+    }
     if is_cut {
         say(&format!("only the longest {MAX_AT} are shown{HINT}--slowest N shows more"));
     }
@@ -115,13 +121,12 @@ fn output(
 }
 
 fn warn(args: &StatsArgs, found: &Slowest) {
-    unmatched::warn(&args.selection.filter().categories, &found.categories);
     damage::warn_counts(&args.file, &damage::of_durations(&found.oddities));
     damage::warn_counts(&args.file, &damage::of_operations(&found.unpaired));
 }
 
-/// Returns the nanoseconds of a moment, and reports one outside of the trace. The selected threads
-/// may have no event at the start.
+/// Returns the nanoseconds of a moment, which is in the trace. The selected threads may have no
+/// event at the start.
 fn time(args: &StatsArgs, at: Point) -> Result<u64> {
     if !input::is_file(&args.file) {
         let Point::Absolute(nanos) = at else {
@@ -134,7 +139,7 @@ fn time(args: &StatsArgs, at: Point) -> Result<u64> {
     let end = extent.recorded_until.or(extent.end);
     let Some((start, end)) = extent.start.zip(end) else { return Ok(nanos) };
     if !(start..=end).contains(&nanos) {
-        report_outside("--at", (start, end));
+        bail!(outside("--at", (start, end)));
     }
     Ok(nanos)
 }

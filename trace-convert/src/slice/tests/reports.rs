@@ -43,7 +43,7 @@ fn clock_anchors_move_into_the_slice() {
 
 /// Returns the times and the arguments of all losses in a slice of 100 to 200.
 fn losses(archive: &[u8], clips: bool) -> Vec<(u64, Vec<u64>)> {
-    let name = |name: &str| name == "inside";
+    let name = |_: &str, name: &str| name == "inside";
     let selection =
         Selection { from: 100, to: Some(200), name: Some(&name), clips, ..Selection::default() };
     let plan = Plan::read(Reader::new(archive), &selection).unwrap();

@@ -13,15 +13,13 @@ use super::state::{Action, App};
 use super::window::Window;
 use crate::cli::Filter;
 use crate::live::{drain, Threads};
+use crate::names::Names;
 
 const SECOND: Duration = Duration::from_secs(1);
 
 fn window(categories: &[&str]) -> Window {
     let categories: Vec<String> = categories.iter().map(|name| (*name).to_owned()).collect();
-    let filter = Filter {
-        categories: CategorySet::new(&categories),
-        names: CategorySet::new(&[] as &[String]),
-    };
+    let filter = Filter { categories: CategorySet::new(&categories), names: Names::default() };
     Window::new(5 * SECOND, filter, Threads::default())
 }
 

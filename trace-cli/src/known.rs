@@ -1,0 +1,37 @@
+//! Refusing selected categories, names and arguments that an input does not have.
+
+use std::path::Path;
+
+use anyhow::Result;
+use trace_analyze::contents;
+
+use crate::cli::Selection;
+use crate::damage::explained;
+use crate::input::Spill;
+use crate::unmatched;
+
+/// Fails if the input has no event of a selected category or name. `found` has the categories and
+/// names that the caller knows: the input is read if one of the selected is not among them.
+pub(crate) fn refuse_unknown<'a>(
+    path: &Path,
+    input: &Spill<'_>,
+    selection: &Selection,
+    found: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Result<()> {
+    if unmatched::is_none(selection, found) {
+        return Ok(());
+    }
+    let catalog = explained(path, contents::labels(input.open()?))?;
+    unmatched::refuse(selection, catalog.label_texts())
+}
+
+/// Fails if no event of the input has the argument `key`. Also if there are too many arguments to
+/// know, it returns success.
+pub(crate) fn refuse_unknown_argument(path: &Path, input: &Spill<'_>, key: &str) -> Result<()> {
+    let contents = explained(path, contents::read(input.open()?))?;
+    let is_known = contents.arguments.keys().any(|(_, _, known)| known == key);
+    match is_known || contents.left_out > 0 {
+        true => Ok(()),
+        false => Err(unmatched::no_argument(path, key)),
+    }
+}
