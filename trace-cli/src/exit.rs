@@ -48,7 +48,6 @@ Examples:
 Defaults:
   The table [record] of ~/.config/trace/config.toml has defaults of `trace record` by the
   long names of its options, such as output = '%n-%t.fxt' or categories = ['net*'].
-  `trace help environment` lists environment variables.
 
 Inputs:
   Commands that read archives also read Chrome JSON, XRay logs, recordings of trace-cmd
@@ -69,4 +68,11 @@ Exit status:
   125  recording failed
   126  COMMAND cannot be run
   127  COMMAND was not found
- 128+N COMMAND was killed by signal N";
+ 128+N COMMAND was killed by signal N
+
+Topics:
+  trace help COMMAND      a command, with examples
+  trace help environment  environment variables of programs and of this command";
+
+/// The hint if a topic of `trace help` is unknown.
+pub(crate) const TOPICS: &str = "topics are environment, and the commands that trace --help lists";

@@ -28,9 +28,10 @@ mod times;
 mod unmatched;
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 
 use message::{describe, say};
@@ -63,6 +64,10 @@ fn main() -> ExitCode {
 /// Prints the help, the version or a usage error.
 fn answer(error: &clap::Error) -> u8 {
     let _ = error.print();
+    let is_help = || env::args_os().nth(1).is_some_and(|command| command == "help");
+    if error.kind() == ErrorKind::InvalidSubcommand && is_help() {
+        let _ = writeln!(io::stderr(), "hint: {}", exit::TOPICS);
+    }
     if error.use_stderr() {
         exit::USAGE
     } else {

@@ -1,9 +1,13 @@
 //! `trace recover`
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
+use trace_analyze::input::{Fxt, InputFormat};
 use trace_manager::recover;
+use trace_protocol::buffer::saved::buffer_path;
 
 use crate::cli::RecoverArgs;
 use crate::message::{counted, describe, HINT};
@@ -13,12 +17,15 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
     if args.file.is_dir() {
         return recover_logs(&args.file);
     }
-    let recovered = recover(&args.file).with_context(|| {
-        format!(
-            "cannot recover {}{HINT}name the file that TRACE_OUTPUT named for a program that was killed",
-            args.file.display()
-        )
-    })?;
+    let recovered = match recover(&args.file) {
+        Err(_) if is_archive_alone(&args.file) => bail!("{}", no_buffer(&args.file)),
+        recovered => recovered.with_context(|| {
+            format!(
+                "cannot recover {}{HINT}name the file that TRACE_OUTPUT named for a program that was killed",
+                args.file.display()
+            )
+        })?,
+    };
     let (archive, bytes) = (recovered.archive.display(), recovered.bytes);
     let events = counted(recovered.events, "event", "events");
     crate::say(&match bytes {
@@ -42,6 +49,21 @@ pub(crate) fn run(args: &RecoverArgs) -> Result<u8> {
         crate::say("the records of the buffer are lost, because it was memory");
     }
     Ok(if recovered.is_complete() { exit::OK } else { exit::INCOMPLETE })
+}
+
+/// Returns whether a path is an archive without the buffer of a program.
+fn is_archive_alone(path: &Path) -> bool {
+    let mut start = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && Fxt.detects(&start) && !buffer_path(path).exists()
+}
+
+fn no_buffer(path: &Path) -> String {
+    let path = path.display();
+    format!(
+        "cannot recover {path}: it is an archive, and no program left a buffer\
+         {HINT}if it is damaged, keep its readable part with trace slice {path} -o NEW"
+    )
 }
 
 fn recover_logs(directory: &Path) -> Result<u8> {

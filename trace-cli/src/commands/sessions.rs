@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Error, Result};
 use trace_convert::visible;
-use trace_manager::controller::{Controller, SessionInfo, SessionState};
+use trace_manager::controller::{Controller, ControllerError, SessionInfo, SessionState};
 
 use super::daemon_client::connect;
 use crate::message::HINT;
@@ -21,7 +21,8 @@ pub(crate) struct Found {
 pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
     let (daemon, recorders) = servers(socket);
     if recorders.is_empty() {
-        return Ok(Found { controller: daemon?, name: name.to_owned() });
+        let controller = daemon.map_err(|error| without_server(error, socket))?;
+        return Ok(Found { controller, name: name.to_owned() });
     }
     let mut daemon = daemon.ok();
     // A daemon that does not answer has none. Its connection is useless then.
@@ -47,6 +48,16 @@ pub(crate) fn find_session(socket: Option<&Path>, name: &str) -> Result<Found> {
             let several = list(&of_daemon, &meant);
             bail!("several sessions match: {several}{HINT}name a recorder by its process id")
         }
+    }
+}
+
+/// Returns the error that nothing records, if no daemon was found and none was named.
+fn without_server(error: Error, socket: Option<&Path>) -> Error {
+    match error.downcast_ref() {
+        Some(ControllerError::Connect { .. }) if socket.is_none() => {
+            error.context("nothing records: no trace record of this user runs, and no daemon")
+        }
+        _ => error,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::harness::Place;
+use crate::harness::{Place, Run};
 
 /// Returns whether a shell is installed.
 fn has(shell: &str) -> bool {
@@ -86,5 +86,25 @@ fn the_help_lists_the_variables_of_the_guide() {
         assert!(help.stdout.contains(&format!("\n  {name} ")), "{name}: {}", help.stdout);
     }
     assert_eq!(place.run(&["environment"]).stdout, help.stdout);
-    assert!(place.run(&["--help"]).stdout.contains("trace help environment"));
+    let list = place.run(&["--help"]).stdout;
+    let (_, topics) = list.split_once("\nTopics:\n").unwrap();
+    assert!(topics.contains("\n  trace help environment  "), "{topics}");
+    for topic in ["topics", "environments"] {
+        let unknown = place.run(&["help", topic]);
+        let hint = "hint: topics are environment, and the commands that trace --help lists\n";
+        assert!(unknown.code == 2 && unknown.stderr.ends_with(hint), "{unknown:?}");
+    }
+    assert!(!place.run(&["topics"]).stderr.contains("hint: topics"));
+}
+
+#[test]
+fn a_snapshot_of_nothing_names_both_kinds_of_recorders() {
+    let place = Place::new();
+    let mut command = place.command(&["snapshot", "-o", "now.fxt"]);
+    command.env("XDG_RUNTIME_DIR", place.path("")).env("TMPDIR", place.path(""));
+    command.env("TRACE_SOCKET", place.path("absent.sock"));
+    let run = Run::of(command.output().unwrap());
+    let said = "trace: nothing records: no trace record of this user runs, and no daemon: ";
+    assert!(run.code == 1 && run.stderr.starts_with(said), "{run:?}");
+    assert!(run.stderr.contains("\nhint: "), "{run:?}");
 }

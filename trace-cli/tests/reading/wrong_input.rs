@@ -119,3 +119,17 @@ fn cut_archives_have_one_exit_code() {
     assert_eq!(place.run(&["top", "in.fxt"]).code, 3);
     assert_eq!(place.run(&["diff", "in.fxt", "in.fxt"]).code, 3);
 }
+
+#[test]
+fn an_archive_needs_no_recovery() {
+    let place = Place::new();
+    place.put("cut.fxt", &cut());
+    let run = place.run(&["recover", "cut.fxt"]);
+    let stderr = "trace: cannot recover cut.fxt: it is an archive, and no program left a buffer\n\
+                  hint: if it is damaged, keep its readable part with trace slice cut.fxt -o NEW\n";
+    assert_eq!(run, Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
+    assert_eq!(place.run(&["slice", "cut.fxt", "-o", "kept.fxt"]).code, 3);
+    assert_eq!(place.run(&["check", "kept.fxt"]).code, 0);
+    let missing = place.run(&["recover", "missing.fxt"]);
+    assert!(missing.stderr.contains("missing.fxt.buffer"), "{missing:?}");
+}

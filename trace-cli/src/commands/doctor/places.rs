@@ -72,7 +72,9 @@ fn daemon(socket: Option<&Path>) -> Finding {
         None => {
             let first = results.swap_remove(0).err().map(|error| error.to_string());
             let detail = first.unwrap_or_default().lines().next().unwrap_or_default().to_owned();
-            let without = "trace start, stop, status, snapshot and follow of sessions";
+            let without =
+                "no trace start; trace stop, status, snapshot, categories and follow find a \
+                           running trace record only";
             Finding::limited("daemon", detail, without, "trace daemon --background --dir DIR")
         }
     }
@@ -160,7 +162,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let finding = daemon(Some(&directory.path().join("manager.sock")));
         assert_eq!(finding.status, Status::Limited);
-        assert!(finding.remedy.unwrap().1.starts_with("trace daemon"));
+        let (without, remedy) = finding.remedy.unwrap();
+        assert!(without.contains("snapshot, categories and follow find a running trace record"));
+        assert!(remedy.starts_with("trace daemon"));
     }
 
     #[test]
