@@ -7,8 +7,14 @@ use addr2line::{Context, LookupResult};
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ReadRef};
 
-use crate::demangle;
+use crate::demangle::{cut, demangle};
 use crate::frame::Frame;
+
+/// The most frames at an address.
+const MAX_FRAMES: usize = 256;
+
+/// The longest path of a source file.
+const MAX_PATH_BYTES: usize = 4096;
 
 /// A section of a file, in memory.
 type Section = EndianArcSlice<RunTimeEndian>;
@@ -33,7 +39,7 @@ impl DebugInfo {
     }
 
     /// Returns the frames at an address of the file, innermost first. All but the last are inlined
-    /// functions. A malformed rest is left out.
+    /// functions. A malformed rest is left out, as are frames from the 257th on.
     pub(crate) fn frames(&self, address: u64) -> Vec<Frame> {
         // The library computes the address behind it.
         if address == u64::MAX {
@@ -45,13 +51,14 @@ impl DebugInfo {
             load @ LookupResult::Load { .. } => load.skip_all_loads(),
         };
         let (mut frames, Ok(mut found)) = (Vec::new(), found) else { return Vec::new() };
-        while let Ok(Some(frame)) = found.next() {
+        while let (Ok(Some(frame)), true) = (found.next(), frames.len() < MAX_FRAMES) {
             let Some(name) = frame.function else { continue };
             let Ok(name) = name.raw_name() else { continue };
             let location = frame.location.as_ref();
+            let file = location.and_then(|location| location.file);
             frames.push(Frame {
                 function: demangle(&name).into(),
-                file: location.and_then(|location| location.file).map(Into::into),
+                file: file.map(|file| cut(file, MAX_PATH_BYTES).into()),
                 line: location.and_then(|location| location.line),
             });
         }

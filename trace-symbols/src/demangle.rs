@@ -4,10 +4,11 @@ use std::fmt::{self, Write};
 
 use cpp_demangle::{DemangleOptions, Symbol};
 
-/// The longest demangled name. A short symbol can stand for an endless one.
+/// The longest name. A short symbol can stand for an endless one.
 const MAX_NAME_BYTES: usize = 16 << 10;
 
-/// Returns a symbol demangled if it is one of Rust or C++, and its name has at most 16 KiB.
+/// Returns a symbol demangled if it is one of Rust or C++, and its name has at most 16 KiB. A
+/// longer symbol is cut.
 #[must_use]
 pub fn demangle(symbol: &str) -> String {
     let mut name = Bounded(String::new());
@@ -19,8 +20,14 @@ pub fn demangle(symbol: &str) -> String {
     if is_written {
         name.0
     } else {
-        symbol.to_owned()
+        cut(symbol, MAX_NAME_BYTES).to_owned()
     }
+}
+
+/// Returns the start of a text, of at most `bytes`.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+    end.and_then(|end| text.get(..end)).unwrap_or_default()
 }
 
 fn write_cpp(symbol: &str, name: &mut Bounded) -> bool {
@@ -66,6 +73,13 @@ mod tests {
         let name = rustc_demangle::try_demangle(&symbol).unwrap().to_string();
         assert!(name.len() > MAX_NAME_BYTES, "{}", name.len());
         assert_eq!(demangle(&symbol), symbol);
+    }
+
+    #[test]
+    fn a_long_symbol_is_cut() {
+        let symbol = format!("a{}", "ä".repeat(MAX_NAME_BYTES));
+        assert_eq!(demangle(&symbol), symbol[..MAX_NAME_BYTES - 1]);
+        assert_eq!([cut("aä", 0), cut("aä", 2), cut("aä", 3), cut("aä", 9)], ["", "a", "aä", "aä"]);
     }
 
     /// A number of a v0 symbol, which is that of the digits and 1.

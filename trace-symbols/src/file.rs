@@ -10,15 +10,16 @@ use crate::Limited;
 /// The most bytes of headers and symbol tables that are read for a build id.
 const MAX_HEADER_BYTES: u64 = 128 << 20;
 
-/// Opens a regular file for reading, or returns `None`. The path is untrusted: a FIFO is not
-/// waited for.
+/// Opens a regular file for reading, or returns `None`. The path is untrusted: a device is not
+/// opened, and a FIFO is not waited for if it replaces a file.
 #[must_use]
 pub fn open(path: &Path) -> Option<File> {
+    let is_file = || path.metadata().is_ok_and(|metadata| metadata.is_file());
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let file = options.open(path).ok()?;
+    let file = is_file().then(|| options.open(path).ok()).flatten()?;
     file.metadata().ok()?.is_file().then_some(file)
 }
 

@@ -14,17 +14,26 @@ pub struct Limited<R> {
     inner: R,
     /// The bytes that may still be read.
     rest: Cell<u64>,
+    /// Whether a read beyond them failed.
+    is_exceeded: Cell<bool>,
 }
 
 impl<R> Limited<R> {
     /// Reads at most `bytes` of a file.
     pub fn new(inner: R, bytes: u64) -> Self {
-        Self { inner, rest: Cell::new(bytes) }
+        Self { inner, rest: Cell::new(bytes), is_exceeded: Cell::new(false) }
     }
 
     /// Permits `bytes` from now on, whatever was read before.
     pub fn permit(&self, bytes: u64) {
         self.rest.set(bytes);
+        self.is_exceeded.set(false);
+    }
+
+    /// Returns whether a read failed because of the limit, since the last
+    /// [`permit`](Self::permit).
+    pub fn is_exceeded(&self) -> bool {
+        self.is_exceeded.get()
     }
 
     /// Returns the build id of a file that is read through `self`. It has none if its notes are
@@ -38,7 +47,9 @@ impl<R> Limited<R> {
     }
 
     fn take(&self, bytes: u64) -> Result<(), ()> {
-        self.rest.set(self.rest.get().checked_sub(bytes).ok_or(())?);
+        let rest = self.rest.get().checked_sub(bytes);
+        self.is_exceeded.set(self.is_exceeded.get() || rest.is_none());
+        self.rest.set(rest.ok_or(())?);
         Ok(())
     }
 }
@@ -71,8 +82,11 @@ mod tests {
         assert_eq!(limited.len(), Ok(100));
         assert_eq!(limited.read_bytes_at(5, 40), Ok(&[7; 40][..]));
         assert_eq!(limited.read_bytes_at_until(0..9, 0), Ok(&b"name"[..]));
+        assert!(!limited.is_exceeded());
         assert_eq!(limited.read_bytes_at(0, 16), Err(()));
+        assert!(limited.is_exceeded());
         limited.permit(16);
+        assert!(!limited.is_exceeded());
         assert!(limited.read_bytes_at(0, 16).is_ok());
         assert_eq!(limited.read_bytes_at_until(0..9, 0), Err(()));
     }

@@ -14,11 +14,19 @@ use crate::{open, Functions, Limited};
 /// Where the debug information of files without it is, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
+/// The most bytes of symbol tables, with their names, that are read of a file.
+const MAX_SYMBOL_BYTES: u64 = 256 << 20;
+
+/// The most bytes of debug information that are read of a file.
+const MAX_DEBUG_BYTES: u64 = 1 << 30;
+
 /// The symbols of a program or library.
 #[derive(Debug)]
 pub struct ModuleSymbols {
     functions: Functions,
     debug_info: Option<DebugInfo>,
+    /// Whether there is debug information that is too large.
+    lacks_debug_info: bool,
 }
 
 /// Why a file cannot name the code of a recording.
@@ -30,6 +38,8 @@ pub enum ModuleError {
     Malformed,
     /// It has another build id than the recorded code, or only one of them has one.
     Changed,
+    /// Its symbol tables have more than 256 MiB, or its debug information has more than 1 GiB.
+    TooLarge,
 }
 
 impl ModuleSymbols {
@@ -48,23 +58,39 @@ impl ModuleSymbols {
         let separate = debug_file(build_id).and_then(|path| open(&path));
         let separate = separate.and_then(|file| Self::of(&ReadCache::new(file), build_id).ok());
         Ok(match separate {
-            Some(Self { functions, debug_info }) if !functions.is_empty() => {
-                Self { functions, debug_info }
-            }
-            Some(Self { debug_info, .. }) => Self { debug_info, ..own },
+            Some(separate) if !separate.functions.is_empty() => separate,
+            Some(separate) => Self { functions: own.functions, ..separate },
             None => own,
         })
     }
 
     fn of(cache: &ReadCache<File>, build_id: &[u8]) -> Result<Self, ModuleError> {
-        let limited = Limited::new(cache, u64::MAX);
-        let file = object::File::parse(&limited).map_err(|_| ModuleError::Malformed)?;
+        let limited = Limited::new(cache, MAX_SYMBOL_BYTES);
+        let Ok(file) = object::File::parse(&limited) else {
+            let is_large = limited.is_exceeded();
+            return Err(if is_large { ModuleError::TooLarge } else { ModuleError::Malformed });
+        };
         let found = limited.build_id(&file).unwrap_or_default();
         if found != build_id {
             return Err(ModuleError::Changed);
         }
-        limited.permit(u64::MAX);
-        Ok(Self { functions: Functions::of(&file), debug_info: DebugInfo::of(&file) })
+        limited.permit(MAX_SYMBOL_BYTES);
+        let functions = Functions::of(&file);
+        if limited.is_exceeded() {
+            return Err(ModuleError::TooLarge);
+        }
+        limited.permit(MAX_DEBUG_BYTES);
+        let debug_info = DebugInfo::of(&file);
+        let lacks_debug_info = limited.is_exceeded();
+        let debug_info = debug_info.filter(|_| !lacks_debug_info);
+        Ok(Self { functions, debug_info, lacks_debug_info })
+    }
+
+    /// Returns why the file's inlined functions and lines are missing, although it names its
+    /// functions.
+    #[must_use]
+    pub fn lacks_debug_info(&self) -> Option<ModuleError> {
+        self.lacks_debug_info.then_some(ModuleError::TooLarge)
     }
 
     /// Returns the frames at an address of the file, innermost first. All but the last are
@@ -94,6 +120,9 @@ impl fmt::Display for ModuleError {
             Self::Missing => "cannot be read",
             Self::Malformed => "is not an ELF file",
             Self::Changed => "has changed since the recording: its build id differs",
+            Self::TooLarge => {
+                "has more than 256 MiB of symbol tables, or more than 1 GiB of debug information"
+            }
         })
     }
 }
@@ -133,6 +162,50 @@ mod tests {
         }
         assert_eq!(error(Path::new("/dev/null"), &[]), ModuleError::Missing);
         assert_eq!(error(Path::new("/etc/passwd"), &[]), ModuleError::Malformed);
+    }
+
+    /// Returns the first bytes of a file with a section of this type and size behind them.
+    fn file_with_section(name: &str, kind: u32, size: u64) -> Vec<u8> {
+        let names = format!("\0.strtab\0{name}\0");
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(16, 0);
+        // A library for x86-64, version 1, without an entry point and program headers. The section
+        // headers follow: none, strings, the section.
+        bytes.extend([3, 0, 62, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        bytes.extend([0_u64, 64].map(u64::to_le_bytes).as_flattened());
+        bytes.extend([0_u16, 0, 64, 56, 0, 64, 3, 1].map(u16::to_le_bytes).as_flattened());
+        let sections = [
+            (0, 0, 0, 0, 0),
+            (1, object::elf::SHT_STRTAB, 256, names.len() as u64, 0),
+            (9, kind, 512, size, 24),
+        ];
+        for (name, kind, offset, size, entry) in sections {
+            bytes.extend([name, kind].map(u32::to_le_bytes).as_flattened());
+            bytes.extend([0, 0, offset, size].map(u64::to_le_bytes).as_flattened());
+            bytes.extend([1, 0].map(u32::to_le_bytes).as_flattened());
+            bytes.extend([1, entry].map(u64::to_le_bytes).as_flattened());
+        }
+        bytes.extend(names.as_bytes());
+        bytes
+    }
+
+    #[test]
+    fn endless_sections_are_not_read() {
+        let symbols = (".symtab", object::elf::SHT_SYMTAB);
+        let debug_info = (".debug_info", object::elf::SHT_PROGBITS);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for ((name, kind), size, expected) in [
+            (symbols, 240, Ok(None)),
+            (symbols, 240 << 30, Err(ModuleError::TooLarge)),
+            (debug_info, 240, Ok(None)),
+            (debug_info, 240 << 30, Ok(Some(ModuleError::TooLarge))),
+        ] {
+            std::fs::write(file.path(), file_with_section(name, kind, size)).unwrap();
+            file.as_file().set_len(512 + size).unwrap();
+            let read = ModuleSymbols::read(file.path(), &[]);
+            let found = read.map(|symbols| symbols.lacks_debug_info());
+            assert_eq!(found, expected, "{name} of {size} bytes");
+        }
     }
 
     #[test]
