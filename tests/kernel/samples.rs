@@ -214,6 +214,29 @@ fn changed_files_name_no_functions() {
     assert!(!run.stdout().contains("direct") && run.stdout().contains("sampled+0x"), "{run:?}");
 }
 
+/// Names in the archive are those of the files, with inlined functions, after the files are gone.
+#[test]
+fn names_in_the_archive_do_not_need_the_files() {
+    let Some(sampled) = Sampled::compile(&["-fno-omit-frame-pointer"]) else { return };
+    let Some((_, stacks)) = sampled.record("fp") else { return };
+    let named = sampled.path("named.fxt");
+    let mut command = trace(&["symbolize", "-o"]);
+    let run = Run::of(command.arg(&named).arg(sampled.path("t.fxt")));
+    assert_eq!(run.code(), 0, "{run:?}");
+    for file in [sampled.program(), sampled.path("libsampled.so"), sampled.path("t.fxt")] {
+        std::fs::remove_file(file).unwrap();
+    }
+    assert_eq!(folded(&named, &[]), stacks);
+    let mut command = trace(&["convert", "--samples", "--to", "folded", "-o", "-"]);
+    let run = Run::of(command.arg(&named));
+    assert!(!run.stderr().contains("without names: /tmp"), "{run:?}");
+    let dump = Run::of(trace(&["dump"]).arg(&named)).stdout();
+    let spin = dump.lines().find(|line| line.contains("\"inlined\"")).unwrap();
+    assert!(spin.contains(" is \"spin\" (") && spin.contains(") in \"inlined\" ("), "{spin}");
+    let check = Run::of(trace(&["check"]).arg(&named));
+    assert_eq!(check.code(), 0, "{check:?}");
+}
+
 #[test]
 fn samples_within_scopes() {
     let directory = tempfile::tempdir().unwrap();

@@ -13,7 +13,7 @@ fn forged_clock_anchors_are_refused() {
     assert_eq!(run.code(), 3, "refused records are missing: {run:?}");
     let summary: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
     let rejected = &summary["providers"][0]["rejected"];
-    assert_eq!(rejected["event that only the manager writes"], 2, "{rejected}");
+    assert_eq!(rejected["record that only the manager writes"], 2, "{rejected}");
     assert_eq!(rejected["about other processes"], 1, "{rejected}");
     assert_eq!(Run::of(&mut record(&[], &honest, &["end", "return"])).code(), 0);
     let before = [&forged, &honest].map(|path| Archive::read(path).only().pid);

@@ -20,7 +20,9 @@ use trace_analyze::arguments::MAX_CONDITIONS;
 
 use crate::exit;
 pub(crate) use analysis::{CriticalPathArgs, DiffArgs, StatsArgs, TopArgs};
-pub(crate) use archives::{CheckArgs, ConvertArgs, DumpArgs, InfoArgs, MergeArgs, SliceArgs};
+pub(crate) use archives::{
+    CheckArgs, ConvertArgs, DumpArgs, InfoArgs, MergeArgs, SliceArgs, SymbolizeArgs,
+};
 pub(crate) use daemon::{
     AbortArgs, CategoriesArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items,
     ListArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
@@ -96,6 +98,7 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     Slice(SliceArgs),
     Merge(MergeArgs),
+    Symbolize(SymbolizeArgs),
     Check(CheckArgs),
     Dump(DumpArgs),
     Xray(XrayArgs),
@@ -137,6 +140,7 @@ impl Command {
             Self::Convert(args) => &args.inputs,
             Self::Slice(args) => &args.inputs,
             Self::Merge(args) => &args.inputs,
+            Self::Symbolize(args) => &args.inputs,
             Self::Check(args) => &args.report.inputs,
             Self::Dump(args) => &args.inputs,
             Self::Xray(args) => return args.command.instr_map(),

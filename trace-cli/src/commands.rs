@@ -29,6 +29,7 @@ mod start;
 mod stats;
 mod status;
 mod stop;
+mod symbolize;
 mod timeline;
 mod top;
 mod view;
@@ -57,6 +58,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::CriticalPath(args) => critical_path::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Merge(args) => merge::run(args),
+        Command::Symbolize(args) => symbolize::run(args),
         Command::Timeline(args) => timeline::run(args),
         Command::Stats(args) => stats::run(args),
         Command::View(args) => view::run(args),

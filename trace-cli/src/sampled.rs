@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use trace_analyze::stats::Grouping;
-use trace_convert::samples::{Samples, Symbols};
+use trace_convert::samples::Samples;
+use trace_convert::Symbols;
 
 use crate::cli::Selection;
 use crate::damage::explained;
@@ -35,12 +36,21 @@ pub(crate) fn folded(
         true => Samples::read(reader, Some(&select)),
         false => Samples::read(reader, None),
     };
-    let samples = explained(path, read)?;
+    let mut samples = explained(path, read)?;
     let code = code.max(damage::warn(path, &samples.damage));
-    let mut symbols = Symbols::default();
-    let folded = samples.folded(grouping, &mut symbols);
-    for (file, error) in symbols.unusable() {
-        say(&format!("functions without names: {file} {error}"));
-    }
+    let folded = samples.folded(grouping);
+    report_lacks(path, &samples.symbols, samples.omitted_mappings());
     Ok((folded, code))
+}
+
+/// Reports the files that cannot name their functions, and what exceeds a limit.
+pub(crate) fn report_lacks(path: &Path, symbols: &Symbols, omitted_mappings: u64) {
+    for (file, error) in symbols.unusable() {
+        say(&format!("functions without names: {} {error}", file.display()));
+    }
+    let counts = [
+        ("modules and mappings that are not used, too many", omitted_mappings),
+        ("names of functions that are not used, too many or malformed", symbols.omitted()),
+    ];
+    damage::warn_counts(path, &counts);
 }

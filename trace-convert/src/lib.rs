@@ -7,13 +7,14 @@
 //! - [`merge`] merges archives and aligns their clocks.
 //! - [`samples`] names the functions of sampled call stacks.
 //! - [`slice`](mod@slice) writes a part of an archive as an archive.
+//! - [`symbolize`](mod@symbolize) adds the names of functions to the samples of an archive.
 //! - [`stacks`] writes folded stacks, speedscope's JSON and CSV.
 //! - [`timeline`] draws an archive as a web page or an SVG.
 //!
 //! All of them read the archive as a stream. Memory grows with the number of names and threads, not
 //! with the length of the archive, with these exceptions:
 //!
-//! - [`merge`] and [`slice`](mod@slice) read the archive twice.
+//! - [`merge`], [`slice`](mod@slice) and [`symbolize`](mod@symbolize) read the archive twice.
 //! - [`stacks`] and [`samples`] keep each distinct stack in memory for folded output; [`timeline`]
 //!   keeps all that it draws.
 //!
@@ -37,12 +38,15 @@ mod conversion;
 pub mod csv;
 mod error;
 mod export;
+mod images;
 pub mod merge;
 pub mod perfetto;
 mod rewrite;
 pub mod samples;
 pub mod slice;
 pub mod stacks;
+pub mod symbolize;
+mod symbols;
 pub mod tef;
 #[cfg(test)]
 #[path = "../../trace-analyze/src/testing.rs"]
@@ -53,4 +57,5 @@ mod visible;
 
 pub use conversion::Conversion;
 pub use error::ConvertError;
+pub use symbols::Symbols;
 pub use visible::{visible, visible_json};

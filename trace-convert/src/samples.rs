@@ -1,16 +1,14 @@
 //! Samples of call stacks, with the names of functions.
 //!
 //! An address is resolved by the module that the process had mapped there at the time of the
-//! sample. The module's file names it, if its build id is the recorded one; else the frame is the
-//! module's name with the address in the file. A name in the archive has priority: a userspace
-//! object at the address.
+//! sample. A name in the archive has priority: a userspace object at the address, or one that
+//! [`symbolize`](mod@crate::symbolize) added. Else the module's file names it, if its build id is
+//! the recorded one; else the frame is the module's name with the address in the file.
 //!
 //! Memory grows with the number of distinct stacks, and with the number of samples and durations if
 //! only samples within durations are selected.
 
-mod images;
 mod scopes;
-mod symbols;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -20,13 +18,13 @@ use trace_analyze::objects::Objects;
 use trace_analyze::spans::{Span, Spans};
 use trace_analyze::stats::Grouping;
 use trace_analyze::Damage;
-use trace_format::{Backtrace, Item, Reader, Record, ThreadKoids, Value};
+use trace_format::{Backtrace, Item, Reader, Record, ThreadKoids};
 
+use crate::images::{CodeAddress, Images, Place};
 use crate::stacks::{frame_name, outer_frames};
+use crate::symbols::{unnamed, Symbols};
 use crate::ConvertError;
-use images::{Images, Place};
 use scopes::Scopes;
-pub use symbols::Symbols;
 
 /// The frame of a sample without a stack.
 const UNKNOWN: &str = "[unknown]";
@@ -38,12 +36,26 @@ pub struct Samples {
     spans: Spans,
     /// The names of addresses in the archive.
     names: Catalog,
-    /// The places of each distinct stack, innermost first.
-    stacks: Vec<Box<[Place]>>,
+    /// The frames of each distinct stack, innermost first.
+    stacks: Vec<Stack>,
     /// The number of samples of each thread and stack.
     counts: BTreeMap<(ThreadKoids, u32), u64>,
+    /// The names of functions.
+    pub symbols: Symbols,
     /// The damage of the archive.
     pub damage: Damage,
+}
+
+/// The addresses of a stack, innermost first.
+type Stack = Box<[Address]>;
+
+/// An address of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Address {
+    Code(CodeAddress),
+    /// The number of the name in the catalog.
+    Named(u32),
+    Unknown(u64),
 }
 
 /// The samples of which it is not known yet whether they are within durations.
@@ -58,7 +70,7 @@ struct Reading<'a> {
     samples: Samples,
     objects: Objects,
     /// The number of each stack.
-    numbers: HashMap<Box<[Place]>, u32>,
+    numbers: HashMap<Stack, u32>,
     /// The selected durations; `None` if all samples are selected.
     select: Option<SelectScope<'a>>,
     scopes: Scopes,
@@ -89,37 +101,48 @@ impl Samples {
         self.counts.values().sum()
     }
 
+    /// Returns the number of records of modules and mappings that are not used, because there are
+    /// too many.
+    #[must_use]
+    pub fn omitted_mappings(&self) -> u64 {
+        self.images.omitted()
+    }
+
     /// Returns the number of samples of each stack. Names are ordered from the outermost one on,
     /// separated by `;`. With a grouping, stacks start with the process or thread.
-    pub fn folded(&self, grouping: Grouping, symbols: &mut Symbols) -> BTreeMap<String, u64> {
+    pub fn folded(&mut self, grouping: Grouping) -> BTreeMap<String, u64> {
+        let mut symbols = std::mem::take(&mut self.symbols);
         let mut texts: HashMap<u32, String> = HashMap::new();
         let mut folded = BTreeMap::new();
         for ((koids, stack), number) in &self.counts {
-            let text = texts.entry(*stack).or_insert_with(|| self.text(*stack, symbols));
+            let text = texts.entry(*stack).or_insert_with(|| self.text(*stack, &mut symbols));
             let mut names = outer_frames(self.spans.catalog(), grouping, *koids);
             names.push(text.clone());
             *folded.entry(names.join(";")).or_default() += number;
         }
+        self.symbols = symbols;
         folded
     }
 
     /// Returns the frames of a stack, the outermost first.
     fn text(&self, stack: u32, symbols: &mut Symbols) -> String {
-        let places = self.stacks.get(stack as usize).map(|places| &**places).unwrap_or_default();
-        if places.is_empty() {
+        let addresses = self.stacks.get(stack as usize).map(|stack| &**stack).unwrap_or_default();
+        if addresses.is_empty() {
             return UNKNOWN.to_owned();
         }
         let mut names = Vec::new();
-        for place in places.iter().rev() {
-            match *place {
-                Place::Code { module, address } => {
-                    if let Some(module) = self.images.module(module) {
-                        let frames = symbols.frames(module, address);
-                        names.extend(frames.iter().rev().map(|name| frame_name(name)));
+        for address in addresses.iter().rev() {
+            match *address {
+                Address::Code(CodeAddress { module, address }) => {
+                    let Some(module) = self.images.module(module) else { continue };
+                    let frames = symbols.frames(module, address);
+                    names.extend(frames.iter().rev().map(|frame| frame_name(&frame.function)));
+                    if frames.is_empty() {
+                        names.push(frame_name(&unnamed(module, address)));
                     }
                 }
-                Place::Named(name) => names.push(frame_name(self.names.string(name))),
-                Place::Unknown(address) => names.push(format!("{address:#x}")),
+                Address::Named(name) => names.push(frame_name(self.names.string(name))),
+                Address::Unknown(address) => names.push(format!("{address:#x}")),
             }
         }
         names.join(";")
@@ -131,16 +154,10 @@ impl Reading<'_> {
         self.objects.note(item);
         let spans: Vec<Span> = self.samples.spans.record(item).collect();
         spans.iter().for_each(|span| self.span(span));
-        match &item.record {
-            Record::Module(module) => {
-                self.samples.images.module_record(item.process(module.process), module);
-            }
-            Record::Mmap(mmap) => {
-                let (process, nanos) = (item.process(mmap.process), item.nanos(mmap.ticks));
-                self.samples.images.map(process, nanos, mmap);
-            }
-            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
-            _ => {}
+        self.samples.images.note(item);
+        self.samples.symbols.note(item);
+        if let Record::Backtrace(backtrace) = &item.record {
+            self.backtrace(item, backtrace);
         }
     }
 
@@ -156,31 +173,28 @@ impl Reading<'_> {
 
     fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
         let (koids, nanos) = (item.thread(backtrace.thread), item.nanos(backtrace.ticks));
-        let frames = backtrace.frames.iter().enumerate();
-        let places: Box<[Place]> = frames
-            .map(|(depth, address)| {
-                if let Some(name) = self.objects.name(item, Value::Pointer(address)) {
-                    return Place::Named(self.samples.names.intern(name));
-                }
-                // The call is before the address to which it returns.
-                let call = address.saturating_sub(u64::from(depth > 0));
-                self.samples.images.place(koids.process, nanos, call)
-            })
-            .collect();
-        let stack = self.number_of(places);
+        let Samples { images, names, .. } = &mut self.samples;
+        let places = images.places(&self.objects, item, backtrace);
+        let stack = places.map(|place| match place {
+            Place::Code(address) => Address::Code(address),
+            Place::Named(name) => Address::Named(names.intern(name)),
+            Place::Unknown(address) => Address::Unknown(address),
+        });
+        let stack = stack.collect();
+        let stack = self.number_of(stack);
         match self.select {
             Some(_) => self.waiting.push((koids, nanos, stack)),
             None => *self.samples.counts.entry((koids, stack)).or_default() += 1,
         }
     }
 
-    fn number_of(&mut self, places: Box<[Place]>) -> u32 {
-        if let Some(number) = self.numbers.get(&places) {
+    fn number_of(&mut self, stack: Stack) -> u32 {
+        if let Some(number) = self.numbers.get(&stack) {
             return *number;
         }
         let number = self.samples.stacks.len() as u32;
-        self.samples.stacks.push(places.clone());
-        self.numbers.insert(places, number);
+        self.samples.stacks.push(stack.clone());
+        self.numbers.insert(stack, number);
         number
     }
 

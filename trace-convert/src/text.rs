@@ -9,6 +9,7 @@
 //! provider's clock; other fields. Strings are in quotes, with escapes for characters that cannot
 //! be printed: a record never takes more than one line.
 
+mod names;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -17,9 +18,10 @@ use std::fmt::{self, Display, Write};
 
 use data_encoding::HEXLOWER;
 use trace_analyze::arguments::is_operation_id;
-use trace_analyze::objects::Objects;
 use trace_format::layout::{argument, ThreadState};
 use trace_format::{Item, Record, ThreadKoids, UnknownArgument, Value};
+
+pub use names::Names;
 
 /// Writes `item` without a line break.
 ///
@@ -34,18 +36,14 @@ pub fn line(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
     record::record(output, item)
 }
 
-/// Writes `item` like [`line()`], and the names of the objects that its arguments refer to: `…
-/// {"view": 0x1000} where 0x1000 is "Main"`.
+/// Writes `item` like [`line()`], and the names of the objects and functions that it refers to: `…
+/// {"view": 0x1000} where 0x1000 is "Main"`. `names` gets each record of the archive.
 ///
 /// # Errors
 ///
 /// Only what `output` returns.
-pub fn line_with_names(
-    output: &mut dyn Write,
-    item: &Item<'_>,
-    objects: &mut Objects,
-) -> fmt::Result {
-    objects.note(item);
+pub fn line_with_names(output: &mut dyn Write, item: &Item<'_>, names: &mut Names) -> fmt::Result {
+    names.note(item);
     line(output, item)?;
     // The line has the name of a thread's process already.
     if let Record::KernelObject(_) = item.record {
@@ -53,23 +51,19 @@ pub fn line_with_names(
     }
     let mut before = " where ";
     let arguments = item.record.arguments();
-    let values = arguments.iter().map(|argument| argument.value);
-    for referring in values.chain(frames(&item.record)) {
-        if let Some(name) = objects.name(item, referring) {
-            write!(output, "{before}{} is {name:?}", value(item, referring))?;
+    for argument in &arguments {
+        if let Some(name) = names.of_object(item, argument.value) {
+            write!(output, "{before}{} is {name:?}", value(item, argument.value))?;
+            before = ", ";
+        }
+    }
+    if let Record::Backtrace(backtrace) = &item.record {
+        for (address, name) in names.of_frames(item, backtrace) {
+            write!(output, "{before}{address:#x} is {name}")?;
             before = ", ";
         }
     }
     Ok(())
-}
-
-/// Returns the frames of a backtrace.
-fn frames<'a>(record: &Record<'a>) -> impl Iterator<Item = Value<'a>> {
-    let frames = match record {
-        Record::Backtrace(backtrace) => Some(backtrace.frames),
-        _ => None,
-    };
-    frames.into_iter().flat_map(|frames| frames.iter().map(Value::Pointer).collect::<Vec<_>>())
 }
 
 /// Returns the name of a thread state, `None` if it is unknown.

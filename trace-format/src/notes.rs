@@ -1,6 +1,6 @@
-//! Events by which an archive reports its own gaps and clocks.
+//! Events by which an archive reports its own gaps and clocks, and other data about the archive.
 //!
-//! All are instants of the category [`CATEGORY`]. They are not a part of the specification;
+//! All events are instants of the category [`CATEGORY`]. They are not a part of the specification;
 //! `docs/format.md` describes them.
 
 /// The category of these events.
@@ -23,6 +23,9 @@ pub const INTERRUPTED: &str = "recording interrupted";
 
 /// The events that providers may not write.
 pub const RESERVED: [&str; 3] = [CLOCK_ANCHOR, OVERWRITTEN, INTERRUPTED];
+
+/// The blob with names of functions, of type data. Only `trace symbolize` adds it.
+pub const SYMBOLS: &str = "trace symbols";
 
 /// The report of a command on an archive with the byte order of big-endian machines.
 pub const BIG_ENDIAN: &str = "big-endian archive";

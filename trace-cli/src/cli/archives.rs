@@ -219,3 +219,30 @@ pub(crate) struct MergeArgs {
     #[command(flatten)]
     pub(crate) inputs: Inputs,
 }
+
+/// Add the names of sampled functions to an archive
+///
+/// The result has all records of the archive, and the names, source files and
+/// lines of its sampled addresses, with inlined functions. It can be read on
+/// other machines, without the programs and libraries. The names are found as
+/// `trace flamegraph --samples` finds them.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Names that the archive has already are kept: run it on each machine that has some
+of the files.
+
+Example:
+  trace symbolize trace.fxt -o named.fxt.zst
+  trace flamegraph named.fxt.zst --samples      # on any machine")]
+pub(crate) struct SymbolizeArgs {
+    /// Archive to read; `-` for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Archive to write; `-` for standard output
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) inputs: Inputs,
+}

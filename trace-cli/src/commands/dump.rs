@@ -7,9 +7,9 @@ use std::io::{self, BufWriter, Read, Write};
 use anyhow::{Context, Result};
 use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::{self, Extent};
-use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
-use trace_convert::{text, visible};
+use trace_convert::text::{self, Names};
+use trace_convert::visible;
 use trace_format::{ReadError, Reader, Record, Stats};
 
 use crate::cli::DumpArgs;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     let mut line = String::new();
     let mut damage = Damage::default();
-    let mut objects = Objects::default();
+    let mut names = Names::default();
     let mut catalog = Catalog::default();
     let is_by_name = !args.selection.is_all();
     let (mut code, mut is_empty) = (exit::OK, true);
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                     catalog.label(&item, event.category, event.name);
                 }
                 if !select.includes(&item) {
-                    objects.note(&item);
+                    names.note(&item);
                     continue;
                 }
-                text::line_with_names(&mut line, &item, &mut objects).context(failed)?;
+                text::line_with_names(&mut line, &item, &mut names).context(failed)?;
             }
             Ok(None) => break,
             Err(error) if error.is_input_error() => return Err(input::explain(&args.file, error)),

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use trace_analyze::is_clock_anchor;
-use trace_analyze::objects::Objects;
-use trace_convert::text;
+use trace_convert::text::{self, Names};
 use trace_format::{Decoder, Item, Record};
 
 use crate::cli::{Filter, FollowArgs, FollowFormat};
@@ -52,7 +51,7 @@ struct Printer {
     format: FollowFormat,
     filter: Option<Filter>,
     threads: Threads,
-    objects: Objects,
+    names: Names,
     line: String,
     lost: u64,
 }
@@ -63,7 +62,7 @@ impl Printer {
             format: args.format,
             filter: (!args.selection.is_all()).then(|| args.selection.filter()),
             threads: Threads::new(args.selection.thread.clone()),
-            objects: Objects::default(),
+            names: Names::default(),
             line: String::new(),
             lost: 0,
         }
@@ -78,13 +77,13 @@ impl Printer {
             return if is_selected { output.write_all(item.bytes) } else { Ok(()) };
         }
         if !has_time(item) || !(dropped.is_some() || self.includes(item)) || is_anchor(item) {
-            self.objects.note(item);
+            self.names.note(item);
             return Ok(());
         }
         self.line.clear();
         match self.format {
             FollowFormat::Json => json::line(&mut self.line, item, &self.threads),
-            _ => text::line_with_names(&mut self.line, item, &mut self.objects)
+            _ => text::line_with_names(&mut self.line, item, &mut self.names)
                 .map_err(io::Error::other)?,
         }
         self.line.push('\n');

@@ -25,7 +25,7 @@ const BOUNDED: u64 = 256;
 
 /// Commands that read the archive `IN`, a quarter of it as `QUARTER` and as
 /// JSON `JSON`.
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "check IN",
     "dump IN",
     "stats IN",
@@ -39,6 +39,7 @@ const COMMANDS: [&str; 22] = [
     "slice IN -o OUT",
     "slice IN --from 1ms --process app -o OUT",
     "merge IN QUARTER -o OUT",
+    "symbolize IN -o OUT",
     "convert IN --to json -o OUT",
     "convert IN --to pftrace -o OUT",
     "convert IN --to csv -o OUT",

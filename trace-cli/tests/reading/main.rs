@@ -20,6 +20,7 @@ mod progress;
 mod selection;
 mod setup;
 mod stats;
+mod symbolize;
 mod top;
 mod view;
 mod view_setup;

@@ -30,7 +30,7 @@ const fn command(line: &'static str, output: &'static str) -> Command {
 }
 
 /// All commands that read archives.
-const COMMANDS: [Command; 32] = [
+const COMMANDS: [Command; 33] = [
     command("info IN", ""),
     command("info --json IN", ""),
     command("check IN", ""),
@@ -58,6 +58,7 @@ const COMMANDS: [Command; 32] = [
     command("slice IN --from 1ns -o OUT", "out.fxt.zst"),
     command("merge IN -o OUT", "out.fxt"),
     command("merge good.fxt IN -o OUT", "out.fxt"),
+    command("symbolize IN -o OUT", "out.fxt"),
     command("flamegraph IN -o OUT", "out.svg"),
     command("flamegraph -c * IN -o OUT", "out.svg"),
     command("flamegraph good.fxt --diff IN -o OUT", "out.svg"),

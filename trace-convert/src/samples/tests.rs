@@ -43,13 +43,13 @@ fn archive() -> Vec<u8> {
 }
 
 fn folded(select: Option<SelectScope<'_>>, grouping: Grouping) -> Vec<(String, u64)> {
-    let samples = Samples::read(Reader::new(&*archive()), select).unwrap();
-    let mut symbols = Symbols::default();
-    let folded: Vec<_> = samples.folded(grouping, &mut symbols).into_iter().collect();
+    let mut samples = Samples::read(Reader::new(&*archive()), select).unwrap();
+    let folded: Vec<_> = samples.folded(grouping).into_iter().collect();
     assert_eq!(folded.iter().map(|(_, number)| number).sum::<u64>(), samples.number());
     if folded.iter().any(|(stack, _)| stack.contains("library.so")) {
-        let unusable = symbols.unusable();
-        assert_eq!(unusable, [("/no/such/library.so", trace_symbols::ModuleError::Missing)]);
+        let missing = trace_symbols::ModuleError::Missing;
+        let library = std::path::Path::new("/no/such/library.so");
+        assert_eq!(samples.symbols.unusable(), [(library, missing)]);
     }
     folded
 }

@@ -4,9 +4,12 @@ use std::fmt::{self, Display, Write};
 
 use data_encoding::HEXLOWER;
 use trace_format::layout::{record, BlobType, InstantScope, ObjectType, ProviderEvent};
+use trace_format::notes::SYMBOLS;
 use trace_format::{
     Event, EventKind, Item, LegacyContextSwitch, Metadata, Mmap, Record, Thread, ThreadKoids,
 };
+
+use crate::symbols::record as symbols;
 
 use super::{arguments, field, koids, seconds_and_nanos, state, time};
 
@@ -32,7 +35,11 @@ pub(super) fn record(output: &mut dyn Write, item: &Item<'_>) -> fmt::Result {
         }
         Record::Blob(blob) => {
             let (name, size) = (item.text(blob.name), blob.payload.len());
-            write!(output, "blob {name:?} {} {size} bytes", blob_type(blob.blob_type))
+            write!(output, "blob {name:?} {} {size} bytes", blob_type(blob.blob_type))?;
+            match (name == SYMBOLS).then(|| symbols::decode(blob.payload)).flatten() {
+                Some(names) => write!(output, " {names}"),
+                None => Ok(()),
+            }
         }
         Record::LargeBlob(blob) => {
             output.write_str("large-blob")?;

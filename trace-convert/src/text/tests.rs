@@ -7,9 +7,8 @@ use trace_format::{
     Thread, ThreadWakeup, UserspaceObject, Value, Writer,
 };
 
-use super::line;
+use super::{line, Names};
 use crate::testing::{archive, event, THREAD};
-use trace_analyze::objects::Objects;
 
 fn lines(archive: &[u8]) -> Vec<String> {
     let mut reader = Reader::new(archive);
@@ -191,11 +190,11 @@ fn arguments_are_shown_with_the_names_of_their_objects() {
         let [view, job] = objects(process);
         let records = [view, job, event(EventKind::DurationBegin, &arguments)];
         let archive = crate::testing::archive(&records);
-        let (mut reader, mut objects) = (Reader::new(&archive[..]), Objects::default());
+        let (mut reader, mut names) = (Reader::new(&archive[..]), Names::default());
         let mut line = String::new();
         while let Some(item) = reader.next().unwrap() {
             line.clear();
-            super::line_with_names(&mut line, &item, &mut objects).unwrap();
+            super::line_with_names(&mut line, &item, &mut names).unwrap();
         }
         line.split_once(" where ").unwrap().1.to_owned()
     };

@@ -1,7 +1,6 @@
 //! Stacks of events and samples as backtraces.
 
-use trace_analyze::objects::Objects;
-use trace_convert::text;
+use trace_convert::text::{self, Names};
 use trace_format::{Reader, Record};
 
 use crate::json::parse;
@@ -12,11 +11,11 @@ use crate::{archive, document};
 fn profile(json: &str) -> Vec<String> {
     let (archive, _) = archive(json.as_bytes());
     assert_eq!(parse(&document(&archive)), parse(json));
-    let (mut reader, mut objects) = (Reader::new(&archive[..]), Objects::default());
+    let (mut reader, mut names) = (Reader::new(&archive[..]), Names::default());
     let mut lines = Vec::new();
     while let Some(item) = reader.next().unwrap() {
         let mut line = String::new();
-        text::line_with_names(&mut line, &item, &mut objects).unwrap();
+        text::line_with_names(&mut line, &item, &mut names).unwrap();
         if let Record::Backtrace(_) = item.record {
             lines.push(line.split_whitespace().skip(2).collect::<Vec<_>>().join(" "));
         }

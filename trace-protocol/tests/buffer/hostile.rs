@@ -281,6 +281,28 @@ fn forged_events_of_the_manager_are_refused() {
     assert_eq!(out, [&thread[..], &strings, &own].concat(), "names of other categories are free");
 }
 
+/// Names of functions would be those of all processes.
+#[test]
+fn forged_names_of_functions_are_refused() {
+    let thread = [0x1_0033, 1, 5];
+    let strings = [string_record(7, "trace symbols"), string_record(8, "my symbols")].concat();
+    let blob = |name: u64, behind: &[u64]| {
+        let words = 2 + behind.len() as u64;
+        [&[5 | words << 4 | name << 16 | 1 << 32 | 1 << 48], behind, &[u64::from(b'{')]].concat()
+    };
+    for record in [blob(7, &[]), blob(0x800d, &text("trace symbols"))] {
+        for policy in [IdentityPolicy::Own(1), IdentityPolicy::Machine] {
+            let content = [&thread[..], &strings, &record].concat();
+            let (out, collector) = chunk_as(policy, &content);
+            assert_eq!(out, [&thread[..], &strings].concat());
+            assert_eq!(collector.stats().rejected[8], 1, "{:?}", collector.stats());
+        }
+    }
+    let own = [blob(8, &[]), blob(0x800a, &text("my symbols"))].concat();
+    let (out, _) = chunk(&[&thread[..], &strings, &own].concat());
+    assert_eq!(out, [&thread[..], &strings, &own].concat(), "other names are free");
+}
+
 #[test]
 fn padding_that_is_not_zero_is_refused() {
     let thread = [0x1_0033, 1, 5];

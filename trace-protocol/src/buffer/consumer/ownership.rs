@@ -7,7 +7,7 @@ use trace_format::layout::{
     argument, event, kernel_object, large, large_blob, log, profiler, record, thread,
     userspace_object, ArgumentType, LargeBlobFormat, ObjectType, RecordType, StringRef,
 };
-use trace_format::notes::{CATEGORY, RESERVED};
+use trace_format::notes::{CATEGORY, RESERVED, SYMBOLS};
 use trace_format::record::{Event, KernelObject, Record, Text, Value};
 
 use crate::buffer::producer::CHUNK_THREAD;
@@ -68,8 +68,10 @@ impl Ownership {
     ) -> Result<Lack, Rejection> {
         let Some(&header) = record.first() else { return Ok(Lack::Nothing) };
         let kind = RecordType::from_bits(record::Type::get(header));
-        if kind == Some(RecordType::Event) {
-            refuse_reserved(record, strings)?;
+        match kind {
+            Some(RecordType::Event) => refuse_reserved(record, strings)?,
+            Some(RecordType::Blob) => refuse_symbols(record, strings)?,
+            _ => {}
         }
         match self.policy {
             IdentityPolicy::Own(process) => self.own(process, kind, record, strings),
@@ -174,6 +176,16 @@ fn refuse_reserved(record: &[u64], strings: &Strings) -> Result<(), Rejection> {
     match may_be_reserved(header, strings) && is_reserved(record, strings) {
         true => Err(Rejection::Reserved),
         false => Ok(()),
+    }
+}
+
+/// Refuses names of functions: they are about the programs and libraries of all processes.
+fn refuse_symbols(record: &[u64], strings: &Strings) -> Result<(), Rejection> {
+    match decode::record(as_bytes(record)) {
+        Ok(Record::Blob(blob)) if text(blob.name, strings) == Some(SYMBOLS.as_bytes()) => {
+            Err(Rejection::Reserved)
+        }
+        _ => Ok(()),
     }
 }
 

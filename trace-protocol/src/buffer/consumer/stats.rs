@@ -22,7 +22,7 @@ pub enum Rejection {
     Utf8 = 6,
     /// It speaks for other processes: says what they did, or names them.
     Foreign = 7,
-    /// It is an event that only the manager writes, as a clock anchor.
+    /// It is a record that only the manager or a command writes, as a clock anchor.
     Reserved = 8,
 }
 
@@ -51,7 +51,7 @@ impl Rejection {
             Self::ThreadRef => "unregistered thread",
             Self::Utf8 => "text is not UTF-8",
             Self::Foreign => "about other processes",
-            Self::Reserved => "event that only the manager writes",
+            Self::Reserved => "record that only the manager writes",
         }
     }
 }

@@ -1,0 +1,186 @@
+//! Adds the names of functions to the samples of an archive.
+//!
+//! The result has all records of the archive, and before them blobs with the names of the sampled
+//! addresses, from the files on this machine. The samples can then be read on other machines.
+//!
+//! An archive is read twice: first for its [`Addresses`], then for its records. Memory grows with
+//! the number of distinct addresses, up to a limit. The symbols of one file at a time are in
+//! memory.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+
+use trace_analyze::objects::Objects;
+use trace_analyze::Damage;
+use trace_format::layout::BlobType;
+use trace_format::notes::SYMBOLS;
+use trace_format::{encode, Blob, Item, Metadata, Reader, Record, WriteError, Writer};
+
+use crate::images::{CodeAddress, CodeModule, Images, Place};
+use crate::symbols::record::Payload;
+use crate::symbols::Symbols;
+use crate::ConvertError;
+
+/// The most addresses that get names.
+const MAX_ADDRESSES: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
+
+/// The addresses of the samples of an archive.
+#[derive(Debug, Default)]
+pub struct Addresses {
+    images: Images,
+    objects: Objects,
+    addresses: BTreeSet<CodeAddress>,
+    /// The number of samples.
+    pub samples: u64,
+    /// The number of frames that are in no module.
+    pub outside: u64,
+    /// The number of frames whose address is not in the list, because there are too many.
+    pub omitted: u64,
+}
+
+/// The result of adding names.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// The number of addresses whose names were added.
+    pub named: u64,
+    /// The number of addresses whose names the archive has already.
+    pub archived: u64,
+    /// The number of addresses without a name.
+    pub unnamed: u64,
+    /// The damage of the archive.
+    pub damage: Damage,
+}
+
+impl Addresses {
+    /// Reads the sampled addresses of an archive, and the names that it has already.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed.
+    pub fn read<R: Read>(reader: Reader<R>, symbols: &mut Symbols) -> Result<Self, ConvertError> {
+        let mut addresses = Self::default();
+        Damage::of_all(reader, |item| {
+            symbols.note(item);
+            addresses.record(item);
+        })?;
+        Ok(addresses)
+    }
+
+    /// Returns the number of records of modules and mappings that are not used, because there are
+    /// too many.
+    #[must_use]
+    pub fn omitted_mappings(&self) -> u64 {
+        self.images.omitted()
+    }
+
+    fn record(&mut self, item: &Item<'_>) {
+        self.objects.note(item);
+        self.images.note(item);
+        let Record::Backtrace(backtrace) = &item.record else { return };
+        self.samples += 1;
+        for place in self.images.places(&self.objects, item, backtrace) {
+            match place {
+                Place::Named(_) => {}
+                Place::Unknown(_) => self.outside += 1,
+                Place::Code(address) => {
+                    let has_room = self.addresses.len() < MAX_ADDRESSES;
+                    if has_room {
+                        self.addresses.insert(address);
+                    } else {
+                        self.omitted += u64::from(!self.addresses.contains(&address));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Writes an archive with the names of its sampled addresses. `addresses` are those of the same
+/// archive.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading or writing failed.
+pub fn write<R: Read, W: Write>(
+    reader: Reader<R>,
+    addresses: &Addresses,
+    symbols: &mut Symbols,
+    output: W,
+) -> Result<Summary, ConvertError> {
+    let mut symbolizer =
+        Symbolizer { writer: Writer::new(output)?, symbols, summary: Summary::default() };
+    symbolizer.names(addresses)?;
+    let damage = Damage::of_each(reader, |item| symbolizer.copy(item))?;
+    symbolizer.writer.flush()?;
+    Ok(Summary { damage, ..symbolizer.summary })
+}
+
+struct Symbolizer<'s, W> {
+    writer: Writer<W>,
+    symbols: &'s mut Symbols,
+    summary: Summary,
+}
+
+impl<W: Write> Symbolizer<'_, W> {
+    /// Writes the names of all addresses, which are sorted by module.
+    fn names(&mut self, all: &Addresses) -> Result<(), ConvertError> {
+        let addresses: Vec<CodeAddress> = all.addresses.iter().copied().collect();
+        for of_module in addresses.chunk_by(|one, next| one.module == next.module) {
+            let number = of_module.first().map(|address| address.module);
+            let Some(module) = number.and_then(|number| all.images.module(number)) else {
+                continue;
+            };
+            self.names_of(module, of_module)?;
+            self.symbols.forget_file(module);
+        }
+        Ok(())
+    }
+
+    fn names_of(
+        &mut self,
+        module: &CodeModule,
+        addresses: &[CodeAddress],
+    ) -> Result<(), ConvertError> {
+        let mut payload = Payload::new(module);
+        for CodeAddress { address, .. } in addresses {
+            if self.symbols.has_archived(module, *address) {
+                self.summary.archived += 1;
+                continue;
+            }
+            let frames = self.symbols.frames(module, *address);
+            if frames.is_empty() {
+                self.summary.unnamed += 1;
+                continue;
+            }
+            if payload.is_full() {
+                self.blob(&payload.take())?;
+            }
+            payload.add(*address, &frames);
+            self.summary.named += 1;
+        }
+        match payload.is_empty() {
+            true => Ok(()),
+            false => self.blob(&payload.take()),
+        }
+    }
+
+    /// Writes a blob of no provider. Its name has no index, which the archive may use.
+    fn blob(&mut self, payload: &[u8]) -> Result<(), ConvertError> {
+        let blob = Blob { name: SYMBOLS.into(), blob_type: BlobType::DATA, payload };
+        let mut words: Vec<u64> = Vec::new();
+        encode::append(&mut words, &blob.into()).map_err(WriteError::Encode)?;
+        let written = self.writer.output_mut().write_all(&encode::to_bytes(&words));
+        written.map_err(ConvertError::Write)
+    }
+
+    /// Copies a record.
+    fn copy(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
+        match item.record {
+            Record::Metadata(Metadata::MagicNumber) => Ok(()),
+            _ => self.writer.output_mut().write_all(item.bytes).map_err(ConvertError::Write),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
