@@ -35,7 +35,7 @@ mod operation;
 mod plan;
 mod select;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{Read, Write};
 
 use trace_format::{Item, Metadata, Reader, Record};
