@@ -152,6 +152,16 @@ pub struct Change {
 }
 
 impl Change {
+    /// Returns by how many nanoseconds a quantile of all lengths is larger after than before, or
+    /// `None` if a side has no lengths.
+    #[must_use]
+    pub fn difference(&self, quantile: f64) -> Option<i64> {
+        let has_both = self.before.count() > 0 && self.after.count() > 0;
+        let of = |lengths: &Distribution| i128::from(lengths.quantile(quantile));
+        let difference = of(&self.after) - of(&self.before);
+        has_both.then(|| i64::try_from(difference).unwrap_or(i64::MAX))
+    }
+
     /// Returns the additional time in nanoseconds: the change of the mean, for all durations after.
     #[must_use]
     pub fn cost(&self) -> f64 {

@@ -13,7 +13,7 @@ use trace_convert::visible;
 
 use crate::cli::DiffArgs;
 use crate::input::STANDARD;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 use crate::table::{self, human_nanos, Table};
 use crate::{exit, say};
 
@@ -21,11 +21,16 @@ use crate::{exit, say};
 const MIN_ARCHIVES: usize = 3;
 
 /// The columns of the percentiles.
-const LENGTHS: [&str; 4] = ["p50 before", "p50 after", "p99 before", "p99 after"];
+const LENGTHS: [&str; 5] = ["p50 before", "p50 after", "p50 difference", "p99 before", "p99 after"];
 
 /// The same with `--self`.
-const SELF_TIMES: [&str; 4] =
-    ["self p50 before", "self p50 after", "self p99 before", "self p99 after"];
+const SELF_TIMES: [&str; 5] = [
+    "self p50 before",
+    "self p50 after",
+    "self p50 difference",
+    "self p99 before",
+    "self p99 after",
+];
 
 pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
     let (before, after) = sides(args)?;
@@ -41,6 +46,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<u8> {
         true => json(args, &changes, reports_before.iter().chain(&reports_after))?,
         false => text(args, &changes),
     })?;
+    report_left_out(args, &changes);
     let reports = reports_before.iter().chain(&reports_after);
     let code = paths().zip(reports).map(|(path, report)| sides::warn(path, report)).max();
     let code = code.unwrap_or(exit::OK).max(code_before).max(code_after);
@@ -151,37 +157,25 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
     heads.extend(if args.own { SELF_TIMES } else { LENGTHS });
     heads.extend(["count before", "count after", "verdict", "name"]);
     heads.extend(args.by.as_ref().map(|_| "by"));
-    let mut table = Table::new(heads, 8);
-    let is_shown =
-        |change: &&Change| args.all || matches!(change.verdict, Verdict::Slower | Verdict::Faster);
-    for change in changes.iter().filter(is_shown) {
-        let (before, after) = (&change.before, &change.after);
-        let mut cells = vec![
-            change.median.map_or("-".to_owned(), |effect| percent(effect.change)),
-            interval(change.median),
-            of_some(before, |lengths| human_nanos(lengths.quantile(0.5))),
-            of_some(after, |lengths| human_nanos(lengths.quantile(0.5))),
-            of_some(before, |lengths| human_nanos(lengths.quantile(0.99))),
-            of_some(after, |lengths| human_nanos(lengths.quantile(0.99))),
-            of_some(before, |lengths| lengths.count().to_string()),
-            of_some(after, |lengths| lengths.count().to_string()),
-            change.verdict.as_str().to_owned(),
-            label(change),
-        ];
-        cells.extend(change.value.as_ref().map(|value| value.as_str().to_owned()));
-        table.push(cells);
-    }
+    let mut table = Table::new(heads, 9);
+    shown(args, changes).take(limit(args)).for_each(|change| table.push(row(change)));
     let mut text = if table.is_empty() { String::new() } else { table.text() };
+    let (slower, faster) = (count(changes, Verdict::Slower), count(changes, Verdict::Faster));
     text.push_str(&format!(
-        "{} slower, {} faster, {} alike, {} unclear, {} minor, {} new, {} gone\n",
-        count(changes, Verdict::Slower),
-        count(changes, Verdict::Faster),
+        "{slower} slower, {faster} faster, {} alike, {} unclear, {} minor, {} new, {} gone\n",
         count(changes, Verdict::Alike),
         count(changes, Verdict::Unclear),
         count(changes, Verdict::Minor),
         count(changes, Verdict::New),
         count(changes, Verdict::Gone),
     ));
+    if slower + faster > 0 {
+        // Four decimals, without the digits of binary fractions.
+        let share = (args.significance * 1e6).round() / 1e4;
+        text.push_str(&format!(
+            "intervals: at most {share}% of the rows called slower or faster are so by chance\n"
+        ));
+    }
     let is_one = args.before.len().max(1) == 1;
     text.push_str(&advice(changes, is_one.then_some(args.run_noise)));
     let rare = count(changes, Verdict::Rare);
@@ -189,6 +183,53 @@ fn text(args: &DiffArgs, changes: &[Change]) -> String {
         text.push_str(&format!("rare: {rare} in too few runs, fewer than 3 of a side\n"));
     }
     text
+}
+
+/// Returns the rows of the table, without a limit.
+fn shown<'a>(args: &DiffArgs, changes: &'a [Change]) -> impl Iterator<Item = &'a Change> {
+    let all = args.all;
+    let is_shown =
+        move |change: &&Change| all || matches!(change.verdict, Verdict::Slower | Verdict::Faster);
+    changes.iter().filter(is_shown)
+}
+
+fn limit(args: &DiffArgs) -> usize {
+    args.limit.unwrap_or(usize::MAX)
+}
+
+/// Reports how many rows of the table the limit leaves out.
+fn report_left_out(args: &DiffArgs, changes: &[Change]) {
+    let all = shown(args, changes).count();
+    let left_out = all.saturating_sub(limit(args)) as u64;
+    if left_out > 0 && !args.json {
+        let rows = counted(left_out, "more row", "more rows");
+        say(&format!("{rows}{HINT}--limit {all} shows them"));
+    }
+}
+
+fn row(change: &Change) -> Vec<String> {
+    let (before, after) = (&change.before, &change.after);
+    let mut cells = vec![
+        change.median.map_or("-".to_owned(), |effect| percent(effect.change)),
+        interval(change.median),
+        of_some(before, |lengths| human_nanos(lengths.quantile(0.5))),
+        of_some(after, |lengths| human_nanos(lengths.quantile(0.5))),
+        change.difference(0.5).map_or("-".to_owned(), signed),
+        of_some(before, |lengths| human_nanos(lengths.quantile(0.99))),
+        of_some(after, |lengths| human_nanos(lengths.quantile(0.99))),
+        of_some(before, |lengths| lengths.count().to_string()),
+        of_some(after, |lengths| lengths.count().to_string()),
+        change.verdict.as_str().to_owned(),
+        label(change),
+    ];
+    cells.extend(change.value.as_ref().map(|value| value.as_str().to_owned()));
+    cells
+}
+
+/// Returns a difference of lengths with its sign.
+fn signed(nanos: i64) -> String {
+    let sign = if nanos < 0 { '-' } else { '+' };
+    format!("{sign}{}", human_nanos(nanos.unsigned_abs()))
 }
 
 /// Returns a line about what would make unclear rows clear, if there are any.

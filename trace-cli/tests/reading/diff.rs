@@ -46,7 +46,11 @@ fn what_is_slower_is_found_and_fails() {
     let run = diff(&place, "a.fxt", "b.fxt", &[]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let lines: Vec<&str> = run.stdout.lines().collect();
-    let [heads, row, sum] = &lines[..] else { panic!("{run:?}") };
+    let [heads, row, sum, level] = &lines[..] else { panic!("{run:?}") };
+    let expected = "intervals: at most 0.5% of the rows called slower or faster are so by chance";
+    assert_eq!(*level, expected);
+    let wide = diff(&place, "a.fxt", "b.fxt", &["--significance", "1%"]).stdout;
+    assert!(wide.contains("\nintervals: at most 1% of"), "{wide}");
     assert!(heads.trim_start().starts_with("CHANGE") && row.ends_with("slower   odd:b"), "{run:?}");
     assert_eq!(*sum, "1 slower, 0 faster, 1 alike, 0 unclear, 0 minor, 0 new, 0 gone");
     let run = diff(&place, "a.fxt", "b.fxt", &["--fail-over", "4%"]);
@@ -262,15 +266,15 @@ fn what_is_not_there_has_no_length() {
         let heads = run.stdout.lines().next().unwrap().split("  ").map(str::trim);
         let heads: Vec<String> = heads.filter(|head| !head.is_empty()).map(str::to_owned).collect();
         assert_eq!(
-            heads[2..8].concat(),
-            "P50 BEFOREP50 AFTERP99 BEFOREP99 AFTERCOUNT BEFORECOUNT AFTER"
+            heads[2..9].concat(),
+            "P50 BEFOREP50 AFTERP50 DIFFERENCEP99 BEFOREP99 AFTERCOUNT BEFORECOUNT AFTER"
         );
         row.map(str::to_owned).collect::<Vec<_>>()
     };
     let (gone, new) = (cells("a.fxt", "empty.fxt"), cells("empty.fxt", "a.fxt"));
-    assert_eq!([&gone[3], &gone[5], &gone[7]], ["-"; 3], "{gone:?}");
-    assert_eq!([&new[2], &new[4], &new[6]], ["-"; 3], "{new:?}");
-    assert_eq!((&*gone[6], &*new[7]), ("2000", "2000"));
+    assert_eq!([&gone[3], &gone[4], &gone[6], &gone[8]], ["-"; 4], "{gone:?}");
+    assert_eq!([&new[2], &new[4], &new[5], &new[7]], ["-"; 4], "{new:?}");
+    assert_eq!((&*gone[7], &*new[8]), ("2000", "2000"));
 }
 
 #[test]
@@ -345,4 +349,43 @@ fn self_time_is_compared() {
     };
     assert_eq!(change(&[]), (false, "+20.0%".to_owned()));
     assert_eq!(change(&["--self"]), (true, "+30.0%".to_owned()));
+}
+
+/// The difference is that of the medians, in text and JSON. The rest of the table is announced.
+#[test]
+fn differences_and_a_limit() {
+    let place = Place::new();
+    place.put("a.fxt", &calls(0));
+    place.put("b.fxt", &calls(300));
+    let by = ["--by", "arg:url"];
+    let json = |before: &str, after: &str| {
+        let run = diff(&place, before, after, &[&by[..], &["--json", "--limit", "1"]].concat());
+        assert_eq!(run.stderr, "");
+        serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["changes"].clone()
+    };
+    let changes = json("a.fxt", "b.fxt");
+    assert_eq!(changes.as_array().unwrap().len(), 4, "JSON has all rows");
+    let number = |side: &str, key: &str| changes[0][side][key].as_i64().unwrap();
+    for key in ["p50", "p99"] {
+        let ns = format!("{key}_ns");
+        let difference = number("after", &ns) - number("before", &ns);
+        assert!(difference > 5_000, "{changes}");
+        assert_eq!(changes[0][format!("{key}_difference_ns")], difference);
+    }
+    let back = json("b.fxt", "a.fxt");
+    let mut differences = back.as_array().unwrap().iter().map(|row| &row["p50_difference_ns"]);
+    assert!(differences.any(|nanos| nanos.as_i64().unwrap() < -5_000), "{back}");
+    let cell = |before: &str, after: &str| {
+        let run = diff(&place, before, after, &by);
+        let row = run.stdout.lines().nth(1).unwrap().to_owned();
+        row.split_whitespace().nth(4).unwrap().to_owned()
+    };
+    assert_eq!(
+        (cell("a.fxt", "b.fxt"), cell("b.fxt", "a.fxt")),
+        ("+6.000µs".into(), "-6.000µs".into())
+    );
+    let limited = diff(&place, "a.fxt", "b.fxt", &[&by[..], &["--all", "--limit", "1"]].concat());
+    assert_eq!(limited.stdout.matches("  app:").count(), 1, "{limited:?}");
+    assert_eq!(limited.stderr, "trace: 3 more rows\nhint: --limit 4 shows them\n");
+    assert!(limited.stdout.contains("1 slower, 0 faster, 3 alike"), "{limited:?}");
 }
