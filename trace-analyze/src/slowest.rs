@@ -31,6 +31,10 @@ const MAX_WAITING: usize = 1 << 20;
 pub struct Slowest {
     /// The longest one first.
     pub instances: Vec<Instance>,
+    /// Durations that last at the time, beyond the number.
+    pub durations_left_out: u64,
+    /// The same of operations.
+    pub operations_left_out: u64,
     /// The number of unpaired and malformed durations.
     pub oddities: Oddities,
     /// Operations of which one half is missing.
@@ -40,10 +44,13 @@ pub struct Slowest {
 }
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
-/// accepts, which meet all conditions by the arguments of their begin or end, and which last at the
-/// time `at` in nanoseconds, if there is one. Those without an end last from their begin on; they
-/// are found only with `at`, and count as the longest. Polls also meet conditions by the arguments
-/// of their operation. Calls `open` twice, and once more for conditions.
+/// accepts, which meet all conditions by the arguments of their begin or end, and which take longer
+/// than `over` nanoseconds, if that is given. Polls also meet conditions by the arguments of their
+/// operation. Calls `open` twice, and once more for conditions.
+///
+/// With a time `at` in nanoseconds, finds those that last at it: the `number` longest durations and
+/// as many operations. Those without an end last from their begin on; they are found only with
+/// `at`, and count as the longest.
 ///
 /// # Errors
 ///
@@ -52,6 +59,7 @@ pub fn slowest<R: Read, E: From<ReadError>>(
     open: impl Fn() -> Result<Reader<R>, E>,
     number: usize,
     at: Option<u64>,
+    over: Option<u64>,
     conditions: &[Condition],
     is_selected: impl Fn(&str, &str) -> bool,
 ) -> Result<Slowest, E> {
@@ -60,7 +68,8 @@ pub fn slowest<R: Read, E: From<ReadError>>(
         conditions => Groups::read(By::Conditions(conditions), open()?)?,
     };
     let is_selected = |catalog: &Catalog, found: &Found| {
-        is_selected(catalog.category(found.label), catalog.name(found.label))
+        over.is_none_or(|over| found.nanos > over)
+            && is_selected(catalog.category(found.label), catalog.name(found.label))
     };
     let search = Search::new(number, at, conditions, groups, is_selected);
     search.read(open)
@@ -107,14 +116,23 @@ struct Search<'a, F> {
     done: Vec<Span>,
 }
 
-/// The longest instances so far, the shortest of them on top.
+/// The longest instances so far.
 struct Longest<'a, F> {
     number: usize,
     at: Option<u64>,
     conditions: &'a [Condition],
-    heap: BinaryHeap<Reverse<Found>>,
+    /// Without a time, the first list has operations, too.
+    durations: List,
+    operations: List,
     is_selected: F,
     unpaired: Unpaired,
+}
+
+/// The longest instances of a kind, the shortest of them on top.
+#[derive(Debug, Default)]
+struct List {
+    heap: BinaryHeap<Reverse<Found>>,
+    left_out: u64,
 }
 
 impl<F: Fn(&Catalog, &Found) -> bool> Longest<'_, F> {
@@ -122,14 +140,20 @@ impl<F: Fn(&Catalog, &Found) -> bool> Longest<'_, F> {
         if self.at.is_some_and(|at| !found.lasts_at(at)) {
             return;
         }
-        let is_longer = self.heap.peek().is_none_or(|Reverse(least)| found > *least);
-        if self.heap.len() >= self.number && !is_longer {
+        let list = match (self.at, found.key) {
+            (Some(_), Key::Operation { .. }) => &mut self.operations,
+            _ => &mut self.durations,
+        };
+        let is_longer = list.heap.peek().is_none_or(|Reverse(least)| found > *least);
+        // Those that are left out are counted only with a time.
+        if list.heap.len() >= self.number && !is_longer && self.at.is_none() {
             return;
         }
         if (self.is_selected)(catalog, &found) {
-            self.heap.push(Reverse(found));
-            if self.heap.len() > self.number {
-                self.heap.pop();
+            list.heap.push(Reverse(found));
+            if list.heap.len() > self.number {
+                list.heap.pop();
+                list.left_out += 1;
             }
         }
     }
@@ -172,8 +196,10 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
         groups: Groups<'a>,
         is_selected: F,
     ) -> Self {
-        let (heap, unpaired) = (BinaryHeap::new(), Unpaired::default());
-        let longest = Longest { number, at, conditions, heap, is_selected, unpaired };
+        let (durations, operations) = (List::default(), List::default());
+        let unpaired = Unpaired::default();
+        let longest =
+            Longest { number, at, conditions, durations, operations, is_selected, unpaired };
         Self {
             spans: Spans::default(),
             groups,
@@ -249,12 +275,16 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
         let catalog = self.spans.catalog();
         let outcomes = self.operations.finish(catalog);
         outcomes.for_each(|outcome| self.longest.pair(catalog, &outcome));
-        let found = self.longest.heap.into_sorted_vec();
+        let Longest { durations, operations, unpaired, .. } = self.longest;
+        let mut found: Vec<_> = durations.heap.into_iter().chain(operations.heap).collect();
+        found.sort_unstable();
         let found: Vec<Found> = found.into_iter().map(|Reverse(found)| found).collect();
         let slowest = Slowest {
+            durations_left_out: durations.left_out,
+            operations_left_out: operations.left_out,
             instances: found.iter().map(|found| found.instance(catalog)).collect(),
             oddities: self.spans.oddities(),
-            unpaired: self.longest.unpaired,
+            unpaired,
             damage: Damage::default(),
         };
         (found, slowest)

@@ -13,6 +13,19 @@ pub(crate) fn seconds(nanos: u64) -> String {
     format!("{}.{:09}s", nanos / 1_000_000_000, nanos % 1_000_000_000)
 }
 
+/// The time from which others are counted in a table: that of the first event, or 0 for the clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Origin(pub(crate) u64);
+
+impl Origin {
+    pub(crate) fn text(self, nanos: u64) -> String {
+        match nanos.checked_sub(self.0) {
+            Some(since) => seconds(since),
+            None => format!("-{}", seconds(self.0 - nanos)),
+        }
+    }
+}
+
 /// Returns the times of the first and the last event.
 pub(crate) fn span(extent: &Extent) -> Span {
     let start = extent.start.unwrap_or(0);
@@ -39,6 +52,17 @@ pub(crate) fn outside(option: &str, (start, end): (u64, u64)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_counted_from_an_origin() {
+        let origin = Origin(2_000_000_000);
+        assert_eq!(
+            (&*origin.text(3_500_000_000), &*origin.text(2_000_000_000)),
+            ("1.500000000s", "0.000000000s")
+        );
+        assert_eq!(origin.text(1_999_999_999), "-0.000000001s");
+        assert_eq!(Origin::default().text(5), "0.000000005s");
+    }
 
     #[test]
     fn lengths_have_a_unit() {

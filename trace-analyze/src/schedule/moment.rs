@@ -22,6 +22,8 @@ pub struct Moment {
     pub threads: Vec<ThreadAt>,
     /// Whether the archive has scheduling records.
     pub has_records: bool,
+    /// Whether the archive has wake-ups.
+    pub has_wakeups: bool,
     /// Whether the archive has more records than the limit of this analysis, so that the last ones
     /// are missing.
     pub is_too_long: bool,
@@ -91,8 +93,9 @@ pub fn read<R: Read>(reader: Reader<R>, nanos: u64) -> Result<Moment, ReadError>
     let known = pairs.filter_map(|(at, near)| view.thread(at.as_ref()?, near));
     let mut threads: Vec<_> = known.collect();
     threads.sort_by_key(|thread| thread.group.koids);
+    let has_wakeups = wakeups.iter().any(|near| near.last.or(near.next).is_some());
     let (has_records, is_too_long) = (!steps.threads().is_empty(), steps.is_too_long());
-    Ok(Moment { threads, has_records, is_too_long, damage })
+    Ok(Moment { threads, has_records, has_wakeups, is_too_long, damage })
 }
 
 /// Returns the interval of each thread at a time.

@@ -34,7 +34,7 @@ fn found_with(
     let archive = crate::testing::archive(records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let is_selected = |_: &str, name: &str| only.is_empty() || name == only;
-    let slowest = slowest(open, number, at, conditions, is_selected).unwrap();
+    let slowest = slowest(open, number, at, None, conditions, is_selected).unwrap();
     let line = |instance: &Instance| {
         let arguments: Vec<String> =
             instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -112,7 +112,7 @@ fn a_time_shows_what_has_no_end() {
     let open = ["open outer n=1", "open read n=2", "10 inner "];
     assert_eq!(found_at(&records, 10, Some(25), ""), open);
     assert_eq!(found_at(&records, 10, Some(13), ""), ["open outer n=1", "2 around "]);
-    assert_eq!(found_at(&records, 1, Some(25), ""), open[..1]);
+    assert_eq!(found_at(&records, 1, Some(25), ""), open[..2], "one of each kind");
     let with = Condition::new("n", "2");
     assert_eq!(found_with(&records, 10, Some(25), &[with], ""), open[1..2]);
     assert_eq!(found(&records, 10, ""), ["10 inner ", "2 around "], "without a time");
@@ -145,7 +145,7 @@ fn polls_have_their_operations() {
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let polls = |at| {
         let is_poll = |it: &Instance| it.operation.is_none();
-        let found = slowest(open, 10, Some(at), &[], |_, _| true).unwrap().instances;
+        let found = slowest(open, 10, Some(at), None, &[], |_, _| true).unwrap().instances;
         found.into_iter().filter(is_poll).collect::<Vec<_>>()
     };
     let ids = |at| polls(at).iter().map(|it| (it.role, it.polled)).collect::<Vec<_>>();
@@ -157,7 +157,7 @@ fn polls_have_their_operations() {
     };
     assert_eq!(operations(&polls(25)), [(7, None, other), (8, Some(99), other)]);
     assert_eq!(operations(&polls(55)), []);
-    let all = slowest(open, 10, Some(25), &[], |_, _| true).unwrap().instances;
+    let all = slowest(open, 10, Some(25), None, &[], |_, _| true).unwrap().instances;
     assert_eq!(operations(&all), [], "they are among the instances");
 }
 
@@ -221,4 +221,30 @@ fn values_as_json() {
     let text =
         "text=\"a\" yes=true none=null least=\"-9223372036854775808\" nan=\"NaN\" at=\"0x10\"";
     assert_eq!(found(&records, 1, ""), [format!("1 step {text}")]);
+}
+
+/// With a time, the number is that of durations and that of operations.
+#[test]
+fn the_kinds_have_numbers_of_their_own_at_a_time() {
+    let records = [
+        event(0, "a", AsyncBegin { id: 1 }, &[]),
+        event(1, "b", AsyncBegin { id: 2 }, &[]),
+        event(2, "outer", DurationComplete { end: 30 }, &[]),
+        event(3, "inner", DurationComplete { end: 20 }, &[]),
+        event(4, "innermost", DurationComplete { end: 10 }, &[]),
+        event(90, "a", AsyncEnd { id: 1 }, &[]),
+        event(90, "b", AsyncEnd { id: 2 }, &[]),
+    ];
+    let archive = crate::testing::archive(&records);
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let names = |number, over| {
+        let found = slowest(open, number, Some(5), over, &[], |_, _| true).unwrap();
+        let left_out = (found.durations_left_out, found.operations_left_out);
+        let names = found.instances.into_iter().map(|instance| instance.name);
+        (names.collect::<Vec<_>>().join(" "), left_out)
+    };
+    assert_eq!(names(1, None), ("a outer".to_owned(), (2, 1)));
+    assert_eq!(names(2, None), ("a b outer inner".to_owned(), (1, 0)));
+    assert_eq!(names(1, Some(10)), ("a outer".to_owned(), (1, 1)));
+    assert_eq!(names(9, Some(17)), ("a b outer".to_owned(), (0, 0)));
 }

@@ -71,14 +71,16 @@ pub(crate) struct StatsArgs {
     #[arg(long, conflicts_with_all = ["slowest", "at", "counters", "json", "csv"])]
     pub(crate) rate: bool,
 
-    /// Show the N longest durations and async operations, with thread, time and arguments
+    /// Show the N longest durations and async operations, with thread, time and arguments, below
+    /// the rows of their names
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
     pub(crate) slowest: Option<usize>,
 
     /// Show the durations and async operations at a time, the longest first: 1.5s after the first
     /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints. With scheduling
-    /// records, also the states of threads: on which CPU, or since when not, and which thread wakes
-    /// it up next
+    /// records, the states of threads come first: on which CPU, or since when not, and which thread
+    /// wakes it up next. --limit is that of each table. Times are in the form of TIME: since the
+    /// first event, or with `@` those of the clock
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["by", "flows", "counters", "instants", "csv"])]
     pub(crate) at: Option<Moment>,
 
@@ -130,8 +132,8 @@ pub(crate) struct StatsArgs {
 CHANGE estimates the change of the median, and INTERVAL is its confidence interval, corrected for
 the number of rows: at most --significance of the rows called slower or faster are so by chance.
 With several runs a side, CHANGE is the mean over runs; with one, the mean over
-stretches of time. P50 BEFORE and P50 AFTER are medians of all durations, so their change can
-differ. The line after the table reports how many runs would make unclear rows clear.
+stretches of time. P50 BEFORE, P50 AFTER and their DIFFERENCE are of the medians of all durations,
+so that CHANGE can differ. The line after the table reports how many runs would make unclear rows clear.
 
 Exit status:
     3  no row is in both archives, so nothing was compared
@@ -182,6 +184,10 @@ pub(crate) struct DiffArgs {
     /// Show also rows that are alike, unclear, minor, rare, new or gone
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Print at most N rows of the table [default: all that became slower or faster]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
 
     /// Smallest change to show; --fail-over lowers it
     #[arg(long, value_name = "PERCENT", default_value = "3%", value_parser = parse_share)]

@@ -33,7 +33,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) input: PathBuf,
 
     /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json, .csv or .xray,
-    /// compressed if .gz or .zst follows; `-` for standard output
+    /// compressed if .gz or .zst follows. Replaces an existing file; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
@@ -167,7 +167,7 @@ pub(crate) struct SliceArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// Archive to write; `-` for standard output
+    /// Archive to write, which replaces an existing file; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 
@@ -212,7 +212,7 @@ pub(crate) struct MergeArgs {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Archive to write; `-` for standard output
+    /// Archive to write, which replaces an existing file; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
 

@@ -1,5 +1,7 @@
 //! `trace stats`
 
+mod at;
+mod instances;
 mod moment;
 mod rows;
 mod sched;
@@ -26,8 +28,10 @@ use crate::times::length;
 use crate::{damage, exit, input, known, say, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
-    if args.slowest.is_some() || args.at.is_some() {
-        return slowest::run(args);
+    match (args.at, args.slowest) {
+        (Some(at), _) => return at::run(args, at),
+        (None, Some(number)) => return slowest::run(args, number),
+        (None, None) => {}
     }
     if args.sched {
         return sched::run(args);
@@ -92,7 +96,7 @@ fn labels(report: &Report) -> impl Iterator<Item = (&str, &str)> + Clone {
     crate::rows::labels(rows.chain(&report.instants)).chain(counters)
 }
 
-/// Returns messages about the selected names that have no duration, operation or flow that is longer
+/// Returns messages about the selected names whose durations, operations and flows are not longer
 /// than `--over`.
 fn short<'a>(
     args: &StatsArgs,
@@ -163,6 +167,11 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         return Ok(report);
     }
     collect(Some(&schedule))
+}
+
+/// Returns the number of rows that `--slowest` or `--limit` selects.
+fn most(args: &StatsArgs) -> Option<usize> {
+    args.slowest.or(args.limit)
 }
 
 /// Returns the nanoseconds of `--over`.

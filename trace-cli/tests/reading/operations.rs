@@ -111,6 +111,8 @@ fn stats_selects_by_an_argument() {
     assert_eq!(only(&["url=/b"]), "no such events\n");
     assert!(only(&["level=WARN", "--instants"]).ends_with("1  app:src/main.rs:7\n"));
     let slowest = only(&["url=/a", "--slowest", "9"]);
+    let (sums, slowest) = slowest.split_once("slowest\n").unwrap();
+    assert_eq!(counts(sums), expected);
     // The operation, two polls and the drop.
     assert_eq!(slowest.lines().count(), 1 + 4, "{slowest}");
     assert!(slowest.contains("app:request id 0x7"), "{slowest}");

@@ -114,9 +114,20 @@ fn instants_are_counted() {
 fn the_slowest_have_arguments_thread_and_time() {
     let place = Place::new();
     place.put("in.fxt", &everything());
-    let stdout = " LENGTH         BEGIN  NAME                 THREAD  ARGUMENTS\n\
-                  80.00µs  0.000010000s  net:request id 0x2a  12/34   depth=3 depth=3\n\
-                  40.00µs  0.000020000s  net:outer            12/34   depth=3 depth=3\n";
+    let stdout = "\
+durations
+COUNT    TOTAL     SELF     MEAN      P50      P90      P99    P99.9      MAX  NAME
+    1  40.00µs  20.00µs  40.00µs  40.00µs  40.00µs  40.00µs  40.00µs  40.00µs  net:outer
+
+async operations
+COUNT    TOTAL     MEAN      P50      P90      P99    P99.9      MAX  NAME
+    1  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  net:request
+
+slowest
+ LENGTH         BEGIN  NAME                 THREAD  ARGUMENTS
+80.00µs  0.000010000s  net:request id 0x2a  12/34   depth=3 depth=3
+40.00µs  0.000020000s  net:outer            12/34   depth=3 depth=3
+";
     let run = place.run(&["stats", "in.fxt", "--slowest", "2"]);
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
     let run = place.run(&["stats", "in.fxt", "--slowest", "1", "-n", "poll", "--json"]);
@@ -147,7 +158,8 @@ fn long_ones_are_counted() {
     assert_eq!(counts(&["--over", "20us"]), ["1 \"outer\"", "1 \"request\""]);
     assert_eq!(counts(&["--over", "40us"]), ["1 \"request\""]);
     let slowest = place.run(&["stats", "in.fxt", "--slowest", "9", "--over", "40us"]);
-    assert_eq!(slowest.stdout.lines().count(), 2, "{slowest:?}");
+    let (_, slowest) = slowest.stdout.split_once("slowest\n").unwrap();
+    assert_eq!(slowest.lines().count(), 2, "{slowest:?}");
     assert_eq!(place.run(&["stats", "in.fxt", "--over", "1h"]).stdout, "no such events\n");
 }
 
@@ -210,19 +222,27 @@ fn a_time_shows_what_lasts_then() {
     let place = Place::new();
     place.put("in.fxt", &everything());
     let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt"], line].concat());
-    let lines = |line: &[&str]| stats(line).stdout.lines().skip(1).count();
+    let lines = |line: &[&str]| stats(line).stdout.matches("  12/34").count();
     let run = stats(&["--at", "@25us"]);
     assert!(run.code == 0 && run.stdout.contains("net:request id 0x2a"), "{run:?}");
     assert!(run.stdout.contains("net:outer"), "{run:?}");
-    assert_eq!((lines(&["--at", "@25us"]), lines(&["--at", "@25us", "--slowest", "1"])), (2, 1));
-    assert_eq!(lines(&["--at", "@25us", "--limit", "1"]), 1);
+    // The limit is that of each table.
+    assert_eq!((lines(&["--at", "@35us"]), lines(&["--at", "@35us", "--slowest", "1"])), (3, 2));
+    let run = stats(&["--at", "@35us", "--limit", "1"]);
+    let note = "trace: not shown: 1 duration\nhint: --limit 2 shows them\n";
+    assert_eq!((&*run.stderr, lines(&["--at", "@35us", "--limit", "1"])), (note, 2), "{run:?}");
+    let (durations, operations) = run.stdout.split_once("\n\nasync operations\n").unwrap();
+    assert!(durations.starts_with("durations\n") && durations.contains("net:outer"), "{run:?}");
+    assert!(operations.contains("net:request id 0x2a"), "{run:?}");
+    // Times are relative to the first event if that of the option is.
+    assert!(stats(&["--at", "@25us"]).stdout.contains("  0.000010000s  net:request"), "{run:?}");
+    assert!(stats(&["--at", "20us"]).stdout.contains("  0.000005000s  net:request"), "{run:?}");
     let late = stats(&["--at", "@10s"]);
     let hint = "hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
     let message = format!("trace: --at is outside of the trace\n{hint}");
     assert_eq!(late, Run { code: 1, stdout: String::new(), stderr: message });
     // The first event of the archive counts, not that of the selected threads.
-    assert_eq!(stats(&["--at", "20us"]).stdout, stats(&["--at", "@25us"]).stdout);
-    assert_eq!(stats(&["--at", "20us", "-t", "34"]).stdout, stats(&["--at", "@25us"]).stdout);
+    assert_eq!(stats(&["--at", "20us", "-t", "34"]).stdout, stats(&["--at", "20us"]).stdout);
     let piped = place.run_with(&["stats", "-", "--at", "20us"], &everything());
     assert!(piped.code == 1 && piped.stderr.contains("such as --at @1.5s"), "{piped:?}");
     let piped = place.run_with(&["stats", "-", "--at", "@25us"], &everything());
@@ -234,13 +254,14 @@ fn a_time_with_many_durations_shows_the_longest() {
     let place = Place::new();
     place.put("in.fxt", &events(1000, |_| EventKind::DurationComplete { end: 1 << 40 }));
     let run = place.run(&["stats", "in.fxt", "--at", "@2s"]);
-    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1001, ""), "all");
+    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1002, ""), "all");
     place.put("in.fxt", &events(1001, |_| EventKind::DurationComplete { end: 1 << 40 }));
     let run = place.run(&["stats", "in.fxt", "--at", "@2s"]);
-    assert_eq!(run.stdout.lines().count(), 1001, "with a head");
-    assert!(run.stderr.contains("only the longest 1000 are shown"), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 1002, "with a heading and a head");
+    let note = "trace: not shown: 1 duration\nhint: --limit 1001 shows them\n";
+    assert_eq!(run.stderr, note);
     let run = place.run(&["stats", "in.fxt", "--at", "@2s", "--slowest", "2000"]);
-    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1002, ""));
+    assert_eq!((run.stdout.lines().count(), &*run.stderr), (1003, ""));
 }
 
 /// The rate is the count in the time from the first event to the last one.
@@ -300,8 +321,8 @@ fn ages_at_a_time() {
     place.put("in.fxt", &everything());
     let run = place.run(&["stats", "in.fxt", "--at", "@45us", "-n", "outer"]);
     let lines: Vec<&str> = run.stdout.lines().collect();
-    assert!(lines[0].starts_with(" LENGTH      AGE         BEGIN  NAME"), "{run:?}");
-    assert!(lines[1].starts_with("40.00µs  25.00µs  0.000020000s  net:outer"), "{run:?}");
+    assert!(lines[1].starts_with(" LENGTH      AGE         BEGIN  NAME"), "{run:?}");
+    assert!(lines[2].starts_with("40.00µs  25.00µs  0.000020000s  net:outer"), "{run:?}");
     let json = place.run(&["stats", "in.fxt", "--at", "@45us", "-n", "outer", "--json"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["instances"][0]["age_ns"], 25_000);

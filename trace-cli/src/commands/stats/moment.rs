@@ -4,32 +4,40 @@ use anyhow::Result;
 use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
 
 use super::sched::advice;
-use super::section;
+use super::{most, section};
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::say;
 use crate::rows::{by_thread, by_waker, thread_label as label};
 use crate::table::Table;
-use crate::times::seconds;
+use crate::times::Origin;
 
-/// Reads the states of the selected threads at a time.
-pub(super) fn read(args: &StatsArgs, whole: &Spill<'_>, at: u64) -> Result<Moment> {
+/// What an empty column means without wake-ups.
+const NO_WAKEUPS: &str =
+    "the archive has no wake-ups, so NEXT WAKE-UP is empty: only root can record them\n";
+
+/// Reads the states of the selected threads at a time, up to the limit. Returns how many are left
+/// out.
+pub(super) fn read(args: &StatsArgs, whole: &Spill<'_>, at: u64) -> Result<(Moment, u64)> {
     let mut states = explained(&args.file, moment::read(whole.open()?, at))?;
     if let Some(selected) = input::selected_threads(&args.file, whole, &args.selection)? {
         states.retain(|koids| selected.contains(&koids.thread));
     }
-    states.threads.truncate(args.limit.unwrap_or(usize::MAX));
-    Ok(states)
+    let limit = most(args).unwrap_or(usize::MAX);
+    let left_out = states.threads.len().saturating_sub(limit) as u64;
+    states.threads.truncate(limit);
+    Ok((states, left_out))
 }
 
 /// Returns the states as a table with a heading, or an empty text without threads.
-pub(super) fn text(states: &Moment) -> String {
+pub(super) fn text(states: &Moment, origin: Origin) -> String {
+    let wakeup = |wakeup: &Wakeup| origin.text(wakeup.nanos) + &by_waker(wakeup.by.as_ref());
     let mut table = Table::new(vec!["since", "until", "state", "next wake-up", "thread"], 2);
     for thread in &states.threads {
         table.push(vec![
-            seconds(thread.since),
-            thread.until.map_or_else(String::new, seconds),
+            origin.text(thread.since),
+            thread.until.map_or_else(String::new, |until| origin.text(until)),
             state(thread),
             thread.next.as_ref().map_or_else(String::new, wakeup),
             label(&thread.group),
@@ -37,6 +45,9 @@ pub(super) fn text(states: &Moment) -> String {
     }
     let mut text = String::new();
     section(&mut text, "threads", &table);
+    if !text.is_empty() && !states.has_wakeups {
+        text.push_str(NO_WAKEUPS);
+    }
     text
 }
 
@@ -47,10 +58,6 @@ fn state(thread: &ThreadAt) -> String {
         State::Preempted(by) => format!("runnable, preempted{}", by_thread(by.as_ref())),
         State::Blocked => "blocked".to_owned(),
     }
-}
-
-fn wakeup(wakeup: &Wakeup) -> String {
-    seconds(wakeup.nanos) + &by_waker(wakeup.by.as_ref())
 }
 
 /// Reports states that are unknown.
