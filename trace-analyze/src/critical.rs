@@ -62,7 +62,7 @@ use std::io::Read;
 
 use trace_format::{ReadError, Reader, ThreadKoids};
 
-pub use choose::{slowest, Choice, Chosen, Found};
+pub use choose::{slowest, Choice, Chosen, Found, SelectName};
 pub use durations::{Share, Shares};
 pub use member::Member;
 use scheduled::Scheduled;

@@ -12,6 +12,9 @@ use crate::Damage;
 /// The most begins and ends that wait for each other.
 pub(super) const MAX_WAITING: usize = 1 << 20;
 
+/// Returns whether a name is selected, by its category and the name.
+pub type SelectName<'a> = &'a dyn Fn(&str, &str) -> bool;
+
 /// The operations or flows to choose from. The default is all operations.
 #[derive(Default)]
 pub struct Choice<'a> {
@@ -20,7 +23,7 @@ pub struct Choice<'a> {
     /// Returns whether a category is selected.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
     /// Returns whether a name is selected, by its category and the name.
-    pub name: Option<&'a dyn Fn(&str, &str) -> bool>,
+    pub name: Option<SelectName<'a>>,
     /// Returns whether the thread of the begin is selected.
     pub thread: Option<&'a dyn Fn(ThreadKoids) -> bool>,
     /// The selected id.

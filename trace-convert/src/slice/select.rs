@@ -8,6 +8,7 @@ use super::Operations;
 use crate::rewrite;
 use trace_analyze::carried::PREFIX;
 use trace_analyze::catalog::{Catalog, LabelId};
+use trace_analyze::critical::SelectName;
 use trace_analyze::{is_clock_anchor, Gap};
 
 /// The selection of records for a slice.
@@ -20,7 +21,7 @@ pub struct Selection<'a> {
     /// Selects categories; `None` for all.
     pub category: Option<&'a dyn Fn(&str) -> bool>,
     /// Selects names of events by their category and name; `None` for all.
-    pub name: Option<&'a dyn Fn(&str, &str) -> bool>,
+    pub name: Option<SelectName<'a>>,
     /// The koids of processes; `None` for all.
     pub processes: Option<&'a [u64]>,
     /// The koids of threads; `None` for all.
