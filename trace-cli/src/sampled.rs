@@ -12,7 +12,11 @@ use crate::cli::Selection;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::known::refuse_unknown;
+use crate::message::HINT;
 use crate::{damage, exit, input, say};
+
+/// The hint if the callers of functions are missing.
+const DWARF: &str = "programs without frame pointers require trace record --call-graph dwarf";
 
 /// Returns the number of samples of each stack, and the exit code. Reports what the archive lacks,
 /// and the files that cannot name their functions.
@@ -40,6 +44,9 @@ pub(crate) fn folded(
     let code = code.max(damage::warn(path, &samples.damage));
     let folded = samples.folded(grouping);
     report_lacks(path, &samples.symbols, samples.omitted_mappings());
+    if samples.lack_callers() {
+        say(&format!("most stacks have one frame or two{HINT}{DWARF}"));
+    }
     Ok((folded, code))
 }
 

@@ -108,6 +108,18 @@ impl Samples {
         self.images.omitted()
     }
 
+    /// Returns whether most stacks have one frame or two. Without frame pointers, the kernel does
+    /// not find the callers of a function.
+    #[must_use]
+    pub fn lack_callers(&self) -> bool {
+        let frames = |stack: u32| {
+            let stack = self.stacks.get(stack as usize).into_iter().flat_map(|stack| &**stack);
+            stack.filter(|address| !matches!(address, Address::Unknown(0))).count()
+        };
+        let short = self.counts.iter().filter(|((_, stack), _)| frames(*stack) <= 2);
+        short.map(|(_, number)| *number).sum::<u64>() > self.number() / 2
+    }
+
     /// Returns the number of samples of each stack. Names are ordered from the outermost one on,
     /// separated by `;`. With a grouping, stacks start with the process or thread.
     pub fn folded(&mut self, grouping: Grouping) -> BTreeMap<String, u64> {
@@ -142,10 +154,15 @@ impl Samples {
                     }
                 }
                 Address::Named(name) => names.push(frame_name(self.names.string(name))),
+                // Following frame pointers beyond the outermost frame ends there.
+                Address::Unknown(0) => {}
                 Address::Unknown(address) => names.push(format!("{address:#x}")),
             }
         }
-        names.join(";")
+        match names.is_empty() {
+            true => UNKNOWN.to_owned(),
+            false => names.join(";"),
+        }
     }
 }
 

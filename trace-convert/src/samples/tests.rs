@@ -54,6 +54,23 @@ fn folded(select: Option<SelectScope<'_>>, grouping: Grouping) -> Vec<(String, u
     folded
 }
 
+/// Without frame pointers, stacks end early, often with a frame of address 0.
+#[test]
+fn frames_of_address_0_are_left_out() {
+    let stacks = |frames: &[&[u64]]| {
+        let records: Vec<_> = frames.iter().map(|frames| backtrace(10, 8, frames)).collect();
+        let archive = crate::testing::archive(&records);
+        let mut samples = Samples::read(Reader::new(&*archive), None).unwrap();
+        let folded = samples.folded(Grouping::Together);
+        (folded.into_keys().collect::<Vec<_>>(), samples.lack_callers())
+    };
+    let (names, lack_callers) = stacks(&[&[0x10, 0x20, 0], &[0], &[0x10, 0, 0x20]]);
+    assert_eq!((names.join(" "), lack_callers), ("0x1f;0x10 [unknown]".to_owned(), true));
+    let whole = &[0x10, 0x20, 0x30][..];
+    assert!(!stacks(&[whole, whole, &[0x10]]).1);
+    assert!(!stacks(&[]).1);
+}
+
 #[test]
 fn stacks_begin_with_the_outermost_frame_and_calls_precede_their_return_addresses() {
     let stack = "named;library.so+0x5f;library.so+0x50".to_owned();
