@@ -11,6 +11,7 @@ use std::io::Read;
 use trace_format::{Event, Item, ReadError, Reader, Record};
 
 use crate::own::{is_added, is_own};
+use crate::schedule::threads::MissingSwitches;
 use crate::{loss, Damage, Kinds, Loss};
 use providers::Providers;
 pub use report::{Dropped, OpenScope, ProviderReport, Report, Verdict};
@@ -23,22 +24,27 @@ const MAX_ERRORS: usize = 10;
 /// Checks an archive.
 ///
 /// Memory grows with the number of names of durations, and of providers, threads and reasons for
-/// loss, up to limits.
+/// loss, up to limits, and with up to 8 Mi scheduling records.
 ///
 /// # Errors
 ///
 /// Reading failed. An input that is not an archive is a report, not an error.
 pub fn check<R: Read>(mut reader: Reader<R>) -> Result<Report, ReadError> {
-    let mut checker = Checker::default();
+    let (mut checker, mut missing) = (Checker::default(), MissingSwitches::default());
     loop {
         match reader.next() {
-            Ok(Some(item)) => checker.item(&item),
+            Ok(Some(item)) => {
+                checker.item(&item);
+                missing.note(&item);
+            }
             Ok(None) => break,
             Err(error @ ReadError::Io { .. }) => return Err(error),
             Err(error) => checker.error(error),
         }
     }
-    Ok(checker.report(&reader))
+    let mut report = checker.report(&reader);
+    report.kinds.missing_switches = missing.count();
+    Ok(report)
 }
 
 #[derive(Debug, Default)]

@@ -8,6 +8,7 @@ use trace_format::{Item, ReadError, Reader, Record, ThreadKoids};
 
 use crate::catalog::Catalog;
 use crate::own::{is_added, is_written_anchor};
+use crate::schedule::threads::MissingSwitches;
 use crate::{arguments, exact, Damage, Kinds};
 
 /// The most rows of each kind. Events beyond them are counted.
@@ -69,12 +70,14 @@ pub struct Thread {
 /// The input is not an archive, or reading it failed.
 pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
     let mut contents = Contents::default();
-    let mut catalog = Catalog::default();
+    let (mut catalog, mut missing) = (Catalog::default(), MissingSwitches::default());
     let damage = Damage::of_all(reader, |item| {
         catalog.note(item);
         contents.kinds.count(item);
         contents.record(item);
+        missing.note(item);
     })?;
+    contents.kinds.missing_switches = missing.count();
     let last = contents.span.map(|(_, last)| last);
     contents.recorded_until =
         contents.recorded_until.filter(|until| last.is_some_and(|last| *until > last));

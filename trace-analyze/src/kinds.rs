@@ -33,9 +33,8 @@ pub struct Kinds {
     /// Wake-ups of threads.
     pub wakeups: u64,
     /// Context switches that are missing, as
-    /// [`Scheduling::missing`](crate::schedule::threads::Scheduling::missing). `None` unless the
-    /// caller has counted them.
-    pub missing_switches: Option<u64>,
+    /// [`Scheduling::missing`](crate::schedule::threads::Scheduling::missing).
+    pub missing_switches: u64,
     /// The threads in context switches.
     scheduled: HashSet<u64>,
 }

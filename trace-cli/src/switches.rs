@@ -1,23 +1,35 @@
-//! Context switches that an archive lacks.
+//! Context switches that an archive lacks, and times on a processor.
 
 use std::path::Path;
 
 use anyhow::Result;
-use trace_analyze::schedule::threads;
-use trace_analyze::Kinds;
+use trace_analyze::schedule::Schedule;
+use trace_analyze::stats::Report;
 
 use crate::damage::explained;
 use crate::input::Spill;
-use crate::message::counted;
+use crate::message::{counted, say};
 
-/// Adds the number of missing context switches, if there are scheduling records. Only the threads
-/// that were to be recorded count, as in `trace stats --sched`.
-pub(crate) fn count(path: &Path, input: &Spill<'_>, kinds: &mut Kinds) -> Result<()> {
-    if kinds.switches > 0 {
-        let report = explained(path, threads::read(input.open()?))?;
-        kinds.missing_switches = Some(report.missing);
+/// Returns the times of threads on a processor, if the archive has scheduling records. Reports why
+/// they cannot be computed: those of a thread are known only at the end of the archive.
+pub(crate) fn schedule(
+    path: &Path,
+    file: Option<&Spill<'_>>,
+    report: &Report,
+) -> Result<Option<Schedule>> {
+    if report.context_switches == 0 {
+        return Ok(None);
     }
-    Ok(())
+    let Some(file) = file else {
+        say("time on a processor is not computed for a pipe\nhint: pass the archive as a file");
+        return Ok(None);
+    };
+    let schedule = explained(path, Schedule::read(file.open()?))?;
+    if schedule.is_too_long() {
+        say("too many scheduling records to compute the time on a processor");
+        return Ok(None);
+    }
+    Ok(Some(schedule))
 }
 
 /// Returns a clause about missing context switches, or `None` if there are none. The kernel did not

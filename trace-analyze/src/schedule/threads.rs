@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use trace_format::{ReadError, Reader, ThreadKoids};
+use trace_format::{Item, ReadError, Reader, ThreadKoids};
 
 use super::names::Names;
 use super::replay::{replay, Activity, Interval, Reason};
@@ -99,6 +99,26 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Scheduling, ReadError> {
         names.note(item);
     })?;
     Ok(Scheduling { damage, ..report(&mut steps, &names) })
+}
+
+/// Counts the missing switches of an archive that is read for something else.
+#[derive(Default)]
+pub(crate) struct MissingSwitches {
+    steps: Steps,
+    names: Names,
+}
+
+impl MissingSwitches {
+    /// Adds a record.
+    pub(crate) fn note(&mut self, item: &Item<'_>) {
+        self.steps.push(item);
+        self.names.note(item);
+    }
+
+    /// Returns the same number as [`Scheduling::missing`].
+    pub(crate) fn count(mut self) -> u64 {
+        report(&mut self.steps, &self.names).missing
+    }
 }
 
 fn report(steps: &mut Steps, names: &Names) -> Scheduling {

@@ -7,18 +7,12 @@ use trace_convert::visible;
 use trace_format::notes;
 
 use crate::cli::CheckArgs;
-use crate::input::Spill;
 use crate::message::{counted, describe};
 use crate::{exit, input, say, switches, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let path = &args.report.file;
-    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
-    let reader = file.as_ref().map_or_else(|| input::open(path), Spill::open)?;
-    let mut report = check::check(reader).map_err(|error| input::explain(path, error))?;
-    if let Some(file) = file.filter(|_| report.no_archive.is_none()) {
-        switches::count(path, &file, &mut report.kinds)?;
-    }
+    let report = check::check(input::open(path)?).map_err(|error| input::explain(path, error))?;
     table::print(&if args.report.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
         Verdict::Complete => exit::OK,
@@ -44,7 +38,7 @@ fn text(report: &Report) -> String {
             Verdict::Complete if report.has_unpaired() => {
                 "well-formed, no records dropped, but durations or operations lack a begin or an end"
             }
-            Verdict::Complete if report.kinds.missing_switches > Some(0) => {
+            Verdict::Complete if report.kinds.missing_switches > 0 => {
                 "well-formed, no records dropped, but context switches are not recorded"
             }
             Verdict::Complete => "well-formed and complete",
@@ -86,7 +80,7 @@ fn scheduling(kinds: &Kinds, is_complete: bool) -> Option<String> {
         0 => "no wake-ups".to_owned(),
         number => counted(number, "wake-up", "wake-ups"),
     };
-    let missing = switches::missing(kinds.missing_switches.unwrap_or(0), is_complete);
+    let missing = switches::missing(kinds.missing_switches, is_complete);
     let missing = missing.map_or_else(String::new, |missing| format!("; {missing}"));
     let switches = counted(kinds.switches, "context switch", "context switches");
     let has_any = kinds.switches + kinds.wakeups > 0;

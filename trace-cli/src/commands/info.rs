@@ -7,7 +7,6 @@ use trace_analyze::contents::{self, Contents};
 
 use crate::cli::InfoArgs;
 use crate::damage::explained;
-use crate::input::Spill;
 use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
 use crate::times::seconds;
@@ -15,12 +14,7 @@ use crate::{arguments as texts, damage, input, switches};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {
     let path = &args.report.file;
-    let file = input::is_file(path).then(|| Spill::new(path)).transpose()?;
-    let reader = file.as_ref().map_or_else(|| input::open(path), Spill::open)?;
-    let mut contents = explained(path, contents::read(reader))?;
-    if let Some(file) = file {
-        switches::count(path, &file, &mut contents.kinds)?;
-    }
+    let contents = explained(path, contents::read(input::open(path)?))?;
     table::print(&match args.report.json {
         true => serde_json::to_string_pretty(&contents.to_json())? + "\n",
         false => text(&contents),
@@ -87,8 +81,7 @@ fn kinds(contents: &Contents) -> String {
             counted(kinds.scheduled_threads(), "thread", "threads")
         ),
     });
-    let missing = kinds.missing_switches.unwrap_or(0);
-    lines.extend(switches::missing(missing, contents.damage.is_none()));
+    lines.extend(switches::missing(kinds.missing_switches, contents.damage.is_none()));
     lines.push(match kinds.samples {
         0 => "no samples of call stacks (record with --samples)".to_owned(),
         number => counted(number, "sample of a call stack", "samples of call stacks"),

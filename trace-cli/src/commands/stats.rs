@@ -25,7 +25,7 @@ use crate::names::Names;
 use crate::rows::sort;
 use crate::table::{self, Table};
 use crate::times::length;
-use crate::{damage, exit, input, known, say, unmatched};
+use crate::{damage, exit, input, known, switches, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     match (args.at, args.slowest) {
@@ -153,20 +153,10 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         )
     };
     let report = collect(None)?;
-    if report.context_switches == 0 {
-        return Ok(report);
+    match switches::schedule(path, file, &report)? {
+        Some(schedule) => collect(Some(&schedule)),
+        None => Ok(report),
     }
-    // The schedule of a thread is known only at the end of the archive.
-    if file.is_none() {
-        say("time on a processor is not computed for a pipe\nhint: pass the archive as a file");
-        return Ok(report);
-    }
-    let schedule = explained(path, Schedule::read(open()?))?;
-    if schedule.is_too_long() {
-        say("too many scheduling records to compute the time on a processor");
-        return Ok(report);
-    }
-    collect(Some(&schedule))
 }
 
 /// Returns the number of rows that `--slowest` or `--limit` selects.

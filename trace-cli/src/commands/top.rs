@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{bail, Result};
 use serde_json::json;
-use trace_analyze::stats::{self, Grouping, Row};
+use trace_analyze::stats::{self, Grouping, Report, Row};
 
 use crate::args::SortBy;
 use crate::cli::TopArgs;
@@ -16,7 +16,7 @@ use crate::known::refuse_unknown;
 use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, exit, input, say};
+use crate::{damage, exit, input, say, switches};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     match &args.file {
@@ -27,15 +27,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<u8> {
 
 fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     let by: Grouping = args.by.map(Into::into).unwrap_or_default();
-    let whole = (!args.selection.is_all()).then(|| Spill::new(path)).transpose()?;
-    let (reader, code) = match &whole {
-        None => (input::open(path)?, exit::OK),
-        Some(whole) => input::open_threads(path, whole, &args.selection)?,
-    };
-    let mut report = explained(path, stats::collect(reader, by, None))?;
-    if let Some(whole) = &whole {
-        refuse_unknown(path, whole, &args.selection, rows::labels(&report.durations))?;
-    }
+    let (mut report, code) = read(args, path, by)?;
     let filter = args.selection.filter();
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
     damage::warn_counts(path, &[damage::of_names(&report)]);
@@ -63,8 +55,25 @@ fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     Ok(code)
 }
 
+/// Returns the statistics of the selected threads, with times on a processor if they are recorded,
+/// and the exit code for what is unreadable otherwise.
+fn read(args: &TopArgs, path: &Path, by: Grouping) -> Result<(Report, u8)> {
+    let whole = Spill::new(path)?;
+    let part = input::part_of_threads(path, &whole, &args.selection)?;
+    let (file, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
+    let mut report = explained(path, stats::collect(file.open()?, by, None))?;
+    refuse_unknown(path, &whole, &args.selection, rows::labels(&report.durations))?;
+    if let Some(schedule) = switches::schedule(path, Some(file), &report)? {
+        report = explained(path, stats::collect(file.open()?, by, Some(&schedule)))?;
+    }
+    Ok((report, code))
+}
+
 fn text(shown: &[Row], all: u64) -> String {
-    let mut heads = vec!["self", "share", "count", "total", "mean", "name"];
+    let with_cpu = shown.iter().any(|row| row.on_cpu_nanos.is_some());
+    let mut heads = vec!["self", "share", "count", "total"];
+    heads.extend(with_cpu.then_some("on-cpu"));
+    heads.extend(["mean", "name"]);
     let numbers = heads.len() - 1;
     heads.extend(shown.iter().any(|row| row.group.is_some()).then_some("by"));
     let mut table = Table::new(heads, numbers);
@@ -75,9 +84,9 @@ fn text(shown: &[Row], all: u64) -> String {
             format!("{share:.1}%"),
             row.lengths.count().to_string(),
             human_nanos(row.lengths.sum()),
-            human_nanos(row.lengths.mean()),
-            rows::label(row),
         ];
+        cells.extend(with_cpu.then(|| row.on_cpu_nanos.map_or("-".to_owned(), human_nanos)));
+        cells.extend([human_nanos(row.lengths.mean()), rows::label(row)]);
         cells.extend(row.group.as_ref().map(rows::group_label));
         table.push(cells);
     }

@@ -392,6 +392,65 @@ fn states_of_threads_require_scheduling_records() {
     assert!(wrong.stderr.contains("the archive has no thread named 'none'"), "{wrong:?}");
 }
 
+#[test]
+fn threads_of_the_tracer_and_threads_that_are_not_recorded_are_explained() {
+    let place = Place::new();
+    let stats = |a: &str, b: &str| {
+        let text = SCHEDULE.replace("comm=b ", &format!("comm={b} "));
+        let text = text.replace("comm=a ", &format!("comm={a} "));
+        let text = text.replace(" a-7 ", &format!(" {a}-7 ")).replace(" b-8 ", &format!(" {b}-8 "));
+        place.put("sched.txt", format!("# tracer: nop\n{text}").as_bytes());
+        place.run(&["stats", "--sched", "sched.txt"]).stdout
+    };
+    assert!(!stats("a", "b").contains("tracer"));
+    let text = stats("trace-service", "other threads or idle");
+    let others = "\nother threads or idle: a CPU ran a thread that is not recorded, or none\n";
+    assert!(
+        text.contains(others) && text.ends_with("\nthreads of the tracer: trace-service\n"),
+        "{text}"
+    );
+}
+
+/// `top` has the same times as `stats`.
+#[test]
+fn top_has_times_on_a_processor() {
+    let place = Place::new();
+    let arguments = [][..].into();
+    let event = Event {
+        ticks: 100,
+        thread: Thread::Inline(ThreadKoids::new(7, 7)),
+        category: "app".into(),
+        name: "work".into(),
+        kind: EventKind::DurationComplete { end: 200 },
+        arguments,
+    };
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    writer.record(&event.into()).unwrap();
+    for (ticks, outgoing_thread, incoming_thread) in [(50, 0, 7), (130, 7, 0), (180, 0, 7)] {
+        let (cpu, outgoing_state) = (0, ThreadState::BLOCKED);
+        let switch = ContextSwitch {
+            ticks,
+            cpu,
+            outgoing_state,
+            outgoing_thread,
+            incoming_thread,
+            arguments,
+        };
+        writer.record(&switch.into()).unwrap();
+    }
+    place.put("in.fxt", &writer.into_inner());
+    let run = place.run(&["top", "in.fxt"]);
+    let stdout = " SELF   SHARE  COUNT  TOTAL  ON-CPU   MEAN  NAME\n\
+                  100ns  100.0%      1  100ns    50ns  100ns  app:work\n";
+    assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run(&["top", "in.fxt", "--json"]).stdout).unwrap();
+    assert_eq!(json["durations"][0]["on_cpu_ns"], 50);
+    let piped = place.run_with(&["top", "-"], &std::fs::read(place.path("in.fxt")).unwrap());
+    assert_eq!(piped.stdout, stdout);
+}
+
 /// The scheduling records are in the part that was cut off.
 #[test]
 fn a_cut_archive_is_no_reason_to_record_again() {

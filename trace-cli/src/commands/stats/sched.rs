@@ -13,6 +13,13 @@ use crate::rows::thread_label as label;
 use crate::table::{self, human_nanos, Table};
 use crate::{damage, input, say, switches};
 
+/// The name of the artificial threads of CPUs that run no recorded thread.
+const OTHERS: &str = "other threads or idle";
+
+/// The threads of the tracer, in the program and in the process that reads the kernel's events.
+const TRACER: [&str; 5] =
+    ["trace-kernel", "trace-listener", "trace-observer", "trace-prepare", "trace-service"];
+
 /// What the states mean without wake-ups.
 const NO_WAKEUPS: &str =
     "\nno wake-ups are recorded: BLOCKED includes the wait for a CPU after a wake-up\n";
@@ -70,11 +77,28 @@ fn text(report: &Scheduling) -> String {
     if report.latency.count() == 0 && !report.threads.is_empty() {
         text.push_str(NO_WAKEUPS);
     }
+    text.push_str(&explained_threads(report));
     if !report.partial.is_empty() {
         text.push_str(if text.is_empty() { "" } else { "\n" });
         text.push_str(&omitted(report.partial.len() as u64));
     } else if text.is_empty() {
         text.push_str("no such threads\n");
+    }
+    text
+}
+
+/// Returns lines about threads that the user did not start.
+fn explained_threads(report: &Scheduling) -> String {
+    let by = report.preemptions.iter().filter_map(|pair| pair.by.as_ref());
+    let groups: Vec<_> = report.threads.iter().map(|times| &times.group).chain(by).collect();
+    let has = |name: &str| groups.iter().any(|group| group.thread_name == name);
+    let mut text = String::new();
+    if has(OTHERS) {
+        text.push_str(&format!("\n{OTHERS}: a CPU ran a thread that is not recorded, or none\n"));
+    }
+    let own: Vec<&str> = TRACER.into_iter().filter(|name| has(name)).collect();
+    if !own.is_empty() {
+        text.push_str(&format!("\nthreads of the tracer: {}\n", own.join(", ")));
     }
     text
 }
