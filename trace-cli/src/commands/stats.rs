@@ -25,7 +25,7 @@ use crate::names::Names;
 use crate::rows::sort;
 use crate::table::{self, Table};
 use crate::times::length;
-use crate::{damage, exit, input, known, switches, unmatched};
+use crate::{damage, exit, input, known, say, switches, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     match (args.at, args.slowest) {

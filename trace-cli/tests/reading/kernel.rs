@@ -317,14 +317,14 @@ fn states_of_threads_at_a_time() {
     };
     let b = json!({"process": 0, "process_name": "", "thread": 8, "thread_name": "b"});
     let (text, json) = wakeups("....");
-    assert!(text.contains("10.006000000s by b (8)"), "{text}");
+    assert!(text.contains("0.006000000s by b (8)"), "{text}");
     assert_eq!(json, json!({"time_ns": 10_006_000_000_u64, "by": b}));
     let (text, json) = wakeups("d.h.");
-    assert!(text.contains("10.006000000s by an interrupt  a (7)"), "{text}");
+    assert!(text.contains("0.006000000s by an interrupt  a (7)"), "{text}");
     let interrupt = |kind| json!({"time_ns": 10_006_000_000_u64, "by": null, "interrupt": kind, "interrupted": b});
     assert_eq!(json, interrupt("hard"));
     let (text, json) = wakeups("..s.");
-    assert!(text.contains("10.006000000s by a soft interrupt in b (8)  a (7)"), "{text}");
+    assert!(text.contains("0.006000000s by a soft interrupt in b (8)  a (7)"), "{text}");
     assert_eq!(json, interrupt("soft"));
     place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
     let run = place.run(&["stats", "sched.txt", "--at", "8.5ms", "-t", "a"]);
