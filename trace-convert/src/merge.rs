@@ -31,7 +31,6 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 
-use trace_format::notes::SYMBOLS;
 use trace_format::words::Word;
 use trace_format::{Event, EventKind, Item, Metadata, Reader, Record};
 
@@ -163,11 +162,6 @@ impl<W: Write> Merger<W> {
             Record::Initialization { .. } => self.current = None,
             Record::Metadata(_) => {
                 self.switch_to(item)?;
-            }
-            // Names of functions belong to no provider.
-            Record::Blob(blob) if blob.name == SYMBOLS.into() && item.provider.id().is_none() => {
-                self.summary.written += 1;
-                self.copier.copy(item, None)?;
             }
             record => {
                 let clock = match self.current {

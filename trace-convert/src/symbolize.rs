@@ -1,7 +1,8 @@
 //! Adds the names of functions to the samples of an archive.
 //!
-//! The result has all records of the archive, and before them blobs with the names of the sampled
-//! addresses, from the files on this machine. The samples can then be read on other machines.
+//! The result has all records of the archive, and after the first providers blobs with
+//! the names of the sampled addresses, from the files on this machine. The samples can then be read
+//! on other machines.
 //!
 //! An archive is read twice: first for its [`Addresses`], then for its records. Memory grows with
 //! the number of distinct addresses, up to a limit. The symbols of one file at a time are in
@@ -107,9 +108,8 @@ pub fn write<R: Read, W: Write>(
     symbols: &mut Symbols,
     output: W,
 ) -> Result<Summary, ConvertError> {
-    let mut symbolizer =
-        Symbolizer { writer: Writer::new(output)?, symbols, summary: Summary::default() };
-    symbolizer.names(addresses)?;
+    let (writer, summary) = (Writer::new(output)?, Summary::default());
+    let mut symbolizer = Symbolizer { writer, addresses: Some(addresses), symbols, summary };
     let damage = Damage::of_each(reader, |item| symbolizer.copy(item))?;
     symbolizer.writer.flush()?;
     Ok(Summary { damage, ..symbolizer.summary })
@@ -117,13 +117,32 @@ pub fn write<R: Read, W: Write>(
 
 struct Symbolizer<'s, W> {
     writer: Writer<W>,
+    /// The addresses, until their names are written.
+    addresses: Option<&'s Addresses>,
     symbols: &'s mut Symbols,
     summary: Summary,
 }
 
 impl<W: Write> Symbolizer<'_, W> {
+    /// Copies a record. The names precede the first one that is not about a provider: some readers
+    /// refuse records that belong to none.
+    fn copy(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
+        let is_provider = match item.record {
+            Record::Metadata(Metadata::MagicNumber) => return Ok(()),
+            Record::Metadata(Metadata::ProviderInfo { .. } | Metadata::ProviderSection { .. }) => {
+                true
+            }
+            _ => false,
+        };
+        if !is_provider {
+            self.names()?;
+        }
+        self.writer.output_mut().write_all(item.bytes).map_err(ConvertError::Write)
+    }
+
     /// Writes the names of all addresses, which are sorted by module.
-    fn names(&mut self, all: &Addresses) -> Result<(), ConvertError> {
+    fn names(&mut self) -> Result<(), ConvertError> {
+        let Some(all) = self.addresses.take() else { return Ok(()) };
         let addresses: Vec<CodeAddress> = all.addresses.iter().copied().collect();
         for of_module in addresses.chunk_by(|one, next| one.module == next.module) {
             let number = of_module.first().map(|address| address.module);
@@ -164,21 +183,13 @@ impl<W: Write> Symbolizer<'_, W> {
         }
     }
 
-    /// Writes a blob of no provider. Its name has no index, which the archive may use.
+    /// Writes a blob. Its name has no index, which the archive may use.
     fn blob(&mut self, payload: &[u8]) -> Result<(), ConvertError> {
         let blob = Blob { name: SYMBOLS.into(), blob_type: BlobType::DATA, payload };
         let mut words: Vec<u64> = Vec::new();
         encode::append(&mut words, &blob.into()).map_err(WriteError::Encode)?;
         let written = self.writer.output_mut().write_all(&encode::to_bytes(&words));
         written.map_err(ConvertError::Write)
-    }
-
-    /// Copies a record.
-    fn copy(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
-        match item.record {
-            Record::Metadata(Metadata::MagicNumber) => Ok(()),
-            _ => self.writer.output_mut().write_all(item.bytes).map_err(ConvertError::Write),
-        }
     }
 }
 
