@@ -23,6 +23,7 @@ import check_every_macro
 import check_file_search
 import check_operations
 import check_pftrace
+import check_samples
 import check_scheduling
 import check_tracing_bridge
 import compare
@@ -120,6 +121,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
         yield f"known_events ({way})", lambda: remaining_events(programs, engine, way)
     yield "scheduling", lambda: (Check(*pair) for pair in check_pftrace.scheduling(programs, engine))
     yield "scheduling", lambda: (Check(*pair) for pair in check_scheduling.checks(programs, engine))
+    yield "samples", lambda: (Check(*pair) for pair in check_samples.checks(programs, engine))
     yield "ids", lambda: (Check(*pair) for pair in check_operations.checks(programs, engine))
     yield "conversions", lambda: (Check(*pair) for pair in check_conversions.checks(programs, engine))
     for way in ROOMY:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import check_samples
 import fxt_bytes
 import perfetto
 from recordings import Programs
@@ -60,13 +61,14 @@ def cases(programs: Programs) -> Iterator[Case]:
     yield Case("ends of other names", other_ends(), SLICES, OTHER_ENDS, [".fxt", ".pftrace"])
     yield Case("names of objects", archive(*named_objects()), NAMES, [["4096", "Main"]])
     yield Case("parts of blobs", archive(*parts_of_blobs()), BLOBS, [["whole", str(2 * 65_000)]])
-    yield Case("stacks", stacks(), STACKS, [["32", None], ["48", "leaf"]])
+    yield Case("stacks", stacks(), FRAMES, [["1", "0x20"], ["1", "0x10"], ["2", "0x30"], ["2", "leaf"]])
     yield Case("labels and places", labels(), LABELS, [["1", "one,two"]])
 
 
 NAMES = "select extract_arg(arg_set_id, 'debug.view'), extract_arg(arg_set_id, 'debug.view name') from slice where name = 'n'"
 BLOBS = "select name, length(extract_arg(arg_set_id, 'debug.blob')) from slice where category = 'blob'"
-STACKS = "select extract_arg(arg_set_id, 'debug.frames[0]'), extract_arg(arg_set_id, 'debug.symbols[1]') from slice where name = 'backtrace' order by ts"
+# The frames of each sample, innermost first.
+FRAMES = f"select ts / 1000, name from ({check_samples.FRAMES.replace('frame.name, mapping.name', 'frame.name, mapping.name as path')})"
 # Of the document itself Perfetto drops events before 0.
 BEFORE_0 = "select slice.name, ts - trace_start(), dur from slice join thread_track on track_id = thread_track.id order by ts"
 COUNTERS = "select track.name, value from counter join process_counter_track track on track_id = track.id order by ts"

@@ -22,7 +22,8 @@
 //! | large blob                  | `i`, the bytes in base64 as argument `blob`            |
 //! | context switch              | a line of ftrace in `systemTraceEvents`; `X` of the category `sched` from one to the next, on a thread for each CPU |
 //! | wakeup                      | such lines; and `i` there                              |
-//! | module, mapping, backtrace  | `i` of the category `profiler`                         |
+//! | module, mapping, backtrace  | `i` of the category `profiler`; a backtrace with `stack`, the outermost frame first: functions, inlined ones too, or addresses |
+//! | names of functions          | those of backtraces                                    |
 //! | string, thread, initialization, other metadata | resolved in the records that refer to them |
 //! | unknown, malformed          | nothing, counted                                       |
 //!
@@ -79,17 +80,31 @@ use std::io::{Read, Write};
 use trace_format::Reader;
 
 use crate::export::export;
-use crate::{Conversion, ConvertError};
+use crate::{Conversion, ConvertError, Symbols};
 use exporter::JsonExporter;
 
 /// Converts an archive to one JSON object.
 ///
 /// Malformed records are skipped. If the archive is cut, the JSON is completed with the records
-/// before the cut. The output is written in large pieces and flushed at the end.
+/// before the cut. The output is written in large pieces and flushed at the end. The functions of
+/// samples have the names that are in the archive.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading or writing failed. The output is then not valid JSON.
 pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
-    export(reader, JsonExporter::default(), output)
+    write_with_symbols(reader, Symbols::of_archive(), output)
+}
+
+/// Converts an archive as [`write()`] does. `symbols` has further names of functions.
+///
+/// # Errors
+///
+/// The same.
+pub fn write_with_symbols<R: Read, W: Write>(
+    reader: Reader<R>,
+    symbols: Symbols,
+    output: W,
+) -> Result<Conversion, ConvertError> {
+    export(reader, JsonExporter::new(symbols), output)
 }

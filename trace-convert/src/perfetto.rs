@@ -28,7 +28,8 @@
 //! | large blob                  | an instant on its thread                               |
 //! | context switch, wakeup      | events of the scheduler, with priorities or weights; instants on CPUs from 1024 on, which Perfetto refuses |
 //! | module, mapping             | an instant on the track `modules` of its process       |
-//! | backtrace                   | an instant on its thread with the addresses, innermost first, and the names of the objects at these addresses as `symbols` |
+//! | backtrace                   | a sample of its thread, with mappings, functions, source files and lines; inlined functions are frames. An instant with the addresses if Perfetto cannot express the koids as ids |
+//! | names of functions          | those of samples                                       |
 //! | clock anchor                | the instant, and for the first one the time of day     |
 //! | string, thread, initialization, other metadata | resolved in the records that refer to them |
 //! | unknown, malformed          | nothing, counted                                       |
@@ -61,6 +62,7 @@ mod message;
 mod operation;
 mod operations;
 mod packets;
+mod samples;
 mod scheduling;
 #[cfg(test)]
 mod tests;
@@ -71,18 +73,32 @@ use std::io::{Read, Write};
 use trace_format::Reader;
 
 use crate::export::export;
-use crate::{Conversion, ConvertError};
+use crate::{Conversion, ConvertError, Symbols};
 use exporter::PerfettoExporter;
 
 /// Converts an archive to a trace in Perfetto's format.
 ///
 /// Malformed records are skipped. If the archive is cut, the trace has the records before the cut.
 /// The output is written in large pieces and flushed at the end. Memory grows with the number of
-/// distinct strings, processes, threads and counters.
+/// distinct strings, processes, threads and counters. The functions of samples have the names that
+/// are in the archive.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading or writing failed.
 pub fn write<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Conversion, ConvertError> {
-    export(reader, PerfettoExporter::default(), output)
+    write_with_symbols(reader, Symbols::of_archive(), output)
+}
+
+/// Converts an archive as [`write()`] does. `symbols` has further names of functions.
+///
+/// # Errors
+///
+/// The same.
+pub fn write_with_symbols<R: Read, W: Write>(
+    reader: Reader<R>,
+    symbols: Symbols,
+    output: W,
+) -> Result<Conversion, ConvertError> {
+    export(reader, PerfettoExporter::new(symbols), output)
 }

@@ -46,14 +46,16 @@ impl Symbols {
         Self { archived: Table::default(), found: Table::default(), files: None, malformed: 0 }
     }
 
-    /// Adds the names of a record. It must get each record of the archive, before the samples that
-    /// have these names.
+    /// Adds the names of a record, and returns whether it is a record of names. It must get each
+    /// record of the archive, before the samples that have these names.
     #[inline]
-    pub fn note(&mut self, item: &Item<'_>) {
-        if let Record::Blob(blob) = &item.record {
-            if item.text(blob.name) == SYMBOLS {
+    pub fn note(&mut self, item: &Item<'_>) -> bool {
+        match &item.record {
+            Record::Blob(blob) if item.text(blob.name) == SYMBOLS => {
                 self.add(blob.payload);
+                true
             }
+            _ => false,
         }
     }
 

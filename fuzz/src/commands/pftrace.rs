@@ -10,9 +10,12 @@ use trace_format::{Reader, Record};
 use super::written;
 use crate::archive::archive;
 
-/// The exporter's own sequences, of events and of descriptions. Packets of others are passed on
-/// from blobs.
-const SEQUENCES: [u32; 2] = [0xff58_5401, 0xff58_5402];
+/// The exporter's own sequences, of events, descriptions and samples. Packets of others are passed
+/// on from blobs.
+const SEQUENCES: [u32; 3] = [0xff58_5401, 0xff58_5402, SAMPLES];
+
+/// The sequence of samples.
+const SAMPLES: u32 = 0xff58_5403;
 
 /// The flag of the packet with which the numbers of strings begin.
 const STATE_CLEARED: u32 = 1;
@@ -34,6 +37,8 @@ struct Sequence {
 struct Packet {
     #[prost(uint64, optional, tag = "8")]
     timestamp: Option<u64>,
+    #[prost(uint32, tag = "10")]
+    sequence: u32,
     #[prost(message, optional, tag = "11")]
     event: Option<Event>,
     #[prost(message, optional, tag = "12")]
@@ -42,6 +47,14 @@ struct Packet {
     flags: Option<u32>,
     #[prost(message, optional, tag = "60")]
     track: Option<Track>,
+    #[prost(message, optional, tag = "66")]
+    sample: Option<Sample>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Sample {
+    #[prost(uint64, optional, tag = "4")]
+    stack: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -70,6 +83,42 @@ struct Strings {
     names: Vec<Numbered>,
     #[prost(message, repeated, tag = "3")]
     annotations: Vec<Numbered>,
+    #[prost(message, repeated, tag = "5")]
+    functions: Vec<Numbered>,
+    #[prost(message, repeated, tag = "6")]
+    frames: Vec<Frame>,
+    #[prost(message, repeated, tag = "7")]
+    stacks: Vec<Stack>,
+    #[prost(message, repeated, tag = "18")]
+    sources: Vec<Numbered>,
+    #[prost(message, repeated, tag = "19")]
+    mappings: Vec<Mapping>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Frame {
+    #[prost(uint64, tag = "1")]
+    number: u64,
+    #[prost(uint64, tag = "2")]
+    function: u64,
+    #[prost(uint64, tag = "3")]
+    mapping: u64,
+    #[prost(uint64, optional, tag = "5")]
+    source: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Stack {
+    #[prost(uint64, tag = "1")]
+    number: u64,
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    frames: Vec<u64>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Mapping {
+    #[prost(uint64, tag = "1")]
+    number: u64,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -134,15 +183,58 @@ struct Seen {
     categories: HashSet<u64>,
     names: HashSet<u64>,
     annotations: HashSet<u64>,
+    samples: SeenOfSamples,
+}
+
+/// What samples may refer to.
+#[derive(Default)]
+struct SeenOfSamples {
+    is_cleared: bool,
+    functions: HashSet<u64>,
+    sources: HashSet<u64>,
+    mappings: HashSet<u64>,
+    frames: HashSet<u64>,
+    stacks: HashSet<u64>,
+}
+
+impl SeenOfSamples {
+    fn packet(&mut self, packet: &Packet) {
+        if packet.flags.unwrap_or(0) & STATE_CLEARED != 0 {
+            *self = Self { is_cleared: true, ..Self::default() };
+        }
+        if let Some(strings) = &packet.strings {
+            self.functions.extend(strings.functions.iter().map(|one| one.number));
+            self.sources.extend(strings.sources.iter().map(|one| one.number));
+            self.mappings.extend(strings.mappings.iter().map(|one| one.number));
+            strings.frames.iter().for_each(|frame| self.frame(frame));
+            for Stack { number, frames } in &strings.stacks {
+                assert!(frames.iter().all(|frame| self.frames.contains(frame)), "{packet:?}");
+                self.stacks.insert(*number);
+            }
+        }
+        let sample = packet.sample.as_ref().expect("the sequence has samples only");
+        assert!(packet.timestamp.is_some() && self.is_cleared, "{packet:?}");
+        assert!(sample.stack.is_none_or(|stack| self.stacks.contains(&stack)), "{packet:?}");
+    }
+
+    fn frame(&mut self, frame: &Frame) {
+        assert!(self.functions.contains(&frame.function), "{frame:?}");
+        assert!(self.mappings.contains(&frame.mapping), "{frame:?}");
+        assert!(frame.source.is_none_or(|source| self.sources.contains(&source)), "{frame:?}");
+        self.frames.insert(frame.number);
+    }
 }
 
 impl Seen {
     fn packet(&mut self, packet: &Packet) {
+        if packet.sequence == SAMPLES {
+            return self.samples.packet(packet);
+        }
         self.is_cleared |= packet.flags.unwrap_or(0) & STATE_CLEARED != 0;
         if let Some(track) = &packet.track {
             assert!(track.parent.is_none_or(|parent| self.tracks.contains(&parent)), "{track:?}");
         }
-        if let Some(Strings { categories, names, annotations }) = &packet.strings {
+        if let Some(Strings { categories, names, annotations, .. }) = &packet.strings {
             let numbers = |list: &[Numbered]| list.iter().map(|one| one.number).collect::<Vec<_>>();
             self.categories.extend(numbers(categories));
             self.names.extend(numbers(names));

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail, Result};
 use trace_convert::tef::{self, JsonError, Skipped};
-use trace_convert::{chrome, Conversion, ConvertError};
+use trace_convert::{chrome, Conversion, ConvertError, Symbols};
 use trace_format::Reader;
 
 use crate::args::Format;
@@ -18,6 +18,7 @@ use crate::damage;
 use crate::input::{Input, InputKind};
 use crate::message::{counted, describe, HINT};
 use crate::output::{self, Output};
+use crate::sampled::report_lacks;
 use crate::{exit, input, say};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
@@ -97,7 +98,7 @@ fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
 
 fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
-    let written = chrome::write(reader, &mut output);
+    let written = chrome::write_with_symbols(reader, Symbols::default(), &mut output);
     let conversion = damage::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
     Ok(summarize(&args.input, &conversion))
@@ -169,6 +170,9 @@ pub(super) fn summarize(path: &Path, conversion: &Conversion) -> u8 {
     let events = counted(conversion.events, "event", "events");
     say(&format!("{records} converted to {events}"));
     let code = damage::warn(path, &conversion.damage);
+    if let Some(symbols) = &conversion.symbols {
+        report_lacks(path, symbols, conversion.mappings_left_out);
+    }
     for (what, number) in lacks.iter().filter(|(_, number)| *number > 0) {
         say(&format!("{what}: {number}"));
     }

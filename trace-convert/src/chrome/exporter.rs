@@ -15,7 +15,8 @@ use super::documents::Documents;
 use super::json::Json;
 use super::system::System;
 use crate::export::{convert_by_type, Exporter};
-use crate::Conversion;
+use crate::images::Images;
+use crate::{Conversion, Symbols};
 
 /// A conversion to JSON in progress.
 #[derive(Debug, Default)]
@@ -40,6 +41,8 @@ pub(super) struct JsonExporter {
     pub(super) system: System,
     pub(super) begins: Begins,
     pub(super) objects: Objects,
+    pub(super) images: Images,
+    pub(super) symbols: Symbols,
 }
 
 impl Exporter for JsonExporter {
@@ -47,6 +50,10 @@ impl Exporter for JsonExporter {
     fn record(&mut self, item: &Item<'_>) {
         self.objects.note(item);
         self.threads.note_threads(item);
+        self.images.note(item);
+        if self.symbols.note(item) {
+            return;
+        }
         if !self.is_started && !self.start_with(item) {
             return;
         }
@@ -63,6 +70,7 @@ impl Exporter for JsonExporter {
 
     fn finish(mut self, damage: Damage, output: &mut impl Write) -> io::Result<Conversion> {
         self.conversion.damage = damage;
+        self.conversion.mappings_left_out = self.images.omitted();
         if !self.is_started {
             self.start();
         }
@@ -77,11 +85,16 @@ impl Exporter for JsonExporter {
             self.json.raw("}\n");
         }
         self.json.write_all(output)?;
+        self.conversion.symbols = Some(self.symbols);
         Ok(self.conversion)
     }
 }
 
 impl JsonExporter {
+    pub(super) fn new(symbols: Symbols) -> Self {
+        Self { symbols, ..Self::default() }
+    }
+
     fn start(&mut self) {
         self.is_started = true;
         self.has_events = true;

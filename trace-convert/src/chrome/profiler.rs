@@ -1,10 +1,13 @@
 //! Records of a sampling profiler.
 
+use std::sync::Arc;
+
 use data_encoding::HEXLOWER;
 use trace_format::layout::InstantScope;
 use trace_format::{Backtrace, Item, Mmap, Module, Process, ThreadKoids};
 
 use super::exporter::{Head, JsonExporter};
+use crate::images::{CodeAddress, Place};
 
 impl JsonExporter {
     pub(super) fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
@@ -30,14 +33,33 @@ impl JsonExporter {
         self.begin_profiler("backtrace", item.nanos(backtrace.ticks), thread);
         self.scope(InstantScope::Thread);
         self.json.raw(",\"stack\":[");
-        // JSON has the outermost frame first. A stack has at most 255 frames.
-        let frames: Vec<u64> = backtrace.frames.iter().collect();
+        let frames = self.frames(item, backtrace);
         for (place, frame) in frames.iter().rev().enumerate() {
             self.json.raw(if place == 0 { "" } else { "," });
-            self.json.hex(*frame);
+            self.json.string(frame);
         }
         self.json.raw("]");
         self.end();
+    }
+
+    /// Returns the functions of a stack, innermost first, or the addresses without one.
+    fn frames(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) -> Vec<Arc<str>> {
+        let Self { images, symbols, objects, .. } = self;
+        let places = images.places(objects, item, backtrace);
+        let mut frames = Vec::new();
+        for (frame, place) in backtrace.frames.iter().zip(places) {
+            let named = match place {
+                Place::Code(CodeAddress { module, address }) => {
+                    images.module(module).map(|module| symbols.frames(module, address))
+                }
+                Place::Named(_) | Place::Unknown(_) => None,
+            };
+            match named.filter(|named| !named.is_empty()) {
+                Some(named) => frames.extend(named.iter().map(|frame| Arc::clone(&frame.function))),
+                None => frames.push(format!("{frame:#x}").into()),
+            }
+        }
+        frames
     }
 
     fn begin_in_process(&mut self, item: &Item<'_>, name: &str, ticks: u64, process: Process) {

@@ -10,9 +10,10 @@ use super::embedded::Embedded;
 use super::message::{DebugAnnotation, Kind, TrackEvent};
 use super::operations::Operations;
 use super::packets::{Packets, Use};
+use super::samples::Samples;
 use super::tracks::{Tracks, Uuid};
 use crate::export::{convert_by_type, Exporter};
-use crate::Conversion;
+use crate::{Conversion, Symbols};
 use trace_analyze::catalog::Catalog;
 use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
@@ -21,7 +22,7 @@ use trace_analyze::Damage;
 const MAX_WAITING: usize = 1024;
 
 /// A conversion to Perfetto's format in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PerfettoExporter {
     pub(super) packets: Packets,
     pub(super) tracks: Tracks,
@@ -38,6 +39,7 @@ pub(super) struct PerfettoExporter {
     pub(super) comms: HashMap<u64, Box<str>>,
     /// Whether the time of day was written.
     pub(super) has_time_of_day: bool,
+    pub(super) samples: Samples,
 }
 
 impl Exporter for PerfettoExporter {
@@ -67,13 +69,34 @@ impl Exporter for PerfettoExporter {
         self.tracks.finish(&mut self.packets, &self.catalog);
         self.packets.write_all(output)?;
         self.conversion.damage = damage;
+        self.conversion.mappings_left_out = self.samples.images.omitted();
+        self.conversion.symbols = Some(self.samples.symbols);
         self.conversion.events = self.packets.events();
         Ok(self.conversion)
     }
 }
 
 impl PerfettoExporter {
+    pub(super) fn new(symbols: Symbols) -> Self {
+        Self {
+            packets: Packets::default(),
+            tracks: Tracks::default(),
+            operations: Operations::default(),
+            embedded: Embedded::default(),
+            catalog: Catalog::default(),
+            objects: Objects::default(),
+            conversion: Conversion::default(),
+            nanos: None,
+            waiting: Vec::new(),
+            comms: HashMap::new(),
+            has_time_of_day: false,
+            samples: Samples::new(symbols),
+        }
+    }
+
     fn other_record(&mut self, item: &Item<'_>) {
+        self.samples.images.note(item);
+        self.samples.symbols.note(item);
         convert_by_type!(self, item);
     }
 

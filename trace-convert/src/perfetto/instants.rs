@@ -2,6 +2,7 @@
 
 use data_encoding::HEXLOWER;
 use trace_format::layout::{cut_str, BlobType, ObjectType, ProviderEvent};
+use trace_format::notes::SYMBOLS;
 use trace_format::{
     Backtrace, Blob, Item, KernelObject, LargeBlob, Log, Mmap, Module, Process, ThreadKoids,
     UserspaceObject, Value,
@@ -10,7 +11,8 @@ use trace_format::{
 use super::annotations::{addresses, bytes, number, pointer, string, strings};
 use super::exporter::PerfettoExporter;
 use super::message::{Kind, LogMessage};
-use super::tracks::{Uuid, ROOT};
+use super::samples::Sample;
+use super::tracks::{ids, Uuid, ROOT};
 use trace_analyze::arguments;
 use trace_analyze::carried::{ADDED, EVENT, SHOWN};
 
@@ -74,7 +76,8 @@ impl PerfettoExporter {
     pub(super) fn blob<'a>(&mut self, item: &Item<'a>, blob: &Blob<'a>) {
         let name = item.text(blob.name);
         match &*name {
-            ADDED | SHOWN => return,
+            // Samples have the names of functions.
+            ADDED | SHOWN | SYMBOLS => return,
             EVENT if self.tracks.hints.add(blob.payload) => return,
             _ => {}
         }
@@ -135,7 +138,15 @@ impl PerfettoExporter {
     }
 
     pub(super) fn backtrace(&mut self, item: &Item<'_>, backtrace: &Backtrace<'_>) {
-        let track = self.tracks.thread(item.thread(backtrace.thread));
+        let koids = item.thread(backtrace.thread);
+        let track = self.tracks.thread(koids);
+        if let Some(ids) = ids(koids) {
+            let nanos = item.nanos(backtrace.ticks);
+            self.pass(nanos);
+            let Sample { sample, data, is_first } =
+                self.samples.sample(&self.objects, item, backtrace, ids);
+            return self.packets.sample(nanos, sample, data, is_first);
+        }
         let mut annotations = vec![addresses("frames", backtrace.frames.iter())];
         let name = |frame| self.objects.name(item, Value::Pointer(frame));
         if backtrace.frames.iter().any(|frame| name(frame).is_some()) {

@@ -33,7 +33,32 @@ messages! {
         track_event: Option<TrackEvent> = 11: message, optional;
         interned_data: Option<Box<InternedData>> = 12: message, optional, boxed;
         sequence_flags: Option<u32> = 13: uint32, optional;
+        trace_packet_defaults: Option<Box<TracePacketDefaults>> = 59: message, optional, boxed;
         track_descriptor: Option<Box<TrackDescriptor>> = 60: message, optional, boxed;
+        perf_sample: Option<PerfSample> = 66: message, optional;
+    }
+
+    /// `TracePacketDefaults`
+    TracePacketDefaults {
+        perf_sample_defaults: Option<PerfSampleDefaults> = 12: message, optional;
+    }
+
+    /// `PerfSampleDefaults`
+    PerfSampleDefaults {
+        timebase: Option<Timebase> = 1: message, optional;
+    }
+
+    /// `PerfEvents.Timebase`
+    Timebase {
+        name: Option<String> = 10: string, optional;
+    }
+
+    /// `PerfSample`, without a CPU and its mode, which samples of FXT do not have
+    PerfSample {
+        pid: Option<u32> = 2: uint32, optional;
+        tid: Option<u32> = 3: uint32, optional;
+        callstack_iid: Option<u64> = 4: uint64, optional;
+        timebase_count: Option<u64> = 6: uint64, optional;
     }
 
     /// `TrackEvent`
@@ -70,11 +95,34 @@ messages! {
         event_categories: Vec<InternedString> = 1: message, repeated;
         event_names: Vec<InternedString> = 2: message, repeated;
         debug_annotation_names: Vec<InternedString> = 3: message, repeated;
+        function_names: Vec<InternedString> = 5: message, repeated;
+        frames: Vec<Frame> = 6: message, repeated;
+        callstacks: Vec<Callstack> = 7: message, repeated;
+        build_ids: Vec<InternedBytes> = 16: message, repeated;
+        mapping_paths: Vec<InternedString> = 17: message, repeated;
+        source_paths: Vec<InternedString> = 18: message, repeated;
+        mappings: Vec<Mapping> = 19: message, repeated;
         log_message_body: Vec<InternedString> = 20: message, repeated;
     }
 
-    /// `EventCategory`, `EventName`, `DebugAnnotationName` and `LogMessageBody`, which have the
-    /// same fields.
+    /// `InternedString` of a build id
+    InternedBytes {
+        iid: Option<u64> = 1: uint64, optional;
+        bytes: Option<Vec<u8>> = 2: bytes, optional;
+    }
+
+    /// `Frame`
+    Frame {
+        iid: Option<u64> = 1: uint64, optional;
+        function_name_id: Option<u64> = 2: uint64, optional;
+        mapping_id: Option<u64> = 3: uint64, optional;
+        rel_pc: Option<u64> = 4: uint64, optional;
+        source_path_iid: Option<u64> = 5: uint64, optional;
+        line_number: Option<u32> = 6: uint32, optional;
+    }
+
+    /// `EventCategory`, `EventName`, `DebugAnnotationName`, `LogMessageBody` and `InternedString`,
+    /// which have the same fields.
     InternedString {
         iid: Option<u64> = 1: uint64, optional;
         text: Option<String> = 2: string, optional;
@@ -157,6 +205,27 @@ messages! {
         success: Option<i32> = 4: int32, optional;
         target_cpu: Option<i32> = 5: int32, optional;
     }
+}
+
+/// `Callstack`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Callstack {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) iid: Option<u64>,
+    /// The outermost first.
+    #[prost(uint64, repeated, packed = "false", tag = "2")]
+    pub(super) frame_ids: Vec<u64>,
+}
+
+/// `Mapping`
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Mapping {
+    #[prost(uint64, optional, tag = "1")]
+    pub(super) iid: Option<u64>,
+    #[prost(uint64, optional, tag = "2")]
+    pub(super) build_id: Option<u64>,
+    #[prost(uint64, repeated, packed = "false", tag = "7")]
+    pub(super) path_string_ids: Vec<u64>,
 }
 
 /// `DebugAnnotation`

@@ -5,7 +5,10 @@ use std::io::{self, Write};
 use prost::encoding::{encode_key, encode_varint, WireType};
 use prost::Message;
 
-use super::message::{InternedData, InternedString, TracePacket, TrackDescriptor, TrackEvent};
+use super::message::{
+    InternedData, InternedString, PerfSample, PerfSampleDefaults, Timebase, TracePacket,
+    TracePacketDefaults, TrackDescriptor, TrackEvent,
+};
 
 /// The sequence of all events, which share interned strings. Embedded packets have small sequence
 /// ids.
@@ -13,6 +16,8 @@ const SEQUENCE: u32 = 0xff58_5401;
 /// The sequence of descriptors. For Perfetto, the thread of a descriptor is the default thread of
 /// its sequence's events.
 const DESCRIPTIONS: u32 = 0xff58_5402;
+/// The sequence of samples, which have their own interned data.
+const SAMPLES: u32 = 0xff58_5403;
 /// `TracePacket.SequenceFlags`: the packet resets the interned strings.
 const STATE_CLEARED: u32 = 1;
 /// `TracePacket.SequenceFlags`: the packet uses interned strings.
@@ -95,6 +100,30 @@ impl Packets {
             track_event: Some(event),
             interned_data,
             sequence_flags: Some(NEEDS_STATE),
+            ..TracePacket::default()
+        });
+    }
+
+    /// Writes a sample. If it is the first one after the interned data were cleared, the packet
+    /// clears them.
+    pub(super) fn sample(
+        &mut self,
+        nanos: u64,
+        sample: PerfSample,
+        interned_data: Option<Box<InternedData>>,
+        is_first: bool,
+    ) {
+        self.events += 1;
+        let timebase = Timebase { name: Some("samples".to_owned()) };
+        let perf_sample_defaults = Some(PerfSampleDefaults { timebase: Some(timebase) });
+        let defaults = || TracePacketDefaults { perf_sample_defaults }.into();
+        self.write(&TracePacket {
+            timestamp: Some(nanos),
+            trusted_packet_sequence_id: Some(SAMPLES),
+            sequence_flags: Some(if is_first { STATE_CLEARED | NEEDS_STATE } else { NEEDS_STATE }),
+            trace_packet_defaults: is_first.then(defaults),
+            interned_data,
+            perf_sample: Some(sample),
             ..TracePacket::default()
         });
     }

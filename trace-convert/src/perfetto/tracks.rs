@@ -189,6 +189,11 @@ fn number(koid: u64) -> Option<i32> {
     i32::try_from(koid).ok().filter(|number| *number != 0)
 }
 
+/// Returns the process and thread id of a thread, if Perfetto can express its koids.
+pub(super) fn ids(koids: ThreadKoids) -> Option<(i32, i32)> {
+    Some((number(koids.process)?, number(koids.thread)?))
+}
+
 fn process_descriptor(uuid: Uuid, koid: u64, name: &str, hints: &Hints) -> TrackDescriptor {
     let Some(pid) = number(koid) else {
         return plain(uuid, ROOT, &labelled("process", koid, name));
@@ -211,7 +216,7 @@ fn thread_descriptor(
     name: &str,
     hints: &Hints,
 ) -> TrackDescriptor {
-    let (Some(pid), Some(tid)) = (number(koids.process), number(koids.thread)) else {
+    let Some((pid, tid)) = ids(koids) else {
         return plain(uuid, process, &labelled("thread", koids.thread, name));
     };
     let thread = Some(ThreadDescriptor {

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::Result;
-use trace_convert::perfetto;
+use trace_convert::{perfetto, Symbols};
 use trace_format::Reader;
 
 use crate::cli::ConvertArgs;
@@ -12,7 +12,7 @@ use crate::output::Output;
 
 pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
-    let written = perfetto::write(reader, &mut output);
+    let written = perfetto::write_with_symbols(reader, Symbols::default(), &mut output);
     let conversion = damage::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
     Ok(super::summarize(&args.input, &conversion))

@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use trace_convert::{perfetto, ConvertError};
+use trace_convert::{perfetto, ConvertError, Symbols};
 use trace_format::Reader;
 
 use crate::cli::Selection;
@@ -81,7 +81,7 @@ fn is_perfetto(start: &[u8]) -> bool {
 }
 
 fn convert(path: &Path, reader: Reader<impl Read>, content: &File) -> Result<u8> {
-    let conversion = match perfetto::write(reader, content) {
+    let conversion = match perfetto::write_with_symbols(reader, Symbols::default(), content) {
         Err(ConvertError::Write(error)) => return Err(error).with_context(temporary_file_error),
         written => damage::explained(path, written)?,
     };

@@ -130,6 +130,24 @@ fn the_profiler_is_shown_as_instants() {
 }
 
 #[test]
+fn backtraces_have_the_names_of_functions() {
+    let payload = br#"{"module": "/bin/app", "build id": "ab", "strings": ["spin", "a.c", "run"],
+        "addresses": {"0x50": [[0, 1, 7], [2, null]]}}"#;
+    let (ticks, process, module_id) = (7, Process::Inline(12), 2);
+    let (name, blob_type) = ("trace symbols".into(), BlobType::DATA);
+    let module = Module { ticks, process, module_id, name: b"/bin/app", build_id: b"\xab" };
+    let (flags, start, length, module_address) = (5, 0x5000, 0x1000, 0x40);
+    let mmap = Mmap { ticks, process, module_id, flags, start, length, module_address };
+    let frames = [0x5010, 0x5011, 0x5021][..].into();
+    let backtrace = Backtrace { ticks: 1500, thread: Thread::Inline(THREAD), frames };
+    let names = Blob { name, blob_type, payload };
+    let records = [names.into(), module.into(), mmap.into(), backtrace.into()];
+    let (events, conversion) = convert_bytes(&archive(&records));
+    assert!(events[2].ends_with(r#","stack":["0x5021","run","spin","run","spin"]}"#), "{events:?}");
+    assert_eq!((events.len(), conversion.symbols.unwrap().omitted()), (3, 0));
+}
+
+#[test]
 fn lost_records_are_counted_and_shown() {
     let arguments = [
         Argument::new("reason", Value::String("buffer full".into())),

@@ -239,7 +239,57 @@ fn profiler() {
     all(&[mmap.into()], &[track, &format!("{expected} module address=0x0"), TRACKS[0]]);
     let backtrace =
         Backtrace { ticks, thread: Thread::Inline(THREAD), frames: (&[1, 2][..]).into() };
-    on_thread(&[backtrace.into()], &["7 instant @2 profiler:backtrace frames=[0x1 0x2]"]);
+    on_thread(&[backtrace.into()], &["7 sample 1 12/34 0x2@[]+0x2 0x1@[]+0x1"]);
+    let frames = (&[][..]).into();
+    on_thread(&[Backtrace { frames, ..backtrace }.into()], &["7 sample 1 12/34"]);
+    let track = Thread::Inline(ThreadKoids::new(12, 1 << 40));
+    let (lines, _) = convert(&[Backtrace { thread: track, ..backtrace }.into()]);
+    assert_eq!(lines[0], "7 instant @2 profiler:backtrace frames=[0x1 0x2]");
+}
+
+/// Returns the records of a module with names of functions, one of them inlined.
+fn named_module<'a>(payload: &'a [u8]) -> [Record<'a>; 3] {
+    let (ticks, process, module_id) = (7, Process::Inline(12), 2);
+    let (name, blob_type) = ("trace symbols".into(), BlobType::DATA);
+    let module = Module { ticks, process, module_id, name: b"/bin/app", build_id: b"\xab" };
+    let (flags, start, length, module_address) = (5, 0x5000, 0x1000, 0x40);
+    let mmap = Mmap { ticks, process, module_id, flags, start, length, module_address };
+    [Blob { name, blob_type, payload }.into(), module.into(), mmap.into()]
+}
+
+#[test]
+fn samples_have_the_names_of_functions() {
+    let payload = br#"{"module": "/bin/app", "build id": "ab", "strings": ["spin", "a.c", "run"],
+        "addresses": {"0x50": [[0, 1, 7], [2, null]]}}"#;
+    let sample = |ticks, frames: &'static [u64]| {
+        Record::from(Backtrace { ticks, thread: Thread::Inline(THREAD), frames: frames.into() })
+    };
+    let samples = [sample(8, &[0x5010, 0x5011, 0x5021]), sample(9, &[0x5010, 0x5011, 0x5021])];
+    let (lines, conversion) = convert(&[&named_module(payload)[..], &samples].concat());
+    let lines: Vec<&String> = lines.iter().filter(|line| line.contains(" sample ")).collect();
+    let spin = "run@/bin/app[ab]+0x50 spin@/bin/app[ab]+0x50(a.c:7)";
+    let stack = format!("12/34 app+0x60@/bin/app[ab]+0x60 {spin} {spin}");
+    assert_eq!(lines, [&format!("8 sample 1 {stack}"), &format!("9 sample 2 {stack}")]);
+    assert_eq!((conversion.symbols.unwrap().omitted(), conversion.mappings_left_out), (0, 0));
+}
+
+/// The decoder of these tests clears its data when the packets say so.
+#[test]
+fn many_stacks_are_interned_again() {
+    let stacks: Vec<[u64; 2]> = (0..500).map(|number| [0x5000 + 2 * number, 0x5001]).collect();
+    let sample = |frames| Backtrace { ticks: 8, thread: Thread::Inline(THREAD), frames };
+    let samples = stacks.iter().map(|stack| Record::from(sample((&stack[..]).into())));
+    let records: Vec<Record<'_>> = named_module(b"").into_iter().chain(samples).collect();
+    let (lines, conversion) = convert(&records);
+    let lines: Vec<&String> = lines.iter().filter(|line| line.contains(" sample ")).collect();
+    for (number, line) in lines.iter().enumerate() {
+        let address = 0x40 + 2 * number;
+        let outer = "app+0x40@/bin/app[ab]+0x40";
+        let inner = format!("app+{address:#x}@/bin/app[ab]+{address:#x}");
+        assert_eq!(**line, format!("8 sample {} 12/34 {outer} {inner}", number + 1));
+    }
+    assert_eq!(lines.len(), 500);
+    assert_eq!(conversion.symbols.unwrap().omitted(), 1, "the names are malformed");
 }
 
 #[test]
@@ -259,6 +309,7 @@ fn arguments_and_frames_have_the_names_of_their_objects() {
         [view.into(), event(EventKind::DurationBegin, &arguments), Record::from(backtrace)];
     let (lines, _) = convert(&records);
     let found: Vec<&String> = lines.iter().filter(|line| line.contains("@3")).collect();
-    let frames = "7 instant @3 profiler:backtrace frames=[0x1000 0x2] symbols=[\"View\" \"\"]";
-    assert_eq!(found, ["1500 begin @3 cat:name view=0x1000 view name=\"View\"", frames]);
+    assert_eq!(found, ["1500 begin @3 cat:name view=0x1000 view name=\"View\""]);
+    let sample = lines.iter().find(|line| line.contains(" sample ")).unwrap();
+    assert_eq!(sample, "7 sample 1 12/34 0x2@[]+0x2 View@[]+0x1000");
 }

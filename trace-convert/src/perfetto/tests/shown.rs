@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use prost::Message;
 
 use crate::perfetto::message::{
-    AnnotationValue, DebugAnnotation, FtraceEventBundle, InternedData, InternedString, TracePacket,
-    TrackDescriptor, TrackEvent,
+    AnnotationValue, DebugAnnotation, Frame, FtraceEventBundle, InternedData, InternedString,
+    PerfSample, TracePacket, TrackDescriptor, TrackEvent,
 };
 
 /// `Trace`
@@ -18,7 +18,16 @@ struct Trace {
 
 /// The interned strings by id.
 #[derive(Debug, Default)]
-struct Strings([HashMap<u64, String>; 4]);
+struct Strings([HashMap<u64, String>; 7], Stacks);
+
+/// The interned data of samples, by id.
+#[derive(Debug, Default)]
+struct Stacks {
+    /// The path and build id of each mapping.
+    mappings: HashMap<u64, String>,
+    frames: HashMap<u64, Frame>,
+    stacks: HashMap<u64, Vec<u64>>,
+}
 
 /// Returns each packet of a trace as a line.
 pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
@@ -29,6 +38,13 @@ pub(super) fn lines(bytes: &[u8]) -> Vec<String> {
 
 impl Strings {
     fn line(&mut self, packet: &TracePacket) -> String {
+        if packet.perf_sample.is_some() && packet.sequence_flags() & 1 != 0 {
+            let defaults = packet.trace_packet_defaults.as_ref().unwrap();
+            let timebase = defaults.perf_sample_defaults.as_ref().unwrap().timebase.as_ref();
+            assert_eq!(timebase.unwrap().name(), "samples");
+            *self = Self(std::mem::take(&mut self.0), Stacks::default());
+            self.0[4..].iter_mut().for_each(HashMap::clear);
+        }
         if let Some(data) = &packet.interned_data {
             self.intern(data);
         }
@@ -43,20 +59,54 @@ impl Strings {
             let clocks = clocks.map(|clock| (clock.clock_id(), clock.timestamp()));
             return format!("clocks {:?}", clocks.collect::<Vec<_>>());
         }
+        if let Some(sample) = &packet.perf_sample {
+            return format!("{} {}", packet.timestamp(), self.sample(sample));
+        }
         let event = packet.track_event.as_ref().unwrap();
         format!("{} {}", packet.timestamp(), self.event(event))
     }
 
     fn intern(&mut self, data: &InternedData) {
-        let lists: [&[InternedString]; 4] = [
+        let lists: [&[InternedString]; 7] = [
             &data.event_categories,
             &data.event_names,
             &data.debug_annotation_names,
             &data.log_message_body,
+            &data.function_names,
+            &data.source_paths,
+            &data.mapping_paths,
         ];
         for (known, list) in self.0.iter_mut().zip(lists) {
             known.extend(list.iter().map(|entry| (entry.iid(), entry.text().to_owned())));
         }
+        self.intern_stacks(data);
+    }
+
+    fn intern_stacks(&mut self, data: &InternedData) {
+        for mapping in &data.mappings {
+            let parts = mapping.path_string_ids.iter().map(|id| format!("/{}", self.0[6][id]));
+            let build_id = |id| data.build_ids.iter().find(|one| one.iid() == id).unwrap().bytes();
+            let build_id = mapping.build_id.map(build_id).unwrap_or_default();
+            let text = format!("{}{build_id:x?}", parts.collect::<String>());
+            self.1.mappings.insert(mapping.iid(), text);
+        }
+        self.1.frames.extend(data.frames.iter().map(|frame| (frame.iid(), frame.clone())));
+        let stacks = data.callstacks.iter().map(|stack| (stack.iid(), stack.frame_ids.clone()));
+        self.1.stacks.extend(stacks);
+    }
+
+    fn sample(&self, sample: &PerfSample) -> String {
+        let (count, pid, tid) = (sample.timebase_count(), sample.pid(), sample.tid());
+        let mut line = format!("sample {count} {pid}/{tid}");
+        for frame in sample.callstack_iid.iter().flat_map(|stack| &self.1.stacks[stack]) {
+            let frame = &self.1.frames[frame];
+            let (mapping, pc) = (&self.1.mappings[&frame.mapping_id()], frame.rel_pc());
+            line += &format!(" {}@{mapping}+{pc:#x}", self.0[4][&frame.function_name_id()]);
+            if let Some(source) = &frame.source_path_iid {
+                line += &format!("({}:{})", self.0[5][source], frame.line_number());
+            }
+        }
+        line
     }
 
     fn event(&self, event: &TrackEvent) -> String {
