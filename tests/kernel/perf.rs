@@ -57,7 +57,7 @@ pub(crate) fn steps(data: &Path) -> (Steps, BTreeSet<u64>) {
 }
 
 /// Adds a line such as ` 590 [000] 51641.612037078: sched:sched_switch: prev_comm=…`. Returns its
-/// thread, unless it was about to end.
+/// thread; for a wake-up by a thread that was about to end, `None`.
 fn add(steps: &mut Steps, line: &str) -> Option<u64> {
     let (place, fields) = line.split_once("sched:sched_").expect("an event of the scheduler");
     let place: Vec<&str> = place.split_whitespace().collect();
@@ -71,8 +71,9 @@ fn add(steps: &mut Steps, line: &str) -> Option<u64> {
     let number = |name| field(name).parse().expect("a number");
     if fields.starts_with("switch:") {
         let state = state(field(" prev_state="));
-        add_switch(steps, time, cpu, (number(" prev_pid="), state, number(" next_pid=")));
-        return thread.parse().ok();
+        let leaving = number(" prev_pid=");
+        add_switch(steps, time, cpu, (leaving, state, number(" next_pid=")));
+        return Some(leaving);
     }
     let is_new = fields.starts_with("wakeup_new:");
     let by = match thread {
@@ -152,6 +153,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_thread_that_ends_has_its_id_in_its_last_switch() {
+        let mut steps = Steps::new();
+        let waking = "-1 [000] 1.000000001: sched:sched_waking: comm=a pid=7 prio=9 target_cpu=000";
+        assert_eq!(add(&mut steps, waking), None);
+        let switch =
+            "-1 [000] 1.000000002: sched:sched_switch: prev_comm=b prev_pid=9 prev_prio=9 \
+                      prev_state=Z ==> next_comm=a next_pid=7 next_prio=9";
+        assert_eq!(add(&mut steps, switch), Some(9));
+        let woken = Step::Woken { cpu: 0, by: ENDED };
+        let arrives = Step::In { cpu: 0, from: 9 };
+        assert_eq!(steps[&7], [(1_000_000_001, woken), (1_000_000_002, arrives)]);
+    }
+
+    #[test]
     fn wake_ups_that_only_one_has() {
         let woken = |by| Step::Woken { cpu: 1, by };
         let (first, second) = ((10, woken(0)), (20, woken(7)));
@@ -164,6 +179,7 @@ mod tests {
         assert_eq!(pairs(&ours[..2], &theirs, true), Err(2));
         assert_eq!(pairs(&ours[1..], &[(20, woken(ENDED)), arrives], false).unwrap().len(), 2);
     }
+
     #[test]
     fn wake_ups_while_a_thread_leaves() {
         let woken = |time| (time, Step::Woken { cpu: 1, by: 7 });

@@ -258,8 +258,10 @@ fn samples_within_scopes() {
     }
     let all = folded(&output, &[]);
     assert!(share(&all, has("subject::sampled::outside")) > 0.2, "{all:?}");
-    let names = |name: &str| share(&folded(&output, &["-n", name]), |_| true);
-    assert!(names("none").is_nan(), "there are no samples");
+    let mut unknown = trace(&["convert", "--samples", "--to", "folded", "-n", "none", "-o", "-"]);
+    let run = Run::of(unknown.arg(&output));
+    assert_eq!((run.code(), run.stdout().as_str()), (1, ""), "{run:?}");
+    assert!(run.stderr().contains("no event is named 'none'"), "{run:?}");
     let svg = directory.path().join("t.svg");
     let mut draw = trace(&["flamegraph", "--samples", "-n", "first", "-o"]);
     let run = Run::of(draw.arg(&svg).arg(&output));
