@@ -188,7 +188,10 @@ fn status(child: &Child, field: &str) -> String {
 #[test]
 fn one_thread_is_traced_and_none_that_it_creates() {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", "read -r line; /bin/true; read -r line; exit 4"]);
+    // The shell may have started before it is traced: the loop takes several boundaries alone.
+    let script = "read -r line; /bin/true; i=0; while [ $i -lt 6 ]; do i=$((i + 1)); done; \
+                  read -r line; exit 4";
+    command.args(["-c", script]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     let mut settings = options(Writer::new());
     (settings.has_time, settings.psb_bytes) = (false, 2048);
