@@ -225,8 +225,10 @@ fn a_count_has_the_events_until_its_copy() {
     assert!(collection.uncounted(2).is_empty(), "the provider is not of this session");
     let mut buffers = collection.uncounted(1);
     write_event(&buffer, &layout, 0, 100);
+    write_event(&buffer, &layout, 1, 200);
+    write_wrapped_count(&buffer, &layout, 1);
     let counted = std::thread::spawn(move || buffers.remove(0).count_events(&mut filter));
-    assert_eq!(counted.join().unwrap(), 1);
+    assert_eq!(counted.join().unwrap(), 2);
     let events = collection.of_session(1).map(ProviderData::events).sum::<u64>();
     assert_eq!(events, 0, "the collector is not changed");
 }

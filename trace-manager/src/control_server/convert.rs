@@ -237,6 +237,8 @@ pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::Errno;
+
     use super::*;
 
     #[test]
@@ -247,5 +249,15 @@ mod tests {
         let config = TraceConfig { start_timeout: start, stop_timeout: stop, ..config };
         let expected = Timeouts { start, stop, ..Timeouts::default() };
         assert_eq!(session_config(&config, None).timeouts, expected);
+    }
+
+    #[test]
+    fn a_failed_archive_has_its_reason_and_what_is_kept() {
+        let kept = Some(PathBuf::from("/tmp/t.fxt"));
+        let error = ArchiveError { source: Errno::NOSPC.into(), bytes: 4096, kept };
+        let found = failure(&error);
+        let reason = found.reason.as_str();
+        assert!(reason.starts_with("No space left on device"), "{reason}");
+        assert_eq!((found.bytes, found.kept.as_deref()), (4096, Some("/tmp/t.fxt")));
     }
 }

@@ -204,10 +204,7 @@ fn target(
     config: &TraceConfig,
     peer: PeerCredentials,
 ) -> io::Result<(ArchiveTarget, Option<Transfer>)> {
-    let ControlLimits { unwritten, scratch, patience, .. } = shared.limits;
-    let bounded = |fd: OwnedFd, size: u64| {
-        ArchiveTarget::Bounded(fd, StreamBounds { unwritten, size, patience })
-    };
+    let limits = &shared.limits;
     let descriptor = match output {
         OpenOutput::New(file) => return Ok((ArchiveTarget::New(file), None)),
         OpenOutput::Stream(descriptor) => File::from(descriptor),
@@ -216,18 +213,31 @@ fn target(
         let from = Directory::open(&shared.scratch)?.create_unnamed()?;
         let file = OwnedFd::from(from.try_clone()?);
         let target = match is_deputy(peer) {
-            true => bounded(file, scratch),
+            true => bounded(file, limits.scratch, limits),
             false => ArchiveTarget::Stream(file),
         };
-        return Ok((target, Some(Transfer { from, to: descriptor, patience })));
+        return Ok((target, Some(Transfer { from, to: descriptor, patience: limits.patience })));
     }
-    // A file of the daemon's user needs no reader.
+    Ok((stream(descriptor, peer, limits)?, None))
+}
+
+/// Returns the target that is written during the session. A file of the daemon's user needs no
+/// reader, and so no limits.
+fn stream(
+    descriptor: File,
+    peer: PeerCredentials,
+    limits: &ControlLimits,
+) -> io::Result<ArchiveTarget> {
     let is_own_file = descriptor.metadata()?.is_file() && !is_deputy(peer);
-    let target = match is_own_file {
+    Ok(match is_own_file {
         true => ArchiveTarget::Stream(descriptor.into()),
-        false => bounded(descriptor.into(), u64::MAX),
-    };
-    Ok((target, None))
+        false => bounded(descriptor.into(), u64::MAX, limits),
+    })
+}
+
+fn bounded(fd: OwnedFd, size: u64, limits: &ControlLimits) -> ArchiveTarget {
+    let ControlLimits { unwritten, patience, .. } = *limits;
+    ArchiveTarget::Bounded(fd, StreamBounds { unwritten, size, patience })
 }
 
 /// Starts a session. Returns why it has no guard, if it should have one.
@@ -277,5 +287,28 @@ impl Transfer {
     fn copy(mut self) -> io::Result<u64> {
         self.from.rewind()?;
         super::snapshot::copy(&mut self.from, &self.to, self.patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn only_a_file_of_the_daemons_user_has_no_limits() {
+        let own = rustix::process::geteuid().as_raw();
+        let peer = |uid| PeerCredentials { pid: 1, uid, gid: 1 };
+        let limits = ControlLimits::default();
+        let is_bounded = |output: File, uid| {
+            let target = stream(output, peer(uid), &limits).unwrap();
+            matches!(target, ArchiveTarget::Bounded(_, StreamBounds { size: u64::MAX, .. }))
+        };
+        let file = tempfile::tempfile().unwrap();
+        assert!(!is_bounded(file.try_clone().unwrap(), own));
+        assert!(is_bounded(file, own + 1));
+        let (_reader, writer) = UnixStream::pair().unwrap();
+        assert!(is_bounded(OwnedFd::from(writer).into(), own));
     }
 }

@@ -120,12 +120,27 @@ fn check_copy(size: u64, available: u64) -> Result<(), ManagerError> {
 
 #[cfg(test)]
 mod tests {
+    use trace_protocol::buffer::header::BufferingMode;
+
     use super::*;
+    use crate::fixture::{identity, layout, provider, write_event};
+    use crate::records::Spares;
 
     #[test]
     fn a_copy_takes_at_most_half_of_the_available_memory() {
         assert!(check_copy(50, 100).is_ok() && check_copy(0, 0).is_ok());
         let error = check_copy(51, 100).unwrap_err();
         assert!(matches!(error, ManagerError::SnapshotTooLarge { size: 51, available: 100 }));
+    }
+
+    #[test]
+    fn a_count_has_the_events_of_departed_providers() {
+        let layout = layout(BufferingMode::Circular);
+        let (data, buffer) = provider(layout);
+        write_event(&buffer, &layout, 0, 100);
+        let mut filter = CategoryFilter::new(&[], Spares::default());
+        filter.add(identity().id, 0);
+        let buffers = vec![data.uncounted()];
+        assert_eq!(Uncounted { departed: 7, buffers, filter }.count(), 8);
     }
 }

@@ -275,6 +275,26 @@ mod tests {
         assert!(stopper.wait(PATIENCE));
     }
 
+    #[test]
+    fn only_failures_of_commands_are_reported() {
+        let directory = tempfile::tempdir().unwrap();
+        let archive = directory.path().join("a.fxt");
+        std::fs::write(&archive, "").unwrap();
+        let parse = |text: &str| text.parse::<TriggerRule>().unwrap();
+        let rules = ["death:stop:run:exit 0", "drop:stop:run:exit 3"].map(parse);
+        let (reports, reported) = crossbeam_channel::unbounded();
+        let report = move |text: &str| reports.send(text.to_owned()).unwrap();
+        let commands = TriggerCommands::start(&rules, report).unwrap();
+        for rule in &rules {
+            commands.on_end(&rule.cause(), &archive);
+        }
+        let stopper = commands.stopper();
+        drop(commands);
+        assert!(stopper.wait(PATIENCE));
+        let reported: Vec<String> = reported.try_iter().collect();
+        assert_eq!(reported, ["the command of drop failed: exit status: 3"]);
+    }
+
     /// There is no thread that could end.
     #[test]
     fn nothing_is_waited_for_without_commands() {

@@ -1,5 +1,6 @@
 use super::*;
 use trace_protocol::control::{ProviderSpec, SessionState};
+use trace_protocol::mode::BufferingMode;
 
 fn initialize(scene: &mut Scene, config: TraceConfig) -> Option<Reply> {
     scene.call(CLIENT, Request::Initialize(config))
@@ -118,4 +119,19 @@ fn a_watcher_gets_the_state_first() {
     assert_eq!(reply, Some(Reply::Watching));
     let event = Event { session: "a".to_owned(), state: SessionState::Initialized };
     assert_eq!(scene.reply(CLIENT, EVENT), Some(Reply::StateChanged(event)));
+}
+
+#[test]
+fn a_session_is_described_by_its_configuration() {
+    let mut scene = Scene::new();
+    let config = TraceConfig {
+        mode: BufferingMode::Circular,
+        categories: vec!["db".to_owned()],
+        ..detached("a")
+    };
+    initialize(&mut scene, config.clone());
+    let info = scene.machine.sessions[&1].info();
+    assert_eq!((info.name, info.uid, info.detached), (config.name, USER, true));
+    assert_eq!((info.mode, info.buffer_size), (config.mode, config.buffer_size));
+    assert_eq!((info.categories, info.output.as_str()), (config.categories, ""));
 }
