@@ -8,7 +8,7 @@ use trace_format::{EventKind, Item, Record};
 use crate::own::is_added;
 use crate::scheduling::Switch;
 
-/// The most threads that are told apart.
+/// The maximum number of threads that are counted.
 const MAX_THREADS: usize = 1 << 16;
 
 /// The numbers of an archive's records by kind. A duration or an operation counts at its begin.

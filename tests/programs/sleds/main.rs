@@ -93,10 +93,13 @@ mod wide {
     pub unsafe fn sums() -> [f64; 4] {
         let mut sum = _mm256_set_pd(1.0, 2.0, 3.0, 4.0);
         for _ in 0..1000 {
+            // SAFETY: the caller's processor has AVX.
             sum = unsafe { forward(sum, sum) };
+            // SAFETY: as above.
             sum = unsafe { add(sum, _mm256_set_pd(-1.0, -2.0, -3.0, -4.0)) };
         }
         let mut result = [0.0; 4];
+        // SAFETY: as above, and `result` has the four numbers that are stored.
         unsafe { _mm256_storeu_pd(result.as_mut_ptr(), sum) };
         result
     }
@@ -105,6 +108,7 @@ mod wide {
     #[inline(never)]
     #[target_feature(enable = "avx")]
     unsafe extern "C" fn forward(a: __m256d, b: __m256d) -> __m256d {
+        // SAFETY: the caller's processor has AVX.
         unsafe { add(a, b) }
     }
 

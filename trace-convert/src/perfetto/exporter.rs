@@ -22,7 +22,7 @@ use trace_analyze::Damage;
 const MAX_WAITING: usize = 1024;
 
 /// A conversion to Perfetto's format in progress.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct PerfettoExporter {
     pub(super) packets: Packets,
     pub(super) tracks: Tracks,
@@ -78,20 +78,7 @@ impl Exporter for PerfettoExporter {
 
 impl PerfettoExporter {
     pub(super) fn new(symbols: Symbols) -> Self {
-        Self {
-            packets: Packets::default(),
-            tracks: Tracks::default(),
-            operations: Operations::default(),
-            embedded: Embedded::default(),
-            catalog: Catalog::default(),
-            objects: Objects::default(),
-            conversion: Conversion::default(),
-            nanos: None,
-            waiting: Vec::new(),
-            comms: HashMap::new(),
-            has_time_of_day: false,
-            samples: Samples::new(symbols),
-        }
+        Self { samples: Samples::new(symbols), ..Self::default() }
     }
 
     fn other_record(&mut self, item: &Item<'_>) {

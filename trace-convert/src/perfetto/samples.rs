@@ -19,7 +19,7 @@ use crate::symbols::{unnamed, Symbols};
 const MAX_BYTES: usize = if cfg!(test) { 1 << 12 } else { 64 << 20 };
 
 /// The samples of a trace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Samples {
     pub(super) images: Images,
     pub(super) symbols: Symbols,
@@ -68,7 +68,7 @@ enum Address {
 
 impl Samples {
     pub(super) fn new(symbols: Symbols) -> Self {
-        Self { images: Images::default(), symbols, interned: Interned::default(), count: 0 }
+        Self { symbols, ..Self::default() }
     }
 
     /// Returns the sample of a thread with these ids.

@@ -24,7 +24,7 @@ pub struct ControlLimits {
     /// Snapshots on request of a user in a minute; default 60.
     pub snapshots: u32,
     /// Changes of the categories of a user's sessions, and starts of stopped ones, in a minute;
-    /// default 60. Each such start adds an entry for each program to the summary.
+    /// default 60.
     pub category_changes: u32,
     /// Snapshots on request of a user at a time; default 4.
     pub running_snapshots: usize,

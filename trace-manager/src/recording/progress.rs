@@ -9,7 +9,7 @@ use crate::collection::{Collection, ProviderData};
 use crate::query::ProviderStatistics;
 use crate::summary::ProviderSummary;
 
-/// What providers that have left recorded: a session that starts again has many of them.
+/// The sums over the summaries of providers that have left.
 #[derive(Debug, Default)]
 pub(super) struct Departed {
     pub(super) events: u64,
