@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{kill_process, Pid, Signal};
 use tempfile::TempDir;
@@ -177,8 +177,15 @@ fn tracer_of(child: &Child) -> String {
     line.unwrap().trim().to_owned()
 }
 
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// If it does not hold after ten minutes.
+#[track_caller]
 fn wait_until(condition: impl Fn() -> bool) {
+    let begin = Instant::now();
     while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(600), "waited in vain");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -4,7 +4,7 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace_insntrace::controller::ThreadKoid;
 
@@ -58,8 +58,15 @@ impl Drop for Target {
     }
 }
 
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// If it does not hold after ten minutes.
+#[track_caller]
 pub(crate) fn wait_until(condition: impl Fn() -> bool) {
+    let begin = Instant::now();
     while !condition() {
+        assert!(begin.elapsed() < Duration::from_secs(600), "waited in vain");
         thread::sleep(Duration::from_millis(10));
     }
 }

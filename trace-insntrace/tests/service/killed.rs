@@ -9,6 +9,9 @@ use crate::processes::{argument, Helper, ARGUMENT, SOCKET};
 use crate::target::{wait_until, Target};
 use crate::{BUFFER, CONFIG, THREADS};
 
+/// The sockets of a service without a client: the listener, and the pair that ends the service.
+const IDLE_SOCKETS: usize = 3;
+
 const STEPS: [fn(&Client, ThreadKoid); 7] = [
     |client, _| client.initialize(THREADS).unwrap(),
     |client, _| assert_eq!(client.allocate_buffer(CONFIG).unwrap(), BUFFER),
@@ -40,8 +43,10 @@ fn everything_is_released_when_a_client_is_killed() {
     let path = folder.path().join("socket");
     let service = Helper::start("service_process", &path, "");
     wait_until(|| Client::connect(&path).is_ok_and(|client| client.close().is_ok()));
-    wait_until(|| !service.has_client());
+    // The service closes its copies of a client's sockets soon after they are sent.
+    wait_until(|| service.descriptors().sockets == IDLE_SOCKETS);
     let before = service.descriptors();
+    assert_eq!(before.chunks, 0);
     for steps in 0..=STEPS.len() {
         let mut target = Target::start();
         let arguments = format!("{steps} {}", target.thread().0);
@@ -49,7 +54,7 @@ fn everything_is_released_when_a_client_is_killed() {
         client.wait_for("ready");
         assert_eq!(target.is_traced(), steps == 4);
         // Handles are closed soon after they are sent.
-        wait_until(|| service.descriptors().1 == if steps >= 2 { 16 } else { 0 });
+        wait_until(|| service.descriptors().chunks == if steps >= 2 { 16 } else { 0 });
         target.write_lines(10);
         drop(client);
         wait_until(|| !target.is_traced() && service.descriptors() == before);

@@ -15,6 +15,14 @@ pub(crate) fn argument(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
+/// How many descriptors of each kind a process has, beside its standard streams.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Descriptors {
+    pub(crate) all: usize,
+    pub(crate) chunks: usize,
+    pub(crate) sockets: usize,
+}
+
 /// A process of this program that runs one of its ignored tests. It is killed when it is dropped.
 pub(crate) struct Helper(pub(crate) Child);
 
@@ -36,22 +44,20 @@ impl Helper {
         }
     }
 
-    /// Returns whether the service has a thread for a client.
-    pub(crate) fn has_client(&self) -> bool {
-        let mut threads = std::fs::read_dir(format!("/proc/{}/task", self.0.id())).unwrap();
-        threads.any(|thread| {
-            let name = std::fs::read_to_string(thread.unwrap().path().join("comm"));
-            name.is_ok_and(|name| name.trim_end() == "trace-insn-call")
-        })
-    }
-
-    /// Returns the descriptors of the process, and how many of them are chunks.
-    pub(crate) fn descriptors(&self) -> (usize, usize) {
-        let entries = std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap();
-        let links: Vec<_> =
-            entries.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok()).collect();
-        let is_chunk = |link: &&PathBuf| link.to_string_lossy().contains("memfd:trace-insn");
-        (links.len(), links.iter().filter(is_chunk).count())
+    pub(crate) fn descriptors(&self) -> Descriptors {
+        let mut descriptors = Descriptors::default();
+        for entry in std::fs::read_dir(format!("/proc/{}/fd", self.0.id())).unwrap() {
+            let path = entry.unwrap().path();
+            if ["0", "1", "2"].into_iter().any(|stream| path.ends_with(stream)) {
+                continue;
+            }
+            let Ok(link) = std::fs::read_link(&path) else { continue };
+            let name = link.to_string_lossy();
+            descriptors.all += 1;
+            descriptors.chunks += usize::from(name.contains("memfd:trace-insn"));
+            descriptors.sockets += usize::from(name.starts_with("socket:"));
+        }
+        descriptors
     }
 }
 
