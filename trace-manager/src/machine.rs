@@ -36,7 +36,7 @@ pub use save_sequence::SaveRequest;
 pub use session::{
     Session, SessionAction, SessionEvent, SessionNumber, SessionState, TraceeCounts,
 };
-pub use tracee::{Tracee, TraceeAction, TraceeEvent, TraceeState};
+pub use tracee::{Replies, Tracee, TraceeAction, TraceeEvent, TraceeState};
 pub use triggers::{Reaction, Trigger, TriggerAction, Triggers};
 
 use std::fmt;

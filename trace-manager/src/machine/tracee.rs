@@ -58,8 +58,19 @@ pub struct Tracee {
     saves: SaveSequence,
     start_acknowledged: bool,
     stop_acknowledged: bool,
+    /// The replies in the last buffer that it has left.
+    left: Replies,
     changes: Changes,
     conditions: Conditions,
+}
+
+/// The replies of a provider while it had one buffer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Replies {
+    /// Whether it replied to Start.
+    pub start: bool,
+    /// Whether it replied to Stop.
+    pub stop: bool,
 }
 
 /// The changes of categories in one buffer, which are numbered from 1.
@@ -82,6 +93,7 @@ impl Tracee {
             saves: SaveSequence::default(),
             start_acknowledged: false,
             stop_acknowledged: false,
+            left: Replies::default(),
             changes: Changes::default(),
             conditions: Conditions::default(),
         }
@@ -92,14 +104,14 @@ impl Tracee {
         self.state
     }
 
-    /// Returns whether it replied to the last Start.
-    pub fn start_acknowledged(&self) -> bool {
-        self.start_acknowledged
+    /// Returns its replies in the present buffer.
+    pub fn replies(&self) -> Replies {
+        Replies { start: self.start_acknowledged, stop: self.stop_acknowledged }
     }
 
-    /// Returns whether it replied to the last Stop.
-    pub fn stop_acknowledged(&self) -> bool {
-        self.stop_acknowledged
+    /// Returns its replies in the last buffer that it has left. It may have the next one already.
+    pub fn last_replies(&self) -> Replies {
+        self.left
     }
 
     /// Returns whether it is in a session: between initialize and finish.
@@ -374,6 +386,9 @@ impl Tracee {
     fn leave(&mut self, state: TraceeState, end: End) -> Actions {
         let had_buffer = self.in_session() && self.state != TraceeState::Initializing;
         let orderly = end == End::Disconnected && self.stop_acknowledged;
+        if had_buffer {
+            self.left = self.replies();
+        }
         self.state = state;
         self.confirm_changes();
         let end = if orderly { End::Terminated } else { end };

@@ -8,7 +8,7 @@ use trace_protocol::packet::Packet;
 
 use super::state::EventLoop;
 use crate::collection::{Collected, Departure, FinalRecords};
-use crate::machine::{End, ProviderId, SaveRequest, SessionNumber, TraceeEvent};
+use crate::machine::{End, ProviderId, Replies, SaveRequest, SessionNumber, Tracee, TraceeEvent};
 use crate::recording::{LastRecords, LateOpening, Opened};
 use crate::records::Records;
 
@@ -128,7 +128,8 @@ impl EventLoop {
     /// Removes a session from a provider that continues for others.
     pub(super) fn leave(&mut self, id: ProviderId, session: SessionNumber, end: End) {
         while self.pass_on_oldest(id) {}
-        let departure = self.departure(id, end);
+        let replies = self.coordinator.tracee(id).map(Tracee::replies).unwrap_or_default();
+        let departure = self.departure_with(replies, end);
         let (Some(collection), Some(active)) =
             (&mut self.collection, self.active.get_mut(&session))
         else {
@@ -147,14 +148,18 @@ impl EventLoop {
         self.publish_progress(Duration::ZERO);
     }
 
-    /// Returns how a provider leaves its sessions now.
+    /// Returns how a provider leaves its buffer. It may have the next one already.
     pub(super) fn departure(&self, id: ProviderId, end: End) -> Departure {
         let tracee = self.coordinator.tracee(id);
+        self.departure_with(tracee.map(Tracee::last_replies).unwrap_or_default(), end)
+    }
+
+    fn departure_with(&self, replies: Replies, end: End) -> Departure {
         let elapsed = self.active.iter().map(|(number, it)| (*number, it.recording.elapsed()));
         Departure {
             end,
-            answered_start: tracee.is_some_and(|tracee| tracee.start_acknowledged()),
-            answered_stop: tracee.is_some_and(|tracee| tracee.stop_acknowledged()),
+            answered_start: replies.start,
+            answered_stop: replies.stop,
             elapsed: elapsed.collect(),
         }
     }

@@ -71,6 +71,7 @@ fn records_before_and_after_a_stop_are_retained_and_the_gap_is_reported() {
         assert!(numbers[0] < stopped && *numbers.last().unwrap() > started, "{mode:?}");
         assert_gap(&archive);
         assert_eq!((summary.lost(), summary.providers.len()), (0, 1), "{mode:?}");
+        assert!(summary.providers[0].answered_start, "{mode:?}");
         let events: u64 = summary.providers.iter().map(|it| it.categories["a"]).sum();
         assert_eq!(events, numbers.len() as u64, "{mode:?}");
     }

@@ -14,7 +14,7 @@ fn the_reply_to_start_has_five_seconds() {
     assert_eq!(scene.actions(2), [TraceeAction::StartTimedOut]);
     assert_eq!(scene.state(), Some(SessionState::Started));
     assert_eq!(scene.coordinator.deadline(), None);
-    assert!(!scene.coordinator.tracee(2).unwrap().start_acknowledged());
+    assert!(!scene.coordinator.tracee(2).unwrap().replies().start);
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn a_late_reply_to_start_is_accepted() {
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);
     scene.packet(1, Packet::Started { version: 1 });
-    assert!(scene.coordinator.tracee(1).unwrap().start_acknowledged());
+    assert!(scene.coordinator.tracee(1).unwrap().replies().start);
     assert_eq!(scene.tracee(1), TraceeState::Started);
     let mut scene = Scene::starting(1);
     scene.pass(5 * SECOND);

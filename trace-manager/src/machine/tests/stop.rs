@@ -10,7 +10,7 @@ fn the_session_is_stopped_when_all_have_replied() {
     assert_eq!(scene.state(), Some(SessionState::Stopping));
     scene.packet(1, Packet::Stopped);
     assert_eq!(scene.state(), Some(SessionState::Stopped));
-    assert!(scene.coordinator.tracee(1).unwrap().stop_acknowledged());
+    assert!(scene.coordinator.tracee(1).unwrap().replies().stop);
 }
 
 #[test]
