@@ -166,6 +166,7 @@ impl Provider {
             Record::LargeBlob(_) => self.count_other("large blob"),
             Record::UserspaceObject(_) => self.count_other("userspace object"),
             Record::Log(_) => self.count_other("log"),
+            Record::ContextSwitch(_) => self.count_other("context switch"),
             Record::Event(event) => {
                 self.rate = item.provider.tick_rate();
                 let event = read_event(item, event);

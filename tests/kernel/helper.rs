@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::harness::{subject_path, trace, wait_until, Archive, Run};
+use super::harness::{subject_path, trace, wait_until, Archive, Provider, Run};
 use super::schedule::{steps, Step};
 use super::{can_trace, record, TRACEFS};
 
@@ -209,4 +209,44 @@ fn the_helper_of_a_killed_recorder_removes_its_instance() {
     kill(u64::from(recorder.id()));
     recorder.wait().unwrap();
     wait_until("the instance is removed", || instances(helper).is_empty());
+}
+
+/// The helper records again, into its second buffer.
+#[test]
+fn a_recording_of_the_kernel_is_paused_and_resumed() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let command = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        command.env("XDG_RUNTIME_DIR", directory.path()).env_remove("TRACE_SOCKET");
+        command
+    };
+    let mut record = command(&["record", "--sched", "-o"]);
+    record.arg(&output).arg("--").arg(subject_path()).arg("chatter");
+    let streams = record.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = streams.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    wait_until("the recording is paused", || command(&["pause"]).status().unwrap().success());
+    assert!(command(&["resume"]).status().unwrap().success());
+    let snapshot = directory.path().join("now.fxt");
+    let kernel = |archive: &Archive| {
+        let providers = archive.providers.iter().filter(|it| it.name == "kernel");
+        let switches = |it: &Provider| it.other_records.get("context switch").copied().unwrap_or(0);
+        providers.map(|it| (it.interruptions.len(), switches(it))).collect::<Vec<_>>()
+    };
+    wait_until("the helper records again", || {
+        let written = command(&["snapshot", "-o"]).arg(&snapshot).status().unwrap().success();
+        let counts = if written { kernel(&Archive::read(&snapshot)) } else { Vec::new() };
+        matches!(counts[..], [(0, _), (1, 1..)])
+    });
+    drop(recorder.stdin.take());
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(!run.stderr().contains("did not answer"), "{run:?}");
+    assert!(matches!(kernel(&Archive::read(&output))[..], [(0, _), (1, 1..)]));
 }

@@ -2,6 +2,7 @@
 
 mod attach;
 mod ending;
+mod pausing;
 mod recorders;
 mod sessions;
 mod setup;

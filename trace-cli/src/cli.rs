@@ -25,7 +25,7 @@ pub(crate) use archives::{
 };
 pub(crate) use daemon::{
     AbortArgs, CategoriesArgs, ClientArgs, DaemonArgs, DoctorArgs, FollowArgs, FollowFormat, Items,
-    ListArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
+    ListArgs, PauseArgs, ResumeArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
@@ -108,6 +108,8 @@ pub(crate) enum Command {
     Start(StartArgs),
     Stop(StopArgs),
     Abort(AbortArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
     Snapshot(SnapshotArgs),
     Categories(CategoriesArgs),
     Status(StatusArgs),

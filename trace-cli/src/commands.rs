@@ -20,6 +20,7 @@ mod kernel_helper;
 mod list;
 mod man;
 mod merge;
+mod pause;
 mod record;
 mod recover;
 mod sessions;
@@ -69,6 +70,8 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Start(args) => start::run(args),
         Command::Stop(args) => stop::run(args),
         Command::Abort(args) => stop::abort(args),
+        Command::Pause(args) => pause::run(args),
+        Command::Resume(args) => pause::resume(args),
         Command::Snapshot(args) => snapshot::run(args),
         Command::Categories(args) => categories::run(args),
         Command::Status(args) => status::run(args),

@@ -48,6 +48,9 @@ pub enum Notice {
     /// The session does not record, and can start again: see
     /// [`SessionHandle::pause`](crate::SessionHandle::pause).
     Stopped,
+    /// The session starts again: see
+    /// [`SessionHandle::start_again`](crate::SessionHandle::start_again).
+    StartedAgain,
     /// A trigger stops the session.
     Stopping {
         /// The cause.

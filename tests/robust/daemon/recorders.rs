@@ -15,18 +15,18 @@ use super::*;
 use crate::harness::{subject_path, Archive};
 
 /// A place for recorders of its own.
-struct Place(TempDir);
+pub(super) struct Place(TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(super) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = trace(arguments);
         command.current_dir(self.0.path()).env("XDG_RUNTIME_DIR", self.0.path());
         command.env_remove("TRACE_SOCKET").env("TMPDIR", self.0.path());
@@ -34,19 +34,19 @@ impl Place {
     }
 
     #[track_caller]
-    fn run(&self, arguments: &[&str]) -> Run {
+    pub(super) fn run(&self, arguments: &[&str]) -> Run {
         Run::of(&mut self.command(arguments))
     }
 
     #[track_caller]
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(super) fn json(&self, arguments: &[&str]) -> Value {
         let run = self.run(&[arguments, &["--json"]].concat());
         assert_eq!(run.code(), 0, "{run:?}");
         serde_json::from_str(&run.stdout()).unwrap_or_else(|error| panic!("{error}: {run:?}"))
     }
 
     /// Records a program until its standard input is closed.
-    fn record(&self, options: &[&str]) -> Recorder {
+    pub(super) fn record(&self, options: &[&str]) -> Recorder {
         let mut command = self.command(&["record"]);
         command.args(options).arg("--").arg(subject_path()).arg("chatter");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -72,24 +72,24 @@ impl Place {
         entries.map(|entry| entry.unwrap().path()).collect()
     }
 
-    fn controller(&self) -> Controller {
+    pub(super) fn controller(&self) -> Controller {
         Controller::connect(&self.directories()[0].join("control.sock")).unwrap()
     }
 }
 
-struct Recorder {
+pub(super) struct Recorder {
     child: Child,
     input: Option<ChildStdin>,
 }
 
 impl Recorder {
-    fn pid(&self) -> u32 {
+    pub(super) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Ends the program. Returns the result of the recorder.
     #[track_caller]
-    fn end(mut self) -> Run {
+    pub(super) fn end(mut self) -> Run {
         drop(self.input.take());
         Run::end_of(self.child)
     }

@@ -263,7 +263,7 @@ fn a_controller_stops_a_session_and_starts_it_again() {
     daemon.wait_for_events("a", 1);
     let first = controller.statistics("a").unwrap()[0].id;
     controller.pause(&session).unwrap();
-    assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Stopped);
+    assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Paused);
     let disposition = BufferDisposition::Retain;
     controller.start_with(StartRequest { session, disposition, ..Default::default() }).unwrap();
     assert_eq!(controller.sessions().unwrap()[0].state, SessionState::Started);

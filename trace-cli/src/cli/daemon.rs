@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{Selection, SessionArgs};
-use crate::args::parse_category;
+use crate::args::{parse_category, Disposition};
 
 /// The help of `--socket` of the daemon's clients.
 const SOCKET: &str = "Socket of the daemon [default: $TRACE_SOCKET, \
@@ -145,6 +145,57 @@ Example:
 pub(crate) struct AbortArgs {
     #[command(flatten)]
     pub(crate) session: SessionName,
+
+    /// Print the name of the session as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// Stop a session of the daemon or of `trace record`, until `trace resume`
+///
+/// Programs do not record, and keep their buffers. The archive stays open: it will
+/// have an event `recording interrupted` for the time between.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace pause            # the only session
+  trace pause web && ./warm-up && trace resume web")]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionName,
+
+    /// Print the name of the session as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+/// Start a session again that `trace pause` has stopped
+///
+/// Its archive continues.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  trace resume web
+  trace resume web --disposition clear-entire --add 'db*'")]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionName,
+
+    /// Treatment of records that are in the buffers since before the pause. In
+    /// streaming mode, full buffers are in the archive already
+    #[arg(long, value_enum, default_value_t = Disposition::Retain)]
+    pub(crate) disposition: Disposition,
+
+    /// Categories or prefixes (`net*`) to record in addition from now on, or groups
+    /// (`#web`); comma-separated
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_category)]
+    pub(crate) add: Vec<String>,
 
     /// Print the name of the session as JSON on standard output
     #[arg(long)]

@@ -85,9 +85,14 @@ fn sessions_of(daemon: &mut Controller) -> Option<Vec<SessionInfo>> {
 
 fn is_named(session: &SessionInfo, name: &str) -> bool {
     match name.is_empty() {
-        true => session.state != SessionState::Stopped,
+        true => is_running(session),
         false => session.name == name,
     }
+}
+
+/// Returns whether a session has not ended.
+pub(crate) fn is_running(session: &SessionInfo) -> bool {
+    session.state != SessionState::Stopped
 }
 
 fn list(of_daemon: &[SessionInfo], recorders: &[Recorder]) -> String {

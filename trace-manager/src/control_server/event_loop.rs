@@ -119,11 +119,11 @@ impl ControlLoop {
     /// Adds the session that this process has started. Called before [`run`](Self::run). Returns
     /// its queue of alerts.
     pub(super) fn serve(&mut self, session: ServedSession) -> Arc<AlertQueue> {
-        let ServedSession { config, handle, output, fixed_categories, on_stop } = session;
+        let ServedSession { config, handle, output, fixed_categories, no_pause, on_stop } = session;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
         let owner = PeerCredentials { pid: process::id(), uid, gid };
         let alerts = Arc::<AlertQueue>::default();
-        self.machine.serve(owner, config, Arc::clone(&alerts));
+        self.machine.serve(owner, config, Arc::clone(&alerts), no_pause);
         let served = Some(Served { on_stop, fixed_categories });
         let running = Running { served, ..Running::new(handle, output) };
         self.sessions.insert(SERVED, running);

@@ -250,15 +250,17 @@ impl ControlMachine {
     }
 
     /// Adds the session [`SERVED`], which this process has started. Called before all inputs.
+    /// `no_pause` is why it cannot stop without its results, if it cannot.
     pub(super) fn serve(
         &mut self,
         owner: PeerCredentials,
         config: TraceConfig,
         alerts: Arc<AlertQueue>,
+        no_pause: Option<String>,
     ) {
         self.is_recorder = true;
         self.last_session = SERVED;
-        self.sessions.insert(SERVED, ControlledSession::served(owner, config, alerts));
+        self.sessions.insert(SERVED, ControlledSession::served(owner, config, alerts, no_pause));
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.

@@ -25,6 +25,8 @@ pub struct ServedSession {
     pub output: String,
     /// Why controllers cannot change its categories, if they cannot.
     pub fixed_categories: Option<String>,
+    /// Why controllers cannot stop it without its results, to start it again, if they cannot.
+    pub no_pause: Option<String>,
     /// Called when a controller stops the session. The caller then stops it, and passes the results
     /// to [`ControlServer::ended`].
     pub on_stop: Box<dyn Fn() + Send>,
@@ -47,12 +49,15 @@ impl ControlServer {
         Self::spawn(listener, manager, settings, Some(session)).map_err(ManagerError::EventLoop)
     }
 
-    /// Forwards an alert of the served session to the controllers that watch it. Other notices are
-    /// ignored.
+    /// Forwards a notice of the served session. Controllers that watch it get alerts, and those
+    /// that wait for its stop without results get their replies. The caller passes all notices.
     pub fn forward(&self, notice: &Notice) {
-        let Notice::Alert { name, .. } = notice else { return };
-        if self.alerts.is_watched() && self.alerts.push() {
-            self.send(Message::Session(SERVED, SessionEvent::Alert(name.clone())));
+        match notice {
+            Notice::Alert { name, .. } if self.alerts.is_watched() && self.alerts.push() => {
+                self.send(Message::Session(SERVED, SessionEvent::Alert(name.clone())));
+            }
+            Notice::Stopped => self.send(Message::Session(SERVED, SessionEvent::Paused)),
+            _ => {}
         }
     }
 
@@ -66,12 +71,13 @@ impl ControlServer {
 
 impl fmt::Debug for ServedSession {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { config, handle, output, fixed_categories, on_stop: _ } = self;
+        let Self { config, handle, output, fixed_categories, no_pause, on_stop: _ } = self;
         f.debug_struct("ServedSession")
             .field("config", config)
             .field("handle", handle)
             .field("output", output)
             .field("fixed_categories", fixed_categories)
+            .field("no_pause", no_pause)
             .finish_non_exhaustive()
     }
 }

@@ -6,6 +6,7 @@ use trace_protocol::message::{BufferDisposition, StartOptions};
 use super::state::EventLoop;
 use crate::error::ManagerError;
 use crate::machine::{Input, ProviderId, SessionNumber, SessionState};
+use crate::notice::Notice;
 
 impl EventLoop {
     /// Notes in its sessions that a provider has replied to Stop, or has stopped by itself.
@@ -39,6 +40,7 @@ impl EventLoop {
         if let (Some(active), Some(collection)) = (self.active.get_mut(&session), &self.collection)
         {
             active.recording.start_again(disposition, collection.of_session(session));
+            active.alerts.notices.send(Notice::StartedAgain);
         }
         self.dispatch(Input::Start(session, StartOptions::default()));
         Ok(())

@@ -115,7 +115,7 @@ record! {
 }
 
 codes! {
-    /// The state of a session; the values are Fuchsia's.
+    /// The state of a session. The values up to 7 are Fuchsia's.
     #[derive(Default)]
     pub enum SessionState {
         /// There is no session.
@@ -127,12 +127,16 @@ codes! {
         Starting = 3,
         /// It records.
         Started = 4,
-        /// Some provider has not replied to Stop.
+        /// It ends: some provider has not replied to Stop, or its output is not written.
         Stopping = 5,
-        /// It has stopped: its results are written, or it can start again.
+        /// It has ended, and its results are kept.
         Stopped = 6,
-        /// It ends.
+        /// It is aborted.
         Terminating = 7,
+        /// It stops, and can start again: some provider has not replied to Stop.
+        Pausing = 8,
+        /// It does not record, and can start again.
+        Paused = 9,
     }
 }
 
@@ -146,6 +150,8 @@ impl fmt::Display for SessionState {
             Self::Stopping => "stopping",
             Self::Stopped => "stopped",
             Self::Terminating => "terminating",
+            Self::Pausing => "pausing",
+            Self::Paused => "paused",
         })
     }
 }

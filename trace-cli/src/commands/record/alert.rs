@@ -1,4 +1,4 @@
-//! Reports of alerts and conditions, and their effect on the command.
+//! Reports of alerts, conditions and other commands, and their effect on the command.
 
 use std::slice;
 
@@ -7,6 +7,9 @@ use trace_manager::{Cause, Notice};
 
 use super::commands::Commands;
 use crate::cli::RecordArgs;
+
+/// The message that the recording is paused.
+pub(super) const PAUSED: &str = "another command pauses the recording; trace resume continues it";
 
 /// The action on the command when recording has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +22,7 @@ pub(super) enum CommandAction {
     Wait,
 }
 
-/// Reports an alert or a condition, and runs commands. Returns the action on the command if it has
+/// Reports a notice, and runs commands. Returns the action on the command if it has
 /// stopped recording.
 pub(super) fn report(
     args: &RecordArgs,
@@ -40,6 +43,14 @@ pub(super) fn report(
             crate::say(&format!(
                 "the guard will not complete the archive if this command is killed: {reason}"
             ));
+            None
+        }
+        Notice::Stopped => {
+            super::note(args, PAUSED);
+            None
+        }
+        Notice::StartedAgain => {
+            super::note(args, "another command resumes the recording");
             None
         }
         Notice::Stopping { cause } => Some(stopping(args, cause)),

@@ -10,6 +10,7 @@ use trace_manager::controller::{
     Controller, ProviderFilter, ProviderInfo, SessionEvent, SessionState,
 };
 
+use super::alert::PAUSED;
 use super::child::{self, SNAPSHOT};
 use super::{code, note, Event, TICK};
 use crate::args::Attach;
@@ -110,8 +111,12 @@ fn wait(
 ) -> Result<()> {
     loop {
         if let Some(SessionEvent::State { state, .. }) = controller.next_event(TICK)? {
-            if matches!(state, SessionState::Stopping | SessionState::Stopped) {
-                return Ok(());
+            match state {
+                SessionState::Stopping | SessionState::Stopped | SessionState::Terminating => {
+                    return Ok(())
+                }
+                SessionState::Paused => note(args, PAUSED),
+                _ => {}
             }
         }
         for event in events.try_iter() {

@@ -14,7 +14,7 @@ use trace_protocol::control::{CONTROL_SOCKET, MAX_SESSION_NAME};
 use trace_protocol::socket::Listener;
 
 use super::{kernel, Event};
-use crate::cli::RecordArgs;
+use crate::cli::{RecordArgs, RecordFormat};
 use crate::message::describe;
 
 /// The name of a session whose output has none.
@@ -43,6 +43,7 @@ impl Control {
             output: output.to_string_lossy().into_owned(),
             fixed_categories: kernel::is_selected(args)
                 .then(|| "the categories of a recording of the kernel cannot change".to_owned()),
+            no_pause: no_pause(args.format).map(str::to_owned),
             // The receiver is gone if the recording has ended.
             on_stop: Box::new(move || drop(events.send(Event::Stop))),
         };
@@ -56,7 +57,7 @@ impl Control {
         Self { server, output }
     }
 
-    /// Forwards an alert to the controllers that watch the session.
+    /// Forwards a notice to the controllers that wait for it.
     pub(super) fn forward(&self, notice: &Notice) {
         if let Some(server) = &self.server {
             server.forward(notice);
@@ -83,6 +84,14 @@ fn serve(private: &Path, manager: &Arc<Manager>, session: ServedSession) -> Resu
     };
     let listener = Listener::bind_with_mode(&private.join(CONTROL_SOCKET), 0o600)?;
     Ok(ControlServer::serve(listener, Arc::clone(manager), settings, session)?)
+}
+
+/// Returns why the recording cannot be paused, if it cannot: XRay logs do not report the gap.
+fn no_pause(format: RecordFormat) -> Option<&'static str> {
+    match format {
+        RecordFormat::Xray => Some("a recording in the format xray cannot be paused"),
+        RecordFormat::Fxt => None,
+    }
 }
 
 fn absolute(path: &Path) -> PathBuf {

@@ -281,11 +281,10 @@ impl ControlMachine {
             Ok(id) => id,
             Err((_, reason)) => return refused(StopError::NotInitialized, reason),
         };
-        if self.is_recorder && !stop.write_results {
-            let reason = "a recorder's session stops once\nhint: use trace stop";
+        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
+        if let (Some(reason), false) = (&session.no_pause, stop.write_results) {
             return Err(general(GeneralError::Unsupported, reason));
         }
-        let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         if session.aborted {
             return refused(StopError::Aborted, "the session was aborted".to_owned());
         }

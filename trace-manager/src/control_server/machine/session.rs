@@ -30,6 +30,8 @@ pub(super) struct ControlledSession {
     pub(super) deadline: Option<Time>,
     /// Whether its results are not written.
     pub(super) aborted: bool,
+    /// Why it cannot stop without its results, if it cannot.
+    pub(super) no_pause: Option<String>,
 }
 
 /// The phase of a session.
@@ -71,8 +73,9 @@ impl ControlledSession {
         owner: PeerCredentials,
         config: TraceConfig,
         alerts: Arc<AlertQueue>,
+        no_pause: Option<String>,
     ) -> Self {
-        Self { alerts, ..Self::in_phase(Phase::Started, owner, config) }
+        Self { alerts, no_pause, ..Self::in_phase(Phase::Started, owner, config) }
     }
 
     /// Returns a session of a killed daemon, which starts again. Nobody waits for it.
@@ -98,6 +101,7 @@ impl ControlledSession {
             started: None,
             deadline: None,
             aborted: false,
+            no_pause: None,
         }
     }
 
@@ -145,8 +149,11 @@ impl ControlledSession {
             Phase::Initialized(_) => SessionState::Initialized,
             Phase::Starting { .. } => SessionState::Starting,
             Phase::Started => SessionState::Started,
-            Phase::Pausing(_) | Phase::Stopping => SessionState::Stopping,
-            Phase::Paused | Phase::Stopped(_) => SessionState::Stopped,
+            Phase::Pausing(_) => SessionState::Pausing,
+            Phase::Paused => SessionState::Paused,
+            Phase::Stopping if self.aborted => SessionState::Terminating,
+            Phase::Stopping => SessionState::Stopping,
+            Phase::Stopped(_) => SessionState::Stopped,
         }
     }
 

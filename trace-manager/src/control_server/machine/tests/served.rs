@@ -4,9 +4,13 @@ use super::*;
 use trace_protocol::control::{ErrorCode, StartError, StopError};
 
 fn scene() -> Scene {
+    scene_with(None)
+}
+
+fn scene_with(no_pause: Option<String>) -> Scene {
     let mut scene = Scene::new();
     let owner = PeerCredentials { pid: 1, uid: USER, gid: USER };
-    scene.machine.serve(owner, detached("app"), Arc::default());
+    scene.machine.serve(owner, detached("app"), Arc::default(), no_pause);
     scene
 }
 
@@ -29,13 +33,33 @@ fn a_recorder_has_no_other_session() {
     let mut scene = scene();
     let refused = scene.call(CLIENT, Request::Initialize(named("b")));
     general(refused, GeneralError::Unsupported);
-    for request in [stop("app", false), abort("app")] {
-        general(scene.call(CLIENT, request), GeneralError::Unsupported);
-    }
+    general(scene.call(CLIENT, abort("app")), GeneralError::Unsupported);
     let start = StartRequest { session: "app".to_owned(), ..StartRequest::default() };
     let code = error(scene.call(CLIENT, Request::Start(start))).code;
     assert_eq!(code, ErrorCode::Start(StartError::AlreadyStarted));
     assert!(scene.take_actions().is_empty());
+}
+
+#[test]
+fn the_session_of_a_recorder_stops_and_starts_again() {
+    let mut scene = scene();
+    let pause = scene.send(CLIENT, stop("app", false));
+    assert_eq!(scene.take_actions(), ["pause 1"]);
+    scene.on(Input::Session(SERVED, SessionEvent::Paused));
+    assert_eq!(scene.reply(CLIENT, pause), Some(Reply::Paused));
+    let (session, disposition) = ("app".to_owned(), BufferDisposition::Retain);
+    let start = StartRequest { session, disposition, ..StartRequest::default() };
+    assert_eq!(scene.call(CLIENT, Request::Start(start)), Some(Reply::Started));
+    assert_eq!(scene.take_actions(), ["start 1 Retain None"]);
+}
+
+#[test]
+fn a_recorder_that_cannot_pause_has_the_reason() {
+    let mut scene = scene_with(Some("it has one buffer".to_owned()));
+    let reason = general(scene.call(CLIENT, stop("app", false)), GeneralError::Unsupported);
+    assert_eq!(reason, "it has one buffer");
+    scene.send(CLIENT, stop("app", true));
+    assert_eq!(scene.take_actions(), ["stop 1"]);
 }
 
 #[test]
