@@ -12,8 +12,9 @@
 //!
 //! The folder is the first of three that this user can use: the one in `XDG_RUNTIME_DIR`, then
 //! `trace-UID` in the directory of temporary files, then the same in `/tmp`. Other commands look in
-//! this one only, so recorders are found by commands with the same variables. A folder that another
-//! user owns or can write, that this user cannot write, or a link, is not used.
+//! this one, so recorders are found by commands with the same variables. A folder that another user
+//! owns or can write, or a link, is not used. In one that it cannot write, a recorder creates no
+//! directory, and a command finds the recorders that could.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -71,11 +72,11 @@ pub(crate) fn remove_directory(path: &Path) {
 }
 
 /// Returns the running recorders in the folder of this user, in the order of their processes.
-/// Directories of killed ones are removed.
+/// Directories of killed ones are removed, if the folder can be written.
 pub(crate) fn find() -> Vec<Recorder> {
-    let Ok(folder) = Folder::of_this_user() else { return Vec::new() };
-    let directories = directories_in(&folder.path);
-    let mut recorders: Vec<_> = directories.iter().filter_map(|path| connect(path)).collect();
+    let folders = Folder::searched(Folder::of_environment(), Folder::ensure_usable);
+    let directories = folders.iter().flat_map(|folder| directories_in(&folder.path));
+    let mut recorders: Vec<_> = directories.filter_map(|path| connect(&path)).collect();
     recorders.sort_by_key(|recorder| recorder.pid);
     recorders
 }
@@ -90,8 +91,13 @@ struct Folder {
 impl Folder {
     /// Returns the folder of this user, whether it exists or not.
     fn of_this_user() -> io::Result<Self> {
+        Self::first_usable(Self::of_environment())
+    }
+
+    /// Returns the folders that the variables name, in the order of preference.
+    fn of_environment() -> Vec<Self> {
         let runtime = env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-        Self::first_usable(Self::candidates(runtime.map(PathBuf::from), env::temp_dir()))
+        Self::candidates(runtime.map(PathBuf::from), env::temp_dir())
     }
 
     /// Returns the folders in the order of preference.
@@ -112,6 +118,20 @@ impl Folder {
             }
         }
         Err(error)
+    }
+
+    /// Returns the folders that may have recorders: the first usable one, and those before it,
+    /// which other processes of this user may be able to write.
+    fn searched(candidates: Vec<Self>, ensure_usable: fn(&Self) -> io::Result<()>) -> Vec<Self> {
+        let mut searched = Vec::new();
+        for folder in candidates {
+            let is_usable = ensure_usable(&folder).is_ok();
+            searched.extend(ensure_only_owner_renames(&folder.parent).is_ok().then_some(folder));
+            if is_usable {
+                break;
+            }
+        }
+        searched
     }
 
     /// Fails unless the folder is one of this user that can be written, or can be created.
@@ -288,6 +308,26 @@ mod tests {
         let expected = if geteuid().is_root() { place.path() } else { temporary.path() };
         assert_eq!(Folder::first_usable(candidates).unwrap().parent, expected);
         fs::set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    }
+
+    /// As a process that has the file system of the first folder read-only.
+    #[test]
+    fn recorders_are_also_searched_in_folders_that_cannot_be_written() {
+        let (runtime, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let candidates =
+            || Folder::candidates(Some(runtime.path().to_owned()), other.path().to_path_buf());
+        let parents = |ensure_usable| -> Vec<PathBuf> {
+            let searched = Folder::searched(candidates(), ensure_usable);
+            searched.into_iter().map(|folder| folder.parent).collect()
+        };
+        assert_eq!(parents(Folder::ensure_usable), [runtime.path()]);
+        let is_temporary = |folder: &Folder| match folder.path.ends_with("trace") {
+            true => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+            false => Ok(()),
+        };
+        assert_eq!(parents(is_temporary), [runtime.path(), other.path()]);
+        fs::set_permissions(runtime.path(), Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(parents(is_temporary), [other.path()], "others can rename its entries");
     }
 
     #[test]

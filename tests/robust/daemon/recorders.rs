@@ -1,7 +1,8 @@
 //! A running `trace record` is controlled like a session of a daemon.
 
 use std::fs::{self, set_permissions, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{chown, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::ChildStdin;
 
@@ -284,6 +285,48 @@ fn another_user_gets_nothing_from_a_recorder() {
         assert!(controller.stop("web").is_err());
     });
     assert_eq!(recorder.end().code(), 0);
+}
+
+/// A command in a sandbox, for example. Root could write the folder all the same.
+#[test]
+fn a_recorder_is_found_in_a_folder_that_cannot_be_written() {
+    const USER: u32 = 12345;
+    let place = Place::new();
+    let is_root = rustix::process::geteuid().is_root();
+    if is_root {
+        chown(place.0.path(), Some(USER), Some(USER)).unwrap();
+    }
+    // Copied by another process, because a forked child of this one might keep the file open for
+    // writing.
+    let program = place.path("command");
+    let copied = Command::new("cp").arg(trace(&[]).get_program()).arg(&program).status().unwrap();
+    assert!(copied.success());
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.args(arguments).env_clear().env("PATH", "/usr/bin:/bin");
+        command.env("XDG_RUNTIME_DIR", place.0.path()).env("TMPDIR", place.0.path());
+        if is_root {
+            command.uid(USER).gid(USER);
+        }
+        command.current_dir(place.0.path());
+        command
+    };
+    let mut record = command(&["record", "-o", "web.fxt", "--", "sh", "-c", "read line; true"]);
+    record.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = record.spawn().unwrap();
+    let is_found = || {
+        let run = Run::of(&mut command(&["status", "--json"]));
+        let sessions = serde_json::from_str::<Value>(&run.stdout()).unwrap_or_default();
+        sessions[0]["recorder"] == child.id()
+    };
+    wait_until("the recorder listens", is_found);
+    let folder = place.path("trace");
+    set_permissions(&folder, Permissions::from_mode(0o500)).unwrap();
+    let found_again = is_found();
+    set_permissions(&folder, Permissions::from_mode(0o700)).unwrap();
+    assert!(found_again);
+    drop(child.stdin.take());
+    assert_eq!(Run::end_of(child).code(), 0);
 }
 
 /// The guard removes the directory.
