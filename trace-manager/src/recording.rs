@@ -30,7 +30,7 @@ use crate::clock::{counter_rate, sample_after};
 use crate::collection::{Closed, Counts, LastOfSession, ProviderData};
 use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
-use crate::machine::{ProviderId, SessionNumber};
+use crate::machine::{End, ProviderId, SessionNumber};
 use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
@@ -263,6 +263,7 @@ impl Recording {
         }
         if let Some(from) = interrupted_at {
             let mut words = Records::begin(&self.spares, provider);
+            let from = from.min(joined.joined_at);
             archive::interruption(&mut words, joined.identity, from, joined.joined_at);
             let records = self.block(provider, words);
             self.outputs.take(&records);
@@ -344,6 +345,9 @@ impl Recording {
     /// Takes the last records that were outstanding.
     pub(crate) fn take_outstanding(&mut self, id: ProviderId, last: LastRecords) {
         self.finishing = self.finishing.saturating_sub(1);
+        if last.last.summary.end == End::TimedOut {
+            self.recorded_silently(id, &last.words);
+        }
         let records = self.take_last(id, last);
         for (missing, snapshot) in &mut self.pending_snapshots {
             if let Ok(contents) = &mut snapshot.contents {

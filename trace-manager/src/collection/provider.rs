@@ -247,6 +247,14 @@ impl ProviderData {
         self.collector.dropped()
     }
 
+    /// Returns the time after which the provider has recorded nothing for a session, if it has
+    /// stopped. Both times are in its ticks. A claim outside of the time that the session has it
+    /// is ignored.
+    pub(crate) fn stopped_at(&self, session: SessionNumber, now: u64) -> Option<u64> {
+        let joined_at = self.sessions.get(&session)?.joined_at;
+        self.collector.stopped_at().filter(|at| (joined_at..=now).contains(at))
+    }
+
     /// Returns the last wrapped count that was copied.
     pub(crate) fn last_saved(&self) -> Option<u32> {
         self.collector.last_saved()

@@ -4,11 +4,13 @@
 //! records are collected or cleared, and the providers get new buffers. If the session ends
 //! instead, or the manager is killed, all records are collected.
 
+use trace_format::layout::{event, record, EventType, RecordType};
 use trace_protocol::archive::ClockSample;
 use trace_protocol::message::{BufferDisposition, ClockSource};
 
 use super::{is_metadata, split_records, Recording};
 use crate::collection::{Counts, ProviderData};
+use crate::machine::ProviderId;
 use crate::records::SECTION;
 
 /// The buffer of a provider when its session starts again.
@@ -55,9 +57,8 @@ impl Recording {
         }
     }
 
-    /// Returns the time in ticks until which a provider has recorded that is in its buffer. One
-    /// that did not reply to Stop counts as stopped when its time was over. If it records longer,
-    /// its gap includes records.
+    /// Returns the time in ticks until which a provider has recorded that is in its buffer, and
+    /// that has replied to Stop or has ended.
     pub(crate) fn recorded_until(
         &self,
         provider: u32,
@@ -66,6 +67,14 @@ impl Recording {
     ) -> u64 {
         let end = self.ends.get(&provider).copied();
         end.unwrap_or_else(|| self.stopped_at.as_ref().unwrap_or(now).ticks(clock))
+    }
+
+    /// Notes the last records of a provider that did not reply to Stop. It may have recorded them
+    /// while its buffer was read. It gets its next buffer when it has left this one.
+    pub(super) fn recorded_silently(&mut self, id: ProviderId, words: &[u64]) {
+        if let (Some(until), Some(last)) = (self.earlier.get_mut(&id), last_time(words)) {
+            *until = (*until).max(last.saturating_add(1));
+        }
     }
 
     /// Returns the last records of a provider that are not cleared, and the counts of those before
@@ -92,4 +101,21 @@ impl Recording {
             }
         }
     }
+}
+
+/// Returns the time of the last event, in ticks. `words` begins with a section record.
+fn last_time(words: &[u64]) -> Option<u64> {
+    let events = split_records(words).filter(|words| {
+        words.first().is_some_and(|it| record::Type::get(*it) == RecordType::Event.bits())
+    });
+    let times = events.filter_map(|words| match words {
+        [header, _, .., end]
+            if event::EventType::get(*header) == EventType::DurationComplete.bits() =>
+        {
+            Some(*end)
+        }
+        [_, at, ..] => Some(*at),
+        _ => None,
+    });
+    times.max()
 }

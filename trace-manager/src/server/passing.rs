@@ -170,9 +170,17 @@ impl EventLoop {
         let Some(provider) = collection.provider(id) else { return };
         let (archive_id, clock, now) =
             (provider.id(), provider.identity().clock, ClockSample::now());
+        // A silent one may record until its buffer is read.
+        let is_silent = departure.end == End::TimedOut && !departure.answered_stop;
         for session in provider.sessions() {
             if let Some(active) = self.active.get_mut(&session) {
-                let until = active.recording.recorded_until(archive_id, clock, &now);
+                let until = match is_silent {
+                    true => {
+                        let now = now.ticks(clock);
+                        provider.stopped_at(session, now).unwrap_or(now)
+                    }
+                    false => active.recording.recorded_until(archive_id, clock, &now),
+                };
                 active.recording.expect_last(id, archive_id, until);
             }
         }

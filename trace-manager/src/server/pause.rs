@@ -9,13 +9,15 @@ use crate::machine::{Input, ProviderId, SessionNumber, SessionState};
 use crate::notice::Notice;
 
 impl EventLoop {
-    /// Notes in its sessions that a provider has replied to Stop, or has stopped by itself.
+    /// Notes in its sessions that a provider has replied to Stop, or has stopped by itself. It did
+    /// so before the reply is read; one of an earlier version does not report when.
     pub(super) fn note_stop(&mut self, id: ProviderId) {
         let Some(collection) = &self.collection else { return };
         let Some(provider) = collection.provider(id) else { return };
-        let at = ClockSample::now().ticks(provider.identity().clock);
+        let now = ClockSample::now().ticks(provider.identity().clock);
         for session in provider.sessions() {
             if let Some(active) = self.active.get_mut(&session) {
+                let at = provider.stopped_at(session, now).unwrap_or(now);
                 active.recording.stopped(provider.id(), at);
             }
         }

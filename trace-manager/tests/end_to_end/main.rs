@@ -5,6 +5,7 @@ mod failures;
 mod hostile;
 mod machine_providers;
 mod passed_on;
+mod pausing;
 mod provider;
 mod queries;
 mod quotas;

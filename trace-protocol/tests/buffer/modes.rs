@@ -278,3 +278,20 @@ fn circular_says_how_many_buffers_are_gone() {
         assert_eq!(harness.collector.stats().overwritten, gone, "{switches} switches");
     }
 }
+
+/// No record has a later time, and the provider does not record meanwhile.
+#[test]
+fn the_header_has_the_time_of_the_last_stop() {
+    let harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
+    assert_eq!(harness.collector.stopped_at(), None, "it records");
+    let slot = harness.attach(1);
+    assert!(harness.instant(slot, 1));
+    let before = clock();
+    harness.recorder.stop(PATIENCE);
+    let stopped = harness.collector.stopped_at().unwrap();
+    assert!((before + 1..clock()).contains(&stopped), "{before} {stopped}");
+    harness.recorder.stop(PATIENCE);
+    assert_eq!(harness.collector.stopped_at(), Some(stopped), "it has stopped already");
+    harness.recorder.start();
+    assert_eq!(harness.collector.stopped_at(), None);
+}

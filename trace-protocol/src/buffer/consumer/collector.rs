@@ -194,6 +194,12 @@ impl Collector {
         self.word(field::DURABLE_END)
     }
 
+    /// The time in ticks after which the provider says that it has recorded nothing, once it has
+    /// stopped. Hostile: any number.
+    pub fn stopped_at(&self) -> Option<u64> {
+        Some(self.word(field::STOPPED_AT)).filter(|at| *at != 0)
+    }
+
     /// Records that the provider says it lost, over the whole session.
     pub fn dropped(&self) -> u64 {
         self.loss_table().total()

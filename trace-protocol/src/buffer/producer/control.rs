@@ -117,6 +117,7 @@ impl Recorder {
         self.allocation.store(epoch << 32, Ordering::Relaxed);
         self.ready.store(epoch + rolling - 1, Ordering::Release);
         session.publish_wrapped_count(self.wrapped_count(epoch));
+        session.publish_stop(0);
         self.epoch.store(epoch, Ordering::Release);
         Some(self.wrapped_count(epoch))
     }
@@ -128,11 +129,18 @@ impl Recorder {
     /// longer than that. What it was writing is not committed; the session's memory then stays
     /// where it is for as long as the process lives.
     pub fn stop(&self, patience: Duration) -> Option<u32> {
+        let session = self.installed();
+        let before = session.map_or(0, |session| (session.clock)());
         let epoch = self.epoch.fetch_or(STOPPED, Ordering::AcqRel);
         let quiescent = self.quiesce(patience);
         self.stuck.store(u64::from(!quiescent), Ordering::Relaxed);
         if !is_recording(epoch) {
             return None;
+        }
+        if let Some(session) = session {
+            // No record is later. What a thread that is not waited for was writing is not
+            // committed.
+            session.publish_stop(if quiescent { (session.clock)() } else { before });
         }
         self.report_slotless();
         // A thread may have switched, and not raised the epoch before it was stopped.

@@ -124,6 +124,11 @@ impl RecorderSession {
         self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Tells the reader the time after which nothing is recorded; 0 if the recording begins.
+    pub(super) fn publish_stop(&self, ticks: u64) {
+        self.field(field::STOPPED_AT).store(ticks, Ordering::Release);
+    }
+
     /// Tells the reader that from now on the rolling buffer of `wrapped_count` may be written, and
     /// what it held overwritten. A count that comes late changes nothing.
     pub(super) fn publish_wrapped_count(&self, wrapped_count: u32) {

@@ -1,0 +1,106 @@
+//! The times between the recordings of a session that stops and starts again.
+
+use super::archive::Archive;
+use super::provider::{Provider, Session};
+use super::*;
+
+use trace_manager::SessionState;
+use trace_protocol::archive::ClockSample;
+use trace_protocol::buffer::header::field;
+use trace_protocol::message::{BufferDisposition, ClockSource, ToProvider};
+use trace_protocol::packet::Packet;
+
+fn now() -> u64 {
+    ClockSample::now().ticks(ClockSource::CpuCounter)
+}
+
+/// Returns the only gap of the archive.
+fn gap(archive: &Archive) -> (u64, u64) {
+    let gaps = archive.named("recording interrupted");
+    let [arguments] = gaps[..] else { panic!("{gaps:?}") };
+    (arguments["from"].parse().unwrap(), arguments["to"].parse().unwrap())
+}
+
+/// Pauses a session, starts it again, and ends it, with a provider that stops with `stop`. Returns
+/// the gap.
+fn gap_of(stop: impl Fn(&Session)) -> (u64, u64) {
+    let stage = Stage::new();
+    let session = stage.start(config(BufferingMode::Oneshot));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let tracing = provider.enter();
+    tracing.chunk(0, 0, now());
+    session.pause();
+    assert_eq!(provider.next(), Some(ToProvider::Stop));
+    stop(&tracing);
+    tracing.send(Packet::Stopped);
+    wait_until(|| session.progress().state == SessionState::Stopped);
+    session.start_again(BufferDisposition::Retain, None).unwrap();
+    assert_eq!(provider.next(), Some(ToProvider::Terminate));
+    drop(tracing);
+    let tracing = provider.enter();
+    session.stop();
+    provider.leave(tracing);
+    session.join().unwrap();
+    gap(&Archive::open(&stage.archive()))
+}
+
+/// The manager may read the reply long after the stop.
+#[test]
+fn a_gap_begins_when_the_provider_reports_that_it_stopped() {
+    let stopped = std::cell::Cell::new(0);
+    let (from, to) = gap_of(|tracing| {
+        stopped.set(now());
+        tracing.write(&[stopped.get()], field::STOPPED_AT * 8);
+        std::thread::sleep(Duration::from_millis(5));
+    });
+    assert!(from == stopped.get() && from < to, "{from}, {to}");
+}
+
+/// A time before the recording or in the future, and none: as of a provider of an earlier version.
+#[test]
+fn a_gap_with_a_wrong_begin_begins_when_the_reply_is_read() {
+    for claim in [0, 1, u64::MAX] {
+        let before = std::cell::Cell::new(0);
+        let (from, to) = gap_of(|tracing| {
+            tracing.write(&[claim], field::STOPPED_AT * 8);
+            before.set(now());
+        });
+        assert!(before.get() <= from && from < to, "{claim}: {from}, {to}");
+    }
+}
+
+/// Returns the times of the events of a provider that does not reply to Stop and records on, and
+/// the gap. It writes events from `late` on before its buffer is read.
+fn silent(late: fn() -> u64) -> (Vec<u64>, (u64, u64)) {
+    let stage = Stage::new();
+    let session = stage.start(impatient(BufferingMode::Oneshot));
+    let (mut provider, _) = Provider::register(stage.manager.path(), "silent");
+    let tracing = provider.enter();
+    tracing.chunk(0, 0, now());
+    session.pause();
+    wait_until(|| session.progress().state == SessionState::Stopped);
+    let events = tracing.chunk(0, 1, late());
+    session.start_again(BufferDisposition::Retain, None).unwrap();
+    while provider.next() != Some(ToProvider::Terminate) {}
+    wait_until(|| session.progress().events > events);
+    drop(tracing);
+    let tracing = provider.enter();
+    end(&session);
+    drop(tracing);
+    let archive = Archive::open(&stage.archive());
+    (archive.events_of("silent").to_vec(), gap(&archive))
+}
+
+/// It records until its buffer is read, when the session starts again.
+#[test]
+fn the_gap_of_a_silent_provider_has_no_records() {
+    let (times, (from, to)) = silent(now);
+    assert!(times.iter().all(|at| *at < from) && from < to, "{from}..{to}: {times:?}");
+}
+
+/// As if it recorded while its buffer is read, beyond the time at which its next one is created.
+#[test]
+fn the_gap_of_a_silent_provider_begins_after_its_last_record() {
+    let (times, (from, to)) = silent(|| now() + (1 << 40));
+    assert!(from == to && times.last() > Some(&to), "{from}..{to}: {times:?}");
+}
