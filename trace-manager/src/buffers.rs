@@ -27,9 +27,9 @@ pub(crate) struct Buffers {
 #[derive(Debug)]
 struct Counts {
     quota: Quota,
-    /// Buffers whose providers have left, and whose contents are still read.
+    /// Shares whose providers have left, and whose contents are still read.
     releasing: u64,
-    /// Buffers that were freed so far.
+    /// Shares that were freed so far.
     freed: u64,
 }
 
@@ -86,16 +86,41 @@ impl Buffers {
         self.lock().quota.raise_bound(size);
     }
 
-    /// Reserves the memory of a buffer.
+    /// Reserves memory of this size.
     pub(crate) fn take(&self, peer: PeerCredentials, size: u64) -> Result<Share, NoMemory> {
+        self.reserve(peer, size)?;
+        Ok(self.share(peer, size))
+    }
+
+    /// Reserves memory of this size, and of all the others, or none.
+    pub(crate) fn take_with(
+        &self,
+        peer: PeerCredentials,
+        size: u64,
+        others: &[u64],
+    ) -> Result<(Share, Vec<Share>), NoMemory> {
+        self.reserve(peer, others.iter().fold(size, |sum, other| sum.saturating_add(*other)))?;
+        let others = others.iter().map(|other| self.share(peer, *other)).collect();
+        Ok((self.share(peer, size), others))
+    }
+
+    fn reserve(&self, peer: PeerCredentials, size: u64) -> Result<(), NoMemory> {
         let mut counts = self.lock();
-        if let Err(excess) = counts.quota.take(peer, size) {
+        counts.quota.take(peer, size).map_err(|excess| {
             let Counts { releasing, freed, .. } = *counts;
-            return Err(NoMemory { excess, is_temporary: releasing != 0, freed });
-        }
-        drop(counts);
+            NoMemory { excess, is_temporary: releasing != 0, freed }
+        })
+    }
+
+    fn share(&self, peer: PeerCredentials, size: u64) -> Share {
         let (buffers, is_releasing) = (self.clone(), AtomicBool::new(false));
-        Ok(Share { buffers, peer, size, is_releasing, is_lost: false })
+        Share { buffers, peer, size, is_releasing, is_lost: false }
+    }
+
+    /// Returns the memory that is reserved.
+    #[cfg(test)]
+    pub(crate) fn taken(&self) -> u64 {
+        self.lock().quota.total()
     }
 
     /// Returns the number of buffers whose providers have left, and that are not freed.
@@ -110,6 +135,15 @@ impl Buffers {
 
     fn lock(&self) -> MutexGuard<'_, Counts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Share {
+    /// Notes that the memory will be freed without any action of a provider.
+    pub(crate) fn begin_release(&self) {
+        if !self.is_releasing.swap(true, Ordering::Relaxed) {
+            self.buffers.lock().releasing += 1;
+        }
     }
 }
 
@@ -139,9 +173,7 @@ impl SharedBuffer {
 
     /// Notes that the provider has left the buffer.
     pub(crate) fn begin_release(&self) {
-        if !self.share.is_releasing.swap(true, Ordering::Relaxed) {
-            self.share.buffers.lock().releasing += 1;
-        }
+        self.share.begin_release();
     }
 }
 

@@ -227,6 +227,12 @@ impl Recording {
         &self.config
     }
 
+    /// Returns the bytes of the records that the session retains of a provider whose buffer has the
+    /// mode `mode`, if it retains any.
+    pub(crate) fn retained_size(&self, mode: BufferingMode) -> Option<u64> {
+        self.retention.size(mode)
+    }
+
     /// Reserves memory for the records that the session retains of a provider whose buffer has the
     /// mode `mode`. If there is none, the session refuses the provider.
     pub(crate) fn reserve(
@@ -236,7 +242,8 @@ impl Recording {
         peer: PeerCredentials,
         name: &str,
     ) -> Result<Option<Share>, NoMemory> {
-        let reserved = self.retention.reserve(mode, buffers, peer);
+        let size = self.retained_size(mode);
+        let reserved = size.map(|size| buffers.take(peer, size)).transpose();
         if let Err(no_memory) = &reserved {
             let (name, reason) = (name.to_owned(), no_memory.to_string());
             self.refuse(Refusal { pid: peer.pid, name, reason });
@@ -335,6 +342,7 @@ impl Recording {
         self.finishing += 1;
         self.earlier.insert(id, until);
         self.stopped(provider, until);
+        self.retention.begin_release(provider);
     }
 
     /// Notes that a provider continues for other sessions.

@@ -116,6 +116,12 @@ impl Coordinator {
         self.sessions.get(&session).map(|current| current.session.state())
     }
 
+    /// Returns whether a session that stops, and may start again, would record a provider.
+    pub fn pauses(&self, id: ProviderId) -> bool {
+        let records = |it: &Current| it.session.is_pausing() && self.may_record(it, id);
+        self.sessions.values().any(records)
+    }
+
     /// Returns a connected provider.
     pub fn tracee(&self, id: ProviderId) -> Option<&Tracee> {
         self.providers.get(&id).map(|provider| &provider.tracee)

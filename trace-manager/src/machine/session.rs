@@ -105,6 +105,12 @@ impl Session {
         self.state
     }
 
+    /// Returns whether it stops, and may start again.
+    pub fn is_pausing(&self) -> bool {
+        let stops = matches!(self.state, SessionState::Stopping | SessionState::Stopped);
+        stops && !self.terminate_requested
+    }
+
     /// The transition function. Events that are not valid in the current state are ignored.
     pub fn on(&mut self, event: SessionEvent) -> Option<SessionAction> {
         use SessionEvent as E;

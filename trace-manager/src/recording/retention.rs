@@ -12,9 +12,8 @@ use trace_protocol::archive::Loss;
 use trace_protocol::buffer::consumer::{record_words, SaveSlot};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_protocol::socket::PeerCredentials;
 
-use crate::buffers::{Buffers, NoMemory, Share};
+use crate::buffers::Share;
 use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
 
@@ -34,7 +33,7 @@ pub(super) struct Retention {
 #[derive(Debug, Default)]
 struct Retained {
     connection: ProviderId,
-    _memory: Option<Share>,
+    memory: Option<Share>,
     /// Words of `blocks`, in circular mode.
     words: usize,
     /// Records beyond the limit, in oneshot mode.
@@ -64,18 +63,17 @@ impl Retention {
         Self { mode, limit, spares, providers: BTreeMap::new(), used: BTreeMap::new() }
     }
 
-    /// Reserves memory of the provider's quota for the blocks that are retained, if its buffer has
-    /// the mode `mode`.
-    pub(super) fn reserve(
-        &self,
-        mode: BufferingMode,
-        buffers: &Buffers,
-        peer: PeerCredentials,
-    ) -> Result<Option<Share>, NoMemory> {
-        match self.mode == BufferingMode::Circular && self.limits(mode) {
-            true => buffers.take(peer, self.limit as u64 * 8).map(Some),
-            false => Ok(None),
-        }
+    /// Returns the bytes of the blocks that are retained of a provider whose buffer has the mode
+    /// `mode`, if any are.
+    pub(super) fn size(&self, mode: BufferingMode) -> Option<u64> {
+        let retains = self.mode == BufferingMode::Circular && self.limits(mode);
+        retains.then_some(self.limit as u64 * 8)
+    }
+
+    /// Notes that a provider has left its buffer. Its blocks are archived with its last records.
+    pub(super) fn begin_release(&self, provider: u32) {
+        let memory = self.providers.get(&provider).and_then(|retained| retained.memory.as_ref());
+        memory.into_iter().for_each(Share::begin_release);
     }
 
     /// Returns whether records from a buffer with this mode are limited here.
@@ -93,7 +91,7 @@ impl Retention {
         memory: Option<Share>,
     ) {
         if self.limits(mode) {
-            let retained = Retained { connection, _memory: memory, ..Retained::default() };
+            let retained = Retained { connection, memory, ..Retained::default() };
             self.providers.insert(provider, retained);
         }
     }

@@ -1,5 +1,6 @@
 //! Creation of the providers' buffers.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::os::fd::AsFd;
@@ -19,9 +20,9 @@ use super::admission::PendingBuffer;
 use super::outbox::Handles;
 use super::source::Source;
 use super::state::EventLoop;
-use crate::buffers::{NoMemory, Share, SharedBuffer};
+use crate::buffers::{Buffers, NoMemory, Share, SharedBuffer};
 use crate::collection::{ProviderData, Window};
-use crate::machine::{ProviderConfig, ProviderId, SessionState, TraceeEvent};
+use crate::machine::{ProviderConfig, ProviderId, SessionNumber, SessionState, TraceeEvent};
 use crate::recording::Opened;
 
 /// The time for which a provider waits for memory that others will release: until the rest of their
@@ -40,6 +41,27 @@ impl fmt::Display for NoBuffer {
             Self::NoMemory(no_memory) => no_memory.fmt(f),
             Self::Failed(reason) => reason.fmt(f),
         }
+    }
+}
+
+/// The memory of a provider: that of its buffer, and that of the records which its sessions retain.
+struct Memory {
+    buffer: Share,
+    retained: BTreeMap<SessionNumber, Share>,
+}
+
+impl Memory {
+    /// Reserves all of it, or none.
+    fn take(
+        buffers: &Buffers,
+        peer: PeerCredentials,
+        buffer: u64,
+        retained: &[(SessionNumber, u64)],
+    ) -> Result<Self, NoMemory> {
+        let sizes = retained.iter().map(|(_, size)| *size).collect::<Vec<_>>();
+        let (buffer, shares) = buffers.take_with(peer, buffer, &sizes)?;
+        let sessions = retained.iter().map(|(session, _)| *session);
+        Ok(Self { buffer, retained: sessions.zip(shares).collect() })
     }
 }
 
@@ -76,7 +98,11 @@ impl EventLoop {
             if !self.connections.contains_key(&waiting.id) {
                 continue;
             }
-            if !self.is_recorded(waiting.id) || waiting.deadline <= Instant::now() {
+            let is_recorded = self.is_recorded(waiting.id);
+            if !is_recorded && self.coordinator.pauses(waiting.id) {
+                // It gets its buffer when the session starts again.
+                self.provider_event(waiting.id, TraceeEvent::NoBuffer);
+            } else if !is_recorded || waiting.deadline <= Instant::now() {
                 self.refuse_buffer(waiting.id, &waiting.no_memory);
             } else if waiting.no_memory.freed != self.admission.buffers.freed() {
                 self.create_buffer_until(waiting.id, waiting.deadline);
@@ -93,20 +119,34 @@ impl EventLoop {
         states.any(SessionState::is_running)
     }
 
-    /// Reserves the memory of a provider's buffer. If the hinted size is too large, uses the
-    /// default size; some of the provider's strings may not fit then.
+    /// Reserves the memory of a provider's buffer, and that of the records which its sessions
+    /// retain. If the hinted size is too large, uses the default size; some of the provider's
+    /// strings may not fit then. Sessions without memory refuse the provider later.
     fn take_memory(
         &self,
         config: &ProviderConfig,
         peer: PeerCredentials,
         durable_hint: u64,
-    ) -> Result<(Layout, Share), NoBuffer> {
-        let with_hint = |hint| {
+        sessions: &[SessionNumber],
+    ) -> Result<(Layout, Memory), NoBuffer> {
+        let retained = sessions.iter().filter_map(|session| {
+            let size = self.active.get(session)?.recording.retained_size(config.mode)?;
+            Some((*session, size))
+        });
+        let retained: Vec<_> = retained.collect();
+        let with_hint = |hint, retained: &[(SessionNumber, u64)]| {
             let layout = config.layout(hint).or_else(failed)?;
-            let share = self.admission.buffers.take(peer, layout.total_size() as u64);
-            share.map(|share| (layout, share)).map_err(NoBuffer::NoMemory)
+            let own = layout.total_size() as u64;
+            let memory = Memory::take(&self.admission.buffers, peer, own, retained);
+            memory.map(|memory| (layout, memory)).map_err(NoBuffer::NoMemory)
         };
-        with_hint(durable_hint).or_else(|_| with_hint(0))
+        let taken = with_hint(durable_hint, &retained).or_else(|_| with_hint(0, &retained));
+        match taken {
+            Err(NoBuffer::NoMemory(NoMemory { is_temporary: false, .. })) => {
+                with_hint(durable_hint, &[]).or_else(|_| with_hint(0, &[]))
+            }
+            taken => taken,
+        }
     }
 
     /// Creates a provider's buffer and packet sockets, and adds the provider to the recording.
@@ -121,7 +161,9 @@ impl EventLoop {
             return failed("there is no session");
         }
         let config = self.coordinator.config_of(id);
-        let (layout, share) = self.take_memory(&config, connection.peer, durable_hint)?;
+        let (layout, memory) =
+            self.take_memory(&config, connection.peer, durable_hint, &sessions)?;
+        let Memory { buffer: share, mut retained } = memory;
         let name = connection.name();
         let endpoints = create_endpoints(share, &layout, &name)
             .or_else(|error| failed(format!("no buffer: {error}")))?;
@@ -151,8 +193,11 @@ impl EventLoop {
         for session in sessions {
             let Some(active) = self.active.get_mut(&session) else { continue };
             let (buffers, mode) = (&self.admission.buffers, layout.mode());
-            let memory =
-                active.recording.reserve(mode, buffers, connection.peer, &provider.identity().name);
+            let name = &provider.identity().name;
+            let memory = match retained.remove(&session) {
+                Some(memory) => Ok(Some(memory)),
+                None => active.recording.reserve(mode, buffers, connection.peer, name),
+            };
             let Ok(memory) = memory else { continue };
             let opened = Opened {
                 id,

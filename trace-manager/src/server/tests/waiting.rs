@@ -1,5 +1,8 @@
 //! Providers that wait for the memory of their buffers.
 
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::message::BufferDisposition;
+
 use super::*;
 
 /// Returns a session with two providers: the first has the memory of all buffers, which will be
@@ -17,6 +20,88 @@ fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer)
     scene.event_loop.housekeeping();
     assert_eq!(scene.event_loop.admission.pending.len(), 1, "the deadline has not passed");
     (scene, number, ended, first, second)
+}
+
+/// It is recorded again, and then gets its buffer.
+#[test]
+fn a_waiting_provider_is_not_refused_when_the_session_stops_to_start_again() {
+    let (mut scene, number, _, first, mut second) = with_waiting_provider();
+    scene.command(Command::Pause { session: number });
+    scene.event_loop.housekeeping();
+    assert_eq!(second.refusals(), [] as [&str; 0]);
+    assert_eq!(scene.state(&second), TraceeState::Registered);
+    drop(first.socket);
+    scene.event_loop.read_messages(first.id);
+    scene.run_until(|scene| scene.session_state() == Some(SessionState::Stopped));
+    let (reply, replies) = crossbeam_channel::bounded(1);
+    let (disposition, categories) = (BufferDisposition::Retain, None);
+    scene.command(Command::StartAgain { session: number, disposition, categories, reply });
+    replies.try_recv().unwrap().unwrap();
+    scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
+    assert_eq!(second.refusals(), [] as [&str; 0]);
+}
+
+/// Returns a circular session beside a streaming one, and a provider with a buffer for both.
+/// `buffers` is the number of buffers for which there is memory beside that of the records which
+/// the circular session retains of one provider.
+fn with_retained_records(buffers: u64) -> (Scene, Peer) {
+    let bound = buffers * STREAMING + RETAINED;
+    let buffers = Some(Bound { process: bound, user: bound, total: bound });
+    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
+    for mode in [BufferingMode::Circular, BufferingMode::Streaming] {
+        scene.start_config(SessionConfig { mode, ..SessionConfig::default() }).unwrap();
+    }
+    let first = scene.register();
+    assert!(matches!(scene.state(&first), TraceeState::Starting { .. }));
+    let taken = scene.event_loop.admission.buffers.taken();
+    assert_eq!(taken, STREAMING + RETAINED);
+    (scene, first)
+}
+
+/// Bytes of a provider's buffer in streaming mode, and of the records that a circular session
+/// retains.
+const STREAMING: u64 = 61440;
+const RETAINED: u64 = 64 << 10;
+
+/// There is memory for its buffer, but not for the records that the circular session retains.
+#[test]
+fn a_provider_waits_for_the_memory_of_retained_records() {
+    let (mut scene, first) = with_retained_records(2);
+    scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
+    let mut second = scene.register();
+    assert_eq!(scene.state(&second), TraceeState::Initializing);
+    assert_eq!(second.refusals(), [] as [&str; 0]);
+    drop(first.socket);
+    scene.event_loop.read_messages(first.id);
+    scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id).len(), 2);
+}
+
+/// The buffer of the first provider is read, but its retained records are not archived yet.
+#[test]
+fn the_memory_of_retained_records_is_about_to_be_freed_when_their_provider_has_left() {
+    let (mut scene, first) = with_retained_records(1);
+    drop(first.socket);
+    scene.event_loop.read_messages(first.id);
+    let deadline = Instant::now() + LONG;
+    while scene.event_loop.admission.buffers.taken() != RETAINED {
+        assert!(Instant::now() < deadline, "the buffer is not freed");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut second = scene.register();
+    assert_eq!(scene.state(&second), TraceeState::Initializing);
+    scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id).len(), 2);
+    assert_eq!(second.refusals(), [] as [&str; 0]);
+}
+
+/// One session more than fits: the others record the provider.
+#[test]
+fn a_session_without_memory_for_retained_records_refuses_a_provider_at_once() {
+    let (mut scene, _first) = with_retained_records(2);
+    let second = scene.register();
+    assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
 }
 
 const REFUSAL: &str = "the limit of 102400 bytes of buffers for a process is reached";
