@@ -331,7 +331,19 @@ impl Controller {
         }
     }
 
-    /// Subscribes to the events of a session. The first one is its present state.
+    /// Subscribes to the events of a session. The first one is its present state, and the last one
+    /// [`SessionState::Terminated`], when it is gone: its results were taken, or it has none. A
+    /// session has these states:
+    ///
+    /// ```text
+    /// initialized --> starting --> started --------> stopping --> stopped --> terminated
+    ///                               |  ^                ^ or terminating
+    ///                               v  |                |
+    ///                     pausing --> paused -----------+
+    /// ```
+    ///
+    /// A session that is terminated before it has started, or whose start fails, has no results.
+    /// That of a running `trace record` is started from the begin.
     ///
     /// # Errors
     ///

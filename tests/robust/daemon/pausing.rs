@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use trace_manager::controller::SessionState;
+
 use super::recorders::Place;
+use super::sessions::states_of;
 use super::*;
 use crate::harness::Archive;
 
@@ -108,6 +111,21 @@ fn a_running_recorder_is_paused_and_resumed() {
     assert!(!run.stderr().contains("did not answer"), "{run:?}");
     let [before, after] = around_pause(&place.path("web.fxt"));
     assert!(before.last() < after.first());
+}
+
+#[test]
+fn a_client_learns_each_state_of_a_recorder() {
+    use SessionState as S;
+    let place = Place::new();
+    let recorder = place.record(&["-o", "web.fxt"]);
+    let mut watcher = place.controller();
+    watcher.watch("web").unwrap();
+    place.json(&["pause"]);
+    place.json(&["resume"]);
+    assert_eq!(recorder.end().code(), 0);
+    let expected =
+        [S::Started, S::Pausing, S::Paused, S::Started, S::Stopping, S::Stopped, S::Terminated];
+    assert_eq!(states_of(&mut watcher), expected);
 }
 
 /// The program ends while it is not recorded.

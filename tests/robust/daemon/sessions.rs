@@ -308,6 +308,52 @@ fn a_client_waits_for_alerts_and_states() {
     controller.stop(&name).unwrap();
 }
 
+/// The states of a session, as a client learns them until it is gone.
+pub(super) fn states_of(watcher: &mut Controller) -> Vec<SessionState> {
+    use trace_manager::controller::SessionEvent;
+    let mut states = Vec::new();
+    while states.last() != Some(&SessionState::Terminated) {
+        let event = watcher.next_event(crate::harness::PATIENCE).unwrap().expect("an event");
+        if let SessionEvent::State { state, .. } = event {
+            states.push(state);
+        }
+    }
+    states
+}
+
+#[test]
+fn another_client_learns_each_state_of_a_session() {
+    use SessionState as S;
+    let daemon = Daemon::start();
+    let (mut controller, mut watcher) = (daemon.controller(), daemon.controller());
+    let file = std::fs::File::create(daemon.path("a.fxt")).unwrap();
+    let name = controller.initialize(&streaming("a"), &file).unwrap();
+    watcher.watch(&name).unwrap();
+    controller.start(&name).unwrap();
+    daemon.json(&["pause", "a"]);
+    daemon.json(&["resume", "a"]);
+    controller.stop(&name).unwrap();
+    let expected = [
+        S::Initialized,
+        S::Starting,
+        S::Started,
+        S::Pausing,
+        S::Paused,
+        S::Started,
+        S::Stopping,
+        S::Stopped,
+        S::Terminated,
+    ];
+    assert_eq!(states_of(&mut watcher), expected);
+    daemon.json(&["start", "--name", "a", "--trigger", "alert:flood:stop", "-o", "b.fxt"]);
+    watcher.watch(&name).unwrap();
+    let _program = daemon.program("alert-chatter");
+    wait_until("a trigger stops it", || daemon.json(&["status"])[0]["state"] == "stopped");
+    daemon.json(&["stop", "a"]);
+    let states = states_of(&mut watcher);
+    assert_eq!(states, [S::Started, S::Stopping, S::Stopped, S::Terminated]);
+}
+
 #[test]
 fn the_categories_of_a_running_session_are_shown_and_changed() {
     let daemon = Daemon::start();

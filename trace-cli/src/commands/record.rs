@@ -146,6 +146,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Recorder { args, session: &session, events: &events, meter, commands, control };
     let Ending { mut status, then } = recorder.run(&mut child);
     let Recorder { commands, control, .. } = recorder;
+    control.stopping();
     // While the session runs, the helper's last records do not depend on the size of its buffer.
     let kernel = kernel.map(KernelEvents::end);
     let mut summary = end(args, &session, &commands)?;

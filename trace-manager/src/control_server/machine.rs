@@ -16,7 +16,8 @@
 //!                                                                           | Start: Started again
 //! ```
 //!
-//! Paused and Pausing end as Started does.
+//! Paused and Pausing end as Started does. A session that ends by itself is Stopping, too. Those
+//! that watch a session learn each phase, and that it is gone.
 //!
 //! A session belongs to the user that initialized it. Requests find it by its name; root finds the
 //! sessions of all users.
@@ -37,7 +38,7 @@ use std::time::Duration;
 
 use trace_protocol::control::{
     ControlError, Event, GeneralError, KeptSession, Output as ControlOutput, Reply, SessionInfo,
-    Summary, ToController, ToDaemon, TraceConfig, EVENT,
+    SessionState, Summary, ToController, ToDaemon, TraceConfig, EVENT,
 };
 use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
@@ -113,6 +114,8 @@ pub(super) enum SessionEvent {
     Alert(String),
     /// No provider records, and the session can start again.
     Paused,
+    /// The session ends, because of a trigger or of its own process.
+    Stopping,
     /// The session has ended.
     Ended(Box<Summary>),
 }
@@ -358,11 +361,20 @@ impl ControlMachine {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
         match &mut session.phase {
-            Phase::Initialized(_) | Phase::Stopped(_) => drop(self.sessions.remove(&id)),
+            Phase::Initialized(_) | Phase::Stopped(_) => drop(self.remove(id)),
             Phase::Starting { stops, .. } => *stops = true,
             Phase::Started | Phase::Pausing(_) | Phase::Paused => self.stop(id),
+            Phase::Stopping if session.aborted => self.outputs.push(Output::Discard(id)),
             Phase::Stopping => {}
         }
+    }
+
+    /// Removes a session, and reports that to those that watch it.
+    fn remove(&mut self, id: SessionId) -> Option<ControlledSession> {
+        let session = self.sessions.remove(&id)?;
+        let event = Event { state: SessionState::Terminated, ..session.event() };
+        self.notify_all(&session.watchers(), &Reply::StateChanged(event));
+        Some(session)
     }
 
     /// Ends a session that has started.
@@ -387,9 +399,13 @@ impl ControlMachine {
 
     fn notify(&mut self, id: SessionId, reply: &Reply) {
         let Some(session) = self.sessions.get(&id) else { return };
-        for client in session.watchers() {
+        self.notify_all(&session.watchers(), reply);
+    }
+
+    fn notify_all(&mut self, watchers: &[ClientId], reply: &Reply) {
+        for client in watchers {
             let message = ToController { id: EVENT, reply: reply.clone() };
-            self.outputs.push(Output::Send(client, Box::new(message)));
+            self.outputs.push(Output::Send(*client, Box::new(message)));
         }
     }
 
@@ -404,6 +420,7 @@ impl ControlMachine {
                 self.notify(id, &Reply::Alert((event, name)));
             }
             SessionEvent::Paused => self.paused(id),
+            SessionEvent::Stopping => self.stopping(id),
             SessionEvent::Ended(summary) => self.ended(id, summary),
         }
     }
@@ -421,9 +438,19 @@ impl ControlMachine {
         }
     }
 
+    /// Notes that a session ends which no request has stopped.
+    fn stopping(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if let Phase::Started | Phase::Pausing(_) | Phase::Paused = session.phase {
+            session.deadline = None;
+            self.refuse_pauses(id);
+            self.enter(id, Phase::Stopping);
+        }
+    }
+
     /// Removes a session without results.
     fn not_opened(&mut self, id: SessionId, error: ControlError) {
-        let Some(session) = self.sessions.remove(&id) else { return };
+        let Some(session) = self.remove(id) else { return };
         let started = match session.phase {
             Phase::Starting { ticket, .. } => Some(ticket),
             _ => None,
@@ -449,7 +476,7 @@ impl ControlMachine {
         }
         match is_kept {
             true => self.forget_results(uid),
-            false => drop(self.sessions.remove(&id)),
+            false => drop(self.remove(id)),
         }
     }
 
@@ -460,8 +487,8 @@ impl ControlMachine {
         let results = self.sessions.iter().filter(|(_, session)| is_result(session));
         let results: Vec<SessionId> = results.map(|(id, _)| *id).collect();
         let excess = results.len().saturating_sub(self.limits.results);
-        for id in &results[..excess] {
-            self.sessions.remove(id);
+        for id in results.into_iter().take(excess) {
+            self.remove(id);
         }
     }
 

@@ -96,6 +96,10 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 shared.send(Message::Session(id, SessionEvent::Paused));
                 continue;
             }
+            Notice::Stopping { .. } => {
+                shared.send(Message::Session(id, SessionEvent::Stopping));
+                continue;
+            }
             Notice::Snapshot { path, causes, result: Ok(_) } => {
                 commands.on_snapshot(&causes, &path);
                 continue;

@@ -61,6 +61,12 @@ impl ControlServer {
         }
     }
 
+    /// Reports to the controllers that watch the served session that it ends. It cannot stop
+    /// without its results any more.
+    pub fn stopping(&self) {
+        self.send(Message::Session(SERVED, SessionEvent::Stopping));
+    }
+
     /// Passes the results of the served session to the controllers that wait for its end, and ends
     /// the server.
     pub fn ended(self, summary: &SessionSummary, output: String) {

@@ -137,6 +137,8 @@ codes! {
         Pausing = 8,
         /// It does not record, and can start again.
         Paused = 9,
+        /// It is gone: its results were taken or forgotten, it has none, or its start failed.
+        Terminated = 10,
     }
 }
 
@@ -152,6 +154,7 @@ impl fmt::Display for SessionState {
             Self::Terminating => "terminating",
             Self::Pausing => "pausing",
             Self::Paused => "paused",
+            Self::Terminated => "terminated",
         })
     }
 }

@@ -150,7 +150,7 @@ fn errors_and_states_have_these_values() {
     assert_eq!(code(ErrorCode::Start(StartError::Terminating)), [1, 4]);
     assert_eq!(code(ErrorCode::Stop(StopError::Aborted)), [2, 3]);
     assert_eq!(code(ErrorCode::Flush(FlushError::NotStarted)), [3, 2]);
-    assert_eq!(SessionState::ALL.iter().map(|state| *state as u8).max(), Some(9));
+    assert_eq!(SessionState::ALL.iter().map(|state| *state as u8).max(), Some(10));
 }
 
 #[test]

@@ -112,9 +112,10 @@ fn wait(
     loop {
         if let Some(SessionEvent::State { state, .. }) = controller.next_event(TICK)? {
             match state {
-                SessionState::Stopping | SessionState::Stopped | SessionState::Terminating => {
-                    return Ok(())
-                }
+                SessionState::Stopping
+                | SessionState::Stopped
+                | SessionState::Terminating
+                | SessionState::Terminated => return Ok(()),
                 SessionState::Paused => note(args, PAUSED),
                 _ => {}
             }

@@ -64,6 +64,11 @@ impl Control {
         }
     }
 
+    /// Reports that the recording ends.
+    pub(super) fn stopping(&self) {
+        self.server.iter().for_each(ControlServer::stopping);
+    }
+
     /// Passes the results to the commands that wait for them.
     pub(super) fn end(self, summary: &SessionSummary) {
         if let Some(server) = self.server {

@@ -230,7 +230,7 @@ impl ControlMachine {
                 let reason = format!("a session has the name '{}' already", config.name);
                 return Err(general(GeneralError::NameInUse, reason));
             }
-            Some((id, false)) => drop(self.sessions.remove(&id)),
+            Some((id, false)) => drop(self.remove(id)),
             None => {}
         }
         Ok(())

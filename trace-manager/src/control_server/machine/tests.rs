@@ -7,6 +7,7 @@ mod pause;
 mod running;
 mod served;
 mod start;
+mod states;
 mod users;
 
 use std::os::fd::OwnedFd;

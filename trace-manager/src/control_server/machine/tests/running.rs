@@ -91,7 +91,7 @@ fn those_that_watch_get_alerts_and_states() {
     assert_eq!((scene.reply(3, EVENT), scene.reply(3, EVENT)), (started(), started()));
     let alert = Reply::Alert((event(SessionState::Started), "slow".to_owned()));
     assert_eq!(scene.reply(3, EVENT), Some(alert), "once, although it was requested twice");
-    for state in [SessionState::Stopping, SessionState::Stopped] {
+    for state in [SessionState::Stopping, SessionState::Stopped, SessionState::Terminated] {
         assert_eq!(scene.reply(3, EVENT), Some(Reply::StateChanged(event(state))));
     }
     assert_eq!(scene.reply(3, EVENT), None);
