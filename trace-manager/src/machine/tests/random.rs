@@ -139,6 +139,23 @@ impl Model {
     }
 }
 
+/// Returns the replies of the connected providers in their present buffers.
+fn replies(scene: &Scene) -> BTreeMap<ProviderId, Replies> {
+    let replies = |id| Some((id, scene.coordinator.tracee(id)?.replies()));
+    (1..5).filter_map(replies).collect()
+}
+
+/// Checks that a provider which has left its buffer has the replies of that buffer, also if it gets
+/// the next one at once.
+fn check_replies(scene: &Scene, before: &BTreeMap<ProviderId, Replies>) {
+    for output in &scene.log {
+        if let Output::Provider(id, TraceeAction::Finish(_)) = output {
+            let left = scene.coordinator.tracee(*id).map(Tracee::last_replies);
+            assert_eq!(left, before.get(id).copied(), "{id}");
+        }
+    }
+}
+
 fn apply(scene: &mut Scene, model: &mut Model) {
     for output in std::mem::take(&mut scene.log) {
         let sessions = match &output {
@@ -156,11 +173,17 @@ fn run(inputs: Vec<(Input, u64)>) {
     let mut connected = BTreeSet::new();
     for (input, millis) in inputs {
         scene.now += Duration::from_millis(millis);
+        let before = replies(&scene);
+        // A packet may be a reply itself.
+        let mut is_packet = matches!(input, Input::Provider(_, TraceeEvent::Packet(_)));
         match input {
             // The loop gives each connection a new number.
             Input::Registered(id, _) if !connected.insert(id) => continue,
             Input::Provider(id, TraceeEvent::Tick) => match model.reply(id) {
-                Some(reply) => scene.event(id, reply),
+                Some(reply) => {
+                    is_packet |= matches!(reply, TraceeEvent::Packet(_));
+                    scene.event(id, reply);
+                }
                 None => continue,
             },
             Input::Registered(id, Registration { features, .. }) => {
@@ -171,6 +194,9 @@ fn run(inputs: Vec<(Input, u64)>) {
                 scene.dispatch(input);
             }
             input => scene.dispatch(input),
+        }
+        if !is_packet {
+            check_replies(&scene, &before);
         }
         apply(&mut scene, &mut model);
         connected.retain(|id| scene.tracee(*id) != TraceeState::Dead);
