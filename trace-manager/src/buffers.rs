@@ -29,6 +29,8 @@ struct Counts {
     quota: Quota,
     /// Shares whose providers have left, and whose contents are still read.
     releasing: u64,
+    /// Their memory.
+    releasing_memory: Quota,
     /// Shares that were freed so far.
     freed: u64,
 }
@@ -37,7 +39,7 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct NoMemory {
     excess: Excess,
-    /// Whether memory will be freed without any action of a provider.
+    /// Whether enough memory below the exceeded limit will be freed without any action of a provider.
     pub(crate) is_temporary: bool,
     /// Buffers that had been freed at that time.
     pub(crate) freed: u64,
@@ -71,9 +73,13 @@ pub(crate) struct SharedBuffer {
 impl Buffers {
     /// Creates an empty count, with a bound of 0.
     pub(crate) fn new(waker: Waker) -> Self {
-        let nothing = Bound { process: 0, user: 0, total: 0 };
-        let quota = Quota::new("bytes of buffers", nothing);
-        Self { counts: Arc::new(Mutex::new(Counts { quota, releasing: 0, freed: 0 })), waker }
+        let quota = |limit| {
+            let bound = Bound { process: limit, user: limit, total: limit };
+            Quota::new("bytes of buffers", bound)
+        };
+        let (quota, releasing_memory) = (quota(0), quota(u64::MAX));
+        let counts = Counts { quota, releasing: 0, releasing_memory, freed: 0 };
+        Self { counts: Arc::new(Mutex::new(counts)), waker }
     }
 
     /// Changes the bound. Memory that is in use stays in use.
@@ -107,8 +113,9 @@ impl Buffers {
     fn reserve(&self, peer: PeerCredentials, size: u64) -> Result<(), NoMemory> {
         let mut counts = self.lock();
         counts.quota.take(peer, size).map_err(|excess| {
-            let Counts { releasing, freed, .. } = *counts;
-            NoMemory { excess, is_temporary: releasing != 0, freed }
+            let releasing = counts.releasing_memory.used(excess.owner, peer);
+            let is_temporary = releasing >= excess.missing;
+            NoMemory { excess, is_temporary, freed: counts.freed }
         })
     }
 
@@ -142,7 +149,10 @@ impl Share {
     /// Notes that the memory will be freed without any action of a provider.
     pub(crate) fn begin_release(&self) {
         if !self.is_releasing.swap(true, Ordering::Relaxed) {
-            self.buffers.lock().releasing += 1;
+            let mut counts = self.buffers.lock();
+            counts.releasing += 1;
+            // There is no limit.
+            let _ = counts.releasing_memory.take(self.peer, self.size);
         }
     }
 }
@@ -150,7 +160,10 @@ impl Share {
 impl Drop for Share {
     fn drop(&mut self) {
         let mut counts = self.buffers.lock();
-        counts.releasing -= u64::from(*self.is_releasing.get_mut());
+        if *self.is_releasing.get_mut() {
+            counts.releasing -= 1;
+            counts.releasing_memory.release(self.peer, self.size);
+        }
         counts.freed += 1;
         if !self.is_lost {
             counts.quota.release(self.peer, self.size);
@@ -239,6 +252,23 @@ mod tests {
         assert!(buffers.take(PEER, 8192).unwrap_err().is_temporary);
         drop(second);
         assert_eq!(buffers.releasing(), 0);
+    }
+
+    /// It would not help.
+    #[test]
+    fn a_refusal_is_final_while_another_user_releases_memory() {
+        let buffers = Buffers::new(Waker::new().unwrap());
+        buffers.set_bound(Bound { process: 4096, user: 4096, total: 10_000 });
+        let other = PeerCredentials { pid: 2, uid: 2, gid: 2 };
+        let of_other = buffers.take(other, 4096).unwrap();
+        of_other.begin_release();
+        let own = buffers.take(PEER, 4096).unwrap();
+        assert!(!buffers.take(PEER, 4096).unwrap_err().is_temporary);
+        own.begin_release();
+        assert!(buffers.take(PEER, 4096).unwrap_err().is_temporary);
+        assert!(!buffers.take(PEER, 8192).unwrap_err().is_temporary, "it is too little");
+        let third = PeerCredentials { pid: 3, uid: 3, gid: 3 };
+        assert!(buffers.take(third, 4096).unwrap_err().is_temporary, "of all programs");
     }
 
     #[test]

@@ -24,13 +24,33 @@ pub(crate) struct Quota {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Excess {
     resource: &'static str,
-    owner: &'static str,
+    pub(crate) owner: Owner,
     limit: u64,
+    /// The amount above the limit.
+    pub(crate) missing: u64,
+}
+
+/// Whose use a limit bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Process,
+    User,
+    All,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Process => "a process",
+            Self::User => "a user",
+            Self::All => "all programs",
+        })
+    }
 }
 
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resource, owner, limit } = self;
+        let Self { resource, owner, limit, .. } = self;
         write!(f, "the limit of {limit} {resource} for {owner} is reached")
     }
 }
@@ -54,23 +74,27 @@ impl Quota {
 
     /// Adds `amount` to the use of a process, unless that exceeds the bound.
     pub(crate) fn take(&mut self, peer: PeerCredentials, amount: u64) -> Result<(), Excess> {
-        let process = (peer.pid, peer.uid);
-        let of_process = self.processes.get(&process).copied().unwrap_or(0);
-        let of_user = self.users.get(&peer.uid).copied().unwrap_or(0);
-        let sums = [
-            ("a process", of_process, self.bound.process),
-            ("a user", of_user, self.bound.user),
-            ("all programs", self.total, self.bound.total),
-        ];
-        for (owner, taken, limit) in sums {
-            if taken.saturating_add(amount) > limit {
-                return Err(Excess { resource: self.resource, owner, limit });
+        let Bound { process, user, total } = self.bound;
+        let limits = [(Owner::Process, process), (Owner::User, user), (Owner::All, total)];
+        for (owner, limit) in limits {
+            let missing = self.used(owner, peer).saturating_add(amount).saturating_sub(limit);
+            if missing != 0 {
+                return Err(Excess { resource: self.resource, owner, limit, missing });
             }
         }
-        *self.processes.entry(process).or_default() += amount;
+        *self.processes.entry((peer.pid, peer.uid)).or_default() += amount;
         *self.users.entry(peer.uid).or_default() += amount;
         self.total += amount;
         Ok(())
+    }
+
+    /// Returns the use that a limit of this process, its user or all programs bounds.
+    pub(crate) fn used(&self, owner: Owner, peer: PeerCredentials) -> u64 {
+        match owner {
+            Owner::Process => self.processes.get(&(peer.pid, peer.uid)).copied().unwrap_or(0),
+            Owner::User => self.users.get(&peer.uid).copied().unwrap_or(0),
+            Owner::All => self.total,
+        }
     }
 
     /// Returns the use by all processes.

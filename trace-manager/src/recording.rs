@@ -257,6 +257,7 @@ impl Recording {
         let Opened { id, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
         self.joined.insert(*id);
+        self.withdraw_refusal(*id);
         let interrupted_at = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
@@ -432,6 +433,7 @@ impl Recording {
     pub(crate) fn end(mut self) -> EndedRecording {
         let now = ClockSample::now();
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
+        self.refuse_deferred();
         self.report_refusals(&now, counter_rate);
         let mut providers: Vec<_> = self.summaries.into_values().collect();
         providers.sort_by_key(|provider| provider.id);

@@ -116,10 +116,9 @@ impl Coordinator {
         self.sessions.get(&session).map(|current| current.session.state())
     }
 
-    /// Returns whether a session that stops, and may start again, would record a provider.
-    pub fn pauses(&self, id: ProviderId) -> bool {
-        let records = |it: &Current| it.session.is_pausing() && self.may_record(it, id);
-        self.sessions.values().any(records)
+    /// Returns whether a session stops, and may start again.
+    pub fn is_pausing(&self, session: SessionNumber) -> bool {
+        self.sessions.get(&session).is_some_and(|current| current.session.is_pausing())
     }
 
     /// Returns a connected provider.

@@ -1,5 +1,6 @@
 //! What the manager itself reports in the archive: refused providers, and interruptions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use trace_format::notes::Omission;
@@ -7,6 +8,7 @@ use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::message::ClockSource;
 
 use super::Recording;
+use crate::machine::ProviderId;
 use crate::records::Records;
 use crate::sink::Sink as _;
 use crate::summary::Refusal;
@@ -22,6 +24,8 @@ pub(super) const MAX_REFUSALS: usize = 100;
 pub(super) struct Refusals {
     pub(super) first: Vec<Refusal>,
     pub(super) number: u64,
+    /// Those of connected providers that the session has not recorded, if it does not start again.
+    deferred: BTreeMap<ProviderId, Refusal>,
 }
 
 impl Recording {
@@ -31,6 +35,34 @@ impl Recording {
         if self.refusals.first.len() < MAX_REFUSALS {
             self.refusals.first.push(refusal);
         }
+    }
+
+    /// Records that a provider was refused, whose refusal may have been deferred before.
+    pub(crate) fn refuse_finally(&mut self, id: ProviderId, refusal: Refusal) {
+        self.withdraw_refusal(id);
+        self.refuse(refusal);
+    }
+
+    /// Notes that a provider is refused if the session ends or the provider disconnects before the
+    /// session records it.
+    pub(crate) fn defer_refusal(&mut self, id: ProviderId, refusal: Refusal) {
+        self.refusals.deferred.insert(id, refusal);
+    }
+
+    /// Notes that the session records a provider.
+    pub(super) fn withdraw_refusal(&mut self, id: ProviderId) {
+        self.refusals.deferred.remove(&id);
+    }
+
+    /// Notes that a provider has disconnected.
+    pub(crate) fn disconnected(&mut self, id: ProviderId) {
+        self.refusals.deferred.remove(&id).into_iter().for_each(|refusal| self.refuse(refusal));
+    }
+
+    /// Records the deferred refusals: the session ends.
+    pub(super) fn refuse_deferred(&mut self) {
+        let deferred = std::mem::take(&mut self.refusals.deferred);
+        deferred.into_values().for_each(|refusal| self.refuse(refusal));
     }
 
     /// Writes the number of refusals into the archive, as a provider of its own: the refused

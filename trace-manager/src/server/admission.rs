@@ -7,7 +7,7 @@ use rustix::process::{getrlimit, Resource};
 
 use crate::buffers::{Buffers, NoMemory};
 use crate::limits::{Bound, Limits};
-use crate::machine::ProviderId;
+use crate::machine::{ProviderId, SessionNumber};
 use crate::memory::available_memory;
 use crate::quota::Quota;
 use crate::waker::Waker;
@@ -16,6 +16,8 @@ use crate::waker::Waker;
 #[derive(Debug)]
 pub(super) struct PendingBuffer {
     pub(super) id: ProviderId,
+    /// The sessions for which it waits.
+    pub(super) sessions: Vec<SessionNumber>,
     pub(super) deadline: Instant,
     pub(super) no_memory: NoMemory,
 }

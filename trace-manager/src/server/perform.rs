@@ -159,6 +159,7 @@ impl EventLoop {
             self.release(&connection);
             unwatch(&self.epoll, connection.packets);
             self.free_buffers(connection.retained);
+            self.active.values_mut().for_each(|it| it.recording.disconnected(id));
         }
     }
 

@@ -12,10 +12,11 @@ use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::ReadMapping;
-use trace_protocol::message::Register;
+use trace_protocol::message::{Register, ToProvider};
 use trace_protocol::socket::{PeerCredentials, Socket};
 use trace_protocol::words::as_bytes;
 
+use super::active::Active;
 use super::admission::PendingBuffer;
 use super::outbox::Handles;
 use super::source::Source;
@@ -24,6 +25,7 @@ use crate::buffers::{Buffers, NoMemory, Share, SharedBuffer};
 use crate::collection::{ProviderData, Window};
 use crate::machine::{ProviderConfig, ProviderId, SessionNumber, SessionState, TraceeEvent};
 use crate::recording::Opened;
+use crate::summary::Refusal;
 
 /// The time for which a provider waits for memory that others will release: until the rest of their
 /// records is archived.
@@ -72,42 +74,81 @@ impl EventLoop {
     }
 
     fn create_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
-        match self.try_create_buffer(id) {
+        let is_last_try = deadline <= Instant::now();
+        let sessions = self.coordinator.sessions_of(id);
+        match self.try_create_buffer(id, is_last_try) {
             Ok(layout) => {
                 let durable_size = layout.durable_size() as u64;
                 self.provider_event(id, TraceeEvent::BufferReady { durable_size });
             }
-            Err(NoBuffer::NoMemory(no_memory)) if no_memory.is_temporary => {
-                self.admission.pending.push_back(PendingBuffer { id, deadline, no_memory });
+            Err(NoBuffer::NoMemory(no_memory)) if no_memory.is_temporary && !is_last_try => {
+                self.admission.pending.push_back(PendingBuffer {
+                    id,
+                    sessions,
+                    deadline,
+                    no_memory,
+                });
             }
-            Err(reason) => self.refuse_buffer(id, &reason),
+            Err(reason) => self.refuse_buffer(id, &sessions, &reason),
         }
         self.publish_progress(Duration::ZERO);
     }
 
-    fn refuse_buffer(&mut self, id: ProviderId, reason: &impl ToString) {
-        self.refuse_provider(id, &reason.to_string());
+    /// Refuses a provider that waits for these sessions.
+    fn refuse_buffer(
+        &mut self,
+        id: ProviderId,
+        sessions: &[SessionNumber],
+        reason: &impl ToString,
+    ) {
+        let reason = reason.to_string();
+        if self.record_missing_buffer(id, sessions, &reason) {
+            self.send(id, &ToProvider::Refused { reason });
+        }
         self.provider_event(id, TraceeEvent::NoBuffer);
     }
 
-    /// Creates the buffers of waiting providers if memory was released, and refuses those whose
-    /// deadline has passed.
+    /// Notes in the sessions that a provider gets no buffer. In a session that stops and may start
+    /// again, it may get one later. Returns whether any session refuses it now.
+    fn record_missing_buffer(
+        &mut self,
+        id: ProviderId,
+        awaited: &[SessionNumber],
+        reason: &str,
+    ) -> bool {
+        let Some(connection) = self.connections.get(&id) else { return false };
+        let (name, peer) = (connection.name(), connection.peer);
+        let mut is_refused = false;
+        for (session, Active { recording, .. }) in &mut self.active {
+            let refusal = Refusal { pid: peer.pid, name: name.clone(), reason: reason.to_owned() };
+            if !self.coordinator.is_pausing(*session) {
+                if recording.config().may_record(peer.uid, Some(id), &name) {
+                    recording.refuse_finally(id, refusal);
+                    is_refused = true;
+                }
+            } else if awaited.contains(session) {
+                recording.defer_refusal(id, refusal);
+            }
+        }
+        is_refused
+    }
+
+    /// Creates the buffers of waiting providers if memory was released, and refuses those that no
+    /// session records any more.
     pub(super) fn serve_waiting(&mut self) {
         for _ in 0..self.admission.pending.len() {
             let Some(waiting) = self.admission.pending.pop_front() else { return };
             if !self.connections.contains_key(&waiting.id) {
                 continue;
             }
-            let is_recorded = self.is_recorded(waiting.id);
-            if !is_recorded && self.coordinator.pauses(waiting.id) {
-                // It gets its buffer when the session starts again.
-                self.provider_event(waiting.id, TraceeEvent::NoBuffer);
-            } else if !is_recorded || waiting.deadline <= Instant::now() {
-                self.refuse_buffer(waiting.id, &waiting.no_memory);
-            } else if waiting.no_memory.freed != self.admission.buffers.freed() {
+            let was_freed = waiting.no_memory.freed != self.admission.buffers.freed();
+            if !self.is_recorded(waiting.id) {
+                self.refuse_buffer(waiting.id, &waiting.sessions, &waiting.no_memory);
+            } else if was_freed || waiting.deadline <= Instant::now() {
                 self.create_buffer_until(waiting.id, waiting.deadline);
             } else {
-                self.admission.pending.push_back(waiting);
+                let sessions = self.coordinator.sessions_of(waiting.id);
+                self.admission.pending.push_back(PendingBuffer { sessions, ..waiting });
             }
         }
     }
@@ -121,13 +162,15 @@ impl EventLoop {
 
     /// Reserves the memory of a provider's buffer, and that of the records which its sessions
     /// retain. If the hinted size is too large, uses the default size; some of the provider's
-    /// strings may not fit then. Sessions without memory refuse the provider later.
+    /// strings may not fit then. If it does not wait for memory, or at the last try, sessions
+    /// without memory for retained records refuse the provider later.
     fn take_memory(
         &self,
         config: &ProviderConfig,
         peer: PeerCredentials,
         durable_hint: u64,
         sessions: &[SessionNumber],
+        is_last_try: bool,
     ) -> Result<(Layout, Memory), NoBuffer> {
         let retained = sessions.iter().filter_map(|session| {
             let size = self.active.get(session)?.recording.retained_size(config.mode)?;
@@ -142,7 +185,7 @@ impl EventLoop {
         };
         let taken = with_hint(durable_hint, &retained).or_else(|_| with_hint(0, &retained));
         match taken {
-            Err(NoBuffer::NoMemory(NoMemory { is_temporary: false, .. })) => {
+            Err(NoBuffer::NoMemory(no_memory)) if is_last_try || !no_memory.is_temporary => {
                 with_hint(durable_hint, &[]).or_else(|_| with_hint(0, &[]))
             }
             taken => taken,
@@ -150,7 +193,7 @@ impl EventLoop {
     }
 
     /// Creates a provider's buffer and packet sockets, and adds the provider to the recording.
-    fn try_create_buffer(&mut self, id: ProviderId) -> Result<Layout, NoBuffer> {
+    fn try_create_buffer(&mut self, id: ProviderId, is_last_try: bool) -> Result<Layout, NoBuffer> {
         let Some(connection) = self.connections.get(&id) else {
             return failed("it has disconnected");
         };
@@ -162,7 +205,7 @@ impl EventLoop {
         }
         let config = self.coordinator.config_of(id);
         let (layout, memory) =
-            self.take_memory(&config, connection.peer, durable_hint, &sessions)?;
+            self.take_memory(&config, connection.peer, durable_hint, &sessions, is_last_try)?;
         let Memory { buffer: share, mut retained } = memory;
         let name = connection.name();
         let endpoints = create_endpoints(share, &layout, &name)

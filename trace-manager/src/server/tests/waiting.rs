@@ -41,11 +41,58 @@ fn a_waiting_provider_is_not_refused_when_the_session_stops_to_start_again() {
     assert_eq!(second.refusals(), [] as [&str; 0]);
 }
 
+/// It is not recorded, as if the session had not been paused.
+#[test]
+fn a_waiting_provider_is_refused_when_a_stopped_session_ends() {
+    for disconnects in [false, true] {
+        let (mut scene, number, ended, first, second) = with_waiting_provider();
+        scene.command(Command::Pause { session: number });
+        scene.event_loop.housekeeping();
+        drop(first.socket);
+        scene.event_loop.read_messages(first.id);
+        scene.run_until(|scene| scene.session_state() == Some(SessionState::Stopped));
+        if disconnects {
+            drop(second.socket);
+            scene.event_loop.read_messages(second.id);
+        }
+        scene.command(Command::Stop { session: number });
+        scene.run_until(|scene| scene.event_loop.active.is_empty());
+        let ended = ended.try_recv().unwrap();
+        assert_eq!((ended.providers.len(), ended.refusals), (1, 1));
+        assert_eq!(ended.refused[0].reason, REFUSAL);
+    }
+}
+
+/// The other one may record it when it starts again, but did not let it wait.
+#[test]
+fn a_waiting_provider_is_refused_when_its_session_ends_beside_a_stopped_one() {
+    let bound = 100 << 10;
+    let buffers = Some(Bound { process: bound, user: bound, total: bound });
+    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
+    let (paused, paused_ended) = scene.start().unwrap();
+    scene.command(Command::Pause { session: paused });
+    scene.run_until(|scene| scene.session_state() == Some(SessionState::Stopped));
+    let (number, ended) = scene.start().unwrap();
+    let first = scene.register();
+    scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
+    let mut second = scene.register();
+    assert_eq!(scene.state(&second), TraceeState::Initializing);
+    scene.command(Command::Stop { session: number });
+    scene.event_loop.housekeeping();
+    assert_eq!(second.refusals(), [REFUSAL]);
+    drop(first.socket);
+    scene.event_loop.read_messages(first.id);
+    scene.run_until(|scene| scene.event_loop.active.len() == 1);
+    assert_eq!(ended.try_recv().unwrap().refusals, 1);
+    scene.command(Command::Stop { session: paused });
+    scene.run_until(|scene| scene.event_loop.active.is_empty());
+    assert_eq!(paused_ended.try_recv().unwrap().refusals, 0);
+}
+
 /// Returns a circular session beside a streaming one, and a provider with a buffer for both.
-/// `buffers` is the number of buffers for which there is memory beside that of the records which
-/// the circular session retains of one provider.
-fn with_retained_records(buffers: u64) -> (Scene, Peer) {
-    let bound = buffers * STREAMING + RETAINED;
+/// There are `free` bytes more.
+fn with_retained_records(free: u64) -> (Scene, Peer) {
+    let bound = STREAMING + RETAINED + free;
     let buffers = Some(Bound { process: bound, user: bound, total: bound });
     let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
     for mode in [BufferingMode::Circular, BufferingMode::Streaming] {
@@ -66,7 +113,7 @@ const RETAINED: u64 = 64 << 10;
 /// There is memory for its buffer, but not for the records that the circular session retains.
 #[test]
 fn a_provider_waits_for_the_memory_of_retained_records() {
-    let (mut scene, first) = with_retained_records(2);
+    let (mut scene, first) = with_retained_records(RETAINED);
     scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
     let mut second = scene.register();
     assert_eq!(scene.state(&second), TraceeState::Initializing);
@@ -80,7 +127,7 @@ fn a_provider_waits_for_the_memory_of_retained_records() {
 /// The buffer of the first provider is read, but its retained records are not archived yet.
 #[test]
 fn the_memory_of_retained_records_is_about_to_be_freed_when_their_provider_has_left() {
-    let (mut scene, first) = with_retained_records(1);
+    let (mut scene, first) = with_retained_records(0);
     drop(first.socket);
     scene.event_loop.read_messages(first.id);
     let deadline = Instant::now() + LONG;
@@ -98,10 +145,24 @@ fn the_memory_of_retained_records_is_about_to_be_freed_when_their_provider_has_l
 /// One session more than fits: the others record the provider.
 #[test]
 fn a_session_without_memory_for_retained_records_refuses_a_provider_at_once() {
-    let (mut scene, _first) = with_retained_records(2);
+    let (mut scene, _first) = with_retained_records(RETAINED);
     let second = scene.register();
     assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
     assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
+}
+
+/// The memory may be freed late. The other session gets its records meanwhile.
+#[test]
+fn a_session_without_memory_for_retained_records_refuses_a_provider_at_its_deadline() {
+    let (mut scene, first) = with_retained_records(RETAINED);
+    scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
+    let mut second = scene.register();
+    assert_eq!(scene.state(&second), TraceeState::Initializing);
+    scene.event_loop.admission.pending[0].deadline = Instant::now();
+    scene.event_loop.serve_waiting();
+    assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
+    assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
+    assert_eq!(second.refusals(), [] as [&str; 0]);
 }
 
 const REFUSAL: &str = "the limit of 102400 bytes of buffers for a process is reached";
