@@ -30,14 +30,14 @@ use crate::clock::{counter_rate, sample_after};
 use crate::collection::{Closed, Counts, LastOfSession, ProviderData};
 use crate::config::SessionConfig;
 use crate::guard::JoinedProvider;
-use crate::machine::{End, ProviderId, SessionNumber};
+use crate::machine::{ProviderId, SessionNumber};
 use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
-use pause::Renewal;
+use pause::{Gap, LeftBuffer, Renewal};
 use progress::Departed;
 use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
@@ -87,8 +87,10 @@ pub(crate) struct Recording {
     summaries: BTreeMap<ProviderId, ProviderSummary>,
     /// The sums over the summaries.
     departed: Departed,
-    /// The end of the last buffer of each connection, in the provider's ticks.
-    earlier: BTreeMap<ProviderId, u64>,
+    /// The last buffer that each connection has left.
+    earlier: BTreeMap<ProviderId, LeftBuffer>,
+    /// The gaps after buffers whose last records are outstanding, by archive id.
+    gaps: BTreeMap<u32, Gap>,
     /// The ends of the buffers of providers that have stopped or left, by archive id, in their
     /// ticks. Their last records may be outstanding.
     ends: BTreeMap<u32, u64>,
@@ -205,6 +207,7 @@ impl Recording {
             summaries: BTreeMap::new(),
             departed: Departed::default(),
             earlier: BTreeMap::new(),
+            gaps: BTreeMap::new(),
             ends: BTreeMap::new(),
             stopped_at: None,
             renewals: BTreeMap::new(),
@@ -258,7 +261,7 @@ impl Recording {
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
         self.joined.insert(*id);
         self.withdraw_refusal(*id);
-        let interrupted_at = self.earlier.remove(id);
+        let earlier = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
         self.conditions.open(provider, opening.ticks_per_second());
@@ -269,13 +272,8 @@ impl Recording {
             let from = if late.is_some() { joined.joined_at } else { 0 };
             self.selection.add_with(provider, from, &own);
         }
-        if let Some(from) = interrupted_at {
-            let mut words = Records::begin(&self.spares, provider);
-            let from = from.min(joined.joined_at);
-            archive::interruption(&mut words, joined.identity, from, joined.joined_at);
-            let records = self.block(provider, words);
-            self.outputs.take(&records);
-            self.interrupted.insert(provider);
+        if let Some(earlier) = earlier {
+            self.end_gap(earlier, joined.identity, joined.joined_at);
         }
         if let Some(late) = late {
             self.outputs.archive.resume(provider, late.last_saved);
@@ -341,22 +339,19 @@ impl Recording {
     /// its archive id.
     pub(crate) fn expect_last(&mut self, id: ProviderId, provider: u32, until: u64) {
         self.finishing += 1;
-        self.earlier.insert(id, until);
+        self.earlier.insert(id, LeftBuffer { provider, until });
         self.stopped(provider, until);
         self.retention.begin_release(provider);
     }
 
-    /// Notes that a provider continues for other sessions.
-    pub(crate) fn left(&mut self, id: ProviderId, now: u64) {
-        self.earlier.insert(id, now);
+    /// Notes that a provider continues for other sessions. `provider` is its archive id.
+    pub(crate) fn left(&mut self, id: ProviderId, provider: u32, now: u64) {
+        self.earlier.insert(id, LeftBuffer { provider, until: now });
     }
 
     /// Takes the last records that were outstanding.
     pub(crate) fn take_outstanding(&mut self, id: ProviderId, last: LastRecords) {
         self.finishing = self.finishing.saturating_sub(1);
-        if last.last.summary.end == End::TimedOut {
-            self.recorded_silently(id, &last.words);
-        }
         let records = self.take_last(id, last);
         for (missing, snapshot) in &mut self.pending_snapshots {
             if let Ok(contents) = &mut snapshot.contents {
@@ -377,6 +372,7 @@ impl Recording {
         self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
         let now = closed.now.ticks(closed.identity.clock);
         let left = self.ends.remove(&provider).unwrap_or(now);
+        self.recorded(id, provider, &kept.words, now);
         self.close_conditions(provider, &summary.end, left);
         kept.slots.extend(slots);
         kept.limit(&mut closed, &mut summary);

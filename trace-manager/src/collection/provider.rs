@@ -247,7 +247,7 @@ impl ProviderData {
         self.collector.dropped()
     }
 
-    /// Returns the time after which the provider has recorded nothing for a session, if it has
+    /// Returns the time after which the provider has begun no record for a session, if it has
     /// stopped. Both times are in its ticks. A claim outside of the time that the session has it
     /// is ignored.
     pub(crate) fn stopped_at(&self, session: SessionNumber, now: u64) -> Option<u64> {

@@ -5,13 +5,13 @@
 //! instead, or the manager is killed, all records are collected.
 
 use trace_format::layout::{event, record, EventType, RecordType};
-use trace_protocol::archive::ClockSample;
+use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::message::{BufferDisposition, ClockSource};
 
 use super::{is_metadata, split_records, Recording};
 use crate::collection::{Counts, ProviderData};
 use crate::machine::ProviderId;
-use crate::records::SECTION;
+use crate::records::{Records, SECTION};
 
 /// The buffer of a provider when its session starts again.
 #[derive(Debug)]
@@ -19,6 +19,24 @@ pub(super) struct Renewal {
     disposition: BufferDisposition,
     /// What was collected before.
     counts: Counts,
+}
+
+/// The last buffer that a provider has left.
+#[derive(Debug)]
+pub(super) struct LeftBuffer {
+    /// The archive id.
+    pub(super) provider: u32,
+    /// The end of the recording into it, in the provider's ticks.
+    pub(super) until: u64,
+}
+
+/// The time between two buffers of a provider, in its ticks.
+#[derive(Debug)]
+pub(super) struct Gap {
+    /// The provider with its next buffer.
+    provider: Identity,
+    from: u64,
+    to: u64,
 }
 
 impl Recording {
@@ -69,12 +87,35 @@ impl Recording {
         end.unwrap_or_else(|| self.stopped_at.as_ref().unwrap_or(now).ticks(clock))
     }
 
-    /// Notes the last records of a provider that did not reply to Stop. It may have recorded them
-    /// while its buffer was read. It gets its next buffer when it has left this one.
-    pub(super) fn recorded_silently(&mut self, id: ProviderId, words: &[u64]) {
-        if let (Some(until), Some(last)) = (self.earlier.get_mut(&id), last_time(words)) {
-            *until = (*until).max(last.saturating_add(1));
+    /// Notes that a provider that has left a buffer has the next one from `to` on. The gap is
+    /// reported once the last records of the earlier buffer are taken.
+    pub(super) fn end_gap(&mut self, earlier: LeftBuffer, provider: &Identity, to: u64) {
+        let LeftBuffer { provider: left, until: from } = earlier;
+        self.interrupted.insert(provider.id);
+        let gap = Gap { provider: provider.clone(), from, to };
+        match self.ends.contains_key(&left) {
+            true => drop(self.gaps.insert(left, gap)),
+            false => self.report_gap(gap),
         }
+    }
+
+    /// Notes the last records that a session selects of a provider's buffer. The provider may have
+    /// begun them before it stopped, or recorded them while its buffer was read. Later times than
+    /// `now` are wrong.
+    pub(super) fn recorded(&mut self, id: ProviderId, provider: u32, words: &[u64], now: u64) {
+        let after_last = || last_time(words, now).map_or(0, |last| last.saturating_add(1));
+        if let Some(gap) = self.gaps.remove(&provider) {
+            self.report_gap(Gap { from: gap.from.max(after_last()), ..gap });
+        } else if let Some(left) = self.earlier.get_mut(&id).filter(|it| it.provider == provider) {
+            left.until = left.until.max(after_last());
+        }
+    }
+
+    fn report_gap(&mut self, Gap { provider, from, to }: Gap) {
+        let mut words = Records::begin(&self.spares, provider.id);
+        archive::interruption(&mut words, &provider, from.min(to), to);
+        let records = self.block(provider.id, words);
+        self.outputs.take(&records);
     }
 
     /// Returns the last records of a provider that are not cleared, and the counts of those before
@@ -103,8 +144,8 @@ impl Recording {
     }
 }
 
-/// Returns the time of the last event, in ticks. `words` begins with a section record.
-fn last_time(words: &[u64]) -> Option<u64> {
+/// Returns the time of the last event until `now`, in ticks. `words` begins with a section record.
+fn last_time(words: &[u64], now: u64) -> Option<u64> {
     let events = split_records(words).filter(|words| {
         words.first().is_some_and(|it| record::Type::get(*it) == RecordType::Event.bits())
     });
@@ -117,5 +158,5 @@ fn last_time(words: &[u64]) -> Option<u64> {
         [_, at, ..] => Some(*at),
         _ => None,
     });
-    times.max()
+    times.filter(|at| *at <= now).max()
 }

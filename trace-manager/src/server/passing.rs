@@ -143,7 +143,7 @@ impl EventLoop {
             let (slots, reported) = (Vec::new(), 0);
             let last = LastRecords { id: archive_id, words, slots, reported, last };
             active.recording.take_last(id, last);
-            active.recording.left(id, ClockSample::now().ticks(clock));
+            active.recording.left(id, archive_id, ClockSample::now().ticks(clock));
         }
         self.publish_progress(Duration::ZERO);
     }

@@ -58,7 +58,7 @@ pub mod field {
     pub const CHUNK_UNIT: usize = 8;
     /// What a process that traces itself has saved: [`SavedMark`](crate::buffer::saved::SavedMark).
     pub const SAVED: usize = 9;
-    /// The time in ticks after which nothing is recorded; 0 before the first stop, and while the
+    /// The time in ticks after which no record begins; 0 before the first stop, and while the
     /// provider records.
     pub const STOPPED_AT: usize = 10;
     /// Bytes reserved in rolling buffer 0 when it was handed over; the other rolling buffers

@@ -279,7 +279,7 @@ fn circular_says_how_many_buffers_are_gone() {
     }
 }
 
-/// No record has a later time, and the provider does not record meanwhile.
+/// No record begins after it, and the provider does not record meanwhile.
 #[test]
 fn the_header_has_the_time_of_the_last_stop() {
     let harness = Harness::new(BufferingMode::Oneshot, 64 << 10);

@@ -194,7 +194,7 @@ impl Collector {
         self.word(field::DURABLE_END)
     }
 
-    /// The time in ticks after which the provider says that it has recorded nothing, once it has
+    /// The time in ticks after which the provider says that it has begun no record, once it has
     /// stopped. Hostile: any number.
     pub fn stopped_at(&self) -> Option<u64> {
         Some(self.word(field::STOPPED_AT)).filter(|at| *at != 0)

@@ -130,17 +130,16 @@ impl Recorder {
     /// where it is for as long as the process lives.
     pub fn stop(&self, patience: Duration) -> Option<u32> {
         let session = self.installed();
-        let before = session.map_or(0, |session| (session.clock)());
         let epoch = self.epoch.fetch_or(STOPPED, Ordering::AcqRel);
+        // No record begins after this time.
+        let stopped_at = session.map_or(0, |session| (session.clock)());
         let quiescent = self.quiesce(patience);
         self.stuck.store(u64::from(!quiescent), Ordering::Relaxed);
         if !is_recording(epoch) {
             return None;
         }
         if let Some(session) = session {
-            // No record is later. What a thread that is not waited for was writing is not
-            // committed.
-            session.publish_stop(if quiescent { (session.clock)() } else { before });
+            session.publish_stop(stopped_at);
         }
         self.report_slotless();
         // A thread may have switched, and not raised the epoch before it was stopped.

@@ -124,7 +124,7 @@ impl RecorderSession {
         self.field(field::ROLLING_END + index).store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Tells the reader the time after which nothing is recorded; 0 if the recording begins.
+    /// Tells the reader the time after which no record begins; 0 if the recording begins.
     pub(super) fn publish_stop(&self, ticks: u64) {
         self.field(field::STOPPED_AT).store(ticks, Ordering::Release);
     }
