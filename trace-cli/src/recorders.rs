@@ -16,6 +16,7 @@
 //! owns or can write, or a link, is not used. In one that it cannot write, a recorder creates no
 //! directory, and a command finds the recorders that could.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
@@ -124,14 +125,23 @@ impl Folder {
     /// which other processes of this user may be able to write.
     fn searched(candidates: Vec<Self>, ensure_usable: fn(&Self) -> io::Result<()>) -> Vec<Self> {
         let mut searched = Vec::new();
+        let mut found = BTreeSet::new();
         for folder in candidates {
             let is_usable = ensure_usable(&folder).is_ok();
-            searched.extend(ensure_only_owner_renames(&folder.parent).is_ok().then_some(folder));
+            let is_trusted = ensure_only_owner_renames(&folder.parent).is_ok();
+            if is_trusted && folder.identity().is_none_or(|identity| found.insert(identity)) {
+                searched.push(folder);
+            }
             if is_usable {
                 break;
             }
         }
         searched
+    }
+
+    /// Returns the device and inode of the folder, if it exists: two variables may name it.
+    fn identity(&self) -> Option<(u64, u64)> {
+        fs::metadata(&self.path).ok().map(|found| (found.dev(), found.ino()))
     }
 
     /// Fails unless the folder is one of this user that can be written, or can be created.
@@ -328,6 +338,23 @@ mod tests {
         assert_eq!(parents(is_temporary), [runtime.path(), other.path()]);
         fs::set_permissions(runtime.path(), Permissions::from_mode(0o777)).unwrap();
         assert_eq!(parents(is_temporary), [other.path()], "others can rename its entries");
+    }
+
+    /// As without `TMPDIR`, or with a link to `/tmp`.
+    #[test]
+    fn a_folder_with_two_names_is_searched_once() {
+        let (place, links) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let link = links.path().join("link");
+        symlink(place.path(), &link).unwrap();
+        for second in [place.path(), &link] {
+            let candidates = [place.path(), second]
+                .map(|parent| Folder { path: parent.join("trace"), parent: parent.to_owned() });
+            DirBuilder::new().recursive(true).create(&candidates[0].path).unwrap();
+            let none_is_usable = |_: &Folder| Err(io::ErrorKind::ReadOnlyFilesystem.into());
+            let searched = Folder::searched(Vec::from(candidates), none_is_usable);
+            let parents: Vec<_> = searched.iter().map(|folder| folder.parent.as_path()).collect();
+            assert_eq!(parents, [place.path()]);
+        }
     }
 
     #[test]
