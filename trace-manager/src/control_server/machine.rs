@@ -364,7 +364,6 @@ impl ControlMachine {
             Phase::Initialized(_) | Phase::Stopped(_) => drop(self.remove(id)),
             Phase::Starting { stops, .. } => *stops = true,
             Phase::Started | Phase::Pausing(_) | Phase::Paused => self.stop(id),
-            Phase::Stopping if session.aborted => self.outputs.push(Output::Discard(id)),
             Phase::Stopping => {}
         }
     }
@@ -387,6 +386,16 @@ impl ControlMachine {
             false => Output::Stop(id),
         });
         self.enter(id, Phase::Stopping);
+    }
+
+    /// Aborts a session that is stopping, or that [`end`](Self::end) ends afterwards.
+    fn abort(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        let was_aborted = std::mem::replace(&mut session.aborted, true);
+        if !was_aborted && matches!(session.phase, Phase::Stopping) {
+            self.outputs.push(Output::Discard(id));
+            self.enter(id, Phase::Stopping);
+        }
     }
 
     /// Changes a session's phase, and reports it to those that watch.

@@ -321,7 +321,9 @@ impl ControlMachine {
                     let reason = "this connection waits for the end of the session already";
                     return Err(general(GeneralError::BadRequest, reason));
                 }
-                session.aborted |= aborted;
+                if aborted {
+                    self.abort(id);
+                }
             }
         }
         self.end(id);

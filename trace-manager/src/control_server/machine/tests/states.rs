@@ -134,6 +134,12 @@ fn a_session_that_stops_is_aborted() {
     scene.open();
     scene.on(Input::Session(1, SessionEvent::Stopping));
     scene.take_actions();
+    assert_eq!(scene.states(), [S::Stopping]);
     scene.send(CLIENT, abort("a"));
     assert_eq!(scene.take_actions(), ["discard 1"]);
+    assert_eq!(scene.states(), [S::Terminating]);
+    scene.send(CLIENT, stop("a", true));
+    scene.on(Input::Disconnected(CLIENT));
+    assert_eq!(scene.take_actions(), [] as [&str; 0], "it is aborted already");
+    assert_eq!(scene.states(), []);
 }
