@@ -20,7 +20,7 @@ pub struct Progress {
     pub state: SessionState,
     /// The time since its start.
     pub elapsed: Duration,
-    /// Providers that are in it now.
+    /// Providers that are in it now, also those that get their next buffer, or wait for one.
     pub providers: usize,
     /// Providers that have joined it so far.
     pub joined: usize,

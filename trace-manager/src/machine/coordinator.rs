@@ -121,6 +121,13 @@ impl Coordinator {
         self.sessions.get(&session).is_some_and(|current| current.session.is_pausing())
     }
 
+    /// Returns the number of connected providers that are in a session, also of those that wait for
+    /// a buffer.
+    pub fn participants(&self, session: SessionNumber) -> usize {
+        let connected = self.providers.values().filter(|it| it.tracee.state() != TraceeState::Dead);
+        connected.filter(|it| it.membership.takes_part(session)).count()
+    }
+
     /// Returns a connected provider.
     pub fn tracee(&self, id: ProviderId) -> Option<&Tracee> {
         self.providers.get(&id).map(|provider| &provider.tracee)

@@ -105,6 +105,12 @@ impl Membership {
         self.members.contains_key(&session)
     }
 
+    /// Returns whether the provider is in this session, or joins it again once it has left its
+    /// buffers.
+    pub(super) fn takes_part(&self, session: SessionNumber) -> bool {
+        self.has(session) || self.returning.contains(&session)
+    }
+
     /// Notes that the categories of one of its sessions have changed.
     pub(super) fn change_categories(&mut self) {
         self.has_new_categories = true;

@@ -84,9 +84,10 @@ impl Active {
         self.alerts.notices.send(Notice::GuardFailed { reason: reason.to_owned() });
     }
 
-    pub(super) fn progress(&self, collection: &Collection) -> Progress {
+    /// Returns the progress. `providers` is the number of those that take part now.
+    pub(super) fn progress(&self, collection: &Collection, providers: usize) -> Progress {
         let status = self.recording.writer_status();
-        let (providers, joined) = self.recording.providers(collection);
+        let (_, joined) = self.recording.providers(collection);
         Progress {
             state: self.state,
             elapsed: self.recording.elapsed(),

@@ -177,7 +177,7 @@ impl EventLoop {
         for mut active in ended.into_iter().filter_map(|number| self.active.remove(&number)) {
             active.end_alerts();
             active.check_guard();
-            let progress = active.progress(collection);
+            let progress = active.progress(collection, 0);
             let guard_failure = active.guard_failure.take();
             let ended = EndedRecording { guard_failure, ..active.recording.end() };
             // If the caller does not wait for it, the archive is written all the same.
@@ -193,7 +193,8 @@ impl EventLoop {
         for active in self.active.values_mut() {
             if active.published_at.elapsed() >= interval {
                 active.check_guard();
-                active.shared.set(active.progress(collection));
+                let providers = self.coordinator.participants(active.number);
+                active.shared.set(active.progress(collection, providers));
                 active.published_at = Instant::now();
             }
         }

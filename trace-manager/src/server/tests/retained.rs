@@ -48,6 +48,8 @@ fn a_provider_that_did_not_reply_to_a_stop_records_again_when_it_has_left_its_bu
     scene.command(Command::StartAgain { session, disposition, categories, reply });
     assert!(replies.try_recv().unwrap().is_ok());
     assert_eq!(scene.event_loop.coordinator.sessions_of(peer.id), []);
+    let progress = scene.event_loop.active[&session].shared.get();
+    assert_eq!(progress.providers, 1, "it will record again");
     // The provider does not receive its descriptors, so they are closed.
     assert!(peer.refusals().is_empty());
     scene.event_loop.free_retained(peer.id);

@@ -19,6 +19,7 @@ fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer)
     assert_eq!(scene.state(&second), TraceeState::Initializing);
     scene.event_loop.housekeeping();
     assert_eq!(scene.event_loop.admission.pending.len(), 1, "the deadline has not passed");
+    assert_eq!(scene.event_loop.coordinator.participants(number), 2);
     (scene, number, ended, first, second)
 }
 
