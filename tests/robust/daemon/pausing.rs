@@ -177,5 +177,6 @@ fn a_paused_session_of_attached_programs_continues() {
     kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::Int).unwrap();
     let run = Run::end_of(child);
     assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("another command resumes the recording\n"), "{run:?}");
     around_pause(&daemon.path("a.fxt"));
 }

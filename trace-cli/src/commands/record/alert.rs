@@ -11,6 +11,9 @@ use crate::cli::RecordArgs;
 /// The message that the recording is paused.
 pub(super) const PAUSED: &str = "another command pauses the recording; trace resume continues it";
 
+/// The message that the recording continues.
+pub(super) const RESUMED: &str = "another command resumes the recording";
+
 /// The action on the command when recording has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommandAction {
@@ -50,7 +53,7 @@ pub(super) fn report(
             None
         }
         Notice::StartedAgain => {
-            super::note(args, "another command resumes the recording");
+            super::note(args, RESUMED);
             None
         }
         Notice::Stopping { cause } => Some(stopping(args, cause)),
@@ -64,6 +67,8 @@ pub(super) fn report_last(args: &RecordArgs, commands: &Commands, notice: &Notic
         Notice::Stopping { cause } => {
             super::note(args, &format!("{}recording ends", prefix(slice::from_ref(cause))));
         }
+        // The recording is not paused any more.
+        Notice::Stopped | Notice::StartedAgain => {}
         notice => drop(report(args, commands, notice)),
     }
 }

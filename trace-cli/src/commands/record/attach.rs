@@ -10,7 +10,7 @@ use trace_manager::controller::{
     Controller, ProviderFilter, ProviderInfo, SessionEvent, SessionState,
 };
 
-use super::alert::PAUSED;
+use super::alert::{PAUSED, RESUMED};
 use super::child::{self, SNAPSHOT};
 use super::{code, note, Event, TICK};
 use crate::args::Attach;
@@ -109,6 +109,7 @@ fn wait(
     name: &str,
     events: &Receiver<Event>,
 ) -> Result<()> {
+    let mut is_paused = false;
     loop {
         if let Some(SessionEvent::State { state, .. }) = controller.next_event(TICK)? {
             match state {
@@ -117,8 +118,10 @@ fn wait(
                 | SessionState::Terminating
                 | SessionState::Terminated => return Ok(()),
                 SessionState::Paused => note(args, PAUSED),
+                SessionState::Started if is_paused => note(args, RESUMED),
                 _ => {}
             }
+            is_paused = state == SessionState::Paused;
         }
         for event in events.try_iter() {
             match event {
