@@ -88,8 +88,9 @@ fn a_gap_with_a_wrong_begin_begins_when_the_reply_is_read() {
 }
 
 /// Returns the times of the events of a provider that does not reply to Stop and records on, and
-/// the gap. It writes events from `late` on before its buffer is read.
-fn silent(late: fn() -> u64) -> (Vec<u64>, (u64, u64)) {
+/// the gap. It writes events from `late` on before its buffer is read, and perhaps those of
+/// `leaving`, with which it leaves the buffer.
+fn silent(late: fn() -> u64, leaving: impl Fn(&Session)) -> (Vec<u64>, (u64, u64)) {
     let stage = Stage::new();
     let session = stage.start(impatient(BufferingMode::Oneshot));
     let (mut provider, _) = Provider::register(stage.manager.path(), "silent");
@@ -97,10 +98,10 @@ fn silent(late: fn() -> u64) -> (Vec<u64>, (u64, u64)) {
     tracing.chunk(0, 0, now());
     session.pause();
     wait_until(|| session.progress().state == SessionState::Stopped);
-    let events = tracing.chunk(0, 1, late());
+    tracing.chunk(0, 1, late());
     session.start_again(BufferDisposition::Retain, None).unwrap();
     while provider.next() != Some(ToProvider::Terminate) {}
-    wait_until(|| session.progress().events > events);
+    leaving(&tracing);
     drop(tracing);
     let tracing = provider.enter();
     end(&session);
@@ -112,14 +113,23 @@ fn silent(late: fn() -> u64) -> (Vec<u64>, (u64, u64)) {
 /// It records until its buffer is read, when the session starts again.
 #[test]
 fn the_gap_of_a_silent_provider_has_no_records() {
-    let (times, (from, to)) = silent(now);
+    let (times, (from, to)) = silent(now, |_| {});
     assert!(times.iter().all(|at| *at < from) && from < to, "{from}..{to}: {times:?}");
+}
+
+/// It has left its buffer when that is read.
+#[test]
+fn the_gap_of_a_silent_provider_that_leaves_at_once_has_no_records() {
+    let (times, (from, to)) = silent(now, |tracing| {
+        tracing.chunk(0, 2, now());
+    });
+    assert!(times.iter().all(|at| *at < from) && from <= to, "{from}..{to}: {times:?}");
 }
 
 /// The gap is reported all the same.
 #[test]
 fn events_in_the_future_do_not_move_the_gap_of_a_silent_provider() {
     let before = now();
-    let (times, (from, to)) = silent(|| now() + (1 << 40));
+    let (times, (from, to)) = silent(|| now() + (1 << 40), |_| {});
     assert!(before < from && from < to && times.last() > Some(&to), "{from}..{to}: {times:?}");
 }

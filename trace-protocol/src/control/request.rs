@@ -56,7 +56,7 @@ record! {
     pub struct StartRequest {
         /// The session's name.
         pub session: String,
-        /// The treatment of records that are in the buffers.
+        /// The treatment of records that are in the buffers. By default, they are retained.
         pub disposition: BufferDisposition,
         /// Category patterns in addition to those of the configuration.
         pub additional_categories: Vec<String>,

@@ -354,3 +354,9 @@ fn the_items_of_a_kept_session_are_read_up_to_a_malformed_one() {
     bytes[last] = 0xff;
     assert_eq!(KeptItem::decode_all(&bytes), items[..1], "an unknown kind");
 }
+
+/// A controller that starts a stopped session again loses no records.
+#[test]
+fn a_start_retains_records_by_default() {
+    assert_eq!(StartRequest::default().disposition, BufferDisposition::Retain);
+}

@@ -21,11 +21,11 @@ const SET_CONDITIONS: u16 = 0x10a;
 #[repr(u8)]
 pub enum BufferDisposition {
     /// Clears the durable and the rolling buffers.
-    #[default]
     ClearEntire = 1,
     /// Clears the rolling buffers.
     ClearNondurable = 2,
     /// Keeps the records, and appends to them.
+    #[default]
     Retain = 3,
 }
 
@@ -67,12 +67,20 @@ pub struct DurationLimit {
 }
 
 /// The options of a start.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartOptions {
-    /// The treatment of records that are in the buffer.
+    /// The treatment of records that are in the buffer. [`BufferDisposition::ClearEntire`] by
+    /// default: the buffer is new.
     pub disposition: BufferDisposition,
     /// Category patterns for this start, in addition to those of [`Initialize`].
     pub additional_categories: Vec<String>,
+}
+
+impl Default for StartOptions {
+    fn default() -> Self {
+        let disposition = BufferDisposition::ClearEntire;
+        Self { disposition, additional_categories: Vec::new() }
+    }
 }
 
 impl StartOptions {
