@@ -9,15 +9,15 @@
 //!              |                |              |  |                                  |
 //!              |                | not opened   |  | ended (a trigger, an error)      | ended
 //!              v                v              |  v                                  v
-//!            (gone) <-----------+--------------|-> Stopped, if it is detached and nobody waits for it
+//!            (removed) <--------+--------------|-> Stopped, if it is detached and nobody waits for it
 //!                                              |
 //!                       Stop without results   v          stopped
 //!                                           Pausing --------------------> Paused
 //!                                                                           | Start: Started again
 //! ```
 //!
-//! Paused and Pausing end as Started does. A session that ends by itself is Stopping, too. Those
-//! that watch a session learn each phase, and that it is gone.
+//! Paused and Pausing end as Started does. A session that ends by itself is Stopping, too. Watchers
+//! are notified of each phase, and of the removal of the session.
 //!
 //! A session belongs to the user that initialized it. Requests find it by its name; root finds the
 //! sessions of all users.
@@ -368,7 +368,7 @@ impl ControlMachine {
         }
     }
 
-    /// Removes a session, and reports that to those that watch it.
+    /// Removes a session, and notifies its watchers.
     fn remove(&mut self, id: SessionId) -> Option<ControlledSession> {
         let session = self.sessions.remove(&id)?;
         let event = Event { state: SessionState::Terminated, ..session.event() };
@@ -398,7 +398,7 @@ impl ControlMachine {
         }
     }
 
-    /// Changes a session's phase, and reports it to those that watch.
+    /// Changes a session's phase, and notifies its watchers.
     fn enter(&mut self, id: SessionId, phase: Phase) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.phase = phase;

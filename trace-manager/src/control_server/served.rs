@@ -49,8 +49,8 @@ impl ControlServer {
         Self::spawn(listener, manager, settings, Some(session)).map_err(ManagerError::EventLoop)
     }
 
-    /// Forwards a notice of the served session. Controllers that watch it get alerts, and those
-    /// that wait for its stop without results get their replies. The caller passes all notices.
+    /// Forwards a notice of the served session: its watchers get alerts and states, and requests
+    /// for a stop without results get their replies. The caller passes all notices.
     pub fn forward(&self, notice: &Notice) {
         match notice {
             Notice::Alert { name, .. } if self.alerts.is_watched() && self.alerts.push() => {
@@ -61,7 +61,7 @@ impl ControlServer {
         }
     }
 
-    /// Reports to the controllers that watch the served session that it ends. It cannot stop
+    /// Notifies the watchers of the served session that it ends. It cannot stop
     /// without its results any more.
     pub fn stopping(&self) {
         self.send(Message::Session(SERVED, SessionEvent::Stopping));

@@ -137,7 +137,7 @@ codes! {
         Pausing = 8,
         /// It does not record, and can start again.
         Paused = 9,
-        /// It is gone: its results were taken or forgotten, it has none, or its start failed.
+        /// It is removed: its results were taken or forgotten, it has none, or its start failed.
         Terminated = 10,
     }
 }

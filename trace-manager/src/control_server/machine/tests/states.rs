@@ -1,4 +1,4 @@
-//! The states that those learn who watch a session.
+//! The states of which the watchers of a session are notified.
 
 use super::*;
 use trace_protocol::control::SessionState as S;
