@@ -261,7 +261,8 @@ impl Controller {
     }
 
     /// Ends a session, and removes its archive, if that is a new file. Returns what was recorded,
-    /// if the session had started.
+    /// if the session had started. If the session has ended already, its archive stays, and the
+    /// result has its size.
     ///
     /// # Errors
     ///
@@ -332,7 +333,7 @@ impl Controller {
     }
 
     /// Subscribes to the events of a session. The first one is its present state, and the last one
-    /// [`SessionState::Terminated`], when it is gone: its results were taken, or it has none. A
+    /// [`SessionState::Terminated`], when it is removed: its results were taken, or it has none. A
     /// session has these states:
     ///
     /// ```text

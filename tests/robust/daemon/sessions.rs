@@ -172,6 +172,18 @@ fn an_aborted_session_leaves_no_archive() {
     assert!(!daemon.path("a.fxt").exists() && !daemon.path(".a.fxt.partial").exists());
 }
 
+#[test]
+fn the_archive_of_a_session_that_has_ended_is_not_aborted() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.json(&["start", "--name", "a", "-o", "a.fxt", "--duration", "100ms"]);
+    wait_until("the session has ended", || daemon.json(&["status"])[0]["state"] == "stopped");
+    let run = daemon.run(&["abort", "a"]);
+    assert!(run.code() == 1 && run.stderr().contains("it has ended"), "{run:?}");
+    assert!(daemon.path("a.fxt").exists());
+}
+
 /// The unread output is a socket in blocking mode.
 #[test]
 fn an_output_that_nobody_reads_affects_no_other_session() {

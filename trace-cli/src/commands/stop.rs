@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::Summary;
@@ -14,6 +14,7 @@ use super::record::summary;
 use super::sessions::find_session;
 use crate::cli::{AbortArgs, StopArgs};
 use crate::exit;
+use crate::message::HINT;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
@@ -48,6 +49,13 @@ pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<Sessio
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
     let results = found.controller.abort(&found.name)?;
+    if let Some(results) = results.as_ref().filter(|it| it.bytes != 0 && it.failure.is_none()) {
+        bail!(
+            "cannot abort session {}: it has ended{HINT}its archive is {}",
+            visible(&results.session),
+            visible(&results.output)
+        );
+    }
     let name = results.map_or(found.name, |results| results.session);
     match args.json {
         true => print_json(&json!({ "session": name }))?,

@@ -100,28 +100,59 @@ impl KeptFile {
     fn session(&self) -> Option<KeptSession> {
         self.items().into_iter().find_map(|item| match item {
             KeptItem::Session(session) => Some(session),
-            KeptItem::Ended(_) => None,
+            _ => None,
         })
+    }
+
+    /// Notes that the session has stopped, and can start again.
+    pub(super) fn note_pause(&self) {
+        self.note(&KeptItem::Paused(since_boot()));
+    }
+
+    /// Notes that the session has started again.
+    pub(super) fn note_start(&self) {
+        self.note(&KeptItem::StartedAgain);
+    }
+
+    fn note(&self, item: &KeptItem) {
+        match append(&self.0, item) {
+            // The session ends meanwhile.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                log::warn!("cannot write {}: {error}", self.0.display());
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns when the session stopped, if it did not start again.
+    fn paused_at(&self) -> Option<Duration> {
+        let items = self.items();
+        let mut changes = items.iter().rev().filter_map(|item| match item {
+            KeptItem::Paused(at) => Some(Some(*at)),
+            KeptItem::StartedAgain => Some(None),
+            _ => None,
+        });
+        changes.next().flatten()
     }
 
     /// Returns the time at which the guard noticed the end of the daemon. Waits for it: the guard
     /// notices it when the next daemon does. Without a guard, the start of the session: what was
-    /// recorded since may be missing.
+    /// recorded since may be missing. The result for a paused session is the time of the pause.
     pub(super) fn interrupted_at(&self, session: &KeptSession) -> Duration {
         if session.boot != boot() {
             return Duration::ZERO;
         }
         let ended = |item: &KeptItem| match item {
             KeptItem::Ended(at) => Some(*at),
-            KeptItem::Session(_) => None,
+            _ => None,
         };
         for _ in 0..TRIES {
             if let Some(at) = self.items().iter().rev().find_map(ended) {
-                return at;
+                return self.paused_at().unwrap_or(at);
             }
             std::thread::sleep(INTERVAL);
         }
-        session.started
+        self.paused_at().unwrap_or(session.started)
     }
 }
 
@@ -192,8 +223,11 @@ pub(super) fn rest_of(session: &KeptSession) -> Option<Duration> {
 
 /// Notes in the file of a session, if there is one, that the daemon has ended now.
 pub(crate) fn note_end(file: &Path) -> io::Result<()> {
-    let item = KeptItem::Ended(since_boot()).encode();
-    open_file(file, OFlags::WRONLY | OFlags::APPEND)?.write_all(&item)
+    append(file, &KeptItem::Ended(since_boot()))
+}
+
+fn append(file: &Path, item: &KeptItem) -> io::Result<()> {
+    open_file(file, OFlags::WRONLY | OFlags::APPEND)?.write_all(&item.encode())
 }
 
 fn open_file(path: &Path, access: OFlags) -> io::Result<File> {
@@ -276,6 +310,22 @@ mod tests {
         fn only(&self) -> (KeptFile, KeptSession) {
             self.folder.read().pop().unwrap()
         }
+    }
+
+    #[test]
+    fn a_stopped_session_is_interrupted_from_its_stop_on() {
+        let place = Place::new();
+        place.keep(None);
+        let (file, session) = place.only();
+        let ended_at = || {
+            note_end(file.path()).unwrap();
+            file.interrupted_at(&session)
+        };
+        file.note_pause();
+        let stopped = file.paused_at().unwrap();
+        assert_eq!(ended_at(), stopped);
+        file.note_start();
+        assert!(ended_at() > stopped);
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
 use super::running::Running;
 use super::shared::{Message, Shared};
+use super::snapshot;
 use super::triggers::takes_snapshots;
 use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
@@ -93,7 +94,12 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
                 continue;
             }
             Notice::Stopped => {
+                kept.iter().for_each(KeptFile::note_pause);
                 shared.send(Message::Session(id, SessionEvent::Paused));
+                continue;
+            }
+            Notice::StartedAgain => {
+                kept.iter().for_each(KeptFile::note_start);
                 continue;
             }
             Notice::Stopping { .. } => {
@@ -270,8 +276,9 @@ fn end(handle: &SessionHandle, output: String, transfer: Option<Transfer>) -> Su
     // The archive of an aborted session has no bytes.
     let is_complete = summary.failure.is_none() && summary.bytes != 0;
     if let Some(transfer) = transfer.filter(|_| is_complete) {
-        match transfer.copy() {
-            Ok(bytes) => summary.bytes = bytes,
+        match transfer.copy(|| handle.is_discarded()) {
+            // An aborted one is not copied, and its records are in no file.
+            Ok(bytes) => summary.bytes = bytes.unwrap_or(0),
             Err(error) => {
                 summary = Summary { failure: failed(String::new(), &error).failure, ..summary }
             }
@@ -287,10 +294,10 @@ fn failed(output: String, error: &dyn std::error::Error) -> Summary {
 }
 
 impl Transfer {
-    /// Returns the number of bytes.
-    fn copy(mut self) -> io::Result<u64> {
+    /// Returns the number of bytes, or `None` if it is aborted.
+    fn copy(mut self, is_aborted: impl Fn() -> bool) -> io::Result<Option<u64>> {
         self.from.rewind()?;
-        super::snapshot::copy(&mut self.from, &self.to, self.patience)
+        snapshot::copy_unless(&mut self.from, &self.to, self.patience, is_aborted)
     }
 }
 

@@ -76,10 +76,23 @@ fn write(mut snapshot: File, output: OpenOutput, patience: Duration) -> io::Resu
 /// Copies a file. Fails if the output makes no progress for `patience`. Returns the number of
 /// bytes.
 pub(super) fn copy(from: &mut File, to: &File, patience: Duration) -> io::Result<u64> {
+    Ok(copy_unless(from, to, patience, || false)?.unwrap_or(0))
+}
+
+/// As [`copy`], unless `is_aborted` returns true before the end: then it returns `None`.
+pub(super) fn copy_unless(
+    from: &mut File,
+    to: &File,
+    patience: Duration,
+    is_aborted: impl Fn() -> bool,
+) -> io::Result<Option<u64>> {
     let (mut block, mut bytes) = (vec![0; BLOCK], 0);
     loop {
+        if is_aborted() {
+            return Ok(None);
+        }
         let count = match from.read(&mut block) {
-            Ok(0) => return Ok(bytes),
+            Ok(0) => return Ok(Some(bytes)),
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
@@ -124,6 +137,16 @@ mod tests {
         let pipe = File::from(stream::open_nonblocking(pipe).unwrap());
         let error = copy(&mut from, &pipe, Duration::from_millis(1)).unwrap_err();
         assert_eq!(error.to_string(), "the output is not read");
+    }
+
+    #[test]
+    fn a_copy_ends_when_it_is_aborted() {
+        let (mut from, to) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+        from.set_len(4 * BLOCK as u64).unwrap();
+        let blocks = std::cell::Cell::new(0);
+        let is_aborted = || blocks.replace(blocks.get() + 1) == 2;
+        assert_eq!(copy_unless(&mut from, &to, PATIENCE, is_aborted).unwrap(), None);
+        assert_eq!(to.metadata().unwrap().len(), 2 * BLOCK as u64);
     }
 
     #[test]

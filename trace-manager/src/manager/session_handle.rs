@@ -93,6 +93,11 @@ impl SessionHandle {
         self.stop();
     }
 
+    /// Returns whether the archive is to be removed.
+    pub(crate) fn is_discarded(&self) -> bool {
+        self.discarded.load(Ordering::Acquire)
+    }
+
     /// Returns the session's number. Numbers of a manager are never reused.
     pub fn number(&self) -> u64 {
         self.number

@@ -1,7 +1,8 @@
 //! The record of a session that goes on after a kill of the daemon.
 //!
 //! The daemon writes it into a file of its own when the session starts, and removes it when the
-//! session ends. The guard appends the time at which it noticed that the daemon was killed.
+//! session ends. The guard appends the time at which it noticed that the daemon was killed, and the
+//! daemon each stop without results and the start after it.
 
 use std::time::Duration;
 
@@ -42,6 +43,10 @@ messages! {
         Session(session: KeptSession) = 0x401,
         /// The guard noticed the end of the daemon at this time since the start of the machine.
         Ended(at: Duration) = 0x402,
+        /// The session stopped without its results at this time since the start of the machine.
+        Paused(at: Duration) = 0x403,
+        /// It started again.
+        StartedAgain = 0x404,
     }
 }
 
