@@ -68,7 +68,7 @@ pub(super) fn report_last(args: &RecordArgs, commands: &Commands, notice: &Notic
             super::note(args, &format!("{}recording ends", prefix(slice::from_ref(cause))));
         }
         // The recording is not paused any more.
-        Notice::Stopped | Notice::StartedAgain => {}
+        Notice::Stopped => {}
         notice => drop(report(args, commands, notice)),
     }
 }
