@@ -39,7 +39,8 @@ struct Counts {
 #[derive(Debug)]
 pub(crate) struct NoMemory {
     excess: Excess,
-    /// Whether enough memory below the exceeded limit will be freed without any action of a provider.
+    /// Whether enough memory below the exceeded limit will be freed without any action of a
+    /// provider.
     pub(crate) is_temporary: bool,
     /// Buffers that had been freed at that time.
     pub(crate) freed: u64,
