@@ -20,9 +20,9 @@ const MAX_WAITING: usize = 1 << 20;
 /// The time of operations.
 #[derive(Debug, Default)]
 pub struct Nested {
-    /// The time in nanoseconds that no child takes, by the names of the operation and its
-    /// ancestors, the outermost one first.
-    pub times: BTreeMap<Vec<String>, u64>,
+    /// The time in nanoseconds that no child takes, by the categories and names of the operation
+    /// and its ancestors, the outermost one first.
+    pub times: BTreeMap<Vec<(String, String)>, u64>,
     /// Begins without an end, and ends without a begin.
     pub unpaired: Unpaired,
     /// Missing and unreadable data.
@@ -118,7 +118,7 @@ fn times(
     mut operations: Vec<Operation>,
     catalog: &Catalog,
     parents: &Parents,
-) -> BTreeMap<Vec<String>, u64> {
+) -> BTreeMap<Vec<(String, String)>, u64> {
     operations.sort_by_key(|operation| operation.begin);
     let mut children: HashMap<(u64, u64), Covered> = HashMap::new();
     for Operation { key, parent, begin, end, .. } in &operations {
@@ -132,10 +132,10 @@ fn times(
         let total = nanos.entry((key.0, *parent, *label)).or_default();
         *total = total.saturating_add(end - begin - covered);
     }
-    let mut times: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    let mut times: BTreeMap<Vec<(String, String)>, u64> = BTreeMap::new();
     for ((process, parent, label), nanos) in nanos {
         let mut path = parent.map_or_else(Vec::new, |parent| parents.names(process, parent));
-        path.push(catalog.name(label).to_owned());
+        path.push((catalog.category(label).to_owned(), catalog.name(label).to_owned()));
         let total = times.entry(path).or_default();
         *total = total.saturating_add(nanos);
     }
@@ -156,9 +156,45 @@ mod tests {
         kind: EventKind,
         arguments: &'a [Argument<'a>],
     ) -> Record<'a> {
+        of_category("cat", ticks, name, kind, arguments)
+    }
+
+    fn of_category<'a>(
+        category: &'a str,
+        ticks: u64,
+        name: &'a str,
+        kind: EventKind,
+        arguments: &'a [Argument<'a>],
+    ) -> Record<'a> {
         let thread = Thread::Inline(ThreadKoids::new(1, 5));
-        let (category, name, arguments) = ("cat".into(), name.into(), arguments.into());
+        let (category, name, arguments) = (category.into(), name.into(), arguments.into());
         Event { ticks, thread, category, name, kind, arguments }.into()
+    }
+
+    /// Returns the names of each path with its time.
+    fn times_by_name(nested: &Nested) -> Vec<(String, u64)> {
+        let names = |path: &[(String, String)]| {
+            path.iter().map(|(_, name)| &**name).collect::<Vec<_>>().join(" ")
+        };
+        nested.times.iter().map(|(path, nanos)| (names(path), *nanos)).collect()
+    }
+
+    #[test]
+    fn operations_of_several_categories_have_their_own_time() {
+        let of_one = [Argument::new("parent", Value::Uint64(1))];
+        let records = [
+            of_category("db", 0, "query", AsyncBegin { id: 1 }, &[]),
+            of_category("web", 10, "query", AsyncBegin { id: 2 }, &of_one),
+            of_category("web", 30, "query", AsyncEnd { id: 2 }, &[]),
+            of_category("db", 100, "query", AsyncEnd { id: 1 }, &[]),
+            of_category("web", 200, "query", AsyncBegin { id: 3 }, &[]),
+            of_category("web", 205, "query", AsyncEnd { id: 3 }, &[]),
+        ];
+        let nested = read(Reader::new(&*archive(&records))).unwrap();
+        let frame = |category: &str| (category.to_owned(), "query".to_owned());
+        let (db, web) = (frame("db"), frame("web"));
+        let expected = [(vec![db.clone()], 80), (vec![db, web.clone()], 20), (vec![web], 5)];
+        assert_eq!(nested.times, BTreeMap::from(expected));
     }
 
     #[test]
@@ -176,8 +212,7 @@ mod tests {
             event(100, "request", AsyncEnd { id: 1 }, &[]),
         ];
         let nested = read(Reader::new(&*archive(&records))).unwrap();
-        let times: Vec<(String, u64)> =
-            nested.times.iter().map(|(path, nanos)| (path.join(" "), *nanos)).collect();
+        let times = times_by_name(&nested);
         let expected = [
             ("request".to_owned(), 45),
             ("request query".to_owned(), 5),
@@ -202,8 +237,7 @@ mod tests {
             event(130, "request", AsyncEnd { id: 4 }, &[]),
         ];
         let nested = read(Reader::new(&*archive(&records))).unwrap();
-        let times: Vec<(String, u64)> =
-            nested.times.iter().map(|(path, nanos)| (path.join(" "), *nanos)).collect();
+        let times = times_by_name(&nested);
         assert_eq!(times, [("request".to_owned(), 35), ("request query".to_owned(), 87)]);
     }
 }

@@ -90,11 +90,13 @@ impl Parents {
         self.parent(process, id).map_or_else(Vec::new, |parent| self.labels(process, parent))
     }
 
-    /// Returns the names of an operation's ancestors, the outermost one first, and its own name.
+    /// Returns the categories and names of an operation's ancestors, the outermost one first, and
+    /// its own.
     #[must_use]
-    pub fn names(&self, process: u64, id: u64) -> Vec<String> {
-        let labels = self.labels(process, id);
-        labels.iter().map(|label| self.catalog.name(*label).to_owned()).collect()
+    pub fn names(&self, process: u64, id: u64) -> Vec<(String, String)> {
+        let texts = |label| (self.catalog.category(label), self.catalog.name(label));
+        let labels = self.labels(process, id).into_iter().map(texts);
+        labels.map(|(category, name)| (category.to_owned(), name.to_owned())).collect()
     }
 
     /// Returns the labels of an operation's ancestors and its own label.

@@ -2,7 +2,7 @@
 //!
 //! | output             | format                                                         |
 //! |--------------------|----------------------------------------------------------------|
-//! | [`Stacks::folded`] | a line for each stack: names from the outermost on, separated by `;`, then the self time in nanoseconds |
+//! | [`Stacks::folded`] | a line for each stack: names from the outermost on, separated by `;`, then the self time in nanoseconds. [`FrameNames`] has the names |
 //! | [`Stacks::speedscope`] | the JSON of <https://www.speedscope.app>, a profile for each thread |
 //! | [`Stacks::csv`]    | a line for each duration                                       |
 //!
@@ -15,6 +15,7 @@
 //! distinct stacks.
 
 mod folded;
+mod frames;
 mod output;
 mod sorted;
 
@@ -22,8 +23,9 @@ use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
-use crate::{visible, ConvertError};
+use crate::ConvertError;
 pub use folded::{Folded, MAX_DEPTH};
+pub use frames::{frame_name, FrameNames};
 use sorted::Sorted;
 use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
 use trace_analyze::spans::{Oddities, Span, Spans};
@@ -127,6 +129,12 @@ impl Stacks {
         self.durations.push(Duration { begin, end, label, thread });
     }
 
+    /// Returns the category and the name of all durations, each once.
+    pub fn frames(&self) -> impl Iterator<Item = (&str, &str)> {
+        let labels = self.catalog().label_texts().zip(&self.labels);
+        labels.filter(|(_, is_used)| **is_used).map(|(frame, _)| frame)
+    }
+
     fn catalog(&self) -> &Catalog {
         self.spans.catalog()
     }
@@ -175,14 +183,6 @@ fn named(koid: u64, name: &str) -> String {
         "" => koid.to_string(),
         name => format!("{} ({koid})", frame_name(name)),
     }
-}
-
-/// Returns an untrusted name without separators of frames and lines, escaped by [`visible`].
-pub fn frame_name(name: &str) -> String {
-    if name.is_empty() {
-        return "(no name)".to_owned();
-    }
-    visible(&name.replace(';', ":")).into_owned()
 }
 
 fn close(open: &mut Vec<Framed>, visitor: &mut impl Visitor) -> io::Result<()> {

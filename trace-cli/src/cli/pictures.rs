@@ -10,7 +10,8 @@ use crate::args::GroupBy;
 /// Draw a flame graph: an SVG that can be searched and zoomed
 ///
 /// The width of a box is the total time of that stack of durations, or with
-/// --samples the number of samples of that stack of functions.
+/// --samples the number of samples of that stack of functions. A name that
+/// durations of several categories have is shown as CATEGORY:NAME.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

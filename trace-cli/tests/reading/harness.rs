@@ -127,6 +127,16 @@ pub(crate) fn named(name: &str) -> Vec<u8> {
     writer.into_inner()
 }
 
+/// Returns an archive of durations, by category, name, begin and end in nanoseconds.
+pub(crate) fn durations(durations: &[(&str, &str, u64, u64)]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for (category, name, begin, end) in durations {
+        let kind = EventKind::DurationComplete { end: *end };
+        writer.record(&event(*begin, category, name, kind).into()).unwrap();
+    }
+    writer.into_inner()
+}
+
 /// Returns [`good`] with records dropped and a duration that has not ended.
 pub(crate) fn lossy() -> Vec<u8> {
     let mut writer = lossless();

@@ -2,7 +2,7 @@
 
 use trace_format::EventKind;
 
-use crate::harness::{cut, events, good, lossy, named, Place, Run};
+use crate::harness::{cut, durations, events, good, lossy, named, Place, Run};
 
 #[test]
 fn a_flame_graph() {
@@ -32,6 +32,28 @@ fn a_flame_graph_of_changes() {
     assert!(slower.contains("poll (1,500 ns, 100.00%; +33.33%)"), "{slower}");
     let faster = drawn("before.fxt", "after.fxt");
     assert!(faster.contains("poll (1,000 ns, 100.00%; -50.00%)"), "{faster}");
+}
+
+/// A box of one archive is compared with the same box of the other one, also if only one of them
+/// requires categories to distinguish its names.
+#[test]
+fn frames_of_one_name_in_several_categories() {
+    let place = Place::new();
+    place.put("one.fxt", &durations(&[("db", "query", 0, 1000)]));
+    place.put("two.fxt", &durations(&[("db", "query", 0, 1500), ("web", "query", 2000, 4000)]));
+    let drawn = |line: &[&str]| {
+        let run = place.run(&[&["flamegraph"], line, &["-o", "-"]].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""));
+        run.stdout
+    };
+    assert!(drawn(&["one.fxt"]).contains("<title>query (1,000 ns, 100.00%)"));
+    let two = drawn(&["two.fxt"]);
+    assert!(two.contains("<title>db:query (1,500 ns, 42.86%)"), "{two}");
+    assert!(two.contains("<title>web:query (2,000 ns, 57.14%)"), "{two}");
+    let changes = drawn(&["two.fxt", "--diff", "one.fxt"]);
+    assert!(changes.contains("<title>db:query (1,500 ns, 42.86%; +14.29%)"), "{changes}");
+    assert_eq!(place.run(&["convert", "two.fxt", "-o", "two.folded"]).code, 0);
+    assert_eq!(place.text("two.folded"), "db:query 1500\nweb:query 2000\n");
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::io;
 use std::iter;
 
-use super::{frame_name, outer_frames, Framed, Stacks, Visitor};
-use trace_analyze::catalog::{Catalog, DenseMap, LabelId};
+use super::{outer_frames, FrameNames, Framed, Stacks, Visitor};
+use trace_analyze::catalog::{Catalog, DenseMap};
 use trace_analyze::stats::Grouping;
 
 /// The maximum depth of a stack. A line has the names of all frames, so that the output grows with
@@ -43,11 +43,24 @@ impl Stacks {
     ///
     /// Reading a temporary file failed.
     pub fn folded(&self, grouping: Grouping) -> io::Result<Folded> {
+        self.folded_with_names(grouping, &FrameNames::new(self.frames()))
+    }
+
+    /// Returns the same with the names of several archives, whose stacks are compared. `frames` has
+    /// the [`frames`](Self::frames) of all of them.
+    ///
+    /// # Errors
+    ///
+    /// Reading a temporary file failed.
+    pub fn folded_with_names(
+        &self,
+        grouping: Grouping,
+        frames: &FrameNames<'_>,
+    ) -> io::Result<Folded> {
         let mut folded = Folded::default();
-        let labels = (0..self.labels.len() as u32).map(LabelId);
-        let names: Vec<String> =
-            labels.map(|label| frame_name(self.catalog().name(label))).collect();
-        let names: Vec<u32> = names.iter().map(|name| folded.names.intern(name)).collect();
+        let labels = self.catalog().label_texts();
+        let names = labels.map(|(category, name)| frames.text(category, name));
+        let names: Vec<u32> = names.map(|name| folded.names.intern(name)).collect();
         for thread in &self.threads {
             let mut bottom = None;
             for name in outer_frames(self.catalog(), grouping, thread.koids) {

@@ -15,7 +15,7 @@ impl Stacks {
     ///
     /// Writing, or reading a temporary file, failed.
     pub fn speedscope(&self, name: &str, mut output: impl Write) -> io::Result<()> {
-        let (frames, numbers) = self.frames();
+        let (frames, numbers) = self.numbered_frames();
         output
             .write_all(b"{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
         write!(output, "\"exporter\":\"trace\",\"name\":{},", json(name))?;
@@ -32,7 +32,7 @@ impl Stacks {
     }
 
     /// Returns the frames of speedscope, and the frame's number for each label.
-    fn frames(&self) -> (Vec<String>, Vec<usize>) {
+    fn numbered_frames(&self) -> (Vec<String>, Vec<usize>) {
         let mut frames = Vec::new();
         let mut numbers = Vec::with_capacity(self.labels.len());
         for (label, is_used) in (0..).map(LabelId).zip(&self.labels) {

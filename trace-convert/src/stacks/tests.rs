@@ -42,6 +42,34 @@ fn folded_stacks() {
     assert_eq!(threads.iter().map(|(_, nanos)| nanos).sum::<u64>(), 150);
 }
 
+#[test]
+fn frames_of_one_name_in_several_categories() {
+    let of = |category: &'static str, ticks, end| {
+        let kind = EventKind::DurationComplete { end };
+        let Record::Event(event) = event(2, ticks, "query", kind) else { unreachable!() };
+        Event { category: category.into(), ..event }.into()
+    };
+    let records = [
+        event(2, 0, "main", EventKind::DurationComplete { end: 100 }),
+        of("db", 10, 30),
+        of("web", 40, 45),
+        of("web", 50, 80),
+        of("db", 60, 70),
+    ];
+    let stacks = Stacks::read(Reader::new(&*crate::testing::archive(&records))).unwrap();
+    let expected = [
+        ("main", 45),
+        ("main;db:query", 20),
+        ("main;web:query", 25),
+        ("main;web:query;db:query", 10),
+    ];
+    let expected = expected.map(|(stack, nanos)| (stack.to_owned(), nanos));
+    assert_eq!(sorted(&stacks.folded(Grouping::Together).unwrap()), expected);
+    let names = FrameNames::new(stacks.frames().chain([("old", "main")]));
+    let folded = stacks.folded_with_names(Grouping::Together, &names).unwrap();
+    assert_eq!(sorted(&folded)[0], ("cat:main".to_owned(), 45));
+}
+
 /// With a clock of microseconds, only the order distinguishes them.
 #[test]
 fn of_equal_durations_the_first_is_the_outer_one() {
