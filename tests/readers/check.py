@@ -19,6 +19,7 @@ import chrome_json
 import check_async_tasks
 import check_attributes
 import check_conversions
+import check_csv
 import check_every_macro
 import check_file_search
 import check_operations
@@ -124,6 +125,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     yield "samples", lambda: (Check(*pair) for pair in check_samples.checks(programs, engine))
     yield "ids", lambda: (Check(*pair) for pair in check_operations.checks(programs, engine))
     yield "conversions", lambda: (Check(*pair) for pair in check_conversions.checks(programs, engine))
+    yield "csv", lambda: (Check(*pair) for pair in check_csv.checks(programs))
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_pftrace.every_macro(programs, engine, way))

@@ -93,6 +93,17 @@ pub enum Track {
     },
 }
 
+impl Track {
+    /// Returns the id of an operation or a flow.
+    #[must_use]
+    pub fn id(self) -> Option<u64> {
+        match self {
+            Self::Thread(_) => None,
+            Self::Operation { id, .. } | Self::Flow { id } => Some(id),
+        }
+    }
+}
+
 /// A begin or an end, with a value of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge<T> {

@@ -36,6 +36,7 @@
 mod pending;
 mod roles;
 mod thread;
+mod values;
 mod window;
 
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
@@ -43,6 +44,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 pub use roles::is_mark;
 use thread::ThreadSpans;
+pub use values::SpanValues;
 
 /// The most closed durations that are kept for a later one around them, on all threads.
 const MAX_PENDING: usize = 1 << 20;

@@ -10,6 +10,7 @@ use std::io;
 use rustix::time::{clock_gettime, ClockId};
 use trace_analyze::check;
 use trace_analyze::stats::{self, Grouping};
+use trace_convert::csv::Rows;
 use trace_convert::merge::{Clocks, Merger};
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
@@ -179,7 +180,7 @@ fn to_folded(archive: &[u8]) {
 }
 
 fn to_csv(archive: &[u8]) {
-    Stacks::read(Reader::new(archive)).unwrap().csv(io::sink()).unwrap();
+    Rows::read(Reader::new(archive)).unwrap().write(io::sink()).unwrap();
 }
 
 fn to_speedscope(archive: &[u8]) {

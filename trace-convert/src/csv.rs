@@ -1,52 +1,29 @@
-//! Cells of comma-separated values.
+//! Comma-separated values (RFC 4180): cells, and the events of an archive.
+//!
+//! [`Rows`] has a line for each duration, async operation, flow, instant, counter value and log
+//! record:
+//!
+//! | column | value |
+//! |---|---|
+//! | `process`, `process_name`, `thread`, `thread_name` | where it begins |
+//! | `category`, `name` | empty for log records |
+//! | `depth` | the number of durations around a duration |
+//! | `begin_ns` | the time, in nanoseconds of the provider's clock |
+//! | `duration_ns` | the length of a duration, operation or flow |
+//! | `self_ns` | the time of a duration that no inner duration takes |
+//! | `kind` | `duration`, `poll`, `drop`, `async`, `async-instant`, `flow`, `flow-step`, `instant`, `counter` or `log` |
+//! | `id` | the id of an operation, a flow or a counter |
+//! | `arguments` | the arguments of its events as a JSON object, empty if it has none. Ids of operations are texts as in the column `id` |
+//! | `message` | the text of a log record |
+//!
+//! Clock anchors have no line. A cell without a value is empty. Lines are sorted by process, thread and begin. Rows wait in a
+//! temporary file if they are larger than 16 MiB, and so do arguments whose duration is not complete.
 
-use std::borrow::Cow;
+mod cell;
+mod collect;
+mod rows;
+mod sorted;
+mod texts;
 
-use crate::visible;
-
-/// Returns a text as a cell of comma-separated values (RFC 4180).
-///
-/// Control characters are escaped. A text that a spreadsheet would evaluate as a formula is
-/// prefixed with an apostrophe.
-#[must_use]
-pub fn cell(text: &str) -> Cow<'_, str> {
-    let shown = visible(text);
-    let is_quoted = shown.contains(['"', ',']);
-    let apostrophe = if is_formula(&shown) { "'" } else { "" };
-    match is_quoted {
-        true => format!("\"{apostrophe}{}\"", shown.replace('"', "\"\"")).into(),
-        false if apostrophe.is_empty() => shown,
-        false => format!("{apostrophe}{shown}").into(),
-    }
-}
-
-/// Returns whether a spreadsheet would evaluate a text that is not a number.
-fn is_formula(text: &str) -> bool {
-    text.starts_with(['=', '+', '-', '@']) && text.len() > 1 && text.parse::<f64>().is_err()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cell;
-
-    #[test]
-    fn cells_are_never_formulas() {
-        for (text, expected) in [
-            ("plain", "plain"),
-            ("a,b", "\"a,b\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("two\nlines", r"two\nlines"),
-            ("\x1b[2J,", r#""\u{1b}[2J,""#),
-            ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
-            ("@SUM(1,2)", "\"'@SUM(1,2)\""),
-            ("+a", "'+a"),
-            ("-a", "'-a"),
-            ("-1.5", "-1.5"),
-            ("+7e3", "+7e3"),
-            ("-", "-"),
-            ("", ""),
-        ] {
-            assert_eq!(cell(text), expected, "{text:?}");
-        }
-    }
-}
+pub use cell::cell;
+pub use rows::Rows;

@@ -1,6 +1,7 @@
 //! Conversion of archives to other formats, and of other formats to archives.
 //!
 //! - [`chrome`] writes Chrome's JSON, the Trace Event Format.
+//! - [`csv`] writes each event as a line of a table.
 //! - [`perfetto`] writes Perfetto's native format.
 //! - [`tef`] reads the Trace Event Format and writes an archive.
 //! - [`text`] writes each record as a line of text.
@@ -8,7 +9,7 @@
 //! - [`samples`] names the functions of sampled call stacks.
 //! - [`slice`](mod@slice) writes a part of an archive as an archive.
 //! - [`symbolize`](mod@symbolize) adds the names of functions to the samples of an archive.
-//! - [`stacks`] writes folded stacks, speedscope's JSON and CSV.
+//! - [`stacks`] writes folded stacks and speedscope's JSON.
 //! - [`timeline`] draws an archive as a web page or an SVG.
 //!
 //! All of them read the archive as a stream. Memory grows with the number of names and threads, not

@@ -1,13 +1,12 @@
-//! Stacks of nested durations: folded stacks, speedscope, CSV.
+//! Stacks of nested durations: folded stacks and speedscope.
 //!
 //! | output             | format                                                         |
 //! |--------------------|----------------------------------------------------------------|
 //! | [`Stacks::folded`] | a line for each stack: names from the outermost on, separated by `;`, then the self time in nanoseconds. [`FrameNames`] has the names |
 //! | [`Stacks::speedscope`] | the JSON of <https://www.speedscope.app>, a profile for each thread |
-//! | [`Stacks::csv`]    | a line for each duration                                       |
 //!
 //! A duration that outlasts its parent is cut at the parent's end, because a stack cannot express
-//! it. Only CSV has the full length.
+//! it.
 //!
 //! Durations are sorted, because a parent may follow its children in the archive, and outputs are
 //! ordered by thread. If there are more than 2^17, they are in a temporary file, with 20 bytes
@@ -73,8 +72,6 @@ struct Framed {
     begin: u64,
     /// The end, or the parent's end if that is earlier.
     end: u64,
-    /// The full length.
-    length: u64,
     /// The self time.
     own: u64,
     /// The number of durations around it.
@@ -146,12 +143,11 @@ impl Stacks {
             while open.last().is_some_and(|last| last.end <= begin) {
                 close(&mut open, visitor)?;
             }
-            let length = end - begin;
             if let Some(around) = open.last_mut() {
                 end = end.min(around.end);
                 around.own = around.own.saturating_sub(end - begin);
             }
-            let frame = Framed { label, begin, end, length, own: end - begin, depth: open.len() };
+            let frame = Framed { label, begin, end, own: end - begin, depth: open.len() };
             visitor.open(&frame)?;
             open.push(frame);
             Ok(())

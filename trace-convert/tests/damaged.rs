@@ -7,6 +7,7 @@ use trace_analyze::critical::{self, Choice};
 use trace_analyze::diff::{self, Measure};
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::{self, Grouping};
+use trace_convert::csv::Rows;
 use trace_convert::merge::{Clocks, Merger};
 use trace_convert::slice::{self, Selection};
 use trace_convert::stacks::Stacks;
@@ -93,8 +94,8 @@ fn analyse(archive: &[u8]) -> Result<(), ConvertError> {
     let stacks = Stacks::read(Reader::new(archive))?;
     let folded = stacks.folded(Grouping::Thread).unwrap();
     assert!(folded.stacks().all(|(stack, _)| stack.matches(';').count() > 1));
-    stacks.csv(std::io::sink()).unwrap();
     stacks.speedscope("x", std::io::sink()).unwrap();
+    Rows::read(Reader::new(archive))?.write(std::io::sink()).unwrap();
     chrome::write(Reader::new(archive), std::io::sink())?;
     perfetto::write(Reader::new(archive), std::io::sink())?;
     let timeline = Timeline::read(Reader::new(archive), 1_000)?;

@@ -1,6 +1,7 @@
 //! `trace convert` to what is about stacks, and `trace flamegraph`.
 
 use trace_analyze::stats::{self, Grouping};
+use trace_convert::csv::Rows;
 use trace_convert::stacks::Stacks;
 use trace_format::Reader;
 
@@ -9,8 +10,8 @@ use super::{json, written};
 use crate::archive::archive;
 use crate::draw::draw;
 
-/// The columns of a line about a duration.
-const COLUMNS: usize = 10;
+/// The columns of a line.
+const COLUMNS: usize = 14;
 
 /// Takes bytes for an archive: each format of stacks can be read, and has every duration.
 pub fn stacks(bytes: &[u8]) {
@@ -19,7 +20,8 @@ pub fn stacks(bytes: &[u8]) {
     let report = stats::collect(Reader::new(&archive[..]), Grouping::Together, None);
     let report = report.expect("it starts as archives do");
     let durations = report.durations.iter().map(|row| row.lengths.count()).sum();
-    csv(&written(&archive, |output| stacks.csv(output).expect("memory")), durations);
+    let rows = Rows::read(Reader::new(&archive[..])).expect("it starts as archives do");
+    csv(&written(&archive, |output| rows.write(output).expect("memory")), durations, rows.number());
     speedscope(
         &written(&archive, |output| stacks.speedscope("x\"", output).expect("memory")),
         durations,
@@ -27,18 +29,25 @@ pub fn stacks(bytes: &[u8]) {
     folded(&stacks);
 }
 
-fn csv(output: &[u8], durations: u64) {
+fn csv(output: &[u8], durations: u64, rows: u64) {
     let mut lines = csv::ReaderBuilder::new().from_reader(output);
     assert_eq!(lines.headers().expect("there is a heading").len(), COLUMNS);
-    let mut number = 0;
+    let (mut number, mut of_durations) = (0, 0);
     for line in lines.records() {
         // A line with other columns is an error.
         let line = line.expect("a line is as RFC 4180 has it");
         let of = |column: usize| line[column].parse::<u64>().expect("a number");
-        assert!(of(9) <= of(8), "{line:?}: what it takes by itself is part of it");
         number += 1;
+        if !line[12].is_empty() {
+            let arguments: serde_json::Value = serde_json::from_str(&line[12]).expect("JSON");
+            assert!(arguments.is_object(), "{line:?}");
+        }
+        if matches!(&line[10], "duration" | "poll" | "drop") {
+            assert!(of(9) <= of(8), "{line:?}: what it takes by itself is part of it");
+            of_durations += 1;
+        }
     }
-    assert_eq!(number, durations);
+    assert_eq!((of_durations, number), (durations, rows));
 }
 
 fn speedscope(output: &[u8], durations: u64) {

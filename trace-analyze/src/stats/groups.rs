@@ -1,6 +1,6 @@
 //! The groups that separate or select rows.
 
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoid
 use super::polls::{Polls, NONE};
 use super::{By, Group, GroupValue, Grouping};
 use crate::arguments::{self, Met};
-use crate::catalog::{Catalog, LabelId};
-use crate::spans::Span;
+use crate::catalog::Catalog;
+use crate::spans::{Span, SpanValues};
 use crate::Damage;
 
 /// The most values with rows of their own.
@@ -21,9 +21,6 @@ const MAX_OPEN: usize = 1 << 20;
 
 /// The group of values beyond the limit.
 const OTHER_VALUES: u32 = 1;
-
-/// The thread, begin and label of a duration, and the end if its begin has one.
-type Key = (ThreadKoids, u64, LabelId, Option<u64>);
 
 /// The groups of rows, by their numbers.
 // With [`By::Conditions`], a number has a bit for each condition that is met.
@@ -36,13 +33,8 @@ pub struct Groups<'a> {
     /// The last thread, with its number.
     last: Option<(ThreadKoids, u32)>,
     values: HashMap<String, u32>,
-    /// The groups of durations that have begun. Equal durations have a list.
-    open: HashMap<Key, Vec<u32>>,
-    /// The groups of durations that have ended, from the arguments of their ends. An end without a
-    /// category or a name has no label.
-    ended: HashMap<(ThreadKoids, u64, Option<LabelId>), u32>,
-    /// The number of groups in `open`.
-    waiting: usize,
+    /// The groups of the begins and ends of durations.
+    edges: SpanValues<u32>,
     /// Durations without a group, because too many waited.
     pub(super) values_left_out: u64,
     /// The events of [`OTHER_VALUES`].
@@ -58,9 +50,7 @@ impl<'a> Groups<'a> {
             ids: HashMap::new(),
             last: None,
             values: HashMap::new(),
-            open: HashMap::new(),
-            ended: HashMap::new(),
-            waiting: 0,
+            edges: SpanValues::new(MAX_OPEN),
             values_left_out: 0,
             other_values: 0,
         }
@@ -161,22 +151,15 @@ impl<'a> Groups<'a> {
     }
 
     fn edge_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        let end = match event.kind {
-            EventKind::DurationBegin => None,
-            EventKind::DurationEnd => return self.end(catalog, item, event),
-            EventKind::DurationComplete { end } => Some(end.max(event.ticks)),
+        let group = match event.kind {
+            EventKind::DurationBegin | EventKind::DurationComplete { .. } => {
+                self.of_duration(item, event)
+            }
+            EventKind::DurationEnd => self.of_event(item, event),
             _ => return,
         };
-        if self.waiting >= MAX_OPEN {
-            self.values_left_out += 1;
-            return;
-        }
-        // Events without a value are also in the list, so that each duration finds its own group.
-        let group = self.of_duration(item, event);
-        let label = catalog.label(item, event.category, event.name);
-        let key = (item.thread(event.thread), event.ticks, label, end);
-        self.open.entry(key).or_default().push(group);
-        self.waiting += 1;
+        let is_kept = self.edges.add(catalog, item, event, group);
+        self.values_left_out += u64::from(!is_kept);
     }
 
     /// Returns the group of a duration that begins: its own one, or that of the operation that it
@@ -195,44 +178,16 @@ impl<'a> Groups<'a> {
         self.by.joined(group, polled)
     }
 
-    fn end(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        let group = self.of_event(item, event);
-        if group == NONE {
-            return;
-        }
-        if self.ended.len() >= MAX_OPEN {
-            self.values_left_out += 1;
-            return;
-        }
-        let is_named = !item.text(event.category).is_empty() && !item.text(event.name).is_empty();
-        let label = is_named.then(|| catalog.label(item, event.category, event.name));
-        self.ended.insert((item.thread(event.thread), event.ticks, label), group);
-    }
-
     /// Returns the number of a duration's group.
     #[inline]
     pub(crate) fn of_span(&mut self, span: &Span) -> u32 {
         match self.by {
-            By::Argument(_) | By::Conditions(_) => self.take(span),
+            By::Argument(_) | By::Conditions(_) => {
+                let (begin, end) = self.edges.take(span);
+                self.by.joined(begin.unwrap_or(NONE), end.unwrap_or(NONE))
+            }
             _ => self.of(span.koids),
         }
-    }
-
-    /// Takes the last group of equal durations: the inner one ends first.
-    fn take(&mut self, span: &Span) -> u32 {
-        let mut of_end = |label| self.ended.remove(&(span.koids, span.end, label));
-        let of_end = of_end(Some(span.label)).or_else(|| of_end(None));
-        for end in [Some(span.end), None] {
-            let key = (span.koids, span.begin, span.label, end);
-            let Entry::Occupied(mut groups) = self.open.entry(key) else { continue };
-            let group = groups.get_mut().pop();
-            if groups.get().is_empty() {
-                groups.remove();
-            }
-            self.waiting -= 1;
-            return self.by.joined(group.unwrap_or(NONE), of_end.unwrap_or(NONE));
-        }
-        of_end.unwrap_or(NONE)
     }
 
     /// Returns whether a row with this group is part of the result.

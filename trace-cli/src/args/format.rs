@@ -22,7 +22,7 @@ pub(crate) enum Format {
     Folded,
     /// Speedscope JSON
     Speedscope,
-    /// One line for each duration
+    /// CSV with a line for each event, for spreadsheets
     Csv,
     /// XRay log, with its map beside it
     Xray,

@@ -21,7 +21,8 @@ A complete output appears under its name, an incomplete one never does.
 Examples:
   trace convert trace.fxt -o trace.json.gz      # Chrome JSON, compressed
   trace convert trace.fxt -o trace.pftrace      # Perfetto, with what it leaves out of .fxt
-  trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json and .csv
+  trace convert trace.fxt -o trace.folded       # stacks; also .speedscope.json
+  trace convert trace.fxt -o trace.csv -n query # a line for each event, with arguments
   trace convert trace.fxt --samples -n request -o request.folded  # sampled stacks
   trace convert chrome.json -o chrome.fxt
   trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd

@@ -1,5 +1,6 @@
 //! `trace convert`
 
+mod csv;
 mod pftrace;
 mod stacks;
 mod xray;
@@ -78,9 +79,10 @@ fn convert(
     reader: Reader<Box<dyn Read>>,
 ) -> Result<u8> {
     match target {
-        Some(format @ (Format::Folded | Format::Speedscope | Format::Csv)) => {
+        Some(format @ (Format::Folded | Format::Speedscope)) => {
             stacks::convert(args, format, reader)
         }
+        Some(Format::Csv) => csv::convert(args, reader),
         Some(Format::Pftrace) => pftrace::convert(args, reader),
         Some(Format::Xray) => xray::convert(args, reader),
         _ => to_json(args, reader),

@@ -1,10 +1,8 @@
-//! Stacks as speedscope's JSON and as CSV.
+//! Stacks as speedscope's JSON.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::{outer_frames, Framed, Stacks, ThreadStack, Visitor};
-use crate::csv::cell;
 use trace_analyze::catalog::LabelId;
 use trace_analyze::stats::Grouping;
 
@@ -63,30 +61,6 @@ impl Stacks {
         self.walk(thread.thread, &mut Events { output, numbers, start, is_first: true })?;
         output.write_all(b"]}")
     }
-
-    /// Writes a header and a line for each duration. Times are in nanoseconds of the providers'
-    /// clocks. Lines are ordered by thread and then by end. A child reduces the `self_ns` of its
-    /// parent up to the parent's end.
-    ///
-    /// # Errors
-    ///
-    /// Writing, or reading a temporary file, failed.
-    pub fn csv(&self, mut output: impl Write) -> io::Result<()> {
-        output.write_all(
-            b"process,process_name,thread,thread_name,category,name,depth,begin_ns,duration_ns,self_ns\n",
-        )?;
-        let cells: Vec<Cow<'_, str>> = self.catalog().strings().map(cell).collect();
-        for thread in &self.threads {
-            let koids = thread.koids;
-            let process = cell(self.catalog().process_name(koids.process));
-            let name = cell(self.catalog().thread_name(koids));
-            let head = format!("{},{process},{},{name}", koids.process, koids.thread);
-            let labels = self.catalog().labels();
-            let mut lines = Lines { output: &mut output, labels, cells: &cells, head };
-            self.walk(thread.thread, &mut lines)?;
-        }
-        output.flush()
-    }
 }
 
 fn json(text: &str) -> String {
@@ -116,32 +90,5 @@ impl<W: Write> Visitor for Events<'_, W> {
 
     fn close(&mut self, frame: &Framed) -> io::Result<()> {
         self.event('C', frame, frame.end)
-    }
-}
-
-struct Lines<'a, W> {
-    output: &'a mut W,
-    /// The places in `cells` of each label's category and name.
-    labels: &'a [(u32, u32)],
-    cells: &'a [Cow<'a, str>],
-    head: String,
-}
-
-impl<'a, W> Lines<'a, W> {
-    fn cell(&self, string: u32) -> &'a str {
-        self.cells.get(string as usize).map_or("", |cell| cell)
-    }
-}
-
-impl<W: Write> Visitor for Lines<'_, W> {
-    fn open(&mut self, _frame: &Framed) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn close(&mut self, frame: &Framed) -> io::Result<()> {
-        let Framed { label, begin, length, own, depth, .. } = *frame;
-        let (category, name) = self.labels.get(label.0 as usize).copied().unwrap_or_default();
-        let (category, name) = (self.cell(category), self.cell(name));
-        writeln!(self.output, "{},{category},{name},{depth},{begin},{length},{own}", self.head)
     }
 }

@@ -122,16 +122,3 @@ fn speedscope_has_a_profile_for_each_thread() {
         assert!(open.is_empty());
     }
 }
-
-#[test]
-fn a_line_for_each_duration() {
-    let mut output = Vec::new();
-    stacks().csv(&mut output).unwrap();
-    let text = String::from_utf8(output).unwrap();
-    let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines.len(), 8);
-    assert_eq!(lines[1], "1,,2,,cat,leaf,2,120,10,10");
-    assert_eq!(lines[5], "1,,2,,cat,main,0,100,100,50");
-    // The full length, although it outlasts its parent.
-    assert_eq!(lines[6], "1,,3,,cat,leaf,1,140,30,10");
-}

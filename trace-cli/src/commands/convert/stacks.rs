@@ -18,7 +18,7 @@ use crate::sampled;
 /// The size of the writes to an output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Converts to folded stacks, to the JSON of speedscope, or to CSV.
+/// Converts to folded stacks, or to the JSON of speedscope.
 pub(super) fn convert(
     args: &ConvertArgs,
     format: Format,
@@ -63,7 +63,6 @@ fn write(
 ) -> io::Result<()> {
     let output = BufWriter::with_capacity(PIECE_BYTES, output);
     match format {
-        Format::Csv => stacks.csv(output),
         Format::Speedscope => {
             let name = args.input.file_name().unwrap_or_default();
             stacks.speedscope(&name.to_string_lossy(), output)
