@@ -15,7 +15,7 @@ use crate::{arguments, Damage};
 const MAX_OPERATIONS: usize = 4 << 20;
 
 /// The most ancestors of an operation.
-const MAX_ANCESTORS: usize = 64;
+pub(crate) const MAX_ANCESTORS: usize = 64;
 
 /// Returns the id of the parent of the operation that an event begins.
 pub fn parent_of(item: &Item<'_>, event: &Event<'_>) -> Option<u64> {

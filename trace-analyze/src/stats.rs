@@ -12,7 +12,8 @@
 //!
 //! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or
 //! by the ancestors of operations, or selects events by their arguments. [`Groups::read`] reads the
-//! arguments of operations first, for their polls.
+//! arguments of operations first, for their polls, and [`Groups::read_inherited`] those of durations,
+//! for the events within them.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
@@ -23,6 +24,7 @@
 mod collector;
 mod counters;
 mod distribution;
+mod enclosing;
 mod groups;
 mod joined;
 mod json;
@@ -153,6 +155,9 @@ pub struct Report {
     /// a row, because more than a million waited for their end, or because the archive has more
     /// than four million operations.
     pub values_left_out: u64,
+    /// Durations, operations, flows and instants with the value of a duration or operation around
+    /// them, see [`Groups::read_inherited`].
+    pub inherited_values: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
     /// Unpaired and malformed durations.

@@ -157,7 +157,7 @@ impl<'s> StatsCollector<'s> {
         let groups = &mut self.durations.groups;
         match kind {
             EventKind::Instant { .. } => {
-                let group = groups.of_event(item, event);
+                let group = groups.of_own_or_around(item, event);
                 let label = catalog.label(item, event.category, event.name);
                 self.instants.add(group, label, 0);
             }
@@ -174,7 +174,7 @@ impl<'s> StatsCollector<'s> {
                 }
                 let group = match is_end {
                     true => groups.of_end(item, event),
-                    false => groups.of_event(item, event),
+                    false => groups.of_own_or_around(item, event),
                 };
                 if let Some(edge) = Edge::of(catalog, item, event, group) {
                     let is_flow =
@@ -219,6 +219,7 @@ impl<'s> StatsCollector<'s> {
             instants: self.instants.into_rows(groups, catalog),
             other_values: groups.other_values,
             values_left_out: groups.values_left_out,
+            inherited_values: groups.inherited_values,
             context_switches: self.context_switches,
             oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids, Value};
 
+use super::enclosing::Enclosing;
 use super::polls::{Polls, NONE};
 use super::{By, Group, GroupValue, Grouping};
 use crate::arguments::{self, Met};
 use crate::catalog::Catalog;
-use crate::spans::{Span, SpanValues};
+use crate::spans::{Span, SpanValues, Spans};
 use crate::Damage;
 
 /// The most values with rows of their own.
@@ -28,6 +29,8 @@ const OTHER_VALUES: u32 = 1;
 pub struct Groups<'a> {
     pub(super) by: By<'a>,
     polls: Arc<Polls>,
+    /// The groups of durations for the events within them, if these inherit.
+    enclosing: Option<Arc<Enclosing>>,
     list: Vec<ThreadKoids>,
     ids: HashMap<ThreadKoids, u32>,
     /// The last thread, with its number.
@@ -37,6 +40,8 @@ pub struct Groups<'a> {
     edges: SpanValues<u32>,
     /// Durations without a group, because too many waited.
     pub(super) values_left_out: u64,
+    /// Events with the group of a duration or operation around them.
+    pub(super) inherited_values: u64,
     /// The events of [`OTHER_VALUES`].
     pub(super) other_values: u64,
 }
@@ -46,12 +51,14 @@ impl<'a> Groups<'a> {
         Self {
             by,
             polls: Arc::default(),
+            enclosing: None,
             list: Vec::new(),
             ids: HashMap::new(),
             last: None,
             values: HashMap::new(),
             edges: SpanValues::new(MAX_OPEN),
             values_left_out: 0,
+            inherited_values: 0,
             other_values: 0,
         }
     }
@@ -63,7 +70,52 @@ impl<'a> Groups<'a> {
     ///
     /// The input is not an archive, or reading it failed.
     pub fn read<R: Read>(by: By<'a>, reader: Reader<R>) -> Result<Self, ReadError> {
-        let (mut groups, mut polls) = (Self::new(by), Polls::default());
+        Self::read_operations(by, reader, Polls::default())
+    }
+
+    /// Reads the arguments of operations and durations. An event without the argument of
+    /// [`By::Argument`] has the value of the innermost duration around it that has one, and an
+    /// operation that of its nearest ancestor. Polls have the value of their operation, and so have
+    /// the events within them. Calls `open` twice. Memory grows with the number of durations that
+    /// have the argument, up to four million.
+    ///
+    /// # Errors
+    ///
+    /// The input is not an archive, or reading it failed, or `open` failed.
+    pub fn read_inherited<R: Read, E: From<ReadError>>(
+        key: &'a str,
+        open: impl Fn() -> Result<Reader<R>, E>,
+    ) -> Result<Self, E> {
+        let polls = Polls::with_inheritance();
+        let mut groups = Self::read_operations(By::Argument(key), open()?, polls)?;
+        let (mut spans, mut enclosing) = (Spans::default(), Enclosing::default());
+        let mut add = |groups: &mut Self, span: &Span| {
+            let group = groups.of_span(span);
+            if group != NONE {
+                enclosing.add(span, group);
+            }
+        };
+        Damage::of_all(open()?, |item| {
+            if let Record::Event(event) = &item.record {
+                groups.edge(spans.catalog_mut(), item, event);
+            }
+            spans.record(item).for_each(|span| add(&mut groups, &span));
+        })?;
+        spans.finish().for_each(|span| add(&mut groups, &span));
+        enclosing.finish();
+        // The next pass counts them.
+        let Self { by, polls, values, .. } = groups;
+        let values_left_out = enclosing.left_out;
+        let enclosing = Some(Arc::new(enclosing));
+        Ok(Self { polls, values, values_left_out, enclosing, ..Self::new(by) })
+    }
+
+    fn read_operations<R: Read>(
+        by: By<'a>,
+        reader: Reader<R>,
+        mut polls: Polls,
+    ) -> Result<Self, ReadError> {
+        let mut groups = Self::new(by);
         Damage::of_all(reader, |item| {
             let Record::Event(event) = &item.record else { return };
             let group = match event.kind {
@@ -119,6 +171,33 @@ impl<'a> Groups<'a> {
             (By::Parent(_), _) => None,
         };
         value.map_or(NONE, |value| self.of_value(value))
+    }
+
+    /// Returns the number of the group of an event that is not about a duration: its own one, or
+    /// that of the duration or operation around it.
+    pub(super) fn of_own_or_around(&mut self, item: &Item<'_>, event: &Event<'_>) -> u32 {
+        let own = self.of_event(item, event);
+        let (NONE, Some(_)) = (own, &self.enclosing) else { return own };
+        if let EventKind::AsyncBegin { id } = event.kind {
+            let (group, is_inherited) = self.polls.of_operation(item, event, id);
+            return if is_inherited { self.inherited(Some(group)) } else { group };
+        }
+        let nanos = item.nanos(event.ticks);
+        self.around(item.thread(event.thread), nanos, nanos)
+    }
+
+    /// Returns the group of the duration around a time of a thread, if groups are inherited.
+    fn around(&mut self, thread: ThreadKoids, begin: u64, end: u64) -> u32 {
+        let enclosing = self.enclosing.as_ref();
+        let group = enclosing.and_then(|enclosing| enclosing.group(thread, begin, end));
+        self.inherited(group)
+    }
+
+    /// Counts an inherited group.
+    fn inherited(&mut self, group: Option<u32>) -> u32 {
+        self.inherited_values += u64::from(group.is_some());
+        self.other_values += u64::from(group == Some(OTHER_VALUES));
+        group.unwrap_or(NONE)
     }
 
     /// Returns the number of the group that an end has if its begin has none.
@@ -184,7 +263,13 @@ impl<'a> Groups<'a> {
         match self.by {
             By::Argument(_) | By::Conditions(_) => {
                 let (begin, end) = self.edges.take(span);
-                self.by.joined(begin.unwrap_or(NONE), end.unwrap_or(NONE))
+                match self.by.joined(begin.unwrap_or(NONE), end.unwrap_or(NONE)) {
+                    NONE if self.enclosing.is_some() => {
+                        let [begin, end] = [span.begin, span.end].map(|at| span.rate.to_nanos(at));
+                        self.around(span.koids, begin, end)
+                    }
+                    group => group,
+                }
             }
             _ => self.of(span.koids),
         }

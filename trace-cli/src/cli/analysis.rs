@@ -27,6 +27,7 @@ Examples:
   trace stats trace.fxt --sort p99 --limit 10
   trace stats trace.fxt --by thread -c 'net*,-net.dns'
   trace stats trace.fxt --by arg:url            # a row for each value of an argument
+  trace stats trace.fxt -n query --by arg:user --inherit # of the request around each query
   trace stats trace.fxt --rate --sort count     # how often each ran, also per second
   trace slice trace.fxt --from 1s --to 2s --clip -o - | trace stats - --rate  # in this second
   trace stats trace.fxt --by parent             # request → user → query
@@ -66,6 +67,11 @@ pub(crate) struct StatsArgs {
     /// (the value of the argument KEY) [default: no split]
     #[arg(long, value_name = "WHAT", value_parser = parse_stats_by)]
     pub(crate) by: Option<StatsBy>,
+
+    /// With --by arg:KEY, give events without the argument KEY its value of the nearest duration or
+    /// operation around them that has it
+    #[arg(long, requires = "by")]
+    pub(crate) inherit: bool,
 
     /// Add the counts per second between the first and the last event of the archive
     #[arg(long, conflicts_with_all = ["slowest", "at", "counters", "json", "csv"])]

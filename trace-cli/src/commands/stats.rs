@@ -9,7 +9,7 @@ mod slowest;
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use serde_json::Value;
 use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
@@ -19,8 +19,9 @@ use trace_convert::visible;
 
 use crate::args::{SortBy, StatsBy};
 use crate::cli::StatsArgs;
-use crate::damage::explained;
+use crate::damage::{explained, Failed};
 use crate::input::Spill;
+use crate::message::HINT;
 use crate::names::Names;
 use crate::rows::sort;
 use crate::table::{self, Table};
@@ -35,6 +36,9 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     }
     if args.sched {
         return sched::run(args);
+    }
+    if args.inherit && !matches!(args.by, Some(StatsBy::Argument(_))) {
+        bail!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY");
     }
     let whole = is_read_twice(args).then(|| Spill::new(&args.file)).transpose()?;
     let (mut report, seconds, code) = read(args, whole.as_ref())?;
@@ -52,7 +56,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report, seconds)
     };
     table::print(&text)?;
-    short.iter().for_each(|message| say(message));
+    short.iter().chain(&hint_to_inherit(args, &report)).for_each(|message| say(message));
     warn(args, &report);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
@@ -83,10 +87,21 @@ fn refuse_unknown(args: &StatsArgs, whole: &Spill<'_>, report: &Report) -> Resul
     known::refuse_unknown(path, whole, &args.selection, labels(report))?;
     let Some(StatsBy::Argument(key)) = &args.by else { return Ok(()) };
     let rows = report.durations.iter().chain(&report.operations).chain(&report.flows);
-    match unmatched::has_no_value(rows.chain(&report.instants)) {
-        true => known::refuse_unknown_argument(path, whole, key),
-        false => Ok(()),
+    if unmatched::has_no_value(rows.chain(&report.instants)) {
+        known::refuse_unknown_argument(path, whole, key)?;
     }
+    Ok(())
+}
+
+/// Returns a message if the selected rows have no value of the argument of `--by`, which other
+/// events have.
+fn hint_to_inherit(args: &StatsArgs, report: &Report) -> Option<String> {
+    let Some(StatsBy::Argument(key)) = &args.by else { return None };
+    let rows = report.durations.iter().chain(&report.operations);
+    let is_for = !args.inherit && unmatched::has_no_value(rows);
+    let key = visible(key);
+    let hint = "--inherit uses that of the durations and operations around them";
+    is_for.then(|| format!("no selected event has the argument '{key}'{HINT}{hint}"))
 }
 
 /// Returns the categories and names of all rows.
@@ -139,6 +154,10 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         &[("operations with an unknown parent, too many", parents.unknown())],
     );
     let groups = match by {
+        By::Argument(key) if args.inherit => {
+            let groups = Groups::read_inherited(key, || Ok::<_, Failed>(open()?));
+            groups.or_else(|error| error.explained(path))?
+        }
         By::Argument(_) | By::Conditions(_) => explained(path, Groups::read(by, open()?))?,
         by => Groups::from(by),
     };
@@ -208,6 +227,7 @@ fn warn(args: &StatsArgs, report: &Report) {
     ]
     .concat();
     let of_values = [
+        ("events with the value of a duration or operation around them", report.inherited_values),
         ("events in rows of other values", report.other_values),
         damage::of_values(report),
         damage::of_names(report),

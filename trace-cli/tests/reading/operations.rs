@@ -155,6 +155,32 @@ fn an_operation_is_counted_once_and_its_polls_separately() {
     );
 }
 
+/// The query has no url, but its parent has one.
+#[test]
+fn rows_by_an_argument_of_the_operation_around() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let by_url = |options: &[&str]| {
+        let run = place.run(&[&["stats", "in.fxt", "-n", "query"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        (run.stdout, run.stderr)
+    };
+    let (table, message) = by_url(&["--by", "arg:url"]);
+    assert!(table.contains("app:query  (none)\n"), "{table}");
+    let hint = "hint: --inherit uses that of the durations and operations around them\n";
+    assert_eq!(message, format!("trace: no selected event has the argument 'url'\n{hint}"));
+    let (table, message) = by_url(&["--by", "arg:url", "--inherit"]);
+    assert!(table.contains("app:query  /a\n"), "{table}");
+    let inherited = "events with the value of a duration or operation around them";
+    assert!(message.starts_with(&format!("trace: in.fxt: {inherited}: ")), "{message}");
+    let wrong = place.run(&["stats", "in.fxt", "--by", "thread", "--inherit"]);
+    assert!(
+        wrong.code == 1 && wrong.stderr.contains("hint: use it with --by arg:KEY"),
+        "{wrong:?}"
+    );
+    assert_eq!(place.run(&["stats", "in.fxt", "--inherit"]).code, 2);
+}
+
 #[test]
 fn rows_by_argument_and_by_parent() {
     let by_url = run(&["stats", "in.fxt", "--by", "arg:url", "-n", "request,query"]);

@@ -227,3 +227,54 @@ fn rows_of_operations_by_their_parents() {
     ];
     assert_eq!(rows(&report.operations), expected);
 }
+
+/// The query has the user of the request around it, or of its parent, and none of its own.
+#[test]
+fn values_of_durations_and_operations_around() {
+    let text = |value| Argument::new("user", Value::String(Text::from(value)));
+    let number = |key, value| Argument::new(key, Value::Uint64(value));
+    let (ann, bob, cat) = ([text("ann")], [text("bob")], [text("cat")]);
+    let (of_one, poll) = ([number("parent", 1)], [number("task", 2), number("poll-count", 1)]);
+    let complete = |end| EventKind::DurationComplete { end };
+    let instant = EventKind::Instant { scope: None };
+    let records = [
+        // Inner durations come before the one around them, whose argument is that of the end.
+        with(10, "query", complete(20), &[]),
+        with(30, "part", complete(60), &cat),
+        with(40, "query", complete(50), &[]),
+        with(55, "hit", instant, &[]),
+        with(0, "request", EventKind::DurationBegin, &[]),
+        with(100, "request", EventKind::DurationEnd, &ann),
+        with(110, "query", complete(120), &[]),
+        with(200, "request", EventKind::AsyncBegin { id: 1 }, &bob),
+        with(210, "query", EventKind::AsyncBegin { id: 2 }, &of_one),
+        with(220, "query", complete(230), &poll),
+        with(222, "decode", complete(223), &[]),
+        with(290, "query", EventKind::AsyncEnd { id: 2 }, &[]),
+        with(300, "request", EventKind::AsyncEnd { id: 1 }, &[]),
+    ];
+    let archive = crate::testing::archive(&records);
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let groups = Groups::read_inherited("user", open).unwrap();
+    let report = collect(Reader::new(&*archive), groups, None).unwrap();
+    let expected = [
+        row("decode", "bob", 1, 1),
+        row("part", "cat", 1, 30),
+        row("query", "(none)", 1, 10),
+        row("query", "ann", 1, 10),
+        row("query", "bob", 1, 10),
+        row("query", "cat", 1, 10),
+        row("request", "ann", 1, 100),
+    ];
+    assert_eq!(rows(&report.durations), expected);
+    assert_eq!(
+        rows(&report.operations),
+        [row("query", "bob", 1, 80), row("request", "bob", 1, 100)]
+    );
+    assert_eq!(rows(&report.instants), [row("hit", "cat", 1, 0)]);
+    // Two queries, the decoding, the hit, and the async query.
+    assert_eq!((report.inherited_values, report.values_left_out), (5, 0));
+    let report = collect(Reader::new(&*archive), By::Argument("user"), None).unwrap();
+    assert!(rows(&report.durations).contains(&row("query", "(none)", 3, 30)));
+    assert_eq!(report.inherited_values, 0);
+}
