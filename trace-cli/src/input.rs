@@ -2,6 +2,7 @@
 
 mod koids;
 mod near_file;
+mod perfetto;
 mod selected;
 mod spill;
 mod xray;
@@ -25,6 +26,7 @@ use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
 use near_file::near_file;
+use perfetto::is_perfetto;
 pub(crate) use selected::{open_selected, open_threads, part_of_threads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
@@ -130,13 +132,16 @@ impl Input {
             Some(InputKind::Xray) => {
                 Fdr { map: xray::names(path, self.has_notes)? }.open(self.bytes)
             }
-            kind => kind.unwrap_or(InputKind::Fxt).format().open(self.bytes),
+            kind => match kind.unwrap_or(InputKind::Fxt).format() {
+                Some(format) => format.open(self.bytes),
+                None => return Err(perfetto::unreadable(path)),
+            },
         };
         archive.with_context(|| format!("cannot read {}", path.display()))
     }
 }
 
-/// The formats that every command reads.
+/// The formats that are detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InputKind {
     Fxt,
@@ -144,23 +149,31 @@ pub(crate) enum InputKind {
     Ftrace,
     TraceDat,
     Xray,
+    /// Only `trace view` reads it.
+    Perfetto,
 }
 
 impl InputKind {
-    const ALL: [Self; 5] = [Self::Fxt, Self::TraceDat, Self::Xray, Self::Json, Self::Ftrace];
+    const ALL: [Self; 6] =
+        [Self::Fxt, Self::TraceDat, Self::Xray, Self::Json, Self::Ftrace, Self::Perfetto];
 
     fn detect(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.format().detects(start))
+        Self::ALL.into_iter().find(|kind| match kind.format() {
+            Some(format) => format.detects(start),
+            None => is_perfetto(start),
+        })
     }
 
-    pub(crate) fn format(self) -> Box<dyn InputFormat> {
-        match self {
+    /// Returns the format, or `None` if it cannot be read as an archive.
+    fn format(self) -> Option<Box<dyn InputFormat>> {
+        Some(match self {
             Self::Fxt => Box::new(Fxt),
             Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
             Self::TraceDat => Box::new(TraceCmd),
             Self::Xray => Box::<Fdr>::default(),
-        }
+            Self::Perfetto => return None,
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The served trace, in the format in which Perfetto shows most.
 
 use std::fs::File;
-use std::io::{Cursor, Read};
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -10,15 +10,8 @@ use trace_format::Reader;
 
 use crate::cli::Selection;
 use crate::commands::convert;
-use crate::input::{copy_to, temporary_file_error, Input, InputKind};
+use crate::input::{copy_to, temporary_file_error, InputKind};
 use crate::{damage, exit, input};
-
-/// The number of bytes that are read to detect Perfetto's format.
-const START_BYTES: u64 = 4096;
-
-/// The first byte of each packet in Perfetto's format: field 1 of the message `Trace`. Its length
-/// follows.
-const PACKET: u8 = 0x0a;
 
 /// The served trace.
 #[derive(Debug)]
@@ -44,40 +37,18 @@ pub(super) fn prepare(path: &Path, selection: &Selection) -> Result<(Trace, u8)>
 }
 
 fn prepare_all(path: &Path) -> Result<(Trace, u8)> {
-    let Input { kind, bytes: mut input, shift, has_notes } = input::open_any(path)?;
-    let mut start = Vec::new();
-    let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
-    read.with_context(|| format!("cannot read {}", path.display()))?;
-    let is_perfetto = is_perfetto(&start);
-    let input = Cursor::new(start).chain(input);
-    let is_json = kind == Some(InputKind::Json);
+    let input = input::open_any(path)?;
     let content = tempfile::tempfile().with_context(temporary_file_error)?;
-    let (mut code, ending) = (exit::OK, if is_json { ".json" } else { ".pftrace" });
-    match is_json || is_perfetto {
-        true => copy_to(path, input, &content, temporary_file_error)?,
-        false => {
-            let input = Input { kind, bytes: Box::new(input), shift, has_notes };
-            code = convert(path, input.into_reader(path, false)?, &content)?;
+    let (mut code, mut ending) = (exit::OK, ".pftrace");
+    match input.kind {
+        Some(InputKind::Json) => {
+            ending = ".json";
+            copy_to(path, input.bytes, &content, temporary_file_error)?;
         }
+        Some(InputKind::Perfetto) => copy_to(path, input.bytes, &content, temporary_file_error)?,
+        _ => code = convert(path, input.into_reader(path, false)?, &content)?,
     }
     Ok((Trace { content, name: name(path, ending) }, code))
-}
-
-/// Returns whether a file that starts like this is a sequence of Perfetto's packets.
-fn is_perfetto(start: &[u8]) -> bool {
-    let Some((&PACKET, rest)) = start.split_first() else {
-        return false;
-    };
-    let Some(digits) = rest.iter().take(4).position(|byte| *byte < 0x80) else {
-        return false;
-    };
-    let length = rest.iter().take(digits + 1).rev();
-    let length = length.fold(0, |length, byte| length << 7 | usize::from(byte & 0x7f));
-    let end = 1 + digits + 1 + length;
-    match start.get(end) {
-        Some(next) => *next == PACKET,
-        None => end == start.len() || start.len() as u64 == START_BYTES,
-    }
 }
 
 fn convert(path: &Path, reader: Reader<impl Read>, content: &File) -> Result<u8> {
@@ -108,23 +79,6 @@ fn url_safe(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn files_of_perfetto_are_detected_by_their_packets() {
-        let mut two = vec![0x0a, 0x81, 0x01];
-        two.extend([7; 0x81]);
-        assert!(is_perfetto(&two), "one packet");
-        two.extend([0x0a, 3, 1, 2, 3]);
-        assert!(is_perfetto(&two), "two");
-        let long: Vec<u8> = [0x0a, 0xff, 0x7f].into_iter().chain([0; 4093]).collect();
-        assert!(is_perfetto(&long), "the start of a long one");
-        assert!(!is_perfetto(&two[..100]), "cut");
-        for other in
-            [&b""[..], b"\n", b"\nhello, text", b"\x10\0\x04FxT\x16\0", b"\n\xff\xff\xff\xff\xff"]
-        {
-            assert!(!is_perfetto(other), "{other:?}");
-        }
-    }
 
     #[test]
     fn names_have_the_extension_of_the_served_format() {

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use trace_format::{encode, Arguments, Event, EventKind, Text, Thread};
 
-use super::{assert_failed, assert_sentence, place, COMMANDS, FROM_JSON, RECOVER, WRONG};
+use super::{assert_failed, assert_sentence, place, COMMANDS, FROM_JSON, GOOD, RECOVER, WRONG};
 use crate::compressed::{gzip, zstd};
 use crate::harness::{everything, Place};
 
@@ -54,6 +54,30 @@ fn other_files_are_refused() {
             assert_failed(&place, &files, &run, WRONG, &format!("{} with {what}", command.line));
         }
     }
+}
+
+/// Only `trace view` reads them.
+#[test]
+fn traces_of_perfetto_are_refused() {
+    let place = place();
+    assert_eq!(place.run(&["convert", GOOD, "-o", "made.pftrace"]).code, 0);
+    std::fs::rename(place.path("made.pftrace"), place.path(WRONG)).unwrap();
+    let files = place.names();
+    let hint =
+        format!("hint: open it with trace view {WRONG}, or read the archive that it was converted");
+    for command in COMMANDS.iter().chain(&FROM_JSON) {
+        let run = command.run(&place, WRONG);
+        assert_failed(&place, &files, &run, WRONG, command.line);
+        let said = format!("trace: cannot read {WRONG}: is a trace of Perfetto, a format");
+        assert!(
+            run.stderr.contains(&said) && run.stderr.contains(&hint),
+            "{} {run:?}",
+            command.line
+        );
+    }
+    let pftrace = std::fs::read(place.path(WRONG)).unwrap();
+    let piped = place.run_with(&["info", "-"], &pftrace);
+    assert!(piped.code == 1 && piped.stderr.contains("is a trace of Perfetto"), "{piped:?}");
 }
 
 #[test]
