@@ -1,11 +1,17 @@
 //! The names that `-n` selects.
 
-/// The patterns of `-n`: `NAME`, `CATEGORY:NAME` as tables print it, and either with a `*` at its
-/// end or a leading `-`, which excludes and wins. No pattern selects all names.
+use std::mem;
+
+/// The patterns of all `-n`: `NAME`, `CATEGORY:NAME` as tables print it, and either with a `*` at
+/// its end or a leading `-`, which excludes and wins. No pattern selects all names.
 #[derive(Debug, Default)]
 pub(crate) struct Names(Vec<Pattern>);
 
-#[derive(Debug)]
+/// The patterns of one `-n`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NameList(Vec<Pattern>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Pattern {
     /// Without the leading `-` and the `*`.
     text: String,
@@ -13,9 +19,75 @@ struct Pattern {
     is_prefix: bool,
 }
 
+/// Parses a list of `-n`. A name can have any characters: a backslash before a comma, `*`, `-`,
+/// blank or backslash makes that a part of the name.
+pub(crate) fn parse_names(list: &str) -> Result<NameList, String> {
+    let (mut patterns, mut draft) = (Vec::new(), Draft::default());
+    let mut characters = list.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            ',' => patterns.push(mem::take(&mut draft).finish(list)?),
+            '\\' => {
+                let literal = characters.next_if(|it| matches!(it, ',' | '*' | '-' | ' ' | '\\'));
+                draft.literal(literal.unwrap_or('\\'));
+            }
+            character => draft.push(character),
+        }
+    }
+    patterns.push(draft.finish(list)?);
+    Ok(NameList(patterns))
+}
+
+/// A pattern that is read.
+#[derive(Debug, Default)]
+struct Draft {
+    text: String,
+    /// The number of bytes that are a part of the name, whatever they are.
+    literal: usize,
+    is_exclusion: bool,
+}
+
+impl Draft {
+    fn literal(&mut self, character: char) {
+        self.text.push(character);
+        self.literal = self.text.len();
+    }
+
+    fn push(&mut self, character: char) {
+        match character {
+            '-' if self.text.is_empty() && !self.is_exclusion => self.is_exclusion = true,
+            character if self.text.is_empty() && character.is_whitespace() => {}
+            character => self.text.push(character),
+        }
+    }
+
+    fn finish(self, list: &str) -> Result<Pattern, String> {
+        let Self { text, literal, is_exclusion } = self;
+        let (literal, rest) = text.split_at(literal);
+        let rest = rest.trim_end();
+        let (is_prefix, rest) = match rest.strip_suffix('*') {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        let text = format!("{literal}{rest}");
+        match (&*text, is_exclusion) {
+            ("", _) if !is_prefix => Err("the name is empty".to_owned()),
+            ("-", true) if list.trim() == "--" => {
+                Err("a list of names is missing before `--`".to_owned())
+            }
+            _ => Ok(Pattern { text, is_exclusion, is_prefix }),
+        }
+    }
+}
+
 impl Names {
-    pub(crate) fn new(patterns: &[String]) -> Self {
-        Self(patterns.iter().map(|text| Pattern::new(text)).collect())
+    pub(crate) fn new(lists: &[NameList]) -> Self {
+        Self(lists.iter().flat_map(|list| &list.0).cloned().collect())
+    }
+
+    /// Returns the pattern of one name, or of one with its category.
+    pub(crate) fn of(text: &str) -> Self {
+        Self(vec![Pattern { text: text.to_owned(), ..Pattern::default() }])
     }
 
     /// Returns whether events of this category and name are selected.
@@ -48,18 +120,6 @@ impl Names {
 }
 
 impl Pattern {
-    fn new(text: &str) -> Self {
-        let (is_exclusion, text) = match text.strip_prefix('-') {
-            Some(excluded) => (true, excluded),
-            None => (false, text),
-        };
-        let (is_prefix, text) = match text.strip_suffix('*') {
-            Some(prefix) => (true, prefix),
-            None => (false, text),
-        };
-        Self { text: text.to_owned(), is_exclusion, is_prefix }
-    }
-
     fn is_all(&self) -> bool {
         self.is_prefix && self.text.is_empty()
     }
@@ -86,8 +146,38 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    fn names(patterns: &[&str]) -> Names {
-        Names::new(&patterns.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    fn names(lists: &[&str]) -> Names {
+        Names::new(&lists.iter().map(|list| parse_names(list).unwrap()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn names_have_any_characters() {
+        for (list, name, is_selected) in [
+            ("/cart", "/cart", true),
+            ("/cart*", "/cart/2", true),
+            ("get /a/b, put", "get /a/b", true),
+            ("get /a/b, put", "put", true),
+            ("-/cart", "/cart", false),
+            ("-/cart", "/", true),
+            ("a*b", "a*b", true),
+            ("a*b", "axb", false),
+            (r"a\*", "a*", true),
+            (r"a\*", "ab", false),
+            (r"sum(int\, int)", "sum(int, int)", true),
+            (r"\-x,y", "-x", true),
+            (r"\ x\ ", " x ", true),
+            (" x ", "x", true),
+            (r"C:\a", r"C:\a", true),
+            (r"a\\", r"a\", true),
+            (r"\\*", r"\b", true),
+            ("ü", "ü", true),
+        ] {
+            assert_eq!(names(&[list]).matches("web", name), is_selected, "{list} {name}");
+        }
+        assert!(names(&["web:/cart"]).matches("web", "/cart"));
+        for bad in ["", " ", "-", "a,,b", "a,", "--"] {
+            assert!(parse_names(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use trace_protocol::categories::CategorySet;
 
 use super::CATEGORIES;
 use crate::args::{parse_category, parse_moment, Moment, Span};
-use crate::names::Names;
+use crate::names::{parse_names, NameList, Names};
 
 /// The options `-c`, `-n` and `-t`.
 #[derive(Debug, Args)]
@@ -16,10 +16,11 @@ pub(crate) struct Selection {
     #[arg(short, long, value_name = "LIST", help = CATEGORIES, value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Select names, as -c selects categories; also CATEGORY:NAME, as tables print it [default:
-    /// all]
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
-    pub(crate) name: Vec<String>,
+    /// Select names, or CATEGORY:NAME as tables print it; repeatable. A `*` at the end matches any
+    /// text, and a `-` at the start excludes. A backslash before a comma, `*`, `-` or blank makes it
+    /// a part of the name [default: all]
+    #[arg(short, long, value_name = "LIST", allow_hyphen_values = true, value_parser = parse_names)]
+    pub(crate) name: Vec<NameList>,
 
     /// Select threads by id or name; repeatable. A `*` at the end matches any text [default: all]
     #[arg(short, long, value_name = "THREAD")]

@@ -119,7 +119,7 @@ fn short<'a>(
 ) -> Vec<String> {
     let (Some(over), filter) = (args.over, args.selection.filter()) else { return Vec::new() };
     let is_short = |name: &&str| {
-        let names = Names::new(&[(*name).to_owned()]);
+        let names = Names::of(name);
         let is_long = |(category, name)| names.matches(category, name);
         !labels.clone().filter(|it| filter.categories.matches(it.0)).any(is_long)
     };

@@ -190,6 +190,33 @@ fn every_command_refuses_unknown_names() {
 }
 
 #[test]
+fn names_have_any_characters() {
+    let place = Place::new();
+    let durations = [
+        ("web", "/cart", 0, 10),
+        ("web", "sum(int, int)", 20, 30),
+        ("web", "-x", 40, 50),
+        ("web", "a*b", 60, 70),
+    ];
+    place.put("in.fxt", &crate::harness::durations(&durations));
+    for (list, name) in [
+        ("/cart", "web:/cart"),
+        ("web:/c*", "web:/cart"),
+        (r"sum(int\, int)", "web:sum(int, int)"),
+        (r"\-x", "web:-x"),
+        ("a*b", "web:a*b"),
+    ] {
+        let run = place.run(&["stats", "in.fxt", "-n", list]);
+        assert_eq!((run.code, run.stderr.as_str()), (0, ""), "{list}");
+        let rows: Vec<&str> = run.stdout.lines().skip(2).collect();
+        assert!(rows.len() == 1 && rows[0].ends_with(&format!("  {name}")), "{list} {rows:?}");
+    }
+    let unknown = place.run(&["stats", "in.fxt", "-n", "/card"]);
+    let said = "trace: no event is named '/card'\nhint: did you mean '/cart'?\n";
+    assert_eq!((unknown.code, unknown.stderr.as_str()), (1, said));
+}
+
+#[test]
 fn every_command_accepts_a_name_with_its_category() {
     let place = Place::new();
     place.put("in.fxt", &of_two_threads());
