@@ -23,6 +23,8 @@ pub struct Extent {
     pub start: Option<u64>,
     /// The latest begin or end of an event, or the latest scheduling record.
     pub end: Option<u64>,
+    /// The earliest and the latest time of a log record, which can be before or after all events.
+    pub logs: Option<(u64, u64)>,
     /// The end of the recording, if it is later: the last clock anchor.
     pub recorded_until: Option<u64>,
     /// Koids of processes with their names.
@@ -40,7 +42,7 @@ pub struct Extent {
 pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     let (mut start, mut end) = (None::<u64>, None::<u64>);
     let (mut first, mut last) = (None::<u64>, None::<u64>);
-    let mut anchor = None;
+    let (mut anchor, mut logs) = (None, None::<(u64, u64)>);
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
     Damage::of_all(reader, |item| match &item.record {
         Record::Event(event) => {
@@ -65,6 +67,11 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
             first = Some(first.map_or(nanos, |first| first.min(nanos)));
             last = last.max(Some(nanos));
         }
+        Record::Log(log) => {
+            let nanos = item.nanos(log.ticks);
+            let (first, last) = logs.unwrap_or((nanos, nanos));
+            logs = Some((first.min(nanos), last.max(nanos)));
+        }
         Record::KernelObject(object) => {
             let names = match object.object_type {
                 ObjectType::PROCESS => &mut processes,
@@ -80,7 +87,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
     let (start, end) = (start.or(first), end.or(last));
     let recorded_until = anchor.filter(|anchor| end.is_some_and(|end| *anchor > end));
-    Ok(Extent { start, end, recorded_until, processes, threads })
+    Ok(Extent { start, end, logs, recorded_until, processes, threads })
 }
 
 #[cfg(test)]

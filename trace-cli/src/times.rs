@@ -1,7 +1,9 @@
 //! Times of an archive in messages.
 
+use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{bail, Result};
 use trace_analyze::extent::Extent;
 
 use crate::args::Span;
@@ -38,6 +40,20 @@ pub(crate) fn length(time: Duration) -> String {
     let number = text.trim_end_matches(char::is_alphabetic).len();
     let (number, unit) = text.split_at(number);
     format!("{number} {unit}")
+}
+
+/// Fails if a range of times has no part of the trace at `path`.
+pub(crate) fn refuse_outside(
+    path: &Path,
+    extent: &Extent,
+    (from, to): (u64, Option<u64>),
+) -> Result<()> {
+    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(()) };
+    let (first, last) = extent.logs.unwrap_or((start, end));
+    if from <= end.max(last) && to.is_none_or(|to| to > start.min(first)) {
+        return Ok(());
+    }
+    bail!(outside(&format!("{}: the range", path.display()), (start, end)))
 }
 
 /// Returns the message that the time of an option is outside of the trace, from `start` to `end`.

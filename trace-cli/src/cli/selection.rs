@@ -58,13 +58,6 @@ impl TimeRange {
         self.from.is_none() && self.to.is_none()
     }
 
-    /// Returns whether the range depends on the times of the first and the last event.
-    pub(crate) fn is_relative(&self) -> bool {
-        let is_relative =
-            |moment| matches!(moment, Some(Moment::SinceStart(1..) | Moment::Share(1..)));
-        is_relative(self.from) || is_relative(self.to)
-    }
-
     /// Returns the first time and the time after the last one, in nanoseconds.
     pub(crate) fn nanos(&self, span: Span) -> Result<(u64, Option<u64>)> {
         let nanos = |moment: Moment| moment.nanos(span);

@@ -16,7 +16,7 @@ use crate::cli::DumpArgs;
 use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::describe;
-use crate::times::{outside, span};
+use crate::times::{refuse_outside, span};
 use crate::{damage, exit, input, say, unmatched};
 use select::Select;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     output.flush().context(failed)?;
     unmatched::refuse(&args.selection, catalog.label_texts())?;
     if let (true, Some(range)) = (is_empty, select.range()) {
-        report_outside_range(&extent, range);
+        refuse_outside(&args.file, &extent, range)?;
     }
     // Each malformed record was reported at its place, and each loss is a line.
     let stats = Stats { bad_records: 0, ..reader.stats() };
@@ -90,14 +90,6 @@ fn open(args: &DumpArgs) -> Result<Opened> {
         range = Some(args.range.nanos(span(&extent))?);
     }
     Ok((input.open()?, Select::new(args, range, threads), extent))
-}
-
-/// Reports a range of time without events. Other records can be outside of the trace.
-fn report_outside_range(extent: &Extent, (from, to): (u64, Option<u64>)) {
-    let Some((start, end)) = extent.start.zip(extent.end) else { return };
-    if from > end || to.is_some_and(|to| to <= start) {
-        say(&outside("the range", (start, end)));
-    }
 }
 
 /// Returns the line that replaces an unreadable record.

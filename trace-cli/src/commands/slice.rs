@@ -13,7 +13,7 @@ use crate::damage::{explained, explained_writing, Failed};
 use crate::input::{is_name, koids, refuse_missing, Spill};
 use crate::message::counted;
 use crate::output::{self, Output};
-use crate::times::span;
+use crate::times::{refuse_outside, span};
 use crate::{damage, say, unmatched};
 use scan::Scan;
 
@@ -32,6 +32,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         (Some(operations), Some(distance)) => around(operations, distance),
         _ => args.range.nanos(span(&scan.0))?,
     };
+    refuse_outside(&args.file, &scan.0, (from, to))?;
     let selection = Selection {
         from,
         to,
@@ -79,7 +80,7 @@ fn around(operations: &Operations, distance: Duration) -> (u64, Option<u64>) {
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let mut names = args.process.iter().chain(&args.selection.thread);
     let has_names = names.any(|name| is_name(name));
-    match has_names || args.range.is_relative() {
+    match has_names || !args.range.is_all() {
         true => Scan::read(&args.file, input),
         false => Ok(Scan::default()),
     }

@@ -79,11 +79,11 @@ fn a_range_of_time_selects_records() {
 fn a_range_of_time_without_records() {
     let place = Place::new();
     place.put("in.fxt", &everything());
-    let outside = "trace: the range is outside of the trace\n\
+    let outside = "trace: in.fxt: the range is outside of the trace\n\
                    hint: the first event is at @0.000005000s, and the trace is 85.00µs long\n";
     for range in [["--from", "1s"], ["--to", "@5us"]] {
         let run = place.run(&[&["dump", "in.fxt"], &range[..]].concat());
-        assert_eq!((run.code, &*run.stdout, &*run.stderr), (0, "", outside), "{range:?}");
+        assert_eq!((run.code, &*run.stdout, &*run.stderr), (1, "", outside), "{range:?}");
     }
     let reversed = place.run(&["dump", "in.fxt", "--from", "2us", "--to", "1us"]);
     assert_eq!((reversed.code, &*reversed.stderr), (1, "trace: --from is not before --to\n"));
