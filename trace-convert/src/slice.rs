@@ -70,6 +70,9 @@ pub struct Summary {
     /// Durations and operations whose end was not found because too many begins and ends were
     /// between.
     pub unpaired: u64,
+    /// Durations and operations of the slice that begin before its first time or end after its last
+    /// one. If the selection clips, these parts are cut off.
+    pub overlapping: u64,
     /// The damage of the archive.
     pub damage: Damage,
 }
@@ -110,7 +113,11 @@ impl<'p, W: Write> Slicer<'p, W> {
             catalog: Catalog::default(),
             numbers: Numbers::default(),
             states: plan.border.as_ref().map(Border::by_provider).unwrap_or_default(),
-            summary: Summary { unpaired: plan.unpaired, ..Summary::default() },
+            summary: Summary {
+                unpaired: plan.unpaired,
+                overlapping: plan.overlapping,
+                ..Summary::default()
+            },
         })
     }
 

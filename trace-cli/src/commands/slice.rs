@@ -52,6 +52,9 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     unmatched::refuse(&args.selection, summary.catalog.label_texts())?;
     output.finish_as(&args.output)?;
     summarize(&summary);
+    if let Some(message) = scan.range((from, to), args.clip, summary.overlapping) {
+        say(&message);
+    }
     if !summary.has_events {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
@@ -80,7 +83,7 @@ fn around(operations: &Operations, distance: Duration) -> (u64, Option<u64>) {
 fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     let mut names = args.process.iter().chain(&args.selection.thread);
     let has_names = names.any(|name| is_name(name));
-    match has_names || !args.range.is_all() {
+    match has_names || !args.range.is_all() || args.around.is_some() {
         true => Scan::read(&args.file, input),
         false => Ok(Scan::default()),
     }

@@ -52,14 +52,41 @@ fn empty_slices_are_reported() {
         run.stderr.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
     let none = ["trace: the slice has no events", "hint: the trace is 2.000µs long"];
-    for line in [&["--from", "2us", "--to", "3us", "-n", "-poll"][..], &["-c", "-net"]] {
-        assert_eq!(messages(&[&["in.fxt"], line].concat()), none, "{line:?}");
+    for line in [["-n", "-poll"], ["-c", "-net"]] {
+        assert_eq!(messages(&[&["in.fxt"], &line[..]].concat()), none, "{line:?}");
     }
     assert_eq!(
         messages(&["empty.fxt"]),
         ["trace: the slice has no events, and neither has the trace"]
     );
     assert_eq!(messages(&["in.fxt", "-c", "n*,-nit"]), [""; 0]);
+}
+
+#[test]
+fn the_range_and_its_borders_are_reported() {
+    let place = Place::new();
+    place.put("in.fxt", &everything());
+    let messages = |options: &[&str]| {
+        let run = place.run(&[&["slice", "in.fxt", "-o", "out.fxt"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stderr.lines().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The first event is at 5 µs. The operation lasts from 10 to 90, `outer` from 20 to 60, and
+    // `inner` from 30 to 50.
+    let range = "trace: from 0.000035000s to 0.000060000s; 3 durations and operations overlap the \
+                 borders";
+    assert_eq!(messages(&["--from", "@40us", "--to", "@65us"]), [format!("{range}, kept whole")]);
+    let options = ["--from", "35us", "--to", "60us", "--clip"];
+    assert_eq!(messages(&options), [format!("{range}, cut there")]);
+    let range = "trace: from 0.000050000s to 0.000085000s; ";
+    let one = "1 duration or operation overlaps the borders, kept whole";
+    assert_eq!(messages(&["--from", "@55us", "-n", "outer"]), [format!("{range}{one}")]);
+    let none = "no duration or operation overlaps the borders";
+    assert_eq!(messages(&["--from", "@55us", "-n", "queue"]), [format!("{range}{none}")]);
+    assert_eq!(messages(&["-n", "queue"]), [""; 0]);
+    assert_eq!(messages(&["--from", "0%", "--to", "100%"]), [""; 0]);
+    // 5 µs around the operation is more than the trace.
+    assert_eq!(messages(&["--id", "42", "--around", "5us"]), [""; 0]);
 }
 
 /// `good` has one event, from 5 to 7 µs.

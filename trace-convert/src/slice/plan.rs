@@ -27,6 +27,8 @@ pub struct Plan<'s> {
     /// The states of threads at the begin, if the slice has scheduling records.
     pub(super) border: Option<Border>,
     pub(super) unpaired: u64,
+    /// Durations and operations that begin before the slice or end after it.
+    pub(super) overlapping: u64,
     /// The selected processes and threads that are not in the archive.
     missing: (Vec<u64>, Vec<u64>),
 }
@@ -98,6 +100,7 @@ impl<'s> Planner<'s> {
                 before: DurationsBefore::default(),
                 border: selection.cuts_scheduling().then(|| Border::new(selection.from)),
                 unpaired: 0,
+                overlapping: 0,
                 missing,
             },
             filter: Filter::new(selection),
@@ -127,20 +130,18 @@ impl<'s> Planner<'s> {
         }
     }
 
-    /// Notes a complete event that is kept, and begins before the slice.
+    /// Notes a complete event that is kept, and overlaps a border of the slice.
     fn complete(&mut self, item: &Item<'_>, event: &Event<'_>) {
-        let is_before = || item.nanos(event.ticks) < self.plan.selection.from;
-        if matches!(event.kind, EventKind::DurationComplete { .. })
-            && is_before()
-            && self.filter.keeps(&mut self.catalog, item)
-        {
+        let EventKind::DurationComplete { end } = event.kind else { return };
+        let begin = item.nanos(event.ticks);
+        let selection = self.plan.selection;
+        if !selection.cuts(begin, item.nanos(end)) || !self.filter.keeps(&mut self.catalog, item) {
+            return;
+        }
+        self.plan.overlapping += 1;
+        if begin < selection.from {
             let label = self.catalog.label(item, event.category, event.name);
-            self.plan.before.add(
-                &self.catalog,
-                item.thread(event.thread),
-                item.nanos(event.ticks),
-                label,
-            );
+            self.plan.before.add(&self.catalog, item.thread(event.thread), begin, label);
         }
     }
 
@@ -189,6 +190,7 @@ impl Plan<'_> {
         let (number, is_selected) = begin.value;
         let is_kept = is_selected && filter.reaches_in(begin.nanos, over);
         self.kept.set(number, is_kept);
+        self.overlapping += u64::from(is_kept && self.selection.cuts(begin.nanos, over));
         if let (true, Track::Thread(thread)) = (is_kept, begin.track) {
             if begin.nanos < self.selection.from {
                 self.before.add(catalog, thread, begin.nanos, begin.label);

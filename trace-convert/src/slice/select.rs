@@ -33,6 +33,11 @@ pub struct Selection<'a> {
 }
 
 impl Selection<'_> {
+    /// Returns whether a duration overlaps the begin or the end of the time.
+    pub(super) fn cuts(&self, begin: u64, end: u64) -> bool {
+        begin < self.from || self.to.is_some_and(|to| end > to)
+    }
+
     /// Returns whether scheduling records are selected, but not those before a time.
     pub(super) fn cuts_scheduling(&self) -> bool {
         let has_scheduling =

@@ -7,8 +7,9 @@ use trace_analyze::extent::{self, Extent};
 
 use crate::damage::explained;
 use crate::input::Spill;
-use crate::message::HINT;
+use crate::message::{counted, HINT};
 use crate::table::human_nanos;
+use crate::times::Origin;
 
 /// The start of an archive, and its processes and threads.
 #[derive(Debug, Default)]
@@ -17,6 +18,30 @@ pub(super) struct Scan(pub(super) Extent);
 impl Scan {
     pub(super) fn read(path: &Path, input: &Spill<'_>) -> Result<Self> {
         explained(path, extent::read(input.open()?)).map(Self)
+    }
+
+    /// Returns a message about a range of time, and the number of durations and operations at its
+    /// borders, or `None` if the slice has the whole trace.
+    pub(super) fn range(
+        &self,
+        (from, to): (u64, Option<u64>),
+        clips: bool,
+        overlapping: u64,
+    ) -> Option<String> {
+        let (start, end) = self.0.start.zip(self.0.end)?;
+        if from <= start && to.is_none_or(|to| to > end) {
+            return None;
+        }
+        let origin = Origin(start);
+        let (from, to) = (from.max(start), to.map_or(end, |to| to.min(end)));
+        let range = format!("from {} to {}", origin.text(from), origin.text(to));
+        let how = if clips { "cut there" } else { "kept whole" };
+        let one = "duration or operation overlaps the borders";
+        let many = "durations and operations overlap the borders";
+        Some(match overlapping {
+            0 => format!("{range}; no {one}"),
+            number => format!("{range}; {}, {how}", counted(number, one, many)),
+        })
     }
 
     /// Returns a message that a slice is empty, with the length of the trace.
