@@ -47,4 +47,4 @@ pub use damage::Damage;
 pub use exact::{exact, MAX_SAFE_INTEGER};
 pub use kinds::Kinds;
 pub use loss::{Gap, Loss};
-pub use own::is_clock_anchor;
+pub use own::{is_added, is_clock_anchor};

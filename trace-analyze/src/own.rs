@@ -20,8 +20,9 @@ fn has_own_category(item: &Item<'_>, event: &Event<'_>) -> bool {
 }
 
 /// Returns whether the writer of the archive added an event, and not a program. Such events are not
-/// counted.
-pub(crate) fn is_added(item: &Item<'_>, event: &Event<'_>) -> bool {
+/// counted as events.
+#[must_use]
+pub fn is_added(item: &Item<'_>, event: &Event<'_>) -> bool {
     is_own(item, event) && RESERVED.contains(&&*item.text(event.name))
 }
 

@@ -38,7 +38,7 @@ use crate::rewrite::{has_tick_arguments, Copier};
 use crate::ConvertError;
 pub use clock::Clocks;
 use clock::{Clock, Timeline};
-use trace_analyze::Damage;
+use trace_analyze::{is_added, Damage};
 
 /// The maximum number of flows whose begin is kept.
 const MAX_FLOWS: usize = 1 << 20;
@@ -46,8 +46,10 @@ const MAX_FLOWS: usize = 1 << 20;
 /// The result of a merge.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// Records written, except string and thread records.
-    pub written: u64,
+    /// Events written.
+    pub events: u64,
+    /// Other records written, except string and thread records.
+    pub others: u64,
     /// Records and arguments of unknown types. They are copied, but their times and koids are not
     /// converted.
     pub unknown: u64,
@@ -224,7 +226,9 @@ impl<W: Write> Merger<W> {
     }
 
     fn copy(&mut self, item: &Item<'_>, clock: Clock) -> Result<(), ConvertError> {
-        self.summary.written += 1;
+        let is_event = matches!(&item.record, Record::Event(event) if !is_added(item, event));
+        let count = if is_event { &mut self.summary.events } else { &mut self.summary.others };
+        *count += 1;
         let change = |word, number| match word {
             Word::Ticks => clock.nanos(number),
             Word::Koid => clock.koid(number),

@@ -51,7 +51,7 @@ pub use select::Selection;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::extent::is_own;
 use trace_analyze::scheduling::border::{Border, Known};
-use trace_analyze::{is_clock_anchor, Damage, Gap};
+use trace_analyze::{is_added, is_clock_anchor, Damage, Gap};
 
 /// The result of a slice.
 #[derive(Debug, Default)]
@@ -61,10 +61,10 @@ pub struct Summary {
     /// Whether the slice has an event, other than those of the tracing system itself, or a
     /// scheduling record.
     pub has_events: bool,
-    /// Records of the slice, except string and thread records.
-    pub written: u64,
-    /// Records that are not in the slice.
-    pub left_out: u64,
+    /// The events.
+    pub events: Kept,
+    /// The other records, except string and thread records, and what describes providers.
+    pub others: Kept,
     /// Records of unknown types in the slice.
     pub unknown: u64,
     /// Durations and operations whose end was not found because too many begins and ends were
@@ -75,6 +75,30 @@ pub struct Summary {
     pub overlapping: u64,
     /// The damage of the archive.
     pub damage: Damage,
+}
+
+/// The number of records that are kept, and of those that are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kept {
+    /// Records of the slice.
+    pub kept: u64,
+    /// Records that are not in the slice.
+    pub removed: u64,
+}
+
+impl Kept {
+    fn count(&mut self, is_kept: bool) {
+        match is_kept {
+            true => self.kept += 1,
+            false => self.removed += 1,
+        }
+    }
+
+    /// Returns the number of all records.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.kept + self.removed
+    }
 }
 
 /// Writes the part of an archive that a plan of the same archive selects.
@@ -164,11 +188,12 @@ impl<'p, W: Write> Slicer<'p, W> {
             Some(number) => self.plan.kept.get(number),
             None => self.filter.keeps(&mut self.catalog, item) || self.plan.before.has_mark(item),
         };
+        let is_event = matches!(&item.record, Record::Event(event) if !is_added(item, event));
+        let counts = if is_event { &mut self.summary.events } else { &mut self.summary.others };
+        counts.count(is_kept);
         if !is_kept {
-            self.summary.left_out += 1;
             return Ok(());
         }
-        self.summary.written += 1;
         self.summary.unknown += u64::from(matches!(item.record, Record::Unknown(_)));
         self.summary.has_events = self.summary.has_events || is_of_program(item);
         self.copy(item)

@@ -17,7 +17,7 @@ pub fn merge(bytes: &[u8]) {
     assert_eq!(kinds(&merged(&[&first]).0), of_first);
     let (both, summary) = merged(&[&first, &second]);
     assert_eq!(kinds(&both), [of_first, of_second].concat());
-    assert_eq!(summary.written, content(&both).len() as u64);
+    assert_eq!(summary.events + summary.others, content(&both).len() as u64);
 }
 
 /// Returns what a record is.

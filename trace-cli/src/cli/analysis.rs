@@ -16,7 +16,8 @@ use crate::args::{
 ///
 /// Prints one row for each category and name: first durations, then async
 /// operations. Polls of async operations, and drops of futures after the last
-/// poll, have rows of their own. SELF excludes inner durations. ON-CPU is the time on a
+/// poll, have rows of their own. COUNT has durations and operations with a begin
+/// and an end; others are reported. SELF excludes inner durations. ON-CPU is the time on a
 /// processor, if the archive has scheduling records. Percentiles are exact up
 /// to 2048 values in a row, and within 0.2 % beyond. Missing data is reported
 /// on standard error.

@@ -116,7 +116,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
         written => damage::explained_writing(&args.input, &args.output, written)?,
     };
     output.finish_as(&args.output)?;
-    say(&format!("{} JSON events converted", summary.events));
+    say(&format!("{} converted", counted(summary.events, "JSON event", "JSON events")));
     if summary.carried > 0 {
         let carried = summary.carried;
         say(&format!("events that exceed FXT, kept as JSON: {carried}"));
@@ -169,8 +169,8 @@ pub(super) fn summarize(path: &Path, conversion: &Conversion) -> u8 {
         ),
     ];
     let records = counted(stats.records, "record", "records");
-    let events = counted(conversion.events, "event", "events");
-    say(&format!("{records} converted to {events}"));
+    let entries = counted(conversion.events, "entry", "entries");
+    say(&format!("{records} converted to {entries}"));
     let code = damage::warn(path, &conversion.damage);
     if let Some(symbols) = &conversion.symbols {
         report_lacks(path, symbols, conversion.mappings_left_out);

@@ -69,10 +69,11 @@ fn warn_about_repeated(files: &[PathBuf]) {
 }
 
 fn summarize(files: &[PathBuf], summary: &Summary) {
-    let Summary { written, providers, unknown, .. } = summary;
-    let records = counted(*written, "record", "records");
+    let Summary { events, others, providers, unknown, .. } = summary;
+    let events = counted(*events, "event", "events");
+    let others = counted(*others, "other record", "other records");
     let providers = counted(u64::from(*providers), "provider", "providers");
-    say(&format!("{records} of {providers}"));
+    say(&format!("{events} and {others} of {providers}"));
     if *unknown > 0 {
         say(&format!(
             "records and arguments of unknown types, copied without a change to their times: {unknown}"

@@ -89,9 +89,21 @@ fn scan(args: &SliceArgs, input: &Spill<'_>) -> Result<Scan> {
     }
 }
 
+/// Returns the message with the numbers of records that are kept.
+fn kept(Summary { events, others, .. }: &Summary) -> String {
+    let of_events = counted(events.all(), "event", "events");
+    match (events.all(), others.all()) {
+        (_, 0) => format!("{} of {of_events} kept", events.kept),
+        (0, all) => format!("{} of {} kept", others.kept, counted(all, "record", "records")),
+        (_, all) => {
+            let of_others = counted(all, "other record", "other records");
+            format!("{} of {of_events} kept, and {} of {of_others}", events.kept, others.kept)
+        }
+    }
+}
+
 fn summarize(summary: &Summary) {
-    let kept = counted(summary.written, "record", "records");
-    say(&format!("{kept} kept, {} removed", summary.left_out));
+    say(&kept(summary));
     if summary.unknown > 0 {
         say(&format!("records of unknown types, kept: {}", summary.unknown));
     }

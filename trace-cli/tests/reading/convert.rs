@@ -18,7 +18,7 @@ fn a_file_to_a_file() {
     let place = Place::new();
     place.put("in.fxt", &good());
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
-    let stderr = "trace: 9 records converted to 2 events\n".to_owned();
+    let stderr = "trace: 9 records converted to 2 entries\n".to_owned();
     assert_eq!(run, Run { code: 0, stdout: String::new(), stderr });
     assert_eq!(place.text("out.json"), GOOD);
     assert_eq!(place.names(), ["in.fxt", "out.json"]);
@@ -37,7 +37,7 @@ fn losses_are_reported() {
     let run = place.run(&["convert", "in.fxt", "-o", "out.json"]);
     assert_eq!(
         run.stderr,
-        "trace: 17 records converted to 5 events\n\
+        "trace: 17 records converted to 5 entries\n\
          trace: in.fxt: records dropped during recording: 40\n\
          trace: in.fxt: buffers that became full during recording: 1\n"
     );
@@ -52,7 +52,7 @@ fn a_truncated_archive_is_converted_up_to_its_end() {
     assert_eq!(run.code, 3);
     assert_eq!(
         run.stderr,
-        "trace: 8 records converted to 1 event\n\
+        "trace: 8 records converted to 1 entry\n\
          trace: in.fxt: the trace ends within the record at byte 136: 31 of 32 bytes; \
          the records before it are used\n"
     );

@@ -22,7 +22,7 @@ fn json_to_an_archive_and_back() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
-    assert_eq!(run, said("trace: 1 JSON events converted\n"));
+    assert_eq!(run, said("trace: 1 JSON event converted\n"));
     assert_eq!(place.run(&["check", "out.fxt"]).code, 0);
     assert_eq!(place.run(&["convert", "out.fxt", "-o", "back.json"]).code, 0);
     assert_eq!(place.text("back.json"), JSON_AND_BACK);

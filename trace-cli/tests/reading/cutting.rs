@@ -9,7 +9,7 @@ fn a_slice_is_an_archive() {
     let place = Place::new();
     place.put("in.fxt", &lossy());
     let run = place.run(&["slice", "in.fxt", "-n", "poll", "-o", "out.fxt.gz"]);
-    let stderr = "trace: 3 records kept, 1 removed\n\
+    let stderr = "trace: 2 of 3 events kept, and 1 of 1 other record\n\
                   trace: in.fxt: records dropped during recording: 40\n\
                   trace: in.fxt: buffers that became full during recording: 1\n";
     assert_eq!(run, Run { code: 0, stdout: String::new(), stderr: stderr.to_owned() });
@@ -114,7 +114,11 @@ fn merged_archives() {
     place.put("b.fxt", &lossy());
     let run = place.run(&["merge", "a.fxt", "b.fxt", "-o", "out.fxt"]);
     assert_eq!(run.code, 0, "{run:?}");
-    assert!(run.stderr.starts_with("trace: 6 records of 2 providers\n"), "{}", run.stderr);
+    assert!(
+        run.stderr.starts_with("trace: 4 events and 2 other records of 2 providers\n"),
+        "{}",
+        run.stderr
+    );
     assert!(run.stderr.contains("b.fxt: \"app\" has no clock anchor"), "{}", run.stderr);
     assert!(!run.stderr.contains("more than once"), "{run:?}");
     let twice = place.run(&["merge", "a.fxt", "b.fxt", "./a.fxt", "-o", "twice.fxt"]);

@@ -60,7 +60,10 @@ fn a_slice_of_an_operation() {
     let place = Place::new();
     place.put("in.fxt", &archive());
     let slice = place.run(&["slice", "in.fxt", "--id", "7", "-o", "out.fxt"]);
-    assert_eq!((slice.code, slice.stderr.as_str()), (0, "trace: 11 records kept, 3 removed\n"));
+    assert_eq!(
+        (slice.code, slice.stderr.as_str()),
+        (0, "trace: 11 of 12 events kept, and 0 of 2 other records\n")
+    );
     let dump = place.run(&["dump", "out.fxt"]).stdout;
     for (text, is_kept) in [
         ("\"query\"", true),
@@ -73,7 +76,7 @@ fn a_slice_of_an_operation() {
     }
     assert_eq!(counts(&place.run(&["stats", "out.fxt"]).stdout).len(), 4, "{dump}");
     let child = place.run(&["slice", "in.fxt", "--id", "0x8", "-o", "out.fxt"]);
-    assert_eq!(child.stderr, "trace: 2 records kept, 12 removed\n");
+    assert_eq!(child.stderr, "trace: 2 of 12 events kept, and 0 of 2 other records\n");
     let absent = place.run(&["slice", "in.fxt", "--id", "9", "-o", "new.fxt"]);
     let expected = "trace: in.fxt has no async operation with the id 0x9\n";
     assert_eq!((absent.code, absent.stderr.as_str()), (1, expected));

@@ -135,7 +135,7 @@ fn the_interface_and_the_trace_are_served() {
     }
     assert!(view.ask("GET /").starts_with("HTTP/1.1 404 Not Found\r\n"));
     drop(page);
-    let said = "trace: 9 records converted to 2 events\n\
+    let said = "trace: 9 records converted to 2 entries\n\
                 trace: serving until the page is closed, or Ctrl-C\n";
     assert_eq!(view.end(), (0, said.to_owned()));
 }
