@@ -102,7 +102,7 @@ fn archives_of_one_boot() {
     ];
     let (output, summary, is_realtime) = merged(&archives);
     assert!(!is_realtime);
-    assert_eq!((summary.providers, summary.written), (2, 6));
+    assert_eq!((summary.providers, summary.events + summary.others), (2, 6));
     assert_eq!(
         events(&output),
         [
