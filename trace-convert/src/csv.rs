@@ -21,6 +21,7 @@
 
 mod cell;
 mod collect;
+mod row;
 mod rows;
 mod sorted;
 mod texts;

@@ -237,7 +237,7 @@ impl<'a> Groups<'a> {
             EventKind::DurationEnd => self.of_event(item, event),
             _ => return,
         };
-        let is_kept = self.edges.add(catalog, item, event, group);
+        let is_kept = self.edges.add(catalog, item, event, (group != NONE).then_some(group));
         self.values_left_out += u64::from(!is_kept);
     }
 

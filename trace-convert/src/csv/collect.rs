@@ -1,6 +1,7 @@
 //! Makes rows of records.
 
 use std::cmp::Reverse;
+use std::fmt::Write;
 use std::io;
 
 use serde_json::{Map, Value as Json};
@@ -9,10 +10,11 @@ use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
 use trace_analyze::pairing::{Edge, Outcome, Pairing, Unpaired};
 use trace_analyze::spans::{Oddities, Span, SpanValues, Spans};
 use trace_analyze::{arguments, is_clock_anchor, Damage};
-use trace_format::{Event, EventKind, Item, Log, Reader, Record};
+use trace_format::{Event, EventKind, Item, Log, Reader, Record, Value};
 
 use super::cell;
-use super::sorted::{Key, Row, Sorted};
+use super::row::{Key, Kind, Row};
+use super::sorted::Sorted;
 use super::texts::{Place, Texts};
 use crate::{visible_json, ConvertError};
 
@@ -23,14 +25,14 @@ const MAX_OPEN: usize = 1 << 20;
 const MAX_WAITING: usize = 1 << 20;
 
 /// The thread and the arguments of a begin or an end.
-type Value = (ThreadId, Option<Place>);
+type Kept = (ThreadId, Option<Place>);
 
 /// The state of reading an archive.
 pub(super) struct Collector {
     spans: Spans,
-    arguments: SpanValues<Option<Place>>,
-    operations: Pairing<Value>,
-    flows: Pairing<Value>,
+    arguments: SpanValues<Place>,
+    operations: Pairing<Kept>,
+    flows: Pairing<Kept>,
     table: Table,
     /// Complete durations, empty between records.
     done: Vec<Span>,
@@ -65,7 +67,7 @@ struct Line<'a> {
     thread: ThreadId,
     /// `None` for log records.
     label: Option<LabelId>,
-    kind: &'a str,
+    kind: Kind,
     begin: u64,
     length: Option<u64>,
     /// The self time of durations.
@@ -131,7 +133,7 @@ impl Collector {
                 let line = Line {
                     thread: catalog.thread(item, event.thread),
                     label: Some(catalog.label(item, event.category, event.name)),
-                    kind: kind.name(),
+                    kind: Kind::of(kind),
                     begin: item.nanos(event.ticks),
                     length: None,
                     own: None,
@@ -148,7 +150,7 @@ impl Collector {
         let line = Line {
             thread: self.spans.catalog_mut().thread(item, log.thread),
             label: None,
-            kind: "log",
+            kind: Kind::Log,
             begin: item.nanos(log.ticks),
             length: None,
             own: None,
@@ -167,12 +169,12 @@ impl Collector {
             let line = Line {
                 thread: span.thread,
                 label: Some(span.label),
-                kind: span.role.as_str(),
+                kind: span.role.into(),
                 begin: span.rate.to_nanos(span.begin),
                 length: Some(span.nanos()),
                 own: Some(span.self_nanos()),
                 id: None,
-                arguments: self.table.joined(begin.flatten(), end.flatten())?,
+                arguments: self.table.joined(begin, end)?,
                 message: "",
             };
             self.table.add(catalog, line)?;
@@ -222,7 +224,7 @@ impl Table {
     fn linked(
         &mut self,
         catalog: &Catalog,
-        outcome: &Outcome<Value>,
+        outcome: &Outcome<Kept>,
         is_flow: bool,
     ) -> io::Result<()> {
         let unpaired = match is_flow {
@@ -239,7 +241,7 @@ impl Table {
         let line = Line {
             thread: begin.value.0,
             label: Some(begin.label),
-            kind: if is_flow { "flow" } else { "async" },
+            kind: if is_flow { Kind::Flow } else { Kind::Async },
             begin: begin.nanos,
             length: Some(end.nanos - begin.nanos),
             own: None,
@@ -251,46 +253,54 @@ impl Table {
     }
 
     fn add(&mut self, catalog: &Catalog, line: Line<'_>) -> io::Result<()> {
-        let Line { thread, label, kind, begin, .. } = line;
-        let is_duration = line.own.is_some();
-        let length = if is_duration { line.length.unwrap_or(0) } else { 0 };
+        let Line { thread, label, kind, begin, length, own, id, .. } = line;
         self.rows += 1;
         // Of equal durations, the inner one ends first.
-        let number = if is_duration { u64::MAX - self.rows } else { self.rows };
-        let end = Reverse(begin.saturating_add(length));
-        let names = label.map_or(("", ""), |label| (catalog.category(label), catalog.name(label)));
-        let number_cell = |number: Option<u64>| number.map(|it| it.to_string()).unwrap_or_default();
-        let rest = format!(
-            "{begin},{},{},{kind},{},{},{}",
-            number_cell(line.length),
-            number_cell(line.own),
-            line.id.map(|id| format!("{id:#x}")).unwrap_or_default(),
-            cell(&visible_json(&line.arguments)),
-            cell(line.message),
-        );
-        self.sorted.push(Row {
-            key: Key { koids: catalog.koids(thread), thread, begin, end, number },
-            is_duration,
-            names: format!("{},{}", cell(names.0), cell(names.1)),
-            rest,
-        })
+        let number = if own.is_some() { u64::MAX - self.rows } else { self.rows };
+        let end = begin.saturating_add(own.and(length).unwrap_or(0));
+        let key = Key { koids: catalog.koids(thread), thread, begin, end: Reverse(end), number };
+        let text = match line.arguments.is_empty() && line.message.is_empty() {
+            true => String::new(),
+            false => format!("{},{}", cell(&visible_json(&line.arguments)), cell(line.message)),
+        };
+        self.sorted.push(&Row { key, label, kind, length, own, id, text: &text })
     }
 }
 
 /// Returns the arguments of an event as a JSON object, or `None` if it has none.
 fn arguments_of(item: &Item<'_>, event: &Event<'_>) -> Option<String> {
-    let arguments = event.arguments.iter().map(|argument| {
-        let name = item.text(argument.name).into_owned();
-        // As in the column `id`. Spreadsheets round large numbers.
-        let id = argument.value.unsigned().filter(|_| arguments::is_operation_id(&name));
-        let value = match id {
-            Some(id) => format!("{id:#x}").into(),
-            None => arguments::to_json(item, argument.value),
-        };
-        (name, value)
-    });
-    let arguments: Vec<(String, Json)> = arguments.filter(|(name, _)| !is_carried(name)).collect();
-    (!arguments.is_empty()).then(|| Json::from(arguments::to_object(&arguments)).to_string())
+    let names = event.arguments.iter().map(|argument| item.text(argument.name));
+    let named = names.zip(&event.arguments).filter(|(name, _)| !is_carried(name));
+    let named: Vec<_> = named.map(|(name, argument)| (name, argument.value)).collect();
+    if named.is_empty() {
+        return None;
+    }
+    let is_repeated = |place: usize| {
+        let name = named.get(place).map(|(name, _)| name);
+        named.iter().skip(place + 1).any(|(other, _)| Some(other) == name)
+    };
+    let values = named.iter().map(|(name, value)| (name, value_of(item, name, *value)));
+    if (0..named.len()).any(is_repeated) {
+        let values: Vec<_> =
+            values.map(|(name, value)| (name.clone().into_owned(), value)).collect();
+        return Some(Json::from(arguments::to_object(&values)).to_string());
+    }
+    let mut text = String::new();
+    for (name, value) in values {
+        let separator = if text.is_empty() { '{' } else { ',' };
+        write!(text, "{separator}{}:{value}", Json::from(&**name))
+            .expect("a string takes any text");
+    }
+    Some(text + "}")
+}
+
+/// Returns the value of an argument. Ids of operations are as in the column `id`: spreadsheets
+/// round large numbers.
+fn value_of(item: &Item<'_>, name: &str, value: Value<'_>) -> Json {
+    match value.unsigned().filter(|_| arguments::is_operation_id(name)) {
+        Some(id) => format!("{id:#x}").into(),
+        None => arguments::to_json(item, value),
+    }
 }
 
 /// Joins two JSON objects. Values of one name are an array.

@@ -1,8 +1,10 @@
 //! The events of an archive as lines.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 
-use trace_analyze::catalog::ThreadId;
+use trace_analyze::catalog::{LabelId, ThreadId};
 use trace_analyze::pairing::Unpaired;
 use trace_analyze::spans::Oddities;
 use trace_analyze::Damage;
@@ -10,7 +12,7 @@ use trace_format::Reader;
 
 use super::cell;
 use super::collect::{Collected, Collector};
-use super::sorted::Row;
+use super::row::{Key, Row};
 use crate::ConvertError;
 
 const HEADER: &str = "process,process_name,thread,thread_name,category,name,depth,begin_ns,\
@@ -69,25 +71,57 @@ impl Rows {
     /// Writing, or reading a temporary file, failed.
     pub fn write(&self, mut output: impl Write) -> io::Result<()> {
         writeln!(output, "{HEADER}")?;
-        let mut thread: Option<Thread> = None;
+        let catalog = self.0.spans.catalog();
+        let cells: Vec<Cow<'_, str>> = catalog.strings().map(cell).collect();
+        let names = |label: LabelId| catalog.labels().get(label.0 as usize).copied();
+        let text = |string: u32| cells.get(string as usize).map_or("", |cell| cell);
+        let (mut thread, mut line) = (None::<Thread>, String::new());
         self.0.sorted.each(|row| {
             let current = match &mut thread {
                 Some(current) if current.id == row.key.thread => current,
                 other => other.insert(self.thread(row)),
             };
-            let (head, depth) = (&current.cells, current.open.depth(row));
-            let depth = depth.map(|depth| depth.to_string()).unwrap_or_default();
-            writeln!(output, "{head},{},{depth},{}", row.names, row.rest)
+            let names = row.label.and_then(names).map_or(("", ""), |it| (text(it.0), text(it.1)));
+            line.clear();
+            write_line(&mut line, current, row, names);
+            output.write_all(line.as_bytes())
         })?;
         output.flush()
     }
 
-    fn thread(&self, row: &Row) -> Thread {
+    fn thread(&self, row: &Row<'_>) -> Thread {
         let (koids, catalog) = (row.key.koids, self.0.spans.catalog());
         let process = cell(catalog.process_name(koids.process));
         let name = cell(catalog.thread_name(koids));
         let cells = format!("{},{process},{},{name}", koids.process, koids.thread);
         Thread { id: row.key.thread, cells, open: Open::default() }
+    }
+}
+
+/// Appends the line of a row.
+fn write_line(line: &mut String, thread: &mut Thread, row: &Row<'_>, names: (&str, &str)) {
+    let depth = row.own.map(|_| thread.open.depth(&row.key));
+    for text in [&*thread.cells, names.0, names.1] {
+        line.push_str(text);
+        line.push(',');
+    }
+    for number in [depth, Some(row.key.begin), row.length, row.own] {
+        push_number(line, number);
+        line.push(',');
+    }
+    line.push_str(row.kind.as_str());
+    line.push(',');
+    if let Some(id) = row.id {
+        write!(line, "{id:#x}").expect("a string takes any text");
+    }
+    line.push(',');
+    line.push_str(if row.text.is_empty() { "," } else { row.text });
+    line.push('\n');
+}
+
+fn push_number(line: &mut String, number: Option<u64>) {
+    if let Some(number) = number {
+        write!(line, "{number}").expect("a string takes any text");
     }
 }
 
@@ -104,18 +138,14 @@ struct Thread {
 struct Open(Vec<u64>);
 
 impl Open {
-    /// Returns the number of durations around a duration, and `None` for other rows.
-    fn depth(&mut self, row: &Row) -> Option<usize> {
-        if !row.is_duration {
-            return None;
-        }
-        while self.0.last().is_some_and(|end| *end <= row.key.begin) {
+    /// Returns the number of durations around the next duration.
+    fn depth(&mut self, key: &Key) -> u64 {
+        while self.0.last().is_some_and(|end| *end <= key.begin) {
             self.0.pop();
         }
-        let depth = self.0.len();
-        let end = row.key.end.0;
+        let (depth, end) = (self.0.len() as u64, key.end.0);
         self.0.push(self.0.last().map_or(end, |around| end.min(*around)));
-        Some(depth)
+        depth
     }
 }
 
@@ -203,7 +233,7 @@ mod tests {
         ];
         let expected = [
             r#"1,,2,,cat,request,,10,60,,async,0x7,"{""state"":true,""url"":""/a,b""}","#,
-            r#"1,,2,,cat,request,0,20,10,10,poll,,"{""poll-count"":7,""task"":""0x7""}","#,
+            r#"1,,2,,cat,request,0,20,10,10,poll,,"{""task"":""0x7"",""poll-count"":7}","#,
             "1,,2,,cat,step,,22,,,async-instant,0x7,,",
             r#"1,,2,,cat,send,,24,2,,flow,0xffffffffffffffff,"{""state"":true}","#,
             "1,,2,,cat,send,,25,,,flow-step,0xffffffffffffffff,,",

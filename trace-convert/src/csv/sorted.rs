@@ -3,15 +3,15 @@
 //! An external merge sort: a run is sorted in memory and written to the file. Reading merges all
 //! runs.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use trace_analyze::catalog::ThreadId;
 use trace_analyze::input::temporary_file_error;
-use trace_format::ThreadKoids;
+
+use super::row::{Key, Row};
 
 /// The size of a run, in bytes.
 const RUN_BYTES: usize = 16 << 20;
@@ -21,81 +21,13 @@ const READ_BYTES: usize = 4 << 20;
 const LEAST_READ: usize = 4 << 10;
 const MOST_READ: usize = 64 << 10;
 
-/// The order of rows: by thread and begin. Outer durations precede inner ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub(super) koids: ThreadKoids,
-    /// The provider's thread: one process can have several providers.
-    pub(super) thread: ThreadId,
-    pub(super) begin: u64,
-    pub(super) end: Reverse<u64>,
-    /// The number of the row.
-    pub(super) number: u64,
-}
-
-/// A row of the table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Row {
-    pub(super) key: Key,
-    /// Whether it is a duration on the thread, which can be in others.
-    pub(super) is_duration: bool,
-    /// The cells of category and name.
-    pub(super) names: String,
-    /// The cells from the begin on.
-    pub(super) rest: String,
-}
-
-impl Row {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.names.len() + self.rest.len()
-    }
-
-    fn write(&self, file: &mut impl Write) -> io::Result<()> {
-        let Key { koids, thread, begin, end, number } = self.key;
-        for word in [koids.process, koids.thread, thread.0.into(), begin, end.0, number] {
-            file.write_all(&word.to_le_bytes())?;
-        }
-        file.write_all(&[self.is_duration.into()])?;
-        for text in [&self.names, &self.rest] {
-            file.write_all(&(text.len() as u64).to_le_bytes())?;
-            file.write_all(text.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// Reads a row, or returns `None` at the end of the run.
-    fn read(run: &mut impl BufRead) -> io::Result<Option<Self>> {
-        if run.fill_buf()?.is_empty() {
-            return Ok(None);
-        }
-        let koids = ThreadKoids::new(word(run)?, word(run)?);
-        let (thread, begin) = (ThreadId(word(run)? as u32), word(run)?);
-        let (end, number) = (Reverse(word(run)?), word(run)?);
-        let mut flag = [0];
-        run.read_exact(&mut flag)?;
-        let key = Key { koids, thread, begin, end, number };
-        Ok(Some(Self { key, is_duration: flag != [0], names: text(run)?, rest: text(run)? }))
-    }
-}
-
-fn word(run: &mut impl Read) -> io::Result<u64> {
-    let mut bytes = [0; 8];
-    run.read_exact(&mut bytes)?;
-    Ok(u64::from_le_bytes(bytes))
-}
-
-fn text(run: &mut impl Read) -> io::Result<String> {
-    let mut bytes = vec![0; word(run)? as usize];
-    run.read_exact(&mut bytes)?;
-    Ok(String::from_utf8(bytes).expect("the text was a string"))
-}
-
 /// Rows in any order, until they are read.
 #[derive(Debug)]
 pub(super) struct Sorted {
-    /// The rows that are not in the file.
-    waiting: Vec<Row>,
-    bytes: usize,
+    /// The rows that are not in the file, encoded.
+    waiting: Vec<u8>,
+    /// The places of these rows.
+    places: Vec<(Key, usize)>,
     run_bytes: usize,
     /// The end of each run in the file.
     runs: Vec<u64>,
@@ -110,13 +42,14 @@ impl Default for Sorted {
 
 impl Sorted {
     fn with_run(run_bytes: usize) -> Self {
-        Self { waiting: Vec::new(), bytes: 0, run_bytes, runs: Vec::new(), file: None }
+        let (waiting, places) = (Vec::new(), Vec::new());
+        Self { waiting, places, run_bytes, runs: Vec::new(), file: None }
     }
 
-    pub(super) fn push(&mut self, row: Row) -> io::Result<()> {
-        self.bytes += row.bytes();
-        self.waiting.push(row);
-        match self.bytes > self.run_bytes {
+    pub(super) fn push(&mut self, row: &Row<'_>) -> io::Result<()> {
+        self.places.push((row.key, self.waiting.len()));
+        row.encode(&mut self.waiting);
+        match self.waiting.len() + size_of_val(&*self.places) > self.run_bytes {
             true => self.write_run().map_err(temporary_file_error),
             false => Ok(()),
         }
@@ -124,50 +57,119 @@ impl Sorted {
 
     /// Sorts the remaining rows.
     pub(super) fn finish(&mut self) -> io::Result<()> {
-        self.waiting.sort_unstable();
         match self.runs.is_empty() {
-            true => Ok(()),
+            true => {
+                self.sort();
+                Ok(())
+            }
             false => self.write_run().map_err(temporary_file_error),
         }
+    }
+
+    /// Sorts the rows in memory. Most of them are in order already.
+    fn sort(&mut self) {
+        self.places.sort_by_key(|(key, _)| *key);
     }
 
     #[cold]
     #[inline(never)]
     fn write_run(&mut self) -> io::Result<()> {
-        self.waiting.sort_unstable();
+        self.sort();
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(tempfile::tempfile()?),
         };
         let mut writer = BufWriter::with_capacity(MOST_READ, &mut *file);
-        self.waiting.iter().try_for_each(|row| row.write(&mut writer))?;
+        for (_, place) in &self.places {
+            let rows = self.waiting.get(*place..).unwrap_or_default();
+            writer.write_all(Row::encoded(rows).unwrap_or_default())?;
+        }
         writer.flush()?;
         drop(writer);
-        self.runs.push(io::Seek::stream_position(file)?);
+        self.runs.push(file.stream_position()?);
         self.waiting.clear();
-        self.bytes = 0;
+        self.places.clear();
         Ok(())
     }
 
     /// Visits all rows in their order, once they are sorted by [`Sorted::finish`].
-    pub(super) fn each(&self, mut look: impl FnMut(&Row) -> io::Result<()>) -> io::Result<()> {
-        let Some(file) = &self.file else { return self.waiting.iter().try_for_each(look) };
+    pub(super) fn each(&self, mut look: impl FnMut(&Row<'_>) -> io::Result<()>) -> io::Result<()> {
+        match &self.file {
+            Some(file) => self.merge(file, look),
+            None => self.places.iter().try_for_each(|(_, place)| {
+                let rows = self.waiting.get(*place..).unwrap_or_default();
+                Row::decode(rows).map_or(Ok(()), |row| look(&row))
+            }),
+        }
+    }
+
+    fn merge(
+        &self,
+        file: &File,
+        mut look: impl FnMut(&Row<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let size = (READ_BYTES / self.runs.len()).clamp(LEAST_READ, MOST_READ);
         let begins = std::iter::once(0).chain(self.runs.iter().copied());
-        let pieces = begins.zip(&self.runs).map(|(at, end)| Piece { file, at, end: *end });
-        let mut runs: Vec<_> = pieces.map(|piece| BufReader::with_capacity(size, piece)).collect();
         let mut next = BinaryHeap::new();
-        for (number, run) in runs.iter_mut().enumerate() {
-            let row = Row::read(run).map_err(temporary_file_error)?;
-            next.extend(row.map(|row| Reverse((row, number))));
+        for (at, end) in begins.zip(&self.runs) {
+            let piece = BufReader::with_capacity(size, Piece { file, at, end: *end });
+            let mut run = Run { piece, row: Vec::new(), key: None };
+            run.advance()?;
+            next.push(Reverse(run));
         }
-        while let Some(Reverse((row, number))) = next.pop() {
+        while let Some(mut top) = next.peek_mut() {
+            let Reverse(run) = &mut *top;
+            let Some(row) = run.key.and_then(|_| Row::decode(&run.row)) else { break };
             look(&row)?;
-            let Some(run) = runs.get_mut(number) else { continue };
-            let row = Row::read(run).map_err(temporary_file_error)?;
-            next.extend(row.map(|row| Reverse((row, number))));
+            run.advance()?;
         }
         Ok(())
+    }
+}
+
+/// A run that is read. One without further rows is the last.
+struct Run<'a> {
+    piece: BufReader<Piece<'a>>,
+    /// The next row, encoded.
+    row: Vec<u8>,
+    key: Option<Key>,
+}
+
+impl Run<'_> {
+    /// Reads the next row.
+    fn advance(&mut self) -> io::Result<()> {
+        self.key = match self.piece.fill_buf().map_err(temporary_file_error)?.is_empty() {
+            true => None,
+            false => {
+                Row::read(&mut self.piece, &mut self.row).map_err(temporary_file_error)?;
+                Row::decode(&self.row).map(|row| row.key)
+            }
+        };
+        Ok(())
+    }
+
+    fn order(&self) -> (bool, Option<Key>) {
+        (self.key.is_none(), self.key)
+    }
+}
+
+impl PartialEq for Run<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Run<'_> {}
+
+impl PartialOrd for Run<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Run<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
     }
 }
 
@@ -191,29 +193,38 @@ impl Read for Piece<'_> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use trace_analyze::catalog::ThreadId;
+    use trace_format::ThreadKoids;
 
+    use super::super::row::Kind;
     use super::*;
 
     proptest! {
         #[test]
         fn runs_are_merged_as_if_all_were_in_memory(
-            run_bytes in 1..2000usize,
+            run_bytes in 1..4000usize,
             rows in prop::collection::vec((0..3u64, 0..2u32, 0..9u64, 0..9u64, ".{0,3}"), 0..60),
         ) {
             let mut sorted = Sorted::with_run(run_bytes);
             let mut expected = Vec::new();
-            for (number, (koid, thread, begin, end, text)) in (0..).zip(rows) {
-                let (koids, thread) = (ThreadKoids::new(1, koid), ThreadId(thread));
-                let key = Key { koids, thread, begin, end: Reverse(end), number };
-                let row = Row { key, is_duration: end > 4, names: text.clone(), rest: text };
-                sorted.push(row.clone()).unwrap();
+            for (number, (koid, thread, begin, end, text)) in (0..).zip(&rows) {
+                let (koids, thread) = (ThreadKoids::new(1, *koid), ThreadId(*thread));
+                let key = Key { koids, thread, begin: *begin, end: Reverse(*end), number };
+                let own = (*end > 4).then_some(*end);
+                let (label, kind, length, id) = (None, Kind::Log, Some(*end), None);
+                let row = Row { key, label, kind, length, own, id, text };
+                sorted.push(&row).unwrap();
                 expected.push(row);
             }
             sorted.finish().unwrap();
-            expected.sort();
-            let mut found = Vec::new();
-            sorted.each(|row| { found.push(row.clone()); Ok(()) }).unwrap();
-            prop_assert_eq!(found, expected);
+            expected.sort_by_key(|row| row.key);
+            let mut number = 0;
+            sorted.each(|row| {
+                assert_eq!(Some(row), expected.get(number));
+                number += 1;
+                Ok(())
+            }).unwrap();
+            prop_assert_eq!(number, expected.len());
         }
     }
 }

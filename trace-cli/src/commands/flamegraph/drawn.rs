@@ -18,7 +18,7 @@ pub(super) type Times = BTreeMap<String, u64>;
 /// The durations, operations or samples of an archive.
 pub(super) enum Drawn {
     Durations(Box<Stacks>, Grouping),
-    Operations(Nested),
+    Operations(Box<Nested>),
     Samples(Times),
 }
 
@@ -93,7 +93,7 @@ fn operations(path: &Path, args: &FlamegraphArgs) -> Result<(Drawn, u8)> {
     let nested = explained(path, nested::read(reader))?;
     damage::warn_counts(path, &damage::of_operations(&nested.unpaired));
     let code = code.max(damage::warn(path, &nested.damage));
-    Ok((Drawn::Operations(nested), code))
+    Ok((Drawn::Operations(Box::new(nested)), code))
 }
 
 /// Returns the names of an operation and its ancestors, separated by `;`.
