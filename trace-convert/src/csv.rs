@@ -11,13 +11,17 @@
 //! | `begin_ns` | the time, in nanoseconds of the provider's clock |
 //! | `duration_ns` | the length of a duration, operation or flow |
 //! | `self_ns` | the time of a duration that no inner duration takes |
-//! | `kind` | `duration`, `poll`, `drop`, `async`, `async-instant`, `flow`, `flow-step`, `instant`, `counter` or `log` |
+//! | `kind` | see below |
 //! | `id` | the id of an operation, a flow or a counter |
-//! | `arguments` | the arguments of its events as a JSON object, empty if it has none. Ids of operations are texts as in the column `id` |
+//! | `arguments` | the arguments of its events as a JSON object, empty if it has none |
 //! | `message` | the text of a log record |
 //!
-//! Clock anchors have no line. A cell without a value is empty. Lines are sorted by process, thread and begin. Rows wait in a
-//! temporary file if they are larger than 16 MiB, and so do arguments whose duration is not complete.
+//! The kinds are `duration`, `poll`, `drop`, `async`, `async-instant`, `flow`, `flow-step`,
+//! `instant`, `counter` and `log`. Ids of operations in arguments are texts as in the column `id`.
+//!
+//! Clock anchors have no line. A cell without a value is empty. Lines are sorted by process, thread
+//! and begin. Rows wait in a temporary file if they are larger than 16 MiB, and arguments whose
+//! duration is not complete if they are larger than 4 MiB.
 
 mod cell;
 mod collect;
