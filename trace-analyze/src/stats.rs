@@ -12,8 +12,8 @@
 //!
 //! [`By`] separates the rows by the process or thread of the begin, by the value of an argument, or
 //! by the ancestors of operations, or selects events by their arguments. [`Groups::read`] reads the
-//! arguments of operations first, for their polls, and [`Groups::read_inherited`] those of durations,
-//! for the events within them.
+//! arguments of operations first, for their polls, and [`Groups::read_inherited`] those of
+//! durations, for the events within them.
 //!
 //! A percentile is the smallest value that at least this share of all values does not exceed. A row
 //! with more than 2048 values has 256 classes for each power of two, so that a percentile is right
