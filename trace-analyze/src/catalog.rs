@@ -197,6 +197,12 @@ impl Catalog {
         self.labels.get(label.0 as usize).map_or("", |(_, name)| self.string(*name))
     }
 
+    /// Returns the koids of all threads, by number.
+    #[must_use]
+    pub fn threads(&self) -> &[ThreadKoids] {
+        &self.threads
+    }
+
     /// Returns the koids of a thread.
     #[must_use]
     pub fn koids(&self, thread: ThreadId) -> ThreadKoids {

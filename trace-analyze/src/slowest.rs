@@ -107,13 +107,14 @@ pub fn polled<R: Read, E: From<ReadError>>(
 
 /// The first pass.
 struct Search<'a, F> {
-    spans: Spans,
+    /// The value of an event is its group.
+    spans: Spans<u32>,
     /// The conditions that durations meet.
     groups: Groups<'a>,
     operations: Pairing<(ThreadKoids, Met)>,
     longest: Longest<'a, F>,
     /// Complete durations, empty between records.
-    done: Vec<Span>,
+    done: Vec<Span<u32>>,
 }
 
 /// The longest instances so far.
@@ -201,7 +202,7 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
         let longest =
             Longest { number, at, conditions, durations, operations, is_selected, unpaired };
         Self {
-            spans: Spans::default(),
+            spans: Spans::with_values(),
             groups,
             operations: Pairing::new(MAX_WAITING),
             longest,
@@ -222,10 +223,8 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
     }
 
     fn record(&mut self, item: &Item<'_>) {
-        if let Record::Event(event) = &item.record {
-            self.groups.edge(self.spans.catalog_mut(), item, event);
-        }
-        self.done.extend(self.spans.record(item));
+        let group = self.groups.of_edge(item);
+        self.done.extend(self.spans.record_with(item, group));
         self.add_done();
         let Record::Event(event) = &item.record else { return };
         if !matches!(event.kind, EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. }) {

@@ -36,7 +36,6 @@
 mod pending;
 mod roles;
 mod thread;
-mod values;
 mod window;
 
 use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
@@ -44,7 +43,7 @@ use trace_format::{Event, EventKind, Item, Record, ThreadKoids, TickRate};
 use crate::catalog::{Catalog, LabelId, ThreadId};
 pub use roles::is_mark;
 use thread::ThreadSpans;
-pub use values::SpanValues;
+use window::Entry;
 
 /// The most closed durations that are kept for a later one around them, on all threads.
 const MAX_PENDING: usize = 1 << 20;
@@ -76,9 +75,9 @@ impl Role {
     }
 }
 
-/// A duration on a thread.
+/// A duration on a thread, with the values of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct Span<V = ()> {
     /// Its category and name, of [`Spans::catalog`].
     pub label: LabelId,
     /// Its thread, of [`Spans::catalog`].
@@ -95,9 +94,13 @@ pub struct Span {
     pub self_ticks: u64,
     /// Its part in an operation.
     pub role: Role,
+    /// The value of its begin or of its complete event, see [`Spans::record_with`].
+    pub begin_value: V,
+    /// The value of its end, or the default of a complete event.
+    pub end_value: V,
 }
 
-impl Span {
+impl<V> Span<V> {
     /// Returns its length in nanoseconds, rounded to the nearest.
     #[inline]
     #[must_use]
@@ -145,26 +148,41 @@ pub struct Oddities {
 /// assert_eq!((longest, spans.oddities().begins_without_end), (None, 0));
 /// # Ok::<(), trace_format::ReadError>(())
 /// ```
-#[derive(Debug, Default)]
-pub struct Spans {
+///
+/// Each event can have a value of the caller, which its duration gets.
+#[derive(Debug)]
+pub struct Spans<V = ()> {
     catalog: Catalog,
-    threads: Vec<ThreadSpans>,
+    threads: Vec<ThreadSpans<V>>,
     waiting: usize,
     pending: usize,
-    done: Done,
+    done: Done<V>,
 }
 
 /// Completed durations, and counts.
-#[derive(Debug, Default)]
-struct Done {
-    spans: Vec<Span>,
+#[derive(Debug)]
+struct Done<V> {
+    spans: Vec<Span<V>>,
     oddities: Oddities,
     /// Begins without an end. `None` unless created by [`Spans::with_unended`].
-    unended: Option<Vec<Span>>,
+    unended: Option<Vec<Span<V>>>,
     /// Begins beyond the most open ones, if `unended` is not `None`.
-    too_deep: Vec<Span>,
+    too_deep: Vec<Span<V>>,
     /// Begins that are open at the end of the archive.
-    open: Vec<Span>,
+    open: Vec<Span<V>>,
+}
+
+impl<V> Default for Done<V> {
+    fn default() -> Self {
+        let (spans, too_deep, open) = (Vec::new(), Vec::new(), Vec::new());
+        Self { spans, oddities: Oddities::default(), unended: None, too_deep, open }
+    }
+}
+
+impl Default for Spans {
+    fn default() -> Self {
+        Self::with_values()
+    }
 }
 
 impl Spans {
@@ -176,21 +194,37 @@ impl Spans {
         Self { done, ..Self::default() }
     }
 
+    /// Adds the next record of the archive, of any type. Returns the durations that are complete
+    /// now, in no particular order.
+    #[inline]
+    pub fn record(&mut self, item: &Item<'_>) -> std::vec::Drain<'_, Span> {
+        self.record_with(item, ())
+    }
+}
+
+impl<V: Copy + Default> Spans<V> {
+    /// Starts for a caller that adds values by [`record_with`](Self::record_with).
+    #[must_use]
+    pub fn with_values() -> Self {
+        let (catalog, threads, done) = (Catalog::default(), Vec::new(), Done::default());
+        Self { catalog, threads, waiting: 0, pending: 0, done }
+    }
+
     /// Returns new begins without an end, as durations without a length. They are counted, too.
-    pub fn take_unended(&mut self) -> Vec<Span> {
+    pub fn take_unended(&mut self) -> Vec<Span<V>> {
         self.done.unended.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Returns new begins that are skipped, with their ends, because too many durations of their
     /// thread are open. Empty unless created by [`with_unended`](Self::with_unended).
-    pub fn take_too_deep(&mut self) -> Vec<Span> {
+    pub fn take_too_deep(&mut self) -> Vec<Span<V>> {
         std::mem::take(&mut self.done.too_deep)
     }
 
     /// Returns the begins that are open at the end of the archive, as durations without a length.
     /// Those in a duration that has ended are not among them. Empty before
     /// [`finish`](Self::finish).
-    pub fn take_open(&mut self) -> Vec<Span> {
+    pub fn take_open(&mut self) -> Vec<Span<V>> {
         std::mem::take(&mut self.done.open)
     }
 
@@ -205,19 +239,25 @@ impl Spans {
         &mut self.catalog
     }
 
-    /// Adds the next record of the archive, of any type. Returns the durations that are complete
-    /// now, in no particular order.
+    /// Returns the names and threads of the archive.
+    #[must_use]
+    pub fn into_catalog(self) -> Catalog {
+        self.catalog
+    }
+
+    /// Adds the next record of the archive, of any type. If it begins or ends a duration, the
+    /// duration gets `value`. Returns the durations that are complete now, in no particular order.
     #[inline]
-    pub fn record(&mut self, item: &Item<'_>) -> std::vec::Drain<'_, Span> {
+    pub fn record_with(&mut self, item: &Item<'_>, value: V) -> std::vec::Drain<'_, Span<V>> {
         match &item.record {
-            Record::Event(event) => self.event(item, event),
+            Record::Event(event) => self.event(item, event, value),
             _ => self.catalog.note(item),
         }
         self.done.spans.drain(..)
     }
 
     #[inline]
-    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>, value: V) {
         let (kind, end) = match event.kind {
             EventKind::DurationComplete { end } => (window::Kind::Complete, end),
             EventKind::DurationBegin => (window::Kind::Begin, u64::MAX),
@@ -232,11 +272,11 @@ impl Spans {
         let label = self.catalog.label(item, event.category, event.name);
         let thread = self.catalog.thread(item, event.thread);
         let rate = item.provider.tick_rate();
-        self.push((thread, rate), window::Entry { at: event.ticks, end, label, kind, role });
+        self.push((thread, rate), Entry { at: event.ticks, end, label, kind, role, value });
     }
 
     #[inline]
-    fn push(&mut self, (thread, rate): (ThreadId, TickRate), mut entry: window::Entry) {
+    fn push(&mut self, (thread, rate): (ThreadId, TickRate), mut entry: Entry<V>) {
         if entry.end < entry.at {
             self.done.oddities.reversed += 1;
             entry.end = entry.at;
@@ -276,7 +316,7 @@ impl Spans {
     }
 
     /// Returns the remaining durations, at the end of the archive.
-    pub fn finish(&mut self) -> std::vec::Drain<'_, Span> {
+    pub fn finish(&mut self) -> std::vec::Drain<'_, Span<V>> {
         for spans in &mut self.threads {
             spans.finish(&self.catalog, &mut self.done);
         }

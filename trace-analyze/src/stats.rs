@@ -152,8 +152,8 @@ pub struct Report {
     /// row.
     pub other_values: u64,
     /// Durations of [`By::Argument`] in the row without a value, and of [`By::Conditions`] without
-    /// a row, because more than a million waited for their end, or because the archive has more
-    /// than four million operations.
+    /// a row, because the archive has more than four million operations, or with
+    /// [`Groups::read_inherited`] as many durations with a value.
     pub values_left_out: u64,
     /// Durations, operations, flows and instants with the value of a duration or operation around
     /// them, see [`Groups::read_inherited`].

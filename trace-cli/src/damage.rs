@@ -76,7 +76,7 @@ pub(crate) fn of_names(report: &Report) -> Count {
 
 /// Returns the durations whose argument is unknown.
 pub(crate) fn of_values(report: &Report) -> Count {
-    let text = "durations without their value, too many are open or too many operations";
+    let text = "durations without their value, too many operations or durations";
     (text, report.values_left_out)
 }
 

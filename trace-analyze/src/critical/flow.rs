@@ -151,6 +151,8 @@ mod tests {
             end: begin + length,
             self_ticks: 0,
             role: crate::spans::Role::Duration,
+            begin_value: (),
+            end_value: (),
         }
     }
 

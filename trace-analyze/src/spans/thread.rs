@@ -18,12 +18,12 @@ const MIN_COMPACT: usize = 1 << 10;
 
 /// The durations of one thread.
 #[derive(Debug)]
-pub(super) struct ThreadSpans {
+pub(super) struct ThreadSpans<V> {
     thread: ThreadId,
     koids: ThreadKoids,
     rate: TickRate,
-    window: Window,
-    open: Vec<Open>,
+    window: Window<V>,
+    open: Vec<Open<V>>,
     /// Begins beyond [`MAX_DEPTH`].
     beyond: u64,
     pending: Pending,
@@ -33,7 +33,7 @@ pub(super) struct ThreadSpans {
 
 /// An open duration.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct Open<V> {
     begin: u64,
     /// Its end, or `u64::MAX` if that is unknown.
     end: u64,
@@ -45,26 +45,28 @@ struct Open {
     inner: u64,
     label: LabelId,
     role: Role,
+    /// The value of the begin.
+    value: V,
 }
 
-impl Open {
+impl<V> Open<V> {
     /// Returns the duration of a complete event, with the time that inner ones take.
-    fn complete(entry: Entry, limit: u64, inner: u64) -> Self {
-        let Entry { at: begin, end, label, role, .. } = entry;
-        Self { begin, end, is_begin: false, limit, inner, label, role }
+    fn complete(entry: Entry<V>, limit: u64, inner: u64) -> Self {
+        let Entry { at: begin, end, label, role, value, .. } = entry;
+        Self { begin, end, is_begin: false, limit, inner, label, role, value }
     }
 
     /// Returns whether it, or one around it, has ended when `entry` begins. If both are at one
     /// time, the end of a begin may still come, and `entry` may belong in it if `entry` takes no
     /// time or has no end yet.
     #[inline]
-    fn has_ended(&self, entry: &Entry) -> bool {
+    fn has_ended(&self, entry: &Entry<V>) -> bool {
         let may_hold = || self.is_begin && (entry.end == entry.at || entry.kind == Kind::Begin);
         self.limit < entry.at || (self.limit == entry.at && !may_hold())
     }
 }
 
-impl ThreadSpans {
+impl<V: Copy + Default> ThreadSpans<V> {
     pub(super) fn new(thread: ThreadId, koids: ThreadKoids, rate: TickRate) -> Self {
         Self {
             thread,
@@ -84,7 +86,7 @@ impl ThreadSpans {
 
     /// Adds an event, and returns whether the window is full.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) -> bool {
+    pub(super) fn push(&mut self, entry: Entry<V>) -> bool {
         self.window.push(entry)
     }
 
@@ -97,14 +99,14 @@ impl ThreadSpans {
     }
 
     /// Processes the older half of the window.
-    pub(super) fn advance(&mut self, catalog: &Catalog, done: &mut Done) {
+    pub(super) fn advance(&mut self, catalog: &Catalog, done: &mut Done<V>) {
         let mut window = std::mem::take(&mut self.window);
         window.older_half().for_each(|entry| self.entry(catalog, entry, done));
         self.window = window;
     }
 
     /// Processes the remaining events, and closes all durations.
-    pub(super) fn finish(&mut self, catalog: &Catalog, done: &mut Done) {
+    pub(super) fn finish(&mut self, catalog: &Catalog, done: &mut Done<V>) {
         let mut window = std::mem::take(&mut self.window);
         window.all().for_each(|entry| self.entry(catalog, entry, done));
         let still_open = self.open.iter().filter(|open| open.is_begin && open.limit == u64::MAX);
@@ -129,7 +131,7 @@ impl ThreadSpans {
     }
 
     #[inline]
-    fn entry(&mut self, catalog: &Catalog, entry: Entry, done: &mut Done) {
+    fn entry(&mut self, catalog: &Catalog, entry: Entry<V>, done: &mut Done<V>) {
         match entry.kind {
             Kind::Complete | Kind::Begin => self.start(entry, done),
             Kind::End => self.end(catalog, entry, done),
@@ -138,7 +140,7 @@ impl ThreadSpans {
     }
 
     #[inline]
-    fn start(&mut self, entry: Entry, done: &mut Done) {
+    fn start(&mut self, entry: Entry<V>, done: &mut Done<V>) {
         if entry.at > self.latest {
             self.latest = entry.at;
             self.close_before(&entry, done);
@@ -150,7 +152,7 @@ impl ThreadSpans {
 
     /// Closes the durations that have ended when `entry` begins.
     #[inline]
-    fn close_before(&mut self, entry: &Entry, done: &mut Done) {
+    fn close_before(&mut self, entry: &Entry<V>, done: &mut Done<V>) {
         while self.open.last().is_some_and(|last| last.has_ended(entry)) {
             self.close_last(done);
         }
@@ -158,7 +160,7 @@ impl ThreadSpans {
 
     /// Closes the innermost duration.
     #[inline]
-    fn close_last(&mut self, done: &mut Done) {
+    fn close_last(&mut self, done: &mut Done<V>) {
         let Some(open) = self.open.pop() else { return };
         if open.is_begin {
             done.oddities.begins_without_end += 1;
@@ -180,17 +182,18 @@ impl ThreadSpans {
     }
 
     #[inline]
-    fn span(&self, open: Open) -> Span {
-        let Open { begin, end, inner, label, role, .. } = open;
+    fn span(&self, open: Open<V>) -> Span<V> {
+        let Open { begin, end, inner, label, role, value: begin_value, .. } = open;
         let self_ticks = (end - begin).saturating_sub(inner);
         let Self { thread, koids, rate, .. } = *self;
-        Span { label, thread, koids, rate, begin, end, self_ticks, role }
+        let end_value = V::default();
+        Span { label, thread, koids, rate, begin, end, self_ticks, role, begin_value, end_value }
     }
 
     /// Opens a duration inside all open ones.
     #[inline]
-    fn open_last(&mut self, entry: Entry, done: &mut Done) {
-        let Entry { at: begin, end, label, kind, role } = entry;
+    fn open_last(&mut self, entry: Entry<V>, done: &mut Done<V>) {
+        let Entry { at: begin, end, label, kind, role, value } = entry;
         if self.open.len() >= MAX_DEPTH {
             return self.too_deep(entry, done);
         }
@@ -203,11 +206,11 @@ impl ThreadSpans {
             }
         }
         let is_begin = kind == Kind::Begin;
-        self.open.push(Open { begin, end, is_begin, limit, inner: 0, label, role });
+        self.open.push(Open { begin, end, is_begin, limit, inner: 0, label, role, value });
     }
 
     #[cold]
-    fn too_deep(&mut self, entry: Entry, done: &mut Done) {
+    fn too_deep(&mut self, entry: Entry<V>, done: &mut Done<V>) {
         match entry.kind {
             Kind::Begin => {
                 self.beyond += 1;
@@ -221,7 +224,7 @@ impl ThreadSpans {
     }
 
     /// Completes a duration without a place among the others.
-    fn give_up(&self, entry: Entry, done: &mut Done) {
+    fn give_up(&self, entry: Entry<V>, done: &mut Done<V>) {
         done.oddities.misplaced += 1;
         done.spans.push(self.span(Open::complete(entry, entry.end, 0)));
     }
@@ -237,17 +240,17 @@ impl ThreadSpans {
 
     /// Returns the duration around one at `place` that begins at `begin`. Ended ones are skipped.
     #[inline]
-    fn around(&mut self, place: usize, begin: u64) -> Option<&mut Open> {
+    fn around(&mut self, place: usize, begin: u64) -> Option<&mut Open<V>> {
         let outer = self.open.get_mut(..place).unwrap_or_default();
         outer.iter_mut().rev().take(MAX_SEARCH).find(|open| open.limit > begin)
     }
 
-    fn end(&mut self, catalog: &Catalog, entry: Entry, done: &mut Done) {
+    fn end(&mut self, catalog: &Catalog, entry: Entry<V>, done: &mut Done<V>) {
         if self.beyond > 0 {
             self.beyond -= 1;
             return;
         }
-        let begin = |open: &Open| open.is_begin.then_some(open.label);
+        let begin = |open: &Open<V>| open.is_begin.then_some(open.label);
         let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
             done.oddities.ends_without_begin += 1;
             return;
@@ -262,12 +265,12 @@ impl ThreadSpans {
         self.latest = self.latest.max(entry.at);
         self.take_over(self.open.len(), open.begin, open.end, 0);
         self.pending.close(open.begin, open.end);
-        done.spans.push(self.span(open));
+        done.spans.push(Span { end_value: entry.value, ..self.span(open) });
     }
 
     /// Sets the role of the open duration that a mark belongs to.
-    fn mark(&mut self, mark: Entry) {
-        let is_marked = |open: &&mut Open| open.begin == mark.at && open.label == mark.label;
+    fn mark(&mut self, mark: Entry<V>) {
+        let is_marked = |open: &&mut Open<V>| open.begin == mark.at && open.label == mark.label;
         if let Some(open) = self.open.iter_mut().rev().take(MAX_SEARCH).find(is_marked) {
             open.role = mark.role;
         }
@@ -276,10 +279,11 @@ impl ThreadSpans {
     /// Returns the number of durations above the begin at `place` that are around it: they begin at
     /// the same time, and end later.
     fn outer(&self, place: usize, end: u64) -> usize {
-        let Some((begin, above)) = self.open.get(place..).and_then(<[Open]>::split_first) else {
+        let Some((begin, above)) = self.open.get(place..).and_then(<[Open<V>]>::split_first) else {
             return 0;
         };
-        let is_outer = |open: &&Open| open.begin == begin.begin && open.end > end && !open.is_begin;
+        let is_outer =
+            |open: &&Open<V>| open.begin == begin.begin && open.end > end && !open.is_begin;
         above.iter().take_while(is_outer).count()
     }
 

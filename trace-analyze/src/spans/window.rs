@@ -8,7 +8,7 @@ const EVENTS: usize = 16 << 10;
 
 /// An event of a duration.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Entry {
+pub(super) struct Entry<V> {
     /// Its time, in ticks.
     pub(super) at: u64,
     /// The time of its end, or `u64::MAX` for a begin.
@@ -16,6 +16,8 @@ pub(super) struct Entry {
     pub(super) label: LabelId,
     pub(super) kind: Kind,
     pub(super) role: Role,
+    /// The caller's value.
+    pub(super) value: V,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,16 +29,22 @@ pub(super) enum Kind {
     Mark,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    entries: Vec<Entry>,
+#[derive(Debug)]
+pub(super) struct Window<V> {
+    entries: Vec<Entry<V>>,
     unsorted: bool,
 }
 
-impl Window {
+impl<V> Default for Window<V> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), unsorted: false }
+    }
+}
+
+impl<V> Window<V> {
     /// Adds an event, and returns whether the window is full.
     #[inline]
-    pub(super) fn push(&mut self, entry: Entry) -> bool {
+    pub(super) fn push(&mut self, entry: Entry<V>) -> bool {
         self.unsorted |= self.entries.last().is_some_and(|last| last.at > entry.at);
         self.entries.push(entry);
         self.entries.len() >= EVENTS
@@ -47,14 +55,14 @@ impl Window {
     }
 
     /// Removes the older half, in order.
-    pub(super) fn older_half(&mut self) -> std::vec::Drain<'_, Entry> {
+    pub(super) fn older_half(&mut self) -> std::vec::Drain<'_, Entry<V>> {
         self.sort();
         let half = self.entries.len().div_ceil(2);
         self.entries.drain(..half)
     }
 
     /// Removes all events, in order.
-    pub(super) fn all(&mut self) -> std::vec::Drain<'_, Entry> {
+    pub(super) fn all(&mut self) -> std::vec::Drain<'_, Entry<V>> {
         self.sort();
         self.entries.drain(..)
     }

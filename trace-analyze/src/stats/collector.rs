@@ -13,7 +13,8 @@ use crate::spans::{Role, Span, Spans};
 
 #[derive(Debug)]
 pub(super) struct StatsCollector<'s> {
-    spans: Spans,
+    /// The value of an event is its group.
+    spans: Spans<u32>,
     durations: Durations<'s>,
     instants: Table,
     operations: Linked<'s>,
@@ -107,7 +108,7 @@ impl<'s> StatsCollector<'s> {
             schedule,
         };
         Self {
-            spans: Spans::default(),
+            spans: Spans::with_values(),
             durations,
             instants: Table::new(false),
             operations: Linked::new(by, is_sampled),
@@ -135,10 +136,8 @@ impl<'s> StatsCollector<'s> {
     #[inline]
     pub(super) fn record(&mut self, item: &Item<'_>) {
         let durations = &mut self.durations;
-        if let Record::Event(event) = &item.record {
-            durations.groups.edge(self.spans.catalog_mut(), item, event);
-        }
-        self.spans.record(item).for_each(|span| durations.add(&span));
+        let group = durations.groups.of_edge(item);
+        self.spans.record_with(item, group).for_each(|span| durations.add(&span));
         match &item.record {
             Record::Event(event) => match event.kind {
                 EventKind::DurationBegin
@@ -231,7 +230,7 @@ impl<'s> StatsCollector<'s> {
 
 impl Durations<'_> {
     #[inline]
-    fn add(&mut self, span: &Span) {
+    fn add(&mut self, span: &Span<u32>) {
         let group = self.groups.of_span(span);
         if span.nanos() < self.min_nanos {
             return;

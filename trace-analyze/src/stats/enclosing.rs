@@ -32,7 +32,7 @@ struct Outer {
 
 impl Enclosing {
     /// Adds a duration with its group.
-    pub(super) fn add(&mut self, span: &Span, group: u32) {
+    pub(super) fn add<V>(&mut self, span: &Span<V>, group: u32) {
         if self.number >= MAX_DURATIONS {
             self.left_out += 1;
             return;

@@ -11,14 +11,11 @@ use super::polls::{Polls, NONE};
 use super::{By, Group, GroupValue, Grouping};
 use crate::arguments::{self, Met};
 use crate::catalog::Catalog;
-use crate::spans::{Span, SpanValues, Spans};
+use crate::spans::{Span, Spans};
 use crate::Damage;
 
 /// The most values with rows of their own.
 const MAX_VALUES: usize = 1000;
-
-/// The most durations whose value waits for their end.
-const MAX_OPEN: usize = 1 << 20;
 
 /// The group of values beyond the limit.
 const OTHER_VALUES: u32 = 1;
@@ -36,9 +33,7 @@ pub struct Groups<'a> {
     /// The last thread, with its number.
     last: Option<(ThreadKoids, u32)>,
     values: HashMap<String, u32>,
-    /// The groups of the begins and ends of durations.
-    edges: SpanValues<u32>,
-    /// Durations without a group, because too many waited.
+    /// Durations whose group is unknown, because there are too many operations or durations.
     pub(super) values_left_out: u64,
     /// Events with the group of a duration or operation around them.
     pub(super) inherited_values: u64,
@@ -56,7 +51,6 @@ impl<'a> Groups<'a> {
             ids: HashMap::new(),
             last: None,
             values: HashMap::new(),
-            edges: SpanValues::new(MAX_OPEN),
             values_left_out: 0,
             inherited_values: 0,
             other_values: 0,
@@ -88,18 +82,16 @@ impl<'a> Groups<'a> {
     ) -> Result<Self, E> {
         let polls = Polls::with_inheritance();
         let mut groups = Self::read_operations(By::Argument(key), open()?, polls)?;
-        let (mut spans, mut enclosing) = (Spans::default(), Enclosing::default());
-        let mut add = |groups: &mut Self, span: &Span| {
+        let (mut spans, mut enclosing) = (Spans::with_values(), Enclosing::default());
+        let mut add = |groups: &mut Self, span: &Span<u32>| {
             let group = groups.of_span(span);
             if group != NONE {
                 enclosing.add(span, group);
             }
         };
         Damage::of_all(open()?, |item| {
-            if let Record::Event(event) = &item.record {
-                groups.edge(spans.catalog_mut(), item, event);
-            }
-            spans.record(item).for_each(|span| add(&mut groups, &span));
+            let group = groups.of_edge(item);
+            spans.record_with(item, group).for_each(|span| add(&mut groups, &span));
         })?;
         spans.finish().for_each(|span| add(&mut groups, &span));
         enclosing.finish();
@@ -221,24 +213,20 @@ impl<'a> Groups<'a> {
         id
     }
 
-    /// Notes the group of a duration that begins or ends, for [`Groups::of_span`].
+    /// Returns the number of the group that a record has by its arguments if it begins or ends a
+    /// duration, as the value of [`Spans::record_with`].
     #[inline]
-    pub(crate) fn edge(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        if matches!(self.by, By::Argument(_) | By::Conditions(_)) {
-            self.edge_slow(catalog, item, event);
+    pub(crate) fn of_edge(&mut self, item: &Item<'_>) -> u32 {
+        match (&item.record, self.by) {
+            (Record::Event(event), By::Argument(_) | By::Conditions(_)) => match event.kind {
+                EventKind::DurationBegin | EventKind::DurationComplete { .. } => {
+                    self.of_duration(item, event)
+                }
+                EventKind::DurationEnd => self.of_event(item, event),
+                _ => NONE,
+            },
+            _ => NONE,
         }
-    }
-
-    fn edge_slow(&mut self, catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>) {
-        let group = match event.kind {
-            EventKind::DurationBegin | EventKind::DurationComplete { .. } => {
-                self.of_duration(item, event)
-            }
-            EventKind::DurationEnd => self.of_event(item, event),
-            _ => return,
-        };
-        let is_kept = self.edges.add(catalog, item, event, (group != NONE).then_some(group));
-        self.values_left_out += u64::from(!is_kept);
     }
 
     /// Returns the group of a duration that begins: its own one, or that of the operation that it
@@ -257,13 +245,13 @@ impl<'a> Groups<'a> {
         self.by.joined(group, polled)
     }
 
-    /// Returns the number of a duration's group.
+    /// Returns the number of a duration's group. The values of its events are those of
+    /// [`Groups::of_edge`].
     #[inline]
-    pub(crate) fn of_span(&mut self, span: &Span) -> u32 {
+    pub(crate) fn of_span(&mut self, span: &Span<u32>) -> u32 {
         match self.by {
             By::Argument(_) | By::Conditions(_) => {
-                let (begin, end) = self.edges.take(span);
-                match self.by.joined(begin.unwrap_or(NONE), end.unwrap_or(NONE)) {
+                match self.by.joined(span.begin_value, span.end_value) {
                     NONE if self.enclosing.is_some() => {
                         let [begin, end] = [span.begin, span.end].map(|at| span.rate.to_nanos(at));
                         self.around(span.koids, begin, end)

@@ -10,7 +10,7 @@ use crate::arguments;
 use crate::parents::{parent_of, MAX_ANCESTORS};
 use crate::spans::is_mark;
 
-/// The group of events without a value.
+/// The group of events without a value, which is the default of durations' values.
 pub(super) const NONE: u32 = 0;
 
 /// The most operations, and the most marks.

@@ -5,10 +5,10 @@ use crate::pairing::MAX_SEARCH;
 use crate::spans::window::{Entry, Kind};
 use crate::spans::Done;
 
-impl ThreadSpans {
+impl<V: Copy + Default> ThreadSpans<V> {
     /// Adds a duration that does not begin after all others: it comes after its inner ones, or the
     /// clock stood still.
-    pub(super) fn start_late(&mut self, entry: Entry, done: &mut Done) {
+    pub(super) fn start_late(&mut self, entry: Entry<V>, done: &mut Done<V>) {
         let Entry { at, end, kind, .. } = entry;
         if kind == Kind::Begin {
             return self.begin_late(entry, done);
@@ -16,7 +16,7 @@ impl ThreadSpans {
         if at == self.latest {
             self.close_before_but_at(&entry, done);
         }
-        let encloses = |open: &Open| open.begin > at || (open.begin == at && open.limit < end);
+        let encloses = |open: &Open<V>| open.begin > at || (open.begin == at && open.limit < end);
         let inside = self.open.iter().rev().take(MAX_SEARCH).position(|open| !encloses(open));
         let inside = inside.unwrap_or(self.open.len());
         if inside >= MAX_SEARCH || self.open.len() >= MAX_DEPTH {
@@ -31,7 +31,7 @@ impl ThreadSpans {
     }
 
     /// Adds a begin that is not later than all other events.
-    fn begin_late(&mut self, entry: Entry, done: &mut Done) {
+    fn begin_late(&mut self, entry: Entry<V>, done: &mut Done<V>) {
         if entry.at == self.latest {
             self.close_before(&entry, done);
         } else {
@@ -42,14 +42,14 @@ impl ThreadSpans {
 
     /// Closes the durations that have ended when `entry` begins. One that begins with `entry` stays
     /// open, because it may belong in `entry`.
-    fn close_before_but_at(&mut self, entry: &Entry, done: &mut Done) {
+    fn close_before_but_at(&mut self, entry: &Entry<V>, done: &mut Done<V>) {
         while self.open.last().is_some_and(|last| last.has_ended(entry) && last.begin < entry.at) {
             self.close_last(done);
         }
     }
 
     /// Opens a duration around `inner`, which is at `place` among the open ones.
-    fn enclose(&mut self, place: usize, inner: Open, entry: Entry, done: &mut Done) {
+    fn enclose(&mut self, place: usize, inner: Open<V>, entry: Entry<V>, done: &mut Done<V>) {
         let Entry { at: begin, end, .. } = entry;
         done.oddities.misplaced += u64::from(self.pending.cuts(begin));
         let inner_ticks = if inner.is_begin { 0 } else { inner.end - inner.begin };
@@ -64,7 +64,7 @@ impl ThreadSpans {
     }
 
     /// Opens a duration inside all open ones, around closed ones.
-    fn open_late(&mut self, entry: Entry, done: &mut Done) {
+    fn open_late(&mut self, entry: Entry<V>, done: &mut Done<V>) {
         let Entry { at: begin, end, .. } = entry;
         done.oddities.misplaced += u64::from(self.pending.cuts(begin));
         let taken = self.pending.sum(begin, end);
@@ -73,7 +73,7 @@ impl ThreadSpans {
     }
 
     /// Adds a duration that has ended.
-    fn close_late(&mut self, place: usize, entry: Entry, done: &mut Done) {
+    fn close_late(&mut self, place: usize, entry: Entry<V>, done: &mut Done<V>) {
         let Entry { at: begin, end, .. } = entry;
         // It would cut a group, or a closed duration around it.
         if self.pending.cuts(begin) || self.pending.cuts(end) || self.pending.is_far(end) {

@@ -138,6 +138,30 @@ fn rows_of_an_argument_of_the_end() {
     assert_eq!(rows(&report.operations), [row("op", "a", 1, 2), row("op", "b", 1, 3)]);
 }
 
+/// Formats have ends without a name, and complete events that end or begin with another duration.
+#[test]
+fn an_argument_of_an_end_is_that_of_its_duration() {
+    let (ok, end) = ([Argument::new("key", Value::Int32(200))], EventKind::DurationEnd);
+    let (begin, complete) = (EventKind::DurationBegin, |end| EventKind::DurationComplete { end });
+    let without_name = |ticks| -> Record<'_> {
+        let Record::Event(event) = with(ticks, "", end, &ok) else { unreachable!() };
+        Event { category: "".into(), ..event }.into()
+    };
+    let report = |records: &[Record<'_>]| {
+        let archive = crate::testing::archive(records);
+        let report = collect(Reader::new(&*archive), By::Argument("key"), None).unwrap();
+        rows(&report.durations)
+    };
+    let both = [with(1, "outer", begin, &[]), with(2, "inner", complete(6), &[]), without_name(6)];
+    assert_eq!(report(&both), [row("inner", "(none)", 1, 4), row("outer", "200", 1, 5)]);
+    let recursive =
+        [with(1, "f", begin, &[]), with(2, "f", complete(6), &[]), with(6, "f", end, &ok)];
+    assert_eq!(report(&recursive), [row("f", "(none)", 1, 4), row("f", "200", 1, 5)]);
+    let together =
+        [with(1, "f", begin, &ok), with(1, "f", complete(6), &[]), with(9, "f", end, &[])];
+    assert_eq!(report(&together), [row("f", "(none)", 1, 5), row("f", "200", 1, 8)]);
+}
+
 /// The first poll has a mark, the others name their operation. Threads come in any order, and
 /// an id can be used again.
 #[test]
