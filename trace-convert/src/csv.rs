@@ -23,11 +23,13 @@
 //! and begin. Rows wait in a temporary file if they are larger than 16 MiB, and arguments whose
 //! duration is not complete if they are larger than 4 MiB.
 
+mod arguments;
 mod cell;
 mod collect;
+mod kind;
 mod row;
 mod rows;
-mod sorted;
+mod table;
 mod texts;
 
 pub use cell::cell;

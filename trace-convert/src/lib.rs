@@ -45,6 +45,7 @@ pub mod perfetto;
 mod rewrite;
 pub mod samples;
 pub mod slice;
+mod sorted;
 pub mod stacks;
 pub mod symbolize;
 mod symbols;

@@ -13,29 +13,30 @@
 //! each. Memory grows with the number of open durations, and for folded output with the number of
 //! distinct stacks.
 
+mod duration;
 mod folded;
 mod frames;
 mod output;
-mod sorted;
 
 use std::io::{self, Read};
 
 use trace_format::{Reader, ThreadKoids};
 
+use crate::sorted::Sorted;
 use crate::ConvertError;
+use duration::{Duration, RUN_BYTES};
 pub use folded::{Folded, MAX_DEPTH};
 pub use frames::{frame_name, FrameNames};
-use sorted::Sorted;
 use trace_analyze::catalog::{Catalog, LabelId, ThreadId};
 use trace_analyze::spans::{Oddities, Span, Spans};
 use trace_analyze::stats::Grouping;
 use trace_analyze::Damage;
 
 /// The durations of an archive, by thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Stacks {
     spans: Spans,
-    durations: Sorted,
+    durations: Sorted<Duration>,
     threads: Vec<ThreadStack>,
     /// Whether a duration has the label, for each label.
     labels: Vec<bool>,
@@ -54,15 +55,6 @@ struct ThreadStack {
     first: u64,
     /// The last end.
     last: u64,
-}
-
-/// A duration, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Duration {
-    begin: u64,
-    end: u64,
-    label: LabelId,
-    thread: ThreadId,
 }
 
 /// A duration with its place in the stack.
@@ -85,6 +77,19 @@ trait Visitor {
     fn close(&mut self, frame: &Framed) -> io::Result<()>;
 }
 
+impl Default for Stacks {
+    fn default() -> Self {
+        Self {
+            spans: Spans::default(),
+            durations: Sorted::new(RUN_BYTES),
+            threads: Vec::new(),
+            labels: Vec::new(),
+            oddities: Oddities::default(),
+            damage: Damage::default(),
+        }
+    }
+}
+
 impl Stacks {
     /// Reads all durations of an archive.
     ///
@@ -94,18 +99,19 @@ impl Stacks {
     pub fn read<R: Read>(reader: Reader<R>) -> Result<Self, ConvertError> {
         let mut spans = Spans::default();
         let mut stacks = Self::default();
-        stacks.damage = Damage::of_all(reader, |item| {
-            spans.record(item).for_each(|span| stacks.add(&span));
+        stacks.damage = Damage::of_each(reader, |item| {
+            let added = spans.record(item).try_for_each(|span| stacks.add(&span));
+            added.map_err(ConvertError::Write)
         })?;
-        spans.finish().for_each(|span| stacks.add(&span));
+        spans.finish().try_for_each(|span| stacks.add(&span))?;
         stacks.oddities = spans.oddities();
-        stacks.durations.finish()?;
+        stacks.durations.finish();
         stacks.threads.retain(|thread| thread.first <= thread.last);
         stacks.threads.sort_by_key(|thread| thread.koids);
         Ok(Self { spans, ..stacks })
     }
 
-    fn add(&mut self, span: &Span) {
+    fn add(&mut self, span: &Span) -> io::Result<()> {
         let Span { thread, koids, label, rate, .. } = *span;
         let (begin, end) = (rate.to_nanos(span.begin), rate.to_nanos(span.end));
         while self.threads.len() <= thread.place() {
@@ -123,7 +129,7 @@ impl Stacks {
         if let Some(is_used) = self.labels.get_mut(label.0 as usize) {
             *is_used = true;
         }
-        self.durations.push(Duration { begin, end, label, thread });
+        self.durations.push(Duration { begin, end, label, thread })
     }
 
     /// Returns the category and the name of all durations, each once.

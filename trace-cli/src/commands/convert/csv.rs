@@ -30,7 +30,5 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     let (operations, flows) = rows.unpaired();
     damage::warn_counts(path, &damage::of_operations(operations));
     damage::warn_counts(path, &damage::of_flows(flows));
-    let left_out = "durations without their arguments, too many are open";
-    damage::warn_counts(path, &[(left_out, rows.arguments_left_out())]);
     Ok(damage::warn(path, rows.damage()))
 }

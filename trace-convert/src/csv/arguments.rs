@@ -1,0 +1,97 @@
+//! The arguments of events as JSON.
+//!
+//! The arguments of a begin wait for those of the end as lines: the name and the value as JSON,
+//! with a tab between them. JSON has no control characters but as white space, which is removed.
+
+use std::io;
+
+use serde_json::Value as Json;
+use trace_analyze::arguments;
+use trace_analyze::carried::{is_carried, ARGUMENT};
+use trace_format::{Event, EventKind, Item, Value};
+
+/// Appends a line for each argument of an event.
+pub(super) fn add_lines(lines: &mut Vec<u8>, item: &Item<'_>, event: &Event<'_>) -> io::Result<()> {
+    let is_counter = matches!(event.kind, EventKind::Counter { .. });
+    for argument in &event.arguments {
+        let name = item.text(argument.name);
+        let embedded = name.strip_prefix(ARGUMENT);
+        if embedded.is_none() && is_carried(&name) {
+            continue;
+        }
+        serde_json::to_writer(&mut *lines, embedded.unwrap_or(&name))?;
+        lines.push(b'\t');
+        match argument.value {
+            Value::String(text) if embedded.is_some() => embed(lines, &item.text(text))?,
+            // The values of a counter are numbers, whatever their names are.
+            value if !is_counter && arguments::is_operation_id(&name) => id(lines, item, value)?,
+            value => plain(lines, item, value)?,
+        }
+        lines.push(b'\n');
+    }
+    Ok(())
+}
+
+fn plain(lines: &mut Vec<u8>, item: &Item<'_>, value: Value<'_>) -> io::Result<()> {
+    match value {
+        Value::String(text) => serde_json::to_writer(lines, &*item.text(text))?,
+        value => serde_json::to_writer(lines, &arguments::to_json(item, value))?,
+    }
+    Ok(())
+}
+
+/// Appends an id of an operation as in the column `id`: spreadsheets round large numbers.
+fn id(lines: &mut Vec<u8>, item: &Item<'_>, value: Value<'_>) -> io::Result<()> {
+    match arguments::unsigned(item, value) {
+        Some(id) => io::Write::write_fmt(lines, format_args!("\"{id:#x}\"")),
+        None => plain(lines, item, value),
+    }
+}
+
+/// Appends a value that is JSON already, with its numbers as they are written.
+fn embed(lines: &mut Vec<u8>, json: &str) -> io::Result<()> {
+    match serde_json::from_str::<Json>(json) {
+        Ok(_) => lines.extend(json.bytes().filter(|byte| !byte.is_ascii_control())),
+        Err(_) => serde_json::to_writer(lines, json)?,
+    }
+    Ok(())
+}
+
+/// Returns the arguments of a begin and its end as a JSON object, or an empty text if there are
+/// none. Values of one name are an array.
+pub(super) fn object(begin: &str, end: &str) -> String {
+    let lines = || begin.split_terminator('\n').chain(end.split_terminator('\n'));
+    let arguments = || lines().filter_map(|line| line.split_once('\t'));
+    let mut object = String::with_capacity(begin.len() + end.len() + 2);
+    for (number, (name, value)) in arguments().enumerate() {
+        if arguments().take(number).any(|(earlier, _)| earlier == name) {
+            continue;
+        }
+        let later = arguments().skip(number + 1).filter(|(later, _)| *later == name);
+        let later: Vec<&str> = later.map(|(_, value)| value).collect();
+        object.push_str(if object.is_empty() { "{" } else { "," });
+        object.push_str(name);
+        object.push(':');
+        match &later[..] {
+            [] => object.push_str(value),
+            later => object.extend(["[", value, ",", &later.join(","), "]"]),
+        }
+    }
+    if !object.is_empty() {
+        object.push('}');
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::object;
+
+    #[test]
+    fn values_of_one_name_are_an_array() {
+        assert_eq!(object("", ""), "");
+        assert_eq!(object("\"a\"\t1\n", ""), r#"{"a":1}"#);
+        let (begin, end) = ("\"a\"\t[1]\n\"b\"\t0.1\n", "\"c\"\t\"x\"\n\"a\"\t2\n\"a\"\tnull\n");
+        assert_eq!(object(begin, end), r#"{"a":[[1],2,null],"b":0.1,"c":"x"}"#);
+    }
+}

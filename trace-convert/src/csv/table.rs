@@ -1,0 +1,85 @@
+//! The rows so far.
+
+use std::io;
+
+use trace_analyze::spans::Span;
+
+use super::row::Row;
+use super::texts::{Place, Texts};
+use super::{arguments, cell};
+use crate::sorted::Sorted;
+use crate::visible_json;
+
+/// The size of the rows in memory while an archive is read, in bytes.
+const RUN_BYTES: usize = 8 << 20;
+
+/// The rows so far.
+#[derive(Debug)]
+pub(super) struct Table {
+    /// The arguments of begins and ends.
+    pub(super) texts: Texts,
+    sorted: Sorted<Row>,
+    rows: u64,
+    /// The arguments of a begin and its end.
+    lines: Vec<u8>,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let (texts, sorted) = (Texts::default(), Sorted::new(RUN_BYTES));
+        Self { texts, sorted, rows: 0, lines: Vec::new() }
+    }
+}
+
+impl Table {
+    /// Adds a duration.
+    pub(super) fn duration(&mut self, span: &Span<Option<Place>>) -> io::Result<()> {
+        let begin = span.rate.to_nanos(span.begin);
+        let row = Row {
+            ticks: span.begin,
+            end: span.rate.to_nanos(span.end),
+            length: span.nanos(),
+            own: span.self_nanos(),
+            ..Row::new(span.thread, span.role.into(), span.label, begin)
+        };
+        self.add_pair(row, span.begin_value, span.end_value)
+    }
+
+    /// Adds the row of a begin and its end, with the arguments of both.
+    pub(super) fn add_pair(
+        &mut self,
+        row: Row,
+        begin: Option<Place>,
+        end: Option<Place>,
+    ) -> io::Result<()> {
+        if begin.is_none() && end.is_none() {
+            return self.add(row, "", "");
+        }
+        self.lines.clear();
+        self.texts.get(begin, &mut self.lines)?;
+        let middle = self.lines.len();
+        self.texts.get(end, &mut self.lines)?;
+        let lines = std::str::from_utf8(&self.lines).unwrap_or_default();
+        let (begin, end) = lines.split_at_checked(middle).unwrap_or_default();
+        let object = arguments::object(begin, end);
+        self.add(row, &object, "")
+    }
+
+    /// Adds a row with its arguments, a JSON object, and its message.
+    pub(super) fn add(&mut self, row: Row, arguments: &str, message: &str) -> io::Result<()> {
+        self.rows += 1;
+        // Of equal durations, the inner one ends first.
+        let number = if row.kind.is_duration() { u64::MAX - self.rows } else { self.rows };
+        let text = match arguments.is_empty() && message.is_empty() {
+            true => Box::default(),
+            false => [&*cell(&visible_json(arguments)), ",", &*cell(message)].concat().into(),
+        };
+        self.sorted.push(Row { number, text, ..row })
+    }
+
+    /// Returns the sorted rows, and their number.
+    pub(super) fn finish(mut self) -> (Sorted<Row>, u64) {
+        self.sorted.finish();
+        (self.sorted, self.rows)
+    }
+}
