@@ -5,7 +5,7 @@
 
 mod part;
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::BinaryHeap;
 use std::fs::File;
@@ -22,7 +22,7 @@ const LEAST_READ: usize = 1 << 10;
 const MOST_READ: usize = 40 << 10;
 
 /// An element that can be in a file.
-pub(crate) trait Element: Clone {
+pub(crate) trait Element: Sized {
     /// The order of a thread's elements.
     type Key: Ord;
 
@@ -116,20 +116,24 @@ impl<T: Element> Sorted<T> {
     pub(crate) fn each(
         &self,
         thread: ThreadId,
-        mut look: impl FnMut(T) -> io::Result<()>,
+        mut look: impl FnMut(&T) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut parts = self.parts(thread);
-        let mut heads = BinaryHeap::with_capacity(parts.len());
+        let mut order = BinaryHeap::with_capacity(parts.len());
         for (number, part) in parts.iter_mut().enumerate() {
-            heads.extend(part.next()?.map(|element| Reverse(Head::new(element, number))));
+            part.advance()?;
+            // Of equal elements, those of later runs are first.
+            order.extend(part.next().map(|next| Reverse((next.key(), Reverse(number)))));
         }
-        while let Some(mut head) = heads.peek_mut() {
-            let number = head.0.number;
-            let last = match parts.get_mut(number).map_or(Ok(None), Part::next)? {
-                Some(next) => std::mem::replace(&mut *head, Reverse(Head::new(next, number))),
-                None => PeekMut::pop(head),
-            };
-            look(last.0.element)?;
+        while let Some(mut first) = order.peek_mut() {
+            let Reverse((_, Reverse(number))) = *first;
+            let Some(part) = parts.get_mut(number) else { break };
+            part.next().map_or(Ok(()), &mut look)?;
+            part.advance()?;
+            match part.next() {
+                Some(next) => *first = Reverse((next.key(), Reverse(number))),
+                None => drop(PeekMut::pop(first)),
+            }
         }
         Ok(())
     }
@@ -142,7 +146,7 @@ impl<T: Element> Sorted<T> {
         let mut parts: Vec<Part<'_, T>> = ranges.into_iter().filter_map(in_file).collect();
         let from = self.waiting.partition_point(|element| element.thread() < thread);
         let to = self.waiting.partition_point(|element| element.thread() <= thread);
-        parts.push(Part::Memory(self.waiting.get(from..to).unwrap_or_default().iter()));
+        parts.push(Part::in_memory(self.waiting.get(from..to).unwrap_or_default()));
         parts
     }
 }
@@ -154,41 +158,6 @@ impl Run {
         Some((begin, self.begins.get(place + 1).map_or(self.end, |(_, end)| *end)))
     }
 }
-
-/// The next element of a part.
-struct Head<T: Element> {
-    key: T::Key,
-    /// The number of the part.
-    number: usize,
-    element: T,
-}
-
-impl<T: Element> Head<T> {
-    fn new(element: T, number: usize) -> Self {
-        Self { key: element.key(), number, element }
-    }
-}
-
-impl<T: Element> Ord for Head<T> {
-    /// Of equal elements, those of later runs are first.
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.key.cmp(&other.key).then(other.number.cmp(&self.number))
-    }
-}
-
-impl<T: Element> PartialOrd for Head<T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<T: Element> PartialEq for Head<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl<T: Element> Eq for Head<T> {}
 
 #[cfg(test)]
 mod tests;

@@ -145,7 +145,8 @@ impl Stacks {
     /// Visits the durations of a thread.
     fn walk(&self, thread: ThreadId, visitor: &mut impl Visitor) -> io::Result<()> {
         let mut open: Vec<Framed> = Vec::new();
-        self.durations.each(thread, |Duration { begin, mut end, label, .. }| {
+        self.durations.each(thread, |duration| {
+            let Duration { begin, mut end, label, .. } = *duration;
             while open.last().is_some_and(|last| last.end <= begin) {
                 close(&mut open, visitor)?;
             }

@@ -1,7 +1,5 @@
 //! A row of the table, and its form in the temporary file.
 
-use std::cmp::Reverse;
-
 use trace_analyze::catalog::{LabelId, ThreadId};
 
 use super::kind::Kind;
@@ -17,15 +15,13 @@ pub(super) struct Row {
     pub(super) begin: u64,
     /// The begin of a duration in ticks: several durations can begin in one nanosecond.
     pub(super) ticks: u64,
-    /// The end of a duration, and the begin of others.
-    pub(super) end: u64,
+    /// The order of those that begin together: the complement of a duration's end, so that outer
+    /// ones come first, and the number of other rows.
+    pub(super) order: u64,
     /// The length, rounded by itself.
     pub(super) length: u64,
     pub(super) own: u64,
     pub(super) id: u64,
-    /// The number of the row in the archive, or its complement: of equal durations, the inner one
-    /// ends first.
-    pub(super) number: u64,
     /// The cells of arguments and message, or an empty text if both are empty.
     pub(super) text: Box<str>,
 }
@@ -33,15 +29,20 @@ pub(super) struct Row {
 impl Row {
     /// Creates a row without numbers and texts.
     pub(super) fn new(thread: ThreadId, kind: Kind, label: LabelId, begin: u64) -> Self {
-        let (ticks, end, text) = (u64::MAX, begin, Box::default());
-        let (length, own, id, number) = (0, 0, 0, 0);
-        Self { thread, kind, label, begin, ticks, end, length, own, id, number, text }
+        let (ticks, order, text) = (u64::MAX, 0, Box::default());
+        Self { thread, kind, label, begin, ticks, order, length: 0, own: 0, id: 0, text }
+    }
+
+    /// Returns the end of a duration.
+    pub(super) fn end(&self) -> u64 {
+        !self.order
     }
 }
 
-/// The order is that of begins. Outer durations precede inner ones, and all precede other events.
+/// The order is that of begins, and durations precede other events. Of equal durations, the inner
+/// one ends first.
 impl Element for Row {
-    type Key = (u64, u64, Reverse<u64>, u64);
+    type Key = (u64, u64, u64);
 
     #[inline]
     fn thread(&self) -> ThreadId {
@@ -50,7 +51,7 @@ impl Element for Row {
 
     #[inline]
     fn key(&self) -> Self::Key {
-        (self.begin, self.ticks, Reverse(self.end), self.number)
+        (self.begin, self.ticks, self.order)
     }
 
     #[inline]
@@ -59,10 +60,11 @@ impl Element for Row {
     }
 
     fn write(&self, bytes: &mut Vec<u8>) {
-        let Self { begin, ticks, end, length, own, id, number, .. } = *self;
-        let numbers = [begin, ticks, end, length, own, id, number, self.text.len() as u64];
-        bytes.extend_from_slice(numbers.map(u64::to_le_bytes).as_flattened());
-        bytes.extend_from_slice(&self.label.0.to_le_bytes());
+        let Self { begin, ticks, order, length, own, id, .. } = *self;
+        let numbers = [begin, ticks, order, length, own, id].map(u64::to_le_bytes);
+        let indexes = [self.label.0, self.text.len() as u32].map(u32::to_le_bytes);
+        bytes.extend_from_slice(numbers.as_flattened());
+        bytes.extend_from_slice(indexes.as_flattened());
         bytes.push(self.kind as u8);
         bytes.extend_from_slice(self.text.as_bytes());
     }
@@ -70,14 +72,15 @@ impl Element for Row {
     fn read(bytes: &[u8], thread: ThreadId) -> Option<(Self, usize)> {
         let mut rest = bytes;
         let mut number = || take(&mut rest).map(u64::from_le_bytes);
-        let [begin, ticks, end, length] = [number()?, number()?, number()?, number()?];
-        let [own, id, number, size] = [number()?, number()?, number()?, number()?];
-        let label = LabelId(u32::from_le_bytes(take(&mut rest)?));
+        let [begin, ticks, order] = [number()?, number()?, number()?];
+        let [length, own, id] = [number()?, number()?, number()?];
+        let mut index = || take(&mut rest).map(u32::from_le_bytes);
+        let (label, size) = (LabelId(index()?), index()?);
         let [kind] = take(&mut rest)?;
         let kind = *Kind::ALL.get(usize::from(kind))?;
         let (text, rest) = rest.split_at_checked(size as usize)?;
         let text = std::str::from_utf8(text).ok()?.into();
-        let row = Self { thread, kind, label, begin, ticks, end, length, own, id, number, text };
+        let row = Self { thread, kind, label, begin, ticks, order, length, own, id, text };
         Some((row, bytes.len() - rest.len()))
     }
 }

@@ -74,8 +74,8 @@ impl Rows {
             let around = self.cells(koids);
             let mut open = Open::default();
             self.0.sorted.each(thread, |row| {
-                let names = self.names(&cells, &row);
-                write_line(&mut lines, &around, names, &row, &mut open)?;
+                let names = self.names(&cells, row);
+                write_line(&mut lines, &around, names, row, &mut open)?;
                 write_full(&mut lines, &mut output)
             })?;
         }
@@ -152,17 +152,18 @@ fn write_line(
 
 /// Appends a number, in less time than `write!`.
 fn push_decimal(line: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut length = 0;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-        length += 1;
+    let mut digits = [b'0'; 20];
+    let mut from = digits.len();
+    for pair in digits.rchunks_exact_mut(2) {
+        let [tens, ones] = [number / 10 % 10, number % 10];
+        pair.copy_from_slice(&[b'0' + tens as u8, b'0' + ones as u8]);
+        from -= if number < 10 { 1 } else { 2 };
+        number /= 100;
         if number == 0 {
             break;
         }
     }
-    line.extend_from_slice(digits.get(digits.len() - length..).unwrap_or_default());
+    line.extend_from_slice(digits.get(from..).unwrap_or_default());
 }
 
 /// The ends of open durations.
@@ -175,8 +176,8 @@ impl Open {
         while self.0.last().is_some_and(|end| *end <= row.begin) {
             self.0.pop();
         }
-        let depth = self.0.len() as u64;
-        self.0.push(self.0.last().map_or(row.end, |around| row.end.min(*around)));
+        let (depth, end) = (self.0.len() as u64, row.end());
+        self.0.push(self.0.last().map_or(end, |around| end.min(*around)));
         depth
     }
 }

@@ -37,7 +37,7 @@ impl Table {
         let begin = span.rate.to_nanos(span.begin);
         let row = Row {
             ticks: span.begin,
-            end: span.rate.to_nanos(span.end),
+            order: !span.rate.to_nanos(span.end),
             length: span.nanos(),
             own: span.self_nanos(),
             ..Row::new(span.thread, span.role.into(), span.label, begin)
@@ -68,13 +68,12 @@ impl Table {
     /// Adds a row with its arguments, a JSON object, and its message.
     pub(super) fn add(&mut self, row: Row, arguments: &str, message: &str) -> io::Result<()> {
         self.rows += 1;
-        // Of equal durations, the inner one ends first.
-        let number = if row.kind.is_duration() { u64::MAX - self.rows } else { self.rows };
+        let order = if row.kind.is_duration() { row.order } else { self.rows };
         let text = match arguments.is_empty() && message.is_empty() {
             true => Box::default(),
             false => [&*cell(&visible_json(arguments)), ",", &*cell(message)].concat().into(),
         };
-        self.sorted.push(Row { number, text, ..row })
+        self.sorted.push(Row { order, text, ..row })
     }
 
     /// Returns the sorted rows, and their number.

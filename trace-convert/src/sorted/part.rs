@@ -10,44 +10,69 @@ use trace_analyze::input::temporary_file_error;
 
 use super::Element;
 
-/// The elements of a thread in one run.
+/// The elements of a thread in one run. The first one is next after [`Part::advance`].
 pub(super) enum Part<'a, T> {
-    Memory(std::slice::Iter<'a, T>),
-    File {
-        file: &'a File,
-        thread: ThreadId,
-        /// The bytes that are not read yet.
-        rest: Range<u64>,
-        /// The number of bytes that are read at once.
-        capacity: usize,
-        read: Vec<u8>,
-        /// The next element in `read`.
-        place: usize,
-    },
+    Memory { next: Option<&'a T>, rest: std::slice::Iter<'a, T> },
+    File { next: Option<T>, rest: Rest<'a> },
+}
+
+/// A part of the file.
+pub(super) struct Rest<'a> {
+    file: &'a File,
+    thread: ThreadId,
+    /// The bytes that are not read yet.
+    range: Range<u64>,
+    /// The number of bytes that are read at once.
+    capacity: usize,
+    read: Vec<u8>,
+    /// The next element in `read`.
+    place: usize,
 }
 
 impl<'a, T: Element> Part<'a, T> {
+    pub(super) fn in_memory(elements: &'a [T]) -> Self {
+        Self::Memory { next: None, rest: elements.iter() }
+    }
+
     pub(super) fn of_file(
         file: &'a File,
         thread: ThreadId,
-        rest: Range<u64>,
+        range: Range<u64>,
         capacity: usize,
     ) -> Self {
-        Self::File { file, thread, rest, capacity, read: Vec::new(), place: 0 }
+        let rest = Rest { file, thread, range, capacity, read: Vec::new(), place: 0 };
+        Self::File { next: None, rest }
     }
 
+    /// Returns the next element.
     #[inline]
-    pub(super) fn next(&mut self) -> io::Result<Option<T>> {
+    pub(super) fn next(&self) -> Option<&T> {
+        match self {
+            Self::Memory { next, .. } => *next,
+            Self::File { next, .. } => next.as_ref(),
+        }
+    }
+
+    /// Moves to the element after the next one.
+    #[inline]
+    pub(super) fn advance(&mut self) -> io::Result<()> {
+        match self {
+            Self::Memory { next, rest } => *next = rest.next(),
+            Self::File { next, rest } => *next = rest.element()?,
+        }
+        Ok(())
+    }
+}
+
+impl Rest<'_> {
+    /// Removes and returns the first element.
+    #[inline]
+    fn element<T: Element>(&mut self) -> io::Result<Option<T>> {
         loop {
-            match self {
-                Self::Memory(waiting) => return Ok(waiting.next().cloned()),
-                Self::File { thread, read, place, .. } => {
-                    let bytes = read.get(*place..).unwrap_or_default();
-                    if let Some((element, size)) = T::read(bytes, *thread) {
-                        *place += size;
-                        return Ok(Some(element));
-                    }
-                }
+            let bytes = self.read.get(self.place..).unwrap_or_default();
+            if let Some((element, size)) = T::read(bytes, self.thread) {
+                self.place += size;
+                return Ok(Some(element));
             }
             if !self.refill()? {
                 return Ok(None);
@@ -59,14 +84,13 @@ impl<'a, T: Element> Part<'a, T> {
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> io::Result<bool> {
-        let Self::File { file, rest, capacity, read, place, .. } = self else { return Ok(false) };
-        read.drain(..std::mem::take(place).min(read.len()));
-        let count = (rest.end - rest.start).min(*capacity as u64);
-        let begun = read.len();
-        read.resize(begun + count as usize, 0);
-        let free = read.get_mut(begun..).unwrap_or_default();
-        file.read_exact_at(free, rest.start).map_err(temporary_file_error)?;
-        rest.start += count;
+        self.read.drain(..std::mem::take(&mut self.place).min(self.read.len()));
+        let count = (self.range.end - self.range.start).min(self.capacity as u64);
+        let begun = self.read.len();
+        self.read.resize(begun + count as usize, 0);
+        let free = self.read.get_mut(begun..).unwrap_or_default();
+        self.file.read_exact_at(free, self.range.start).map_err(temporary_file_error)?;
+        self.range.start += count;
         Ok(count > 0)
     }
 }

@@ -37,8 +37,8 @@ impl Element for Line {
 
 fn of(sorted: &Sorted<Line>, thread: u32) -> Vec<Line> {
     let mut lines = Vec::new();
-    let look = |line| {
-        lines.push(line);
+    let look = |line: &Line| {
+        lines.push(line.clone());
         Ok(())
     };
     sorted.each(ThreadId(thread), look).unwrap();
