@@ -5,12 +5,13 @@ use std::io::Read;
 
 use trace_format::layout::ObjectType;
 use trace_format::{
-    ContextSwitch, EventKind, LegacyContextSwitch, ReadError, Reader, Record, ThreadWakeup,
+    ContextSwitch, Event, EventKind, Item, LegacyContextSwitch, ReadError, Reader, Record,
+    ThreadWakeup,
 };
 
 pub use crate::own::is_own;
 use crate::own::is_written_anchor;
-use crate::Damage;
+use crate::{Damage, Gap};
 
 /// The most names of each kind.
 const MAX_NAMES: usize = 1 << 20;
@@ -23,8 +24,9 @@ pub struct Extent {
     pub start: Option<u64>,
     /// The latest begin or end of an event, or the latest scheduling record.
     pub end: Option<u64>,
-    /// The earliest and the latest time of a log record, which can be before or after all events.
-    pub logs: Option<(u64, u64)>,
+    /// The first and the last time of all that a part of the archive can have: events, scheduling
+    /// and log records, losses, and the end of the recording, until which open durations last.
+    pub records: Option<(u64, u64)>,
     /// The end of the recording, if it is later: the last clock anchor.
     pub recorded_until: Option<u64>,
     /// Koids of processes with their names.
@@ -40,37 +42,23 @@ pub struct Extent {
 ///
 /// The input is not an archive, or reading it failed.
 pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
-    let (mut start, mut end) = (None::<u64>, None::<u64>);
-    let (mut first, mut last) = (None::<u64>, None::<u64>);
-    let (mut anchor, mut logs) = (None, None::<(u64, u64)>);
+    let mut extent = Extent::default();
+    let (mut scheduling, mut anchor) = (None, None);
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
     Damage::of_all(reader, |item| match &item.record {
-        Record::Event(event) => {
-            let nanos = item.nanos(event.ticks);
-            if is_own(item, event) {
-                if is_written_anchor(item, event) {
-                    anchor = anchor.max(Some(nanos));
-                }
-                return;
-            }
-            let last = match event.kind {
-                EventKind::DurationComplete { end } => item.nanos(end).max(nanos),
-                _ => nanos,
-            };
-            start = Some(start.map_or(nanos, |start| start.min(nanos)));
-            end = end.max(Some(last));
+        Record::Event(event) if is_written_anchor(item, event) => {
+            anchor = anchor.max(Some(item.nanos(event.ticks)));
         }
+        Record::Event(event) => extent.event(item, event),
         Record::ContextSwitch(ContextSwitch { ticks, .. })
         | Record::LegacyContextSwitch(LegacyContextSwitch { ticks, .. })
         | Record::ThreadWakeup(ThreadWakeup { ticks, .. }) => {
             let nanos = item.nanos(*ticks);
-            first = Some(first.map_or(nanos, |first| first.min(nanos)));
-            last = last.max(Some(nanos));
+            widen(&mut scheduling, nanos, nanos);
         }
         Record::Log(log) => {
             let nanos = item.nanos(log.ticks);
-            let (first, last) = logs.unwrap_or((nanos, nanos));
-            logs = Some((first.min(nanos), last.max(nanos)));
+            widen(&mut extent.records, nanos, nanos);
         }
         Record::KernelObject(object) => {
             let names = match object.object_type {
@@ -84,16 +72,56 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
         }
         _ => {}
     })?;
-    let (processes, threads) = (processes.into_iter().collect(), threads.into_iter().collect());
-    let (start, end) = (start.or(first), end.or(last));
-    let recorded_until = anchor.filter(|anchor| end.is_some_and(|end| *anchor > end));
-    Ok(Extent { start, end, logs, recorded_until, processes, threads })
+    extent.processes = processes.into_iter().collect();
+    extent.threads = threads.into_iter().collect();
+    extent.finish(scheduling, anchor);
+    Ok(extent)
+}
+
+impl Extent {
+    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) {
+        let nanos = item.nanos(event.ticks);
+        if is_own(item, event) {
+            let gap = Gap::of(item, event);
+            let (from, to) = gap.map_or((nanos, nanos), |gap| {
+                (item.nanos(gap.from).min(nanos), item.nanos(gap.to).max(nanos))
+            });
+            return widen(&mut self.records, from, to);
+        }
+        let last = match event.kind {
+            EventKind::DurationComplete { end } => item.nanos(end).max(nanos),
+            _ => nanos,
+        };
+        self.start = Some(self.start.map_or(nanos, |start| start.min(nanos)));
+        self.end = self.end.max(Some(last));
+    }
+
+    /// Adds the extent of scheduling records, and the last clock anchor.
+    fn finish(&mut self, scheduling: Option<(u64, u64)>, anchor: Option<u64>) {
+        let events = self.start.zip(self.end);
+        if let Some((start, end)) = events.or(scheduling) {
+            (self.start, self.end) = (Some(start), Some(end));
+            self.recorded_until = anchor.filter(|anchor| *anchor > end);
+        }
+        for (from, to) in events.into_iter().chain(scheduling) {
+            widen(&mut self.records, from, to);
+        }
+        if let (Some((_, last)), Some(anchor)) = (&mut self.records, anchor) {
+            *last = anchor.max(*last);
+        }
+    }
+}
+
+/// Extends a range of time.
+fn widen(range: &mut Option<(u64, u64)>, from: u64, to: u64) {
+    let (first, last) = range.unwrap_or((from, to));
+    *range = Some((first.min(from), last.max(to)));
 }
 
 #[cfg(test)]
 mod tests {
     use trace_format::layout::InstantScope;
-    use trace_format::{Argument, Event, Thread, Value};
+    use trace_format::{Argument, Event, Log, Thread, Value};
 
     use super::*;
     use crate::testing::{archive, event};
@@ -148,5 +176,25 @@ mod tests {
         assert_eq!(limits(&[wakeup(700), wakeup(300)]), (Some(300), Some(700)));
         let event = event(EventKind::DurationComplete { end: 9_000 }, &[]);
         assert_eq!(limits(&[wakeup(300), event]), (Some(1500), Some(9000)));
+    }
+
+    #[test]
+    fn all_records_are_within_a_range() {
+        let wakeup = |ticks| -> Record<'_> {
+            ThreadWakeup { ticks, cpu: 0, thread: 7, arguments: [][..].into() }.into()
+        };
+        let log = |ticks| -> Record<'_> {
+            Log { ticks, thread: Thread::Inline(crate::testing::THREAD), message: b"" }.into()
+        };
+        let event = event(EventKind::DurationComplete { end: 9_000 }, &[]);
+        let clocks = ["realtime_ns", "monotonic_ns", "boottime_ns"];
+        let clocks = clocks.map(|name| Argument::new(name, Value::Uint64(1)));
+        let range = |records: &[Record<'_>]| read(Reader::new(&*archive(records))).unwrap().records;
+        assert_eq!(range(&[]), None);
+        assert_eq!(range(&[clock_anchor(100, &clocks)]), None);
+        assert_eq!(range(&[log(70)]), Some((70, 70)));
+        assert_eq!(range(&[event.clone(), wakeup(300), log(9_001)]), Some((300, 9_001)));
+        let anchors = [100, 9_500].map(|ticks| clock_anchor(ticks, &clocks));
+        assert_eq!(range(&[&anchors[..], &[event]].concat()), Some((1500, 9_500)));
     }
 }

@@ -48,12 +48,12 @@ pub(crate) fn refuse_outside(
     extent: &Extent,
     (from, to): (u64, Option<u64>),
 ) -> Result<()> {
-    let Some((start, end)) = extent.start.zip(extent.end) else { return Ok(()) };
-    let (first, last) = extent.logs.unwrap_or((start, end));
-    if from <= end.max(last) && to.is_none_or(|to| to > start.min(first)) {
+    let Some((first, last)) = extent.records else { return Ok(()) };
+    if from <= last && to.is_none_or(|to| to > first) {
         return Ok(());
     }
-    bail!(outside(&format!("{}: the range", path.display()), (start, end)))
+    let start = extent.start.unwrap_or(first);
+    bail!(outside(&format!("{}: the range", path.display()), (start, extent.end.unwrap_or(last))))
 }
 
 /// Returns the message that the time of an option is outside of the trace, from `start` to `end`.

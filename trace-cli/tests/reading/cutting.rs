@@ -1,6 +1,6 @@
 //! `trace slice` and `trace merge`
 
-use trace_format::Writer;
+use trace_format::{Arguments, Event, EventKind, Log, Thread, ThreadKoids, ThreadWakeup, Writer};
 
 use crate::harness::{cut, everything, good, lossy, Place, Run};
 
@@ -105,6 +105,54 @@ fn ranges_outside_of_the_trace_are_refused() {
     assert_eq!(place.names(), ["in.fxt"]);
     // The range has the end of the event.
     assert_eq!(place.run(&["slice", "in.fxt", "--from", "@7us", "-o", "out.fxt"]).code, 0);
+}
+
+/// Log and scheduling records before and after the event, and a duration without an end.
+#[test]
+fn ranges_of_other_records_are_parts_of_the_trace() {
+    let place = Place::new();
+    place.put("in.fxt", &around());
+    let messages = |options: &[&str]| {
+        let run = place.run(&[&["slice", "in.fxt", "-o", "out.fxt"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stderr.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The first event is at 5 µs and the last one at 8 µs. A log record is at 1 µs, and a thread
+    // is woken at 20 µs.
+    let none = "no duration or operation overlaps the borders";
+    let one = "1 duration or operation overlaps the borders, kept whole";
+    let before = messages(&["--to", "@2us"]);
+    assert_eq!(before[0], "trace: 0 of 2 events kept, and 1 of 2 other records");
+    assert_eq!(before[1], format!("trace: from -0.000004000s to -0.000003000s; {none}"));
+    let between = format!("trace: from -0.000003000s to -0.000002000s; {none}");
+    assert_eq!(messages(&["--from", "@2us", "--to", "@3us"])[1], between);
+    let after = messages(&["--from", "@15us"]);
+    assert_eq!(after[1], format!("trace: from 0.000010000s to 0.000015000s; {one}"));
+    assert_eq!(
+        messages(&["--from", "@2us"])[1],
+        after[1].replace("0.000010000s", "-0.000003000s").replace(one, none)
+    );
+    let run = place.run(&["slice", "in.fxt", "--from", "@21us", "-o", "out.fxt"]);
+    assert!(run.code == 1 && run.stderr.contains("the range is outside of the trace"), "{run:?}");
+}
+
+/// Returns an archive with records around its events.
+fn around() -> Vec<u8> {
+    let thread = Thread::Inline(ThreadKoids::new(12, 34));
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    writer.provider(1, "app").unwrap();
+    writer.initialization(1_000_000).unwrap();
+    writer.record(&Log { ticks: 1, thread, message: b"before" }.into()).unwrap();
+    for (ticks, kind) in
+        [(5, EventKind::DurationComplete { end: 7 }), (8, EventKind::DurationBegin)]
+    {
+        let (category, name, arguments) = ("net".into(), "poll".into(), Arguments::NONE);
+        let event = Event { ticks, thread, category, name, kind, arguments };
+        writer.record(&event.into()).unwrap();
+    }
+    let arguments = Arguments::NONE;
+    writer.record(&ThreadWakeup { ticks: 20, cpu: 0, thread: 34, arguments }.into()).unwrap();
+    writer.into_inner()
 }
 
 #[test]

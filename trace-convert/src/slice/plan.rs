@@ -185,7 +185,7 @@ impl Plan<'_> {
         let (begin, over) = match outcome {
             Outcome::Pair { begin, end } => (begin, end.nanos),
             Outcome::Cut { begin, over } => (begin, *over),
-            Outcome::Unpaired(_) => return,
+            Outcome::Unpaired(edge) => return self.open(edge),
         };
         let (number, is_selected) = begin.value;
         let is_kept = is_selected && filter.reaches_in(begin.nanos, over);
@@ -199,5 +199,13 @@ impl Plan<'_> {
         if let Outcome::Pair { end, .. } = outcome {
             self.kept.set(end.value.0, is_kept);
         }
+    }
+
+    /// Counts a begin without an end: it is kept if it is before the end of the slice, and lasts
+    /// until the end of the recording.
+    fn open(&mut self, begin: &Edge<(usize, bool)>) {
+        let (number, is_selected) = begin.value;
+        let is_kept = !begin.is_end && is_selected && self.kept.get(number);
+        self.overlapping += u64::from(is_kept && self.selection.cuts(begin.nanos, u64::MAX));
     }
 }

@@ -21,19 +21,20 @@ impl Scan {
     }
 
     /// Returns a message about a range of time, and the number of durations and operations at its
-    /// borders, or `None` if the slice has the whole trace.
+    /// borders, or `None` if the slice has the whole trace. A range that goes beyond the trace is
+    /// printed as far as the trace goes.
     pub(super) fn range(
         &self,
         (from, to): (u64, Option<u64>),
         clips: bool,
         overlapping: u64,
     ) -> Option<String> {
-        let (start, end) = self.0.start.zip(self.0.end)?;
-        if from <= start && to.is_none_or(|to| to > end) {
+        let (first, last) = self.0.records?;
+        if from <= first && to.is_none_or(|to| to > last) {
             return None;
         }
-        let origin = Origin(start);
-        let (from, to) = (from.max(start), to.map_or(end, |to| to.min(end)));
+        let origin = Origin(self.0.start.unwrap_or(first));
+        let (from, to) = (from.clamp(first, last), to.map_or(last, |to| to.clamp(first, last)));
         let range = format!("from {} to {}", origin.text(from), origin.text(to));
         let how = if clips { "cut there" } else { "kept whole" };
         let one = "duration or operation overlaps the borders";
