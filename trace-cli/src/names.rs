@@ -19,6 +19,42 @@ struct Pattern {
     is_prefix: bool,
 }
 
+/// An inclusion that matches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unmatched<'a> {
+    /// The name, without the `*`.
+    pub(crate) text: &'a str,
+    pub(crate) is_prefix: bool,
+}
+
+impl Unmatched<'_> {
+    /// Returns the pattern as `-n` accepts it.
+    pub(crate) fn pattern(&self) -> String {
+        format!("{}{}", escaped(self.text), if self.is_prefix { "*" } else { "" })
+    }
+}
+
+/// Returns a name as `-n` accepts it.
+pub(crate) fn escaped(name: &str) -> String {
+    let within = name.trim_matches(' ');
+    let (before, after) = match name.find(within) {
+        Some(before) => (before, name.len() - before - within.len()),
+        None => (0, 0),
+    };
+    let mut escaped = r"\ ".repeat(before);
+    for (place, character) in within.char_indices() {
+        let is_last = place + character.len_utf8() == within.len() && after == 0;
+        let is_special = match character {
+            ',' | '\\' => true,
+            '-' => place + before == 0,
+            '*' => is_last,
+            _ => false,
+        };
+        escaped.extend(is_special.then_some('\\').into_iter().chain([character]));
+    }
+    escaped + &r"\ ".repeat(after)
+}
+
 /// Parses a list of `-n`. A name can have any characters: a backslash before a comma, `*`, `-`,
 /// blank or backslash makes that a part of the name.
 pub(crate) fn parse_names(list: &str) -> Result<NameList, String> {
@@ -56,7 +92,7 @@ impl Draft {
     fn push(&mut self, character: char) {
         match character {
             '-' if self.text.is_empty() && !self.is_exclusion => self.is_exclusion = true,
-            character if self.text.is_empty() && character.is_whitespace() => {}
+            ' ' if self.text.is_empty() => {}
             character => self.text.push(character),
         }
     }
@@ -64,7 +100,7 @@ impl Draft {
     fn finish(self, list: &str) -> Result<Pattern, String> {
         let Self { text, literal, is_exclusion } = self;
         let (literal, rest) = text.split_at(literal);
-        let rest = rest.trim_end();
+        let rest = rest.trim_end_matches(' ');
         let (is_prefix, rest) = match rest.strip_suffix('*') {
             Some(rest) => (true, rest),
             None => (false, rest),
@@ -104,12 +140,12 @@ impl Names {
     pub(crate) fn unmatched<'a>(
         &self,
         labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-    ) -> Vec<String> {
+    ) -> Vec<Unmatched<'_>> {
         let inclusions = self.0.iter().filter(|it| !it.is_exclusion && !it.is_all());
         let is_unmatched = |pattern: &&Pattern| {
             !labels.clone().any(|(category, name)| pattern.matches(category, name))
         };
-        inclusions.filter(is_unmatched).map(Pattern::text).collect()
+        inclusions.filter(is_unmatched).map(Pattern::unmatched).collect()
     }
 
     /// Returns the selected names, without those that a pattern with a `*` selects.
@@ -124,6 +160,10 @@ impl Pattern {
         self.is_prefix && self.text.is_empty()
     }
 
+    fn unmatched(&self) -> Unmatched<'_> {
+        Unmatched { text: &self.text, is_prefix: self.is_prefix }
+    }
+
     fn matches(&self, category: &str, name: &str) -> bool {
         let behind_category =
             || self.text.strip_prefix(category).and_then(|rest| rest.strip_prefix(':'));
@@ -135,10 +175,6 @@ impl Pattern {
             true => name.starts_with(text),
             false => name == text,
         }
-    }
-
-    fn text(&self) -> String {
-        format!("{}{}", self.text, if self.is_prefix { "*" } else { "" })
     }
 }
 
@@ -171,12 +207,34 @@ mod tests {
             (r"a\\", r"a\", true),
             (r"\\*", r"\b", true),
             ("ü", "ü", true),
+            ("\u{a0}x\t", "\u{a0}x\t", true),
+            ("\u{a0}x", "x", false),
         ] {
             assert_eq!(names(&[list]).matches("web", name), is_selected, "{list} {name}");
         }
         assert!(names(&["web:/cart"]).matches("web", "/cart"));
         for bad in ["", " ", "-", "a,,b", "a,", "--"] {
             assert!(parse_names(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn escaped_names_are_accepted() {
+        for (name, text) in [
+            ("sum(int, int)", r"sum(int\, int)"),
+            ("a*", r"a\*"),
+            ("a*b", "a*b"),
+            ("-x-y", r"\-x-y"),
+            ("  x -", r"\ \ x -"),
+            (" ", r"\ "),
+            ("* ", r"*\ "),
+            (r"C:\a", r"C:\\a"),
+            ("\u{a0}ü\u{3000}", "\u{a0}ü\u{3000}"),
+            ("-", r"\-"),
+            ("*", r"\*"),
+        ] {
+            assert_eq!(escaped(name), text);
+            assert_eq!(names(&[text]).exact().collect::<Vec<_>>(), [name]);
         }
     }
 
@@ -206,7 +264,11 @@ mod tests {
     fn inclusions_without_a_match() {
         let names = names(&["query", "db:query", "db:decode", "z*", "*", "-x"]);
         let labels = [("db", "query"), ("x", "decode")];
-        assert_eq!(names.unmatched(labels.into_iter()), ["db:decode", "z*"]);
+        let unmatched = names.unmatched(labels.into_iter());
+        assert_eq!(
+            unmatched.iter().map(Unmatched::pattern).collect::<Vec<_>>(),
+            ["db:decode", "z*"]
+        );
         assert_eq!(names.exact().collect::<Vec<_>>(), ["query", "db:query", "db:decode"]);
     }
 }

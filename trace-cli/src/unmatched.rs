@@ -9,6 +9,7 @@ use trace_convert::visible;
 
 use crate::cli::Selection;
 use crate::message::{say, HINT};
+use crate::names::{escaped, Unmatched};
 
 /// The category of the tracing system's own events.
 const OWN: &str = "trace";
@@ -39,8 +40,8 @@ pub(crate) fn refuse<'a>(
     labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
 ) -> Result<()> {
     let mut failed: Option<Error> = None;
-    for (pattern, message) in messages(selection, labels) {
-        if pattern.ends_with('*') {
+    for (is_prefix, message) in messages(selection, labels) {
+        if is_prefix {
             say(&message);
         } else if let Some(before) = failed.replace(anyhow!(message)) {
             say(&before.to_string());
@@ -57,24 +58,26 @@ pub(crate) fn is_none<'a>(
     messages(selection, labels).is_empty()
 }
 
-/// Returns the patterns that select nothing, with their messages.
+/// Returns a message for each pattern that selects nothing, and whether the pattern has a `*`.
 fn messages<'a>(
     selection: &Selection,
     labels: impl Iterator<Item = (&'a str, &'a str)> + Clone,
-) -> Vec<(String, String)> {
+) -> Vec<(bool, String)> {
     let filter = selection.filter();
     let categories: BTreeSet<&str> = labels.clone().map(|(category, _)| category).collect();
     let categories: Vec<&str> = categories.into_iter().collect();
     let unmatched = filter.categories.unmatched(&categories).into_iter();
-    let of_category = |text: &str| (text.to_owned(), no_event(text, categories.iter().copied()));
+    let of_category =
+        |text: &str| (text.ends_with('*'), no_event(text, categories.iter().copied()));
     let messages: Vec<_> = unmatched.map(of_category).collect();
     if !messages.is_empty() {
         return messages;
     }
     let labels = labels.filter(|(category, _)| filter.categories.matches(category));
-    let unmatched = filter.names.unmatched(labels.clone()).into_iter();
+    let unmatched = filter.names.unmatched(labels.clone());
     let is_part = !selection.categories.is_empty();
-    unmatched.map(|name| (name.clone(), no_name(&name, is_part, labels.clone()))).collect()
+    let of_name = |name: &Unmatched<'_>| (name.is_prefix, no_name(name, is_part, labels.clone()));
+    unmatched.iter().map(of_name).collect()
 }
 
 /// Returns whether rows have no value of the argument that separates them.
@@ -91,40 +94,45 @@ pub(crate) fn no_argument(path: &Path, key: &str) -> Error {
     anyhow!("no event has the argument '{key}'{HINT}list arguments with trace info {path}")
 }
 
-/// Returns a message that no event has a name, with the names that resemble it.
+/// Returns a message that no event has a name, with the names that resemble it, as `-n` accepts
+/// them.
 fn no_name<'a>(
-    name: &str,
+    name: &Unmatched<'_>,
     is_part: bool,
     labels: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> String {
     let known: BTreeSet<String> = labels
-        .map(|(category, known)| match name.contains(':') {
+        .map(|(category, known)| match name.text.contains(':') {
             true => format!("{category}:{known}"),
             false => known.to_owned(),
         })
         .collect();
     let mut alike: Vec<(f64, &str)> =
-        known.iter().map(|known| (strsim::jaro_winkler(name, known), &**known)).collect();
+        known.iter().map(|known| (strsim::jaro_winkler(name.text, known), &**known)).collect();
     alike.retain(|(likeness, _)| *likeness >= MIN_LIKENESS);
     alike.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let shown = |known: &str| format!("'{}'", visible(&escaped(known)));
     let listed: Vec<String> =
-        alike.iter().take(MAX_LISTED).map(|(_, known)| format!("'{}'", visible(known))).collect();
+        alike.iter().take(MAX_LISTED).map(|(_, known)| shown(known)).collect();
     let hint = match &listed[..] {
         [] => String::new(),
         listed => format!("{HINT}did you mean {}?", listed.join(" or ")),
     };
     let of = if is_part { " of the selected categories" } else { "" };
-    format!("no event{of} is named '{name}'{hint}")
+    format!("no event{of} is named '{}'{hint}", visible(&name.pattern()))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{no_event, no_name};
+    use super::{no_event, no_name, Unmatched};
 
     #[test]
     fn names_that_resemble_are_listed() {
-        let known = [("ui", "render"), ("ui", "renderer"), ("ui", "parse")];
-        let said = |name, is_part| no_name(name, is_part, known.into_iter());
+        let known =
+            [("ui", "render"), ("ui", "renderer"), ("ui", "parse"), ("ui", "sum(int, int)")];
+        let said = |text, is_part| {
+            no_name(&Unmatched { text, is_prefix: false }, is_part, known.into_iter())
+        };
         assert_eq!(
             said("rendr", false),
             "no event is named 'rendr'\nhint: did you mean 'render' or 'renderer'?"
@@ -132,6 +140,10 @@ mod tests {
         assert_eq!(
             said("ui:pase", false),
             "no event is named 'ui:pase'\nhint: did you mean 'ui:parse'?"
+        );
+        assert_eq!(
+            said("sum(int,int)", false),
+            "no event is named 'sum(int\\,int)'\nhint: did you mean 'sum(int\\, int)'?"
         );
         assert_eq!(said("zzz", false), "no event is named 'zzz'");
         assert_eq!(said("zzz", true), "no event of the selected categories is named 'zzz'");

@@ -17,8 +17,8 @@ pub(crate) struct Selection {
     pub(crate) categories: Vec<String>,
 
     /// Select names, or CATEGORY:NAME as tables print it; repeatable. A `*` at the end matches any
-    /// text, and a `-` at the start excludes. A backslash before a comma, `*`, `-` or blank makes
-    /// it a part of the name [default: all]
+    /// text, and a `-` at the start excludes. A backslash before a comma, `*`, `-`, blank or
+    /// backslash makes it a part of the name [default: all]
     #[arg(short, long, value_name = "LIST", allow_hyphen_values = true, value_parser = parse_names)]
     pub(crate) name: Vec<NameList>,
 

@@ -214,6 +214,19 @@ fn names_have_any_characters() {
     let unknown = place.run(&["stats", "in.fxt", "-n", "/card"]);
     let said = "trace: no event is named '/card'\nhint: did you mean '/cart'?\n";
     assert_eq!((unknown.code, unknown.stderr.as_str()), (1, said));
+    // The name `/c*`, and not all that begin with `/c`. Hints have names as `-n` accepts them.
+    for (list, code, said) in [
+        (r"/c\*", 1, "trace: no event is named '/c\\*'\n"),
+        ("/d*", 0, "trace: no event is named '/d*'\n"),
+        (
+            r"sum(int\,int)",
+            1,
+            "trace: no event is named 'sum(int\\,int)'\nhint: did you mean 'sum(int\\, int)'?\n",
+        ),
+    ] {
+        let run = place.run(&["stats", "in.fxt", "-n", list]);
+        assert_eq!((run.code, run.stderr.as_str()), (code, said), "{list}");
+    }
 }
 
 #[test]
