@@ -131,6 +131,9 @@ pub struct Row {
     /// The total time of a [joined](JoinedNames) name, which has no lengths, in nanoseconds, for
     /// [`diff`](crate::diff).
     pub joined_nanos: u64,
+    /// Those with the value of a duration or operation around them, see
+    /// [`Groups::read_inherited`].
+    pub inherited: u64,
 }
 
 /// The statistics of an archive.
@@ -155,9 +158,6 @@ pub struct Report {
     /// a row, because the archive has more than four million operations, or with
     /// [`Groups::read_inherited`] as many durations with a value.
     pub values_left_out: u64,
-    /// Durations, operations, flows and instants with the value of a duration or operation around
-    /// them, see [`Groups::read_inherited`].
-    pub inherited_values: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
     /// Unpaired and malformed durations.

@@ -67,9 +67,8 @@ impl LinkRows<'_> {
         match outcome {
             Outcome::Pair { begin, end } if end.nanos - begin.nanos < self.min_nanos => {}
             Outcome::Pair { begin, end } => {
-                let mut begin = *begin;
-                begin.value = self.by.joined(begin.value, end.value);
-                self.table.link(&begin, end.nanos);
+                let group = self.by.split(self.by.joined(begin.value, end.value));
+                self.table.link(group, begin, end.nanos);
             }
             Outcome::Cut { begin: edge, .. } | Outcome::Unpaired(edge) => self.unpaired.count(edge),
         }
@@ -157,8 +156,9 @@ impl<'s> StatsCollector<'s> {
         match kind {
             EventKind::Instant { .. } => {
                 let group = groups.of_own_or_around(item, event);
+                let (group, is_inherited) = groups.by.split(group);
                 let label = catalog.label(item, event.category, event.name);
-                self.instants.add(group, label, 0);
+                self.instants.add(group, label, 0).inherited += u64::from(is_inherited);
             }
             EventKind::Counter { id } => {
                 let group = groups.of(ThreadKoids::new(thread.process, 0));
@@ -195,6 +195,7 @@ impl<'s> StatsCollector<'s> {
         let mut joined = JoinedNames::default();
         let Durations { rows, polls, drops, is_sampled, .. } = &self.durations;
         let tables = [rows, polls, drops, &operations.table, &flows.table, &self.instants];
+        let inherited_others: u64 = tables.iter().map(|table| table.inherited_others(groups)).sum();
         for table in tables.iter().filter(|table| table.is_sampled() == *is_sampled) {
             table.add_joined(groups, catalog, &mut joined);
         }
@@ -216,9 +217,8 @@ impl<'s> StatsCollector<'s> {
             counter_values_left_out: self.counters.left_out,
             counters: self.counters.into_rows(groups, catalog),
             instants: self.instants.into_rows(groups, catalog),
-            other_values: groups.other_values,
+            other_values: groups.other_values + inherited_others,
             values_left_out: groups.values_left_out,
-            inherited_values: groups.inherited_values,
             context_switches: self.context_switches,
             oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,
@@ -232,6 +232,7 @@ impl Durations<'_> {
     #[inline]
     fn add(&mut self, span: &Span<u32>) {
         let group = self.groups.of_span(span);
+        let (group, is_inherited) = self.groups.by.split(group);
         if span.nanos() < self.min_nanos {
             return;
         }
@@ -249,6 +250,7 @@ impl Durations<'_> {
         if let Some(sample) = &mut row.sample {
             sample.add(span.rate.to_nanos(span.begin), length);
         }
+        row.inherited += u64::from(is_inherited);
         row.self_nanos = row.self_nanos.saturating_add(span.self_nanos());
         if let Some(schedule) = self.schedule {
             let (from, to) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));

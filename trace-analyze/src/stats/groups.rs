@@ -20,6 +20,10 @@ const MAX_VALUES: usize = 1000;
 /// The group of values beyond the limit.
 const OTHER_VALUES: u32 = 1;
 
+/// The bit of a group that an event has from a duration or operation around it, with
+/// [`By::Argument`].
+const INHERITED: u32 = 1 << 31;
+
 /// The groups of rows, by their numbers.
 // With [`By::Conditions`], a number has a bit for each condition that is met.
 #[derive(Debug, Clone)]
@@ -35,9 +39,7 @@ pub struct Groups<'a> {
     values: HashMap<String, u32>,
     /// Durations whose group is unknown, because there are too many operations or durations.
     pub(super) values_left_out: u64,
-    /// Events with the group of a duration or operation around them.
-    pub(super) inherited_values: u64,
-    /// The events of [`OTHER_VALUES`].
+    /// The events with [`OTHER_VALUES`] of their own.
     pub(super) other_values: u64,
 }
 
@@ -52,7 +54,6 @@ impl<'a> Groups<'a> {
             last: None,
             values: HashMap::new(),
             values_left_out: 0,
-            inherited_values: 0,
             other_values: 0,
         }
     }
@@ -68,9 +69,9 @@ impl<'a> Groups<'a> {
     }
 
     /// Reads the arguments of operations and durations. An event without the argument of
-    /// [`By::Argument`] has the value of the innermost duration around it that has one, and an
-    /// operation that of its nearest ancestor. Polls have the value of their operation, and so have
-    /// the events within them. Calls `open` twice. Memory grows with the number of durations that
+    /// [`By::Argument`] has the value of the innermost duration around it that has one. An
+    /// operation has that of its nearest ancestor, or else of the duration around its begin. Polls
+    /// have the value of their operation or its ancestors, and so have the events within them. Calls `open` twice. Memory grows with the number of durations that
     /// have the argument, up to four million.
     ///
     /// # Errors
@@ -171,25 +172,21 @@ impl<'a> Groups<'a> {
         let own = self.of_event(item, event);
         let (NONE, Some(_)) = (own, &self.enclosing) else { return own };
         if let EventKind::AsyncBegin { id } = event.kind {
-            let (group, is_inherited) = self.polls.of_operation(item, event, id);
-            return if is_inherited { self.inherited(Some(group)) } else { group };
+            match self.polls.of_operation(item, event, id) {
+                (NONE, _) => {}
+                (group, true) => return group | INHERITED,
+                (group, false) => return group,
+            }
         }
         let nanos = item.nanos(event.ticks);
         self.around(item.thread(event.thread), nanos, nanos)
     }
 
     /// Returns the group of the duration around a time of a thread, if groups are inherited.
-    fn around(&mut self, thread: ThreadKoids, begin: u64, end: u64) -> u32 {
+    fn around(&self, thread: ThreadKoids, begin: u64, end: u64) -> u32 {
         let enclosing = self.enclosing.as_ref();
         let group = enclosing.and_then(|enclosing| enclosing.group(thread, begin, end));
-        self.inherited(group)
-    }
-
-    /// Counts an inherited group.
-    fn inherited(&mut self, group: Option<u32>) -> u32 {
-        self.inherited_values += u64::from(group.is_some());
-        self.other_values += u64::from(group == Some(OTHER_VALUES));
-        group.unwrap_or(NONE)
+        group.map_or(NONE, |group| group | INHERITED)
     }
 
     /// Returns the number of the group that an end has if its begin has none.
@@ -239,6 +236,9 @@ impl<'a> Groups<'a> {
             self.values_left_out += u64::from(is_unknown);
             return group;
         };
+        if self.enclosing.is_some() && polled != NONE {
+            return self.by.joined(group, polled | INHERITED);
+        }
         if !has_own && polled == OTHER_VALUES && matches!(self.by, By::Argument(_)) {
             self.other_values += 1;
         }
@@ -318,13 +318,22 @@ impl From<Grouping> for Groups<'_> {
 }
 
 impl By<'_> {
-    /// Returns the group of the begin, or if it has none, that of the end. Conditions can be met by
-    /// either.
+    /// Returns the group of the begin, or if it has none of its own, that of the end. Conditions can
+    /// be met by either.
     pub(crate) fn joined(&self, begin: u32, end: u32) -> u32 {
-        match self {
-            By::Conditions(_) => begin | end,
-            _ if begin == NONE => end,
+        match (self, self.split(begin)) {
+            (By::Conditions(_), _) => begin | end,
+            (_, (NONE, _) | (_, true)) if end != NONE => end,
             _ => begin,
+        }
+    }
+
+    /// Returns the number of a row's group, and whether it is that of a duration or operation
+    /// around the event.
+    pub(super) fn split(&self, group: u32) -> (u32, bool) {
+        match self {
+            By::Argument(_) => (group & !INHERITED, group & INHERITED != 0),
+            _ => (group, false),
         }
     }
 }

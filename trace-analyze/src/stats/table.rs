@@ -42,6 +42,8 @@ pub(super) struct Entry {
     pub(super) sample: Option<Sample>,
     /// The total time, if the name is joined.
     joined_nanos: u64,
+    /// The events with the group of a duration or operation around them.
+    pub(super) inherited: u64,
 }
 
 impl Entry {
@@ -102,10 +104,11 @@ impl Table {
         row
     }
 
-    /// Adds an operation or a flow to its row.
-    pub(super) fn link(&mut self, begin: &Edge<u32>, end: u64) {
+    /// Adds an operation or a flow to the row of its group.
+    pub(super) fn link(&mut self, (group, is_inherited): (u32, bool), begin: &Edge<u32>, end: u64) {
         let length = end.saturating_sub(begin.nanos);
-        let row = self.add(begin.value, begin.label, length);
+        let row = self.add(group, begin.label, length);
+        row.inherited += u64::from(is_inherited);
         if let Some(sample) = &mut row.sample {
             sample.add(begin.nanos, length);
         }
@@ -142,6 +145,13 @@ impl Table {
         self.joined.extend(joined.map(|row| (row.key, row.lengths.sum())));
         self.ids.clear();
         self.ids.extend(self.rows.iter().zip(0..).map(|(row, place)| (row.key, place)));
+    }
+
+    /// Returns the number of events with the values beyond the limit of a duration or operation
+    /// around them.
+    pub(super) fn inherited_others(&self, groups: &Groups<'_>) -> u64 {
+        let others = self.rows.iter().filter(|row| groups.is_other(row.group()));
+        others.map(|row| row.inherited).sum()
     }
 
     /// Adds the names that share a row to `joined`.
@@ -190,6 +200,7 @@ impl Table {
             on_cpu_nanos: entry.on_cpu_nanos,
             sample: entry.sample.unwrap_or_default(),
             joined_nanos: entry.joined_nanos,
+            inherited: entry.inherited,
         };
         let long = self.long_joined().into_iter();
         let long = long.map(|(key, nanos)| Entry { key, joined_nanos: nanos, ..Entry::default() });

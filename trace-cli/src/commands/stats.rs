@@ -9,12 +9,12 @@ mod slowest;
 
 use std::path::Path;
 
-use anyhow::{bail, Result};
+use anyhow::Result;
 use serde_json::Value;
 use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
-use trace_analyze::stats::{self, By, Grouping, Groups, Report};
+use trace_analyze::stats::{self, By, Grouping, Groups, Report, Row};
 use trace_convert::visible;
 
 use crate::args::{SortBy, StatsBy};
@@ -38,7 +38,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         return sched::run(args);
     }
     if args.inherit && !matches!(args.by, Some(StatsBy::Argument(_))) {
-        bail!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY");
+        say(&format!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY"));
+        return Ok(exit::USAGE);
     }
     let whole = is_read_twice(args).then(|| Spill::new(&args.file)).transpose()?;
     let (mut report, seconds, code) = read(args, whole.as_ref())?;
@@ -47,6 +48,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     }
     let long = report.durations.iter().chain(&report.operations).chain(&report.flows);
     let short = short(args, crate::rows::labels(long));
+    let hint = hint_to_inherit(args, &report);
     arrange(args, &mut report);
     let text = if args.json {
         json(&report)?
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report, seconds)
     };
     table::print(&text)?;
-    short.iter().chain(&hint_to_inherit(args, &report)).for_each(|message| say(message));
+    short.iter().chain(&hint).for_each(|message| say(message));
     warn(args, &report);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
@@ -93,15 +95,30 @@ fn refuse_unknown(args: &StatsArgs, whole: &Spill<'_>, report: &Report) -> Resul
     Ok(())
 }
 
-/// Returns a message if the selected rows have no value of the argument of `--by`, which other
-/// events have.
+/// Returns a message if no row that is printed without `--limit` has a value of the argument of
+/// `--by`, which other events have.
 fn hint_to_inherit(args: &StatsArgs, report: &Report) -> Option<String> {
     let Some(StatsBy::Argument(key)) = &args.by else { return None };
-    let rows = report.durations.iter().chain(&report.operations);
+    let filter = args.selection.filter();
+    let rows = printed(args, report).filter(|row| filter.matches(&row.category, &row.name));
     let is_for = !args.inherit && unmatched::has_no_value(rows);
     let key = visible(key);
     let hint = "--inherit uses that of the durations and operations around them";
-    is_for.then(|| format!("no selected event has the argument '{key}'{HINT}{hint}"))
+    is_for.then(|| format!("no event of these rows has the argument '{key}'{HINT}{hint}"))
+}
+
+/// Returns the rows of the printed tables, except counters.
+fn printed<'a>(args: &StatsArgs, report: &'a Report) -> impl Iterator<Item = &'a Row> {
+    let Report { durations, operations, flows, instants, .. } = report;
+    let none: &[Row] = &[];
+    let tables: [&[Row]; 4] = match args {
+        StatsArgs { json: true, .. } => [durations, operations, flows, instants],
+        StatsArgs { counters: true, .. } => [none; 4],
+        StatsArgs { flows: true, .. } => [flows, none, none, none],
+        StatsArgs { instants: true, .. } => [instants, none, none, none],
+        _ => [durations, operations, none, none],
+    };
+    tables.into_iter().flatten()
 }
 
 /// Returns the categories and names of all rows.
@@ -226,8 +243,9 @@ fn warn(args: &StatsArgs, report: &Report) {
         &damage::of_operations(&report.unpaired_operations),
     ]
     .concat();
+    let inherited = printed(args, report).map(|row| row.inherited).sum();
     let of_values = [
-        ("events with the value of a duration or operation around them", report.inherited_values),
+        ("events with the value of a duration or operation around them", inherited),
         ("events in rows of other values", report.other_values),
         damage::of_values(report),
         damage::of_names(report),

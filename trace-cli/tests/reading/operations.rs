@@ -171,17 +171,51 @@ fn rows_by_an_argument_of_the_operation_around() {
     let (table, message) = by_url(&["--by", "arg:url"]);
     assert!(table.contains("app:query  (none)\n"), "{table}");
     let hint = "hint: --inherit uses that of the durations and operations around them\n";
-    assert_eq!(message, format!("trace: no selected event has the argument 'url'\n{hint}"));
+    assert_eq!(message, format!("trace: no event of these rows has the argument 'url'\n{hint}"));
     let (table, message) = by_url(&["--by", "arg:url", "--inherit"]);
     assert!(table.contains("app:query  /a\n"), "{table}");
     let inherited = "events with the value of a duration or operation around them";
-    assert!(message.starts_with(&format!("trace: in.fxt: {inherited}: ")), "{message}");
+    assert_eq!(message, format!("trace: in.fxt: {inherited}: 1\n"));
     let wrong = place.run(&["stats", "in.fxt", "--by", "thread", "--inherit"]);
     assert!(
-        wrong.code == 1 && wrong.stderr.contains("hint: use it with --by arg:KEY"),
+        wrong.code == 2 && wrong.stderr.contains("hint: use it with --by arg:KEY"),
         "{wrong:?}"
     );
     assert_eq!(place.run(&["stats", "in.fxt", "--inherit"]).code, 2);
+}
+
+/// The rows of other tables, and those beyond a limit, are not the reason for a hint.
+#[test]
+fn no_hint_to_inherit_if_a_row_has_the_argument() {
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let url = [Argument::new("url", Value::String("/a".into()))];
+    let complete = |end| EventKind::DurationComplete { end };
+    let instant = EventKind::Instant { scope: None };
+    let records: [(u64, &str, EventKind, &[Argument<'_>]); 4] = [
+        (0, "long", complete(900), &[]),
+        (1, "short", complete(3), &url),
+        (5, "hit", instant, &url),
+        (6, "miss", instant, &[]),
+    ];
+    for (ticks, name, kind, arguments) in records {
+        let (category, name) = ("app".into(), name.into());
+        let arguments = arguments.into();
+        let event = Event { ticks, thread: THREAD, category, name, kind, arguments };
+        writer.record(&event.into()).unwrap();
+    }
+    let place = Place::new();
+    place.put("in.fxt", &writer.into_inner());
+    let has_hint = |options: &[&str]| {
+        let run = place.run(&[&["stats", "in.fxt", "--by", "arg:url"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stderr.contains("hint: --inherit")
+    };
+    for options in [&["--limit", "1"][..], &["--instants"], &["--flows"], &["--json"]] {
+        assert!(!has_hint(options), "{options:?}");
+    }
+    for options in [&["-n", "long"][..], &["-n", "miss", "--instants"]] {
+        assert!(has_hint(options), "{options:?}");
+    }
 }
 
 #[test]

@@ -296,9 +296,37 @@ fn values_of_durations_and_operations_around() {
         [row("query", "bob", 1, 80), row("request", "bob", 1, 100)]
     );
     assert_eq!(rows(&report.instants), [row("hit", "cat", 1, 0)]);
-    // Two queries, the decoding, the hit, and the async query.
-    assert_eq!((report.inherited_values, report.values_left_out), (5, 0));
+    let inherited = |rows: &[Row]| rows.iter().map(|row| row.inherited).sum::<u64>();
+    // Three queries, one of which is a poll, and the decoding.
+    assert_eq!((inherited(&report.durations), report.values_left_out), (4, 0));
+    assert_eq!((inherited(&report.operations), inherited(&report.instants)), (1, 1));
     let report = collect(Reader::new(&*archive), By::Argument("user"), None).unwrap();
     assert!(rows(&report.durations).contains(&row("query", "(none)", 3, 30)));
-    assert_eq!(report.inherited_values, 0);
+    assert_eq!(inherited(&report.durations), 0);
+}
+
+/// An own value at the end counts more than one around the begin.
+#[test]
+fn own_values_of_ends_and_values_around_begins() {
+    let text = |value| [Argument::new("user", Value::String(Text::from(value)))];
+    let (ann, bob) = (text("ann"), text("bob"));
+    let records = [
+        with(0, "request", EventKind::DurationComplete { end: 100 }, &ann),
+        with(10, "send", EventKind::FlowBegin { id: 1 }, &[]),
+        with(20, "send", EventKind::FlowBegin { id: 2 }, &[]),
+        with(30, "query", EventKind::AsyncBegin { id: 3 }, &[]),
+        with(40, "query", EventKind::AsyncBegin { id: 4 }, &[]),
+        with(210, "send", EventKind::FlowEnd { id: 1 }, &bob),
+        with(220, "send", EventKind::FlowEnd { id: 2 }, &[]),
+        with(230, "query", EventKind::AsyncEnd { id: 3 }, &bob),
+        with(240, "query", EventKind::AsyncEnd { id: 4 }, &[]),
+    ];
+    let archive = crate::testing::archive(&records);
+    let open = || Ok::<_, ReadError>(Reader::new(&*archive));
+    let groups = Groups::read_inherited("user", open).unwrap();
+    let report = collect(Reader::new(&*archive), groups, None).unwrap();
+    for (found, name) in [(&report.flows, "send"), (&report.operations, "query")] {
+        assert_eq!(rows(found), [row(name, "ann", 1, 200), row(name, "bob", 1, 200)]);
+        assert_eq!(found.iter().map(|row| row.inherited).sum::<u64>(), 1);
+    }
 }
