@@ -5,7 +5,8 @@
 //!
 //! | column | value |
 //! |---|---|
-//! | `process`, `process_name`, `thread`, `thread_name` | where it begins |
+//! | `process`, `process_name` | where it begins |
+//! | `thread`, `thread_name` | where it begins |
 //! | `category`, `name` | empty for log records |
 //! | `depth` | the number of durations around a duration |
 //! | `begin_ns` | the time, in nanoseconds of the provider's clock |
@@ -19,8 +20,9 @@
 //! The kinds are `duration`, `poll`, `drop`, `async`, `async-instant`, `flow`, `flow-step`,
 //! `instant`, `counter` and `log`. Ids of operations in arguments are texts as in the column `id`.
 //!
-//! Clock anchors have no line. A cell without a value is empty. Lines are sorted by process, thread
-//! and begin. Rows wait in a temporary file if they are larger than 16 MiB, and arguments whose
+//! Events that the writer of an archive adds, such as clock anchors, have no line. A cell without a
+//! value is empty. Several arguments of one name are an array. Lines are sorted by process, thread
+//! and begin. Rows wait in a temporary file if they are larger than 8 MiB, and arguments whose
 //! duration is not complete if they are larger than 4 MiB.
 
 mod arguments;

@@ -9,9 +9,9 @@
 //! it.
 //!
 //! Durations are sorted, because a parent may follow its children in the archive, and outputs are
-//! ordered by thread. If there are more than 2^17, they are in a temporary file, with 20 bytes
-//! each. Memory grows with the number of open durations, and for folded output with the number of
-//! distinct stacks.
+//! ordered by thread. If there are 2^17, they are in a temporary file, with 20 bytes each. Memory
+//! grows with the number of open durations, and for folded output with the number of distinct
+//! stacks.
 
 mod duration;
 mod folded;

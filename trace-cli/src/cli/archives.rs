@@ -159,9 +159,9 @@ pub(crate) struct CheckArgs {
 /// that they refer to. Durations and async operations that overlap the range
 /// are kept whole, so `trace stats` of a slice counts their full length, and
 /// counts dropped inner durations as SELF; --clip cuts them at the borders. Of
-/// flows, only events in the range are kept. The last line on standard error has
-/// the range, counted from the first event, and how many durations and
-/// operations overlap its borders.
+/// flows, only events in the range are kept. If the range is not the whole trace, a
+/// message has its times, counted from the first event, and how many durations
+/// and operations overlap its borders.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -116,7 +116,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
         written => damage::explained_writing(&args.input, &args.output, written)?,
     };
     output.finish_as(&args.output)?;
-    say(&format!("{} converted", counted(summary.events, "JSON event", "JSON events")));
+    say(&format!("{} converted", counted(summary.events, "entry", "entries")));
     if summary.carried > 0 {
         let carried = summary.carried;
         say(&format!("events that exceed FXT, kept as JSON: {carried}"));

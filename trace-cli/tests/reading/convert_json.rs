@@ -22,7 +22,7 @@ fn json_to_an_archive_and_back() {
     let place = Place::new();
     place.put("in.json", JSON.as_bytes());
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
-    assert_eq!(run, said("trace: 1 JSON event converted\n"));
+    assert_eq!(run, said("trace: 1 entry converted\n"));
     assert_eq!(place.run(&["check", "out.fxt"]).code, 0);
     assert_eq!(place.run(&["convert", "out.fxt", "-o", "back.json"]).code, 0);
     assert_eq!(place.text("back.json"), JSON_AND_BACK);
@@ -48,7 +48,7 @@ fn carried_events_are_reported() {
     place.put("in.json", b"[{\"ph\":\"?\"},{\"ph\":\"i\",\"ts\":1}");
     let run = place.run(&["convert", "in.json", "-o", "out.fxt"]);
     let carried = "trace: events that exceed FXT, kept as JSON: 1\n";
-    assert_eq!(run, said(&format!("trace: 2 JSON events converted\n{carried}")));
+    assert_eq!(run, said(&format!("trace: 2 entries converted\n{carried}")));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn lenient_skips_and_counts() {
     let place = Place::new();
     place.put("in.json", b"[{\"ph\":\"i\",\"ts\":1},{\"ts\":NaN},{\"ph\":\"i\",\"ts\":2},{\"ph\"");
     let run = place.run(&["convert", "--lenient", "in.json", "-o", "out.fxt"]);
-    let stderr = "trace: 2 JSON events converted\n\
+    let stderr = "trace: 2 entries converted\n\
                   trace: malformed events and members, skipped: 2, 15 bytes\n\
                   trace: the first of them: line 1, column 26: expected a value\n";
     assert_eq!(run, Run { code: 3, ..said(stderr) });
