@@ -1,4 +1,4 @@
-//! Elements sorted by thread and key, in a temporary file if there are many.
+//! Elements sorted by thread and time, in a temporary file if there are many.
 //!
 //! An external merge sort: a run is sorted in memory and written to the file. Reading merges the
 //! elements of a thread from all runs.
@@ -23,12 +23,14 @@ const MOST_READ: usize = 40 << 10;
 
 /// An element that can be in a file.
 pub(crate) trait Element: Sized {
-    /// The order of a thread's elements.
-    type Key: Ord;
+    /// The order of a thread's elements that begin together.
+    type Order: Ord;
 
     fn thread(&self) -> ThreadId;
 
-    fn key(&self) -> Self::Key;
+    fn begin(&self) -> u64;
+
+    fn order(&self) -> Self::Order;
 
     /// Returns the size of what it owns outside of itself, in bytes.
     fn owned_bytes(&self) -> usize;
@@ -66,7 +68,7 @@ impl<T: Element> Sorted<T> {
         Self { waiting: Vec::new(), bytes: 0, run_bytes, runs: Vec::new(), file: None }
     }
 
-    /// Adds an element. Of equal keys, the last one comes first.
+    /// Adds an element. Of equal ones, the last one comes first.
     #[inline]
     pub(crate) fn push(&mut self, element: T) -> io::Result<()> {
         self.bytes += size_of::<T>() + element.owned_bytes();
@@ -79,9 +81,11 @@ impl<T: Element> Sorted<T> {
 
     /// Sorts the remaining elements.
     pub(crate) fn finish(&mut self) {
+        // One number is compared without a branch, which could not be predicted.
+        let time = |element: &T| u128::from(element.thread().0) << 64 | u128::from(element.begin());
         // The sort is stable.
         self.waiting.reverse();
-        self.waiting.sort_by_key(|element| (element.thread(), element.key()));
+        self.waiting.sort_by_key(|element| (time(element), element.order()));
     }
 
     /// Writes a run to the file.
@@ -123,15 +127,17 @@ impl<T: Element> Sorted<T> {
         for (number, part) in parts.iter_mut().enumerate() {
             part.advance()?;
             // Of equal elements, those of later runs are first.
-            order.extend(part.next().map(|next| Reverse((next.key(), Reverse(number)))));
+            order.extend(
+                part.next().map(|next| Reverse((next.begin(), next.order(), Reverse(number)))),
+            );
         }
         while let Some(mut first) = order.peek_mut() {
-            let Reverse((_, Reverse(number))) = *first;
+            let Reverse((.., Reverse(number))) = *first;
             let Some(part) = parts.get_mut(number) else { break };
             part.next().map_or(Ok(()), &mut look)?;
             part.advance()?;
             match part.next() {
-                Some(next) => *first = Reverse((next.key(), Reverse(number))),
+                Some(next) => *first = Reverse((next.begin(), next.order(), Reverse(number))),
                 None => drop(PeekMut::pop(first)),
             }
         }

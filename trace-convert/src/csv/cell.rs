@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr2, memchr_iter};
+
 use crate::visible;
 
 /// Returns a text as a cell of comma-separated values (RFC 4180).
@@ -11,13 +13,27 @@ use crate::visible;
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     let shown = visible(text);
-    let is_quoted = shown.contains(['"', ',']);
+    let is_quoted = memchr2(b'"', b',', shown.as_bytes()).is_some();
     let apostrophe = if is_formula(&shown) { "'" } else { "" };
     match is_quoted {
-        true => format!("\"{apostrophe}{}\"", shown.replace('"', "\"\"")).into(),
+        true => quoted(apostrophe, &shown).into(),
         false if apostrophe.is_empty() => shown,
         false => format!("{apostrophe}{shown}").into(),
     }
+}
+
+/// Returns a text in quotes, with each of its own twice.
+fn quoted(before: &str, text: &str) -> String {
+    let mut cell = String::with_capacity(text.len() + text.len() / 4 + 2);
+    cell.extend(["\"", before]);
+    let mut from = 0;
+    for quote in memchr_iter(b'"', text.as_bytes()) {
+        cell.push_str(text.get(from..=quote).unwrap_or_default());
+        from = quote;
+    }
+    cell.push_str(text.get(from..).unwrap_or_default());
+    cell.push('"');
+    cell
 }
 
 /// Returns whether a spreadsheet would evaluate a text that is not a number.

@@ -42,7 +42,7 @@ impl Row {
 /// The order is that of begins, and durations precede other events. Of equal durations, the inner
 /// one ends first.
 impl Element for Row {
-    type Key = (u64, u64, u64);
+    type Order = (u64, u64);
 
     #[inline]
     fn thread(&self) -> ThreadId {
@@ -50,8 +50,13 @@ impl Element for Row {
     }
 
     #[inline]
-    fn key(&self) -> Self::Key {
-        (self.begin, self.ticks, self.order)
+    fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    #[inline]
+    fn order(&self) -> (u64, u64) {
+        (self.ticks, self.order)
     }
 
     #[inline]

@@ -2,20 +2,22 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A key and a text.
+/// A time and a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Line(ThreadId, u64, String);
 
 impl Element for Line {
-    type Key = u64;
+    type Order = ();
 
     fn thread(&self) -> ThreadId {
         self.0
     }
 
-    fn key(&self) -> u64 {
+    fn begin(&self) -> u64 {
         self.1
     }
+
+    fn order(&self) {}
 
     fn owned_bytes(&self) -> usize {
         self.2.len()
@@ -60,7 +62,7 @@ proptest! {
         }
         sorted.finish();
         for (thread, mut expected) in (0..).zip(expected) {
-            expected.sort_by_key(Line::key);
+            expected.sort_by_key(Line::begin);
             prop_assert_eq!(of(&sorted, thread), expected);
         }
     }

@@ -20,7 +20,7 @@ pub(super) struct Duration {
 
 /// Outer durations precede inner ones. Of equal ones, the inner one ends first.
 impl Element for Duration {
-    type Key = (u64, Reverse<u64>);
+    type Order = Reverse<u64>;
 
     #[inline]
     fn thread(&self) -> ThreadId {
@@ -28,8 +28,13 @@ impl Element for Duration {
     }
 
     #[inline]
-    fn key(&self) -> Self::Key {
-        (self.begin, Reverse(self.end))
+    fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    #[inline]
+    fn order(&self) -> Reverse<u64> {
+        Reverse(self.end)
     }
 
     fn owned_bytes(&self) -> usize {
