@@ -22,8 +22,8 @@
 //!
 //! Events that the writer of an archive adds, such as clock anchors, have no line. A cell without a
 //! value is empty. Several arguments of one name are an array. Lines are sorted by process, thread
-//! and begin. Rows wait in a temporary file if they are larger than 8 MiB, and arguments whose
-//! duration is not complete if they are larger than 4 MiB.
+//! and begin. Rows wait in a temporary file if they are larger than 2 MiB, and arguments whose
+//! duration is not complete if they are larger than 2 MiB.
 
 mod arguments;
 mod cell;

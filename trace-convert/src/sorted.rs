@@ -81,6 +81,11 @@ impl<T: Element> Sorted<T> {
 
     /// Sorts the remaining elements.
     pub(crate) fn finish(&mut self) {
+        self.sort();
+        self.waiting.shrink_to_fit();
+    }
+
+    fn sort(&mut self) {
         // One number is compared without a branch, which could not be predicted.
         let time = |element: &T| u128::from(element.thread().0) << 64 | u128::from(element.begin());
         // The sort is stable.
@@ -92,7 +97,7 @@ impl<T: Element> Sorted<T> {
     #[cold]
     #[inline(never)]
     fn write_run(&mut self) -> io::Result<()> {
-        self.finish();
+        self.sort();
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert(tempfile::tempfile()?),

@@ -35,7 +35,7 @@ use trace_analyze::Damage;
 /// The durations of an archive, by thread.
 #[derive(Debug)]
 pub struct Stacks {
-    spans: Spans,
+    catalog: Catalog,
     durations: Sorted<Duration>,
     threads: Vec<ThreadStack>,
     /// Whether a duration has the label, for each label.
@@ -80,7 +80,7 @@ trait Visitor {
 impl Default for Stacks {
     fn default() -> Self {
         Self {
-            spans: Spans::default(),
+            catalog: Catalog::default(),
             durations: Sorted::new(RUN_BYTES),
             threads: Vec::new(),
             labels: Vec::new(),
@@ -108,7 +108,7 @@ impl Stacks {
         stacks.durations.finish();
         stacks.threads.retain(|thread| thread.first <= thread.last);
         stacks.threads.sort_by_key(|thread| thread.koids);
-        Ok(Self { spans, ..stacks })
+        Ok(Self { catalog: spans.into_catalog(), ..stacks })
     }
 
     fn add(&mut self, span: &Span) -> io::Result<()> {
@@ -139,7 +139,7 @@ impl Stacks {
     }
 
     fn catalog(&self) -> &Catalog {
-        self.spans.catalog()
+        &self.catalog
     }
 
     /// Visits the durations of a thread.

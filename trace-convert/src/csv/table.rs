@@ -11,7 +11,7 @@ use crate::sorted::Sorted;
 use crate::visible_json;
 
 /// The size of the rows in memory while an archive is read, in bytes.
-const RUN_BYTES: usize = 8 << 20;
+const RUN_BYTES: usize = 2 << 20;
 
 /// The rows so far.
 #[derive(Debug)]

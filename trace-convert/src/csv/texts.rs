@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use trace_analyze::input::temporary_file_error;
 
 /// The most bytes in memory. Half of them are the newest ones.
-const MEMORY_BYTES: usize = 4 << 20;
+const MEMORY_BYTES: usize = 2 << 20;
 
 /// The place of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
