@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(range(&[]), None);
         assert_eq!(range(&[clock_anchor(100, &clocks)]), None);
         assert_eq!(range(&[log(70)]), Some((70, 70)));
-        assert_eq!(range(&[event.clone(), wakeup(300), log(9_001)]), Some((300, 9_001)));
+        assert_eq!(range(&[event, wakeup(300), log(9_001)]), Some((300, 9_001)));
         let anchors = [100, 9_500].map(|ticks| clock_anchor(ticks, &clocks));
         assert_eq!(range(&[&anchors[..], &[event]].concat()), Some((1500, 9_500)));
     }

@@ -71,7 +71,8 @@ pub struct Summary {
     /// between.
     pub unpaired: u64,
     /// Durations and operations of the slice that begin before its first time or end after its last
-    /// one. Those without an end last until the end of the recording. If the selection clips, these parts are cut off.
+    /// one. Those without an end last until the end of the recording. If the selection clips, these
+    /// parts are cut off.
     pub overlapping: u64,
     /// The damage of the archive.
     pub damage: Damage,

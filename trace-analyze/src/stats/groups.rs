@@ -318,8 +318,8 @@ impl From<Grouping> for Groups<'_> {
 }
 
 impl By<'_> {
-    /// Returns the group of the begin, or if it has none of its own, that of the end. Conditions can
-    /// be met by either.
+    /// Returns the group of the begin, or if it has none of its own, that of the end. Conditions
+    /// can be met by either.
     pub(crate) fn joined(&self, begin: u32, end: u32) -> u32 {
         match (self, self.split(begin)) {
             (By::Conditions(_), _) => begin | end,
