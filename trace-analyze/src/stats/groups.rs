@@ -71,8 +71,9 @@ impl<'a> Groups<'a> {
     /// Reads the arguments of operations and durations. An event without the argument of
     /// [`By::Argument`] has the value of the innermost duration around it that has one. An
     /// operation has that of its nearest ancestor, or else of the duration around its begin. Polls
-    /// have the value of their operation or its ancestors, and so have the events within them. Calls `open` twice. Memory grows with the number of durations that
-    /// have the argument, up to four million.
+    /// have the value of their operation or its ancestors, and so have the events within them.
+    /// Calls `open` twice. Memory grows with the number of durations that have the argument, up to
+    /// four million.
     ///
     /// # Errors
     ///
