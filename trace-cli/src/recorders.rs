@@ -139,9 +139,10 @@ impl Folder {
         searched
     }
 
-    /// Returns the device and inode of the folder, if it exists: two variables may name it.
+    /// Returns the device and inode of the folder, if it exists: two variables may name it. A link
+    /// is another one, which is not trusted.
     fn identity(&self) -> Option<(u64, u64)> {
-        fs::metadata(&self.path).ok().map(|found| (found.dev(), found.ino()))
+        fs::symlink_metadata(&self.path).ok().map(|found| (found.dev(), found.ino()))
     }
 
     /// Fails unless the folder is one of this user that can be written, or can be created.
@@ -355,6 +356,19 @@ mod tests {
             let parents: Vec<_> = searched.iter().map(|folder| folder.parent.as_path()).collect();
             assert_eq!(parents, [place.path()]);
         }
+    }
+
+    /// Anybody may create the link, and nothing is searched through it.
+    #[test]
+    fn a_link_does_not_hide_the_folder_that_it_names() {
+        let (links, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let candidates = [links.path(), place.path()]
+            .map(|parent| Folder { path: parent.join("trace"), parent: parent.to_owned() });
+        DirBuilder::new().create(&candidates[1].path).unwrap();
+        symlink(&candidates[1].path, &candidates[0].path).unwrap();
+        let none_is_usable = |_: &Folder| Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        let searched = Folder::searched(Vec::from(candidates), none_is_usable);
+        assert!(searched.iter().any(|folder| folder.parent == place.path()));
     }
 
     #[test]

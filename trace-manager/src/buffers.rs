@@ -27,9 +27,9 @@ pub(crate) struct Buffers {
 #[derive(Debug)]
 struct Counts {
     quota: Quota,
-    /// Shares whose providers have left, and whose contents are still read.
+    /// Buffers whose providers have left, and whose contents are still read.
     releasing: u64,
-    /// Their memory.
+    /// The memory of shares that will be freed without any action of a provider.
     releasing_memory: Quota,
     /// Shares that were freed so far.
     freed: u64,
@@ -42,7 +42,7 @@ pub(crate) struct NoMemory {
     /// Whether enough memory below the exceeded limit will be freed without any action of a
     /// provider.
     pub(crate) is_temporary: bool,
-    /// Buffers that had been freed at that time.
+    /// Shares that had been freed at that time.
     pub(crate) freed: u64,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Share {
     buffers: Buffers,
     peer: PeerCredentials,
     size: u64,
-    /// Whether it counts in [`Counts::releasing`].
+    /// Whether it counts in [`Counts::releasing_memory`].
     is_releasing: AtomicBool,
     /// Whether the memory could not be freed.
     is_lost: bool,
@@ -69,6 +69,8 @@ pub(crate) struct Share {
 pub(crate) struct SharedBuffer {
     memory: MemoryFile,
     share: Share,
+    /// Whether it counts in [`Counts::releasing`].
+    is_releasing: AtomicBool,
 }
 
 impl Buffers {
@@ -136,7 +138,7 @@ impl Buffers {
         self.lock().releasing
     }
 
-    /// Returns the number of buffers that were freed so far.
+    /// Returns the number of shares that were freed so far.
     pub(crate) fn freed(&self) -> u64 {
         self.lock().freed
     }
@@ -150,10 +152,8 @@ impl Share {
     /// Notes that the memory will be freed without any action of a provider.
     pub(crate) fn begin_release(&self) {
         if !self.is_releasing.swap(true, Ordering::Relaxed) {
-            let mut counts = self.buffers.lock();
-            counts.releasing += 1;
             // There is no limit.
-            let _ = counts.releasing_memory.take(self.peer, self.size);
+            let _ = self.buffers.lock().releasing_memory.take(self.peer, self.size);
         }
     }
 }
@@ -162,7 +162,6 @@ impl Drop for Share {
     fn drop(&mut self) {
         let mut counts = self.buffers.lock();
         if *self.is_releasing.get_mut() {
-            counts.releasing -= 1;
             counts.releasing_memory.release(self.peer, self.size);
         }
         counts.freed += 1;
@@ -177,7 +176,8 @@ impl Drop for Share {
 impl SharedBuffer {
     /// Creates the buffer of a share. `name` is shown in `/proc/PID/maps`.
     pub(crate) fn new(share: Share, name: &str) -> io::Result<Self> {
-        Ok(Self { memory: MemoryFile::new(name, share.size)?, share })
+        let memory = MemoryFile::new(name, share.size)?;
+        Ok(Self { memory, share, is_releasing: AtomicBool::new(false) })
     }
 
     /// Writes bytes, before the provider gets the buffer.
@@ -187,12 +187,18 @@ impl SharedBuffer {
 
     /// Notes that the provider has left the buffer.
     pub(crate) fn begin_release(&self) {
+        if !self.is_releasing.swap(true, Ordering::Relaxed) {
+            self.share.buffers.lock().releasing += 1;
+        }
         self.share.begin_release();
     }
 }
 
 impl Drop for SharedBuffer {
     fn drop(&mut self) {
+        if *self.is_releasing.get_mut() {
+            self.share.buffers.lock().releasing -= 1;
+        }
         self.share.is_lost = self.memory.free().is_err();
     }
 }
@@ -253,6 +259,18 @@ mod tests {
         assert!(buffers.take(PEER, 8192).unwrap_err().is_temporary);
         drop(second);
         assert_eq!(buffers.releasing(), 0);
+    }
+
+    /// It has no file.
+    #[test]
+    fn retained_records_that_are_released_are_no_buffers() {
+        let buffers = buffers(8192);
+        let retained = buffers.take(PEER, 8192).unwrap();
+        retained.begin_release();
+        assert_eq!(buffers.releasing(), 0);
+        assert!(buffers.take(PEER, 8192).unwrap_err().is_temporary);
+        drop(retained);
+        assert!(!buffers.take(PEER, 8193).unwrap_err().is_temporary);
     }
 
     /// It would not help.

@@ -240,6 +240,7 @@ impl Recording {
     /// mode `mode`. If there is none, the session refuses the provider.
     pub(crate) fn reserve(
         &mut self,
+        id: ProviderId,
         mode: BufferingMode,
         buffers: &Buffers,
         peer: PeerCredentials,
@@ -249,7 +250,7 @@ impl Recording {
         let reserved = size.map(|size| buffers.take(peer, size)).transpose();
         if let Err(no_memory) = &reserved {
             let (name, reason) = (name.to_owned(), no_memory.to_string());
-            self.refuse(Refusal { pid: peer.pid, name, reason });
+            self.refuse_for_memory(id, Refusal { pid: peer.pid, name, reason });
         }
         reserved
     }

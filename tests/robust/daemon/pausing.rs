@@ -114,7 +114,7 @@ fn a_running_recorder_is_paused_and_resumed() {
 }
 
 #[test]
-fn a_client_learns_each_state_of_a_recorder() {
+fn a_client_is_notified_of_each_state_of_a_recorder() {
     use SessionState as S;
     let place = Place::new();
     let recorder = place.record(&["-o", "web.fxt"]);

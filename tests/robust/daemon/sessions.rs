@@ -320,7 +320,7 @@ fn a_client_waits_for_alerts_and_states() {
     controller.stop(&name).unwrap();
 }
 
-/// The states of a session, as a client learns them until it is gone.
+/// The states of a session, of which a client is notified until it is removed.
 pub(super) fn states_of(watcher: &mut Controller) -> Vec<SessionState> {
     use trace_manager::controller::SessionEvent;
     let mut states = Vec::new();
@@ -334,7 +334,7 @@ pub(super) fn states_of(watcher: &mut Controller) -> Vec<SessionState> {
 }
 
 #[test]
-fn another_client_learns_each_state_of_a_session() {
+fn another_client_is_notified_of_each_state_of_a_session() {
     use SessionState as S;
     let daemon = Daemon::start();
     let (mut controller, mut watcher) = (daemon.controller(), daemon.controller());

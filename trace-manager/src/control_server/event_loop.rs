@@ -328,13 +328,9 @@ impl ControlLoop {
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
             Output::Pause(id) => handle(id).into_iter().for_each(|it| it.pause()),
             Output::StartAgain(id, ticket, disposition, categories) => {
-                let handle = handle(id).ok_or_else(no_session);
-                let result = handle.and_then(|handle| {
-                    let started = handle.start_again(disposition, categories.clone());
-                    let failed = |error: ManagerError| {
-                        ControlError::general(GeneralError::Failed, error.to_string())
-                    };
-                    started.map(|()| categories).map_err(failed)
+                let session = self.sessions.get(&id).ok_or_else(no_session);
+                let result = session.and_then(|session| {
+                    session.start_again(disposition, categories.clone()).map(|()| categories)
                 });
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use trace_protocol::control::{ControlError, GeneralError};
+use trace_protocol::message::BufferDisposition;
 
 use super::kept::KeptFile;
+use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 
 /// A session that has started.
@@ -49,13 +51,33 @@ impl Running {
     }
 
     pub(super) fn set_categories(&self, categories: Vec<String>) -> Result<(), ControlError> {
-        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
-        if let Some(reason) = fixed {
-            return Err(ControlError::general(GeneralError::Unsupported, reason.clone()));
-        }
-        let set = self.handle.set_categories(categories);
-        set.map_err(|error| ControlError::general(GeneralError::Failed, error.to_string()))
+        self.check_categories_can_change()?;
+        self.handle.set_categories(categories).map_err(failed)
     }
+
+    /// Starts the session again, which has stopped, with other categories if there are any.
+    pub(super) fn start_again(
+        &self,
+        disposition: BufferDisposition,
+        categories: Option<Vec<String>>,
+    ) -> Result<(), ControlError> {
+        if categories.is_some() {
+            self.check_categories_can_change()?;
+        }
+        self.handle.start_again(disposition, categories).map_err(failed)
+    }
+
+    fn check_categories_can_change(&self) -> Result<(), ControlError> {
+        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
+        match fixed {
+            Some(reason) => Err(ControlError::general(GeneralError::Unsupported, reason.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn failed(error: ManagerError) -> ControlError {
+    ControlError::general(GeneralError::Failed, error.to_string())
 }
 
 impl std::fmt::Debug for Running {

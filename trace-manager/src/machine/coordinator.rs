@@ -121,11 +121,20 @@ impl Coordinator {
         self.sessions.get(&session).is_some_and(|current| current.session.is_pausing())
     }
 
-    /// Returns the number of connected providers that are in a session, also of those that wait for
-    /// a buffer.
-    pub fn participants(&self, session: SessionNumber) -> usize {
-        let connected = self.providers.values().filter(|it| it.tracee.state() != TraceeState::Dead);
-        connected.filter(|it| it.membership.takes_part(session)).count()
+    /// Returns the connected providers that are in a session, or join it as soon as they can: when
+    /// they have a buffer, or have left the one for other sessions, or when the session starts again.
+    pub fn participants(&self, session: SessionNumber) -> impl Iterator<Item = ProviderId> + '_ {
+        let current = self.sessions.get(&session);
+        let records = |it: &Current| it.session.state().is_running() || it.session.is_pausing();
+        let records = current.filter(|it| records(it));
+        let joins = move |(id, it): &(&ProviderId, &Provider)| {
+            it.membership.takes_part(session)
+                || records.is_some_and(|records| self.may_record(records, **id))
+                    && !it.membership.excludes(session)
+        };
+        let connected = |it: &Provider| it.tracee.state() != TraceeState::Dead;
+        let providers = self.providers.iter().filter(move |(_, it)| connected(it));
+        providers.filter(joins).map(|(id, _)| *id)
     }
 
     /// Returns a connected provider.

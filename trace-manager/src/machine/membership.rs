@@ -257,11 +257,16 @@ impl Membership {
         steps
     }
 
-    /// Returns whether a stopped provider should leave its buffer.
+    /// Returns whether a stopped provider should leave its buffer. Sessions that record do not wait
+    /// for one that has stopped by itself.
     fn is_over(&mut self, demand: &Demand) -> bool {
         let joins = demand.running.iter().any(|session| !self.members.contains_key(session));
         self.restarts |= joins;
-        self.restarts || self.members.keys().all(|session| demand.ending.contains(session))
+        let is_ending = |session: &SessionNumber| demand.ending.contains(session);
+        let no_longer_waits = |session| is_ending(session) || demand.running.contains(session);
+        let sessions = || self.members.keys();
+        let ends = sessions().all(is_ending);
+        self.restarts || ends || sessions().any(is_ending) && sessions().all(no_longer_waits)
     }
 
     /// Updates the members after the provider's actions.

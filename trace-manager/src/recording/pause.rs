@@ -116,6 +116,12 @@ impl Recording {
         archive::interruption(&mut words, &provider, from.min(to), to);
         let records = self.block(provider.id, words);
         self.outputs.take(&records);
+        // Those that wait for the records before the gap were begun without it.
+        for (missing, snapshot) in &mut self.pending_snapshots {
+            if let (Ok(contents), true) = (&mut snapshot.contents, *missing > 0) {
+                contents.late_records.push(records.words.clone());
+            }
+        }
     }
 
     /// Returns the last records of a provider that are not cleared, and the counts of those before

@@ -1,6 +1,6 @@
 //! What the manager itself reports in the archive: refused providers, and interruptions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use trace_format::notes::Omission;
@@ -26,6 +26,9 @@ pub(super) struct Refusals {
     pub(super) number: u64,
     /// Those of connected providers that the session has not recorded, if it does not start again.
     deferred: BTreeMap<ProviderId, Refusal>,
+    /// Connected providers that the session does not record, because it has no memory for the
+    /// records that it would retain.
+    without_memory: BTreeSet<ProviderId>,
 }
 
 impl Recording {
@@ -49,13 +52,27 @@ impl Recording {
         self.refusals.deferred.insert(id, refusal);
     }
 
+    /// Refuses a provider, which has a buffer, because there is no memory for the records that the
+    /// session would retain.
+    pub(super) fn refuse_for_memory(&mut self, id: ProviderId, refusal: Refusal) {
+        self.refusals.without_memory.insert(id);
+        self.refuse(refusal);
+    }
+
+    /// Returns whether the session does not record a provider for this reason.
+    pub(crate) fn lacks_memory(&self, id: ProviderId) -> bool {
+        self.refusals.without_memory.contains(&id)
+    }
+
     /// Notes that the session records a provider.
     pub(super) fn withdraw_refusal(&mut self, id: ProviderId) {
         self.refusals.deferred.remove(&id);
+        self.refusals.without_memory.remove(&id);
     }
 
     /// Notes that a provider has disconnected.
     pub(crate) fn disconnected(&mut self, id: ProviderId) {
+        self.refusals.without_memory.remove(&id);
         self.refusals.deferred.remove(&id).into_iter().for_each(|refusal| self.refuse(refusal));
     }
 

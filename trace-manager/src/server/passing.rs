@@ -109,7 +109,7 @@ impl EventLoop {
         };
         let (buffers, mode) = (&self.admission.buffers, provider.layout().mode());
         let name = &provider.identity().name;
-        let memory = active.recording.reserve(mode, buffers, connection.peer, name);
+        let memory = active.recording.reserve(id, mode, buffers, connection.peer, name);
         let is_reserved = memory.is_ok();
         if let Ok(memory) = memory {
             active.recording.join(&opened, memory);
@@ -138,12 +138,14 @@ impl EventLoop {
         let spares = collection.spares().clone();
         let Some(provider) = collection.provider_mut(id) else { return };
         let (archive_id, clock) = (provider.id(), provider.identity().clock);
+        let now = ClockSample::now().ticks(clock);
         let mut words = Records::begin(&spares, archive_id);
         if let Some(last) = provider.leave(session, &departure, &mut words) {
             let (slots, reported) = (Vec::new(), 0);
             let last = LastRecords { id: archive_id, words, slots, reported, last };
+            // Its last records may be later, if it had not replied.
+            active.recording.left(id, archive_id, now);
             active.recording.take_last(id, last);
-            active.recording.left(id, archive_id, ClockSample::now().ticks(clock));
         }
         self.publish_progress(Duration::ZERO);
     }

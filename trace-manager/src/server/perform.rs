@@ -194,7 +194,8 @@ impl EventLoop {
             if active.published_at.elapsed() >= interval {
                 active.check_guard();
                 let providers = self.coordinator.participants(active.number);
-                active.shared.set(active.progress(collection, providers));
+                let recorded = providers.filter(|id| !active.recording.lacks_memory(*id));
+                active.shared.set(active.progress(collection, recorded.count()));
                 active.published_at = Instant::now();
             }
         }

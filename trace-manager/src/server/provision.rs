@@ -70,14 +70,21 @@ impl Memory {
 impl EventLoop {
     /// Creates a provider's buffer, now or when memory is released.
     pub(super) fn create_buffer(&mut self, id: ProviderId) {
-        self.create_buffer_until(id, Instant::now() + BUFFER_TIMEOUT);
+        let sessions = self.coordinator.sessions_of(id);
+        self.create_buffer_until(id, sessions, Instant::now() + BUFFER_TIMEOUT);
     }
 
-    fn create_buffer_until(&mut self, id: ProviderId, deadline: Instant) {
+    /// `sessions` are those for which it waits, also those that may start again.
+    fn create_buffer_until(
+        &mut self,
+        id: ProviderId,
+        sessions: Vec<SessionNumber>,
+        deadline: Instant,
+    ) {
         let is_last_try = deadline <= Instant::now();
-        let sessions = self.coordinator.sessions_of(id);
         match self.try_create_buffer(id, is_last_try) {
             Ok(layout) => {
+                self.defer_refusals(id, &sessions);
                 let durable_size = layout.durable_size() as u64;
                 self.provider_event(id, TraceeEvent::BufferReady { durable_size });
             }
@@ -133,6 +140,39 @@ impl EventLoop {
         is_refused
     }
 
+    /// Notes that these sessions, if they may start again, have not recorded a provider, which has a
+    /// buffer for others now.
+    fn defer_refusals(&mut self, id: ProviderId, sessions: &[SessionNumber]) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        for session in sessions.iter().filter(|session| self.coordinator.is_pausing(**session)) {
+            let Some(Active { recording, .. }) = self.active.get_mut(session) else { continue };
+            let reason = "it waited for memory until the session stopped".to_owned();
+            let refusal = Refusal { pid: connection.peer.pid, name: connection.name(), reason };
+            recording.defer_refusal(id, refusal);
+        }
+    }
+
+    /// Returns the sessions for which a provider waits now. Those before that may start again are
+    /// still among them. Others that it does not wait for any more have ended, and refuse it.
+    fn still_awaited(&mut self, waiting: &PendingBuffer) -> Vec<SessionNumber> {
+        let id = waiting.id;
+        let mut awaited = self.coordinator.sessions_of(id);
+        for session in &waiting.sessions {
+            if awaited.contains(session) {
+                continue;
+            }
+            if self.coordinator.is_pausing(*session) {
+                awaited.push(*session);
+            } else if let (Some(Active { recording, .. }), Some(connection)) =
+                (self.active.get_mut(session), self.connections.get(&id))
+            {
+                let (name, reason) = (connection.name(), waiting.no_memory.to_string());
+                recording.refuse_finally(id, Refusal { pid: connection.peer.pid, name, reason });
+            }
+        }
+        awaited
+    }
+
     /// Creates the buffers of waiting providers if memory was released, and refuses those that no
     /// session records any more.
     pub(super) fn serve_waiting(&mut self) {
@@ -144,11 +184,13 @@ impl EventLoop {
             let was_freed = waiting.no_memory.freed != self.admission.buffers.freed();
             if !self.is_recorded(waiting.id) {
                 self.refuse_buffer(waiting.id, &waiting.sessions, &waiting.no_memory);
-            } else if was_freed || waiting.deadline <= Instant::now() {
-                self.create_buffer_until(waiting.id, waiting.deadline);
             } else {
-                let sessions = self.coordinator.sessions_of(waiting.id);
-                self.admission.pending.push_back(PendingBuffer { sessions, ..waiting });
+                let sessions = self.still_awaited(&waiting);
+                if was_freed || waiting.deadline <= Instant::now() {
+                    self.create_buffer_until(waiting.id, sessions, waiting.deadline);
+                } else {
+                    self.admission.pending.push_back(PendingBuffer { sessions, ..waiting });
+                }
             }
         }
     }
@@ -239,7 +281,7 @@ impl EventLoop {
             let name = &provider.identity().name;
             let memory = match retained.remove(&session) {
                 Some(memory) => Ok(Some(memory)),
-                None => active.recording.reserve(mode, buffers, connection.peer, name),
+                None => active.recording.reserve(id, mode, buffers, connection.peer, name),
             };
             let Ok(memory) = memory else { continue };
             let opened = Opened {

@@ -358,3 +358,35 @@ fn an_unknown_session_changes_nothing() {
     scene.dispatch(change(2, "b"));
     assert_eq!(scene.outputs(), []);
 }
+
+/// A recording that waits for its programs would end otherwise.
+#[test]
+fn programs_of_a_session_that_may_start_again_take_part() {
+    let mut scene = Scene::shared();
+    let takes_part = |scene: &Scene| scene.coordinator.participants(2).eq([1]);
+    scene.dispatch(Input::Stop(2));
+    scene.packet(1, Packet::CategoriesSet { sequence: 2 });
+    assert_eq!(scene.state_of(2), Some(SessionState::Stopped));
+    assert_eq!(scene.coordinator.sessions_of(1), [1], "it goes on for the other session");
+    assert!(takes_part(&scene));
+    // It stops for the other session, and has no buffer for this one yet.
+    scene.dispatch(Input::Terminate(1));
+    scene.dispatch(Input::Start(2, StartOptions::default()));
+    assert!(takes_part(&scene));
+    scene.dispatch(register(2));
+    assert_eq!(scene.coordinator.participants(2).count(), 2);
+    scene.event(1, TraceeEvent::Disconnected);
+    assert!(scene.coordinator.participants(2).eq([2]));
+}
+
+#[test]
+fn a_session_ends_though_a_provider_has_stopped_by_itself_for_others_too() {
+    let mut scene = Scene::shared();
+    scene.packet(1, Packet::Stopped);
+    scene.log.clear();
+    scene.dispatch(Input::Terminate(1));
+    let terminate = Output::Provider(1, send(ToProvider::Terminate));
+    assert_eq!(scene.outputs(), [terminate], "its buffer is collected for both");
+    scene.event(1, TraceeEvent::PacketsClosed);
+    assert_eq!((scene.state_of(1), scene.state_of(2)), (None, Some(SessionState::Started)));
+}

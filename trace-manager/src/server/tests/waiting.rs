@@ -19,7 +19,7 @@ fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer)
     assert_eq!(scene.state(&second), TraceeState::Initializing);
     scene.event_loop.housekeeping();
     assert_eq!(scene.event_loop.admission.pending.len(), 1, "the deadline has not passed");
-    assert_eq!(scene.event_loop.coordinator.participants(number), 2);
+    assert_eq!(scene.event_loop.coordinator.participants(number).count(), 2);
     (scene, number, ended, first, second)
 }
 
@@ -90,6 +90,30 @@ fn a_waiting_provider_is_refused_when_its_session_ends_beside_a_stopped_one() {
     assert_eq!(paused_ended.try_recv().unwrap().refusals, 0);
 }
 
+/// The session that starts again last has not recorded it.
+#[test]
+fn a_provider_that_waits_for_two_sessions_is_refused_by_the_one_that_stops() {
+    let bound = 100 << 10;
+    let buffers = Some(Bound { process: bound, user: bound, total: bound });
+    let mut scene = Scene::new(Limits { buffers, ..Limits::default() });
+    let (stopped, stopped_ended) = scene.start().unwrap();
+    let (_other, _other_ended) = scene.start().unwrap();
+    let first = scene.register();
+    scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
+    let second = scene.register();
+    assert_eq!(scene.state(&second), TraceeState::Initializing);
+    scene.command(Command::Pause { session: stopped });
+    // The other session still waits for it.
+    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping();
+    drop(first.socket);
+    scene.event_loop.read_messages(first.id);
+    scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
+    scene.command(Command::Stop { session: stopped });
+    scene.run_until(|scene| scene.event_loop.active.len() == 1);
+    assert_eq!(stopped_ended.try_recv().unwrap().refusals, 1);
+}
+
 /// Returns a circular session beside a streaming one, and a provider with a buffer for both.
 /// There are `free` bytes more.
 fn with_retained_records(free: u64) -> (Scene, Peer) {
@@ -150,6 +174,8 @@ fn a_session_without_memory_for_retained_records_refuses_a_provider_at_once() {
     let second = scene.register();
     assert!(matches!(scene.state(&second), TraceeState::Starting { .. }));
     assert_eq!(scene.event_loop.collection.as_ref().unwrap().sessions(second.id), [2]);
+    let lacks = |session: &u64| scene.event_loop.active[session].recording.lacks_memory(second.id);
+    assert_eq!([1, 2].map(|session| lacks(&session)), [true, false]);
 }
 
 /// The memory may be freed late. The other session gets its records meanwhile.

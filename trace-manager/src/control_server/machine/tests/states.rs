@@ -73,7 +73,7 @@ fn results_that_wait_until_they_are_taken_replaced_or_forgotten() {
 }
 
 #[test]
-fn a_session_without_results_is_gone() {
+fn a_session_without_results_is_removed() {
     let mut scene = watched(named("a"));
     scene.call(CLIENT, terminate("a"));
     assert_eq!(scene.states(), [S::Terminated], "it has not started");
