@@ -25,7 +25,8 @@ pub struct Extent {
     /// The latest begin or end of an event, or the latest scheduling record.
     pub end: Option<u64>,
     /// The first and the last time of all that a part of the archive can have: events, scheduling
-    /// and log records, losses, and the end of the recording, until which open durations last.
+    /// and log records, samples, losses, and the end of the recording, until which open durations
+    /// last.
     pub records: Option<(u64, u64)>,
     /// The end of the recording, if it is later: the last clock anchor.
     pub recorded_until: Option<u64>,
@@ -45,20 +46,16 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
     let mut extent = Extent::default();
     let (mut scheduling, mut anchor) = (None, None);
     let (mut processes, mut threads) = (BTreeSet::new(), BTreeSet::new());
-    Damage::of_all(reader, |item| match &item.record {
-        Record::Event(event) if is_written_anchor(item, event) => {
+    Damage::of_all(reader, |item| match item.record {
+        Record::Event(event) if is_written_anchor(item, &event) => {
             anchor = anchor.max(Some(item.nanos(event.ticks)));
         }
-        Record::Event(event) => extent.event(item, event),
+        Record::Event(event) => extent.event(item, &event),
         Record::ContextSwitch(ContextSwitch { ticks, .. })
         | Record::LegacyContextSwitch(LegacyContextSwitch { ticks, .. })
         | Record::ThreadWakeup(ThreadWakeup { ticks, .. }) => {
-            let nanos = item.nanos(*ticks);
+            let nanos = item.nanos(ticks);
             widen(&mut scheduling, nanos, nanos);
-        }
-        Record::Log(log) => {
-            let nanos = item.nanos(log.ticks);
-            widen(&mut extent.records, nanos, nanos);
         }
         Record::KernelObject(object) => {
             let names = match object.object_type {
@@ -70,7 +67,12 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Extent, ReadError> {
                 names.insert((object.koid, item.text(object.name).into_owned()));
             }
         }
-        _ => {}
+        // Logs, samples, blobs, and those that other versions may have.
+        mut record => {
+            for nanos in record.times().map(|ticks| item.nanos(*ticks)) {
+                widen(&mut extent.records, nanos, nanos);
+            }
+        }
     })?;
     extent.processes = processes.into_iter().collect();
     extent.threads = threads.into_iter().collect();
@@ -121,7 +123,7 @@ fn widen(range: &mut Option<(u64, u64)>, from: u64, to: u64) {
 #[cfg(test)]
 mod tests {
     use trace_format::layout::InstantScope;
-    use trace_format::{Argument, Event, Log, Thread, Value};
+    use trace_format::{Argument, Backtrace, Event, Log, Thread, Value};
 
     use super::*;
     use crate::testing::{archive, event};
@@ -186,6 +188,10 @@ mod tests {
         let log = |ticks| -> Record<'_> {
             Log { ticks, thread: Thread::Inline(crate::testing::THREAD), message: b"" }.into()
         };
+        let sample = |ticks| -> Record<'_> {
+            let thread = Thread::Inline(crate::testing::THREAD);
+            Backtrace { ticks, thread, frames: (&[][..]).into() }.into()
+        };
         let event = event(EventKind::DurationComplete { end: 9_000 }, &[]);
         let clocks = ["realtime_ns", "monotonic_ns", "boottime_ns"];
         let clocks = clocks.map(|name| Argument::new(name, Value::Uint64(1)));
@@ -194,6 +200,7 @@ mod tests {
         assert_eq!(range(&[clock_anchor(100, &clocks)]), None);
         assert_eq!(range(&[log(70)]), Some((70, 70)));
         assert_eq!(range(&[event, wakeup(300), log(9_001)]), Some((300, 9_001)));
+        assert_eq!(range(&[sample(20), event, sample(9_002)]), Some((20, 9_002)));
         let anchors = [100, 9_500].map(|ticks| clock_anchor(ticks, &clocks));
         assert_eq!(range(&[&anchors[..], &[event]].concat()), Some((1500, 9_500)));
     }

@@ -69,6 +69,11 @@ pub(crate) fn of_durations(oddities: &Oddities) -> [Count; 3] {
     ]
 }
 
+/// Returns the durations whose self time may be wrong.
+pub(crate) fn misplaced(oddities: &Oddities) -> Count {
+    ("durations far out of order, SELF may be wrong", oddities.misplaced)
+}
+
 /// Returns the names without a row, which have the least total time.
 pub(crate) fn of_names(report: &Report) -> Count {
     ("names without a row, too many", report.joined.len())

@@ -20,7 +20,7 @@ A complete output appears under its name, an incomplete one never does. Perfetto
 only.
 
 The message at the end has the number of entries: in Perfetto's format a duration has two, its begin
-and its end, and JSON also has entries for names. CSV has a row for each duration.
+and its end, and JSON also has entries for names. CSV has a row for each event.
 
 Examples:
   trace convert trace.fxt -o trace.json.gz      # Chrome JSON, compressed

@@ -33,9 +33,11 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
         _ => args.range.nanos(span(&scan.0))?,
     };
     refuse_outside(&args.file, &scan.0, (from, to))?;
+    // What is open lasts until the end of the recording: only an earlier border cuts it.
+    let last = scan.0.records.map_or(u64::MAX, |(_, last)| last);
     let selection = Selection {
         from,
-        to,
+        to: to.filter(|to| *to <= last),
         category: (!args.selection.categories.is_empty()).then_some(&category),
         name: (!args.selection.name.is_empty()).then_some(&name),
         processes: processes.as_deref(),

@@ -239,7 +239,7 @@ fn json(report: &Report) -> Result<String> {
 fn warn(args: &StatsArgs, report: &Report) {
     let of_durations = [
         &damage::of_durations(&report.oddities)[..],
-        &[("durations far out of order, SELF may be wrong", report.oddities.misplaced)],
+        &[damage::misplaced(&report.oddities)],
         &damage::of_operations(&report.unpaired_operations),
     ]
     .concat();

@@ -32,7 +32,7 @@ pub(super) fn is_perfetto(start: &[u8]) -> bool {
 pub(super) fn unreadable(path: &Path) -> anyhow::Error {
     let name = path.display();
     anyhow!(
-        "cannot read {name}: is a trace of Perfetto, a format that is only written\
+        "cannot read {name}: it is a trace of Perfetto, a format that is only written\
          {HINT}open it with trace view {name}, or read the archive that it was converted from"
     )
 }

@@ -1,7 +1,8 @@
 //! The arguments of events as JSON.
 //!
 //! The arguments of a begin wait for those of the end as lines: the name and the value as JSON,
-//! with a tab between them. JSON has no control characters but as white space, which is removed.
+//! with a tab between them. JSON has no characters before the space but as white space, which is
+//! removed.
 
 use std::io;
 
@@ -9,6 +10,9 @@ use serde_json::Value as Json;
 use trace_analyze::arguments;
 use trace_analyze::carried::{is_carried, ARGUMENT};
 use trace_format::{Event, EventKind, Item, Value};
+
+/// The start of the line with the state of a poll.
+const POLL_STATE: &str = "\"poll-state\"\t";
 
 /// Appends a line for each argument of an event.
 pub(super) fn add_lines(lines: &mut Vec<u8>, item: &Item<'_>, event: &Event<'_>) -> io::Result<()> {
@@ -51,16 +55,20 @@ fn id(lines: &mut Vec<u8>, item: &Item<'_>, value: Value<'_>) -> io::Result<()> 
 /// Appends a value that is JSON already, with its numbers as they are written.
 fn embed(lines: &mut Vec<u8>, json: &str) -> io::Result<()> {
     match serde_json::from_str::<Json>(json) {
-        Ok(_) => lines.extend(json.bytes().filter(|byte| !byte.is_ascii_control())),
+        Ok(_) => lines.extend(json.bytes().filter(|byte| *byte >= b' ')),
         Err(_) => serde_json::to_writer(lines, json)?,
     }
     Ok(())
 }
 
 /// Returns the arguments of a begin and its end as a JSON object, or an empty text if there are
-/// none. Values of one name are an array.
+/// none. Values of one name are an array; the state of a poll is that of its end.
 pub(super) fn object(begin: &str, end: &str) -> String {
-    let lines = || begin.split_terminator('\n').chain(end.split_terminator('\n'));
+    let is_state = |line: &&str| line.starts_with(POLL_STATE);
+    let has_last_state = end.split_terminator('\n').any(|line| is_state(&line));
+    let of_begin =
+        || begin.split_terminator('\n').filter(|line| !(has_last_state && is_state(line)));
+    let lines = || of_begin().chain(end.split_terminator('\n'));
     let arguments = || lines().filter_map(|line| line.split_once('\t'));
     let mut object = String::with_capacity(begin.len() + end.len() + 2);
     for (number, (name, value)) in arguments().enumerate() {
@@ -93,5 +101,9 @@ mod tests {
         assert_eq!(object("\"a\"\t1\n", ""), r#"{"a":1}"#);
         let (begin, end) = ("\"a\"\t[1]\n\"b\"\t0.1\n", "\"c\"\t\"x\"\n\"a\"\t2\n\"a\"\tnull\n");
         assert_eq!(object(begin, end), r#"{"a":[[1],2,null],"b":0.1,"c":"x"}"#);
+        let running = "\"poll-state\"\t\"running\"\n\"n\"\t1\n";
+        let ready = "\"poll-state\"\t\"ready\"\n";
+        assert_eq!(object(running, ready), r#"{"n":1,"poll-state":"ready"}"#);
+        assert_eq!(object(running, ""), r#"{"poll-state":"running","n":1}"#);
     }
 }

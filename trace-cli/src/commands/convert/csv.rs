@@ -27,6 +27,7 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     let records = counted(rows.damage().stats.records, "record", "records");
     say(&format!("{records} converted to {}", counted(rows.number(), "row", "rows")));
     damage::warn_counts(path, &damage::of_durations(rows.oddities()));
+    damage::warn_counts(path, &[damage::misplaced(rows.oddities())]);
     let (operations, flows) = rows.unpaired();
     damage::warn_counts(path, &damage::of_operations(operations));
     damage::warn_counts(path, &damage::of_flows(flows));

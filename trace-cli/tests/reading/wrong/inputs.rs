@@ -68,7 +68,7 @@ fn traces_of_perfetto_are_refused() {
     for command in COMMANDS.iter().chain(&FROM_JSON) {
         let run = command.run(&place, WRONG);
         assert_failed(&place, &files, &run, WRONG, command.line);
-        let said = format!("trace: cannot read {WRONG}: is a trace of Perfetto, a format");
+        let said = format!("trace: cannot read {WRONG}: it is a trace of Perfetto, a format");
         assert!(
             run.stderr.contains(&said) && run.stderr.contains(&hint),
             "{} {run:?}",
@@ -77,7 +77,7 @@ fn traces_of_perfetto_are_refused() {
     }
     let pftrace = std::fs::read(place.path(WRONG)).unwrap();
     let piped = place.run_with(&["info", "-"], &pftrace);
-    assert!(piped.code == 1 && piped.stderr.contains("is a trace of Perfetto"), "{piped:?}");
+    assert!(piped.code == 1 && piped.stderr.contains("it is a trace of Perfetto"), "{piped:?}");
 }
 
 #[test]
