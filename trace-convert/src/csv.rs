@@ -22,8 +22,8 @@
 //!
 //! Events that the writer of an archive adds, such as clock anchors, have no line. A cell without a
 //! value is empty. Several arguments of one name are an array. Lines are sorted by process,
-//! thread, provider and begin. Rows wait in a temporary file if they are larger than 2 MiB, and arguments whose
-//! duration is not complete if they are larger than 2 MiB.
+//! thread, provider and begin. Rows wait in a temporary file if they are larger than 2 MiB, and
+//! arguments whose duration is not complete if they are larger than 2 MiB.
 
 mod arguments;
 mod cell;

@@ -122,7 +122,8 @@ impl Coordinator {
     }
 
     /// Returns the connected providers that are in a session, or join it as soon as they can: when
-    /// they have a buffer, or have left the one for other sessions, or when the session starts again.
+    /// they have a buffer, or have left the one for other sessions, or when the session starts
+    /// again.
     pub fn participants(&self, session: SessionNumber) -> impl Iterator<Item = ProviderId> + '_ {
         let current = self.sessions.get(&session);
         let records = |it: &Current| it.session.state().is_running() || it.session.is_pausing();

@@ -140,8 +140,8 @@ impl EventLoop {
         is_refused
     }
 
-    /// Notes that these sessions, if they may start again, have not recorded a provider, which has a
-    /// buffer for others now.
+    /// Notes that these sessions, if they may start again, have not recorded a provider, which has
+    /// a buffer for others now.
     fn defer_refusals(&mut self, id: ProviderId, sessions: &[SessionNumber]) {
         let Some(connection) = self.connections.get(&id) else { return };
         for session in sessions.iter().filter(|session| self.coordinator.is_pausing(**session)) {
