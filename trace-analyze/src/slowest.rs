@@ -17,7 +17,7 @@ use crate::arguments::{Condition, Met};
 use crate::catalog::Catalog;
 use crate::pairing::{Edge, Outcome, Pairing, Track, Unpaired};
 use crate::spans::{Oddities, Role, Span, Spans};
-use crate::stats::{By, Grouping, Groups};
+use crate::stats::{Grouping, Groups};
 use crate::Damage;
 pub use instance::Instance;
 use instance::{Found, Key};
@@ -44,9 +44,9 @@ pub struct Slowest {
 }
 
 /// Finds the `number` longest durations and operations whose category and name `is_selected`
-/// accepts, which meet all conditions by the arguments of their begin or end, and which take longer
-/// than `over` nanoseconds, if that is given. Polls also meet conditions by the arguments of their
-/// operation. Calls `open` twice, and once more for conditions.
+/// accepts, which meet all conditions of `groups` by the arguments of their begin or end, and which
+/// take longer than `over` nanoseconds, if that is given. Polls also meet conditions by the
+/// arguments of their operation, which [`Groups::read`] finds. Calls `open` twice.
 ///
 /// With a time `at` in nanoseconds, finds those that last at it: the `number` longest durations and
 /// as many operations. Those without an end last from their begin on; they are found only with
@@ -57,21 +57,17 @@ pub struct Slowest {
 /// The input is not an archive, or reading it failed, or `open` failed.
 pub fn slowest<R: Read, E: From<ReadError>>(
     open: impl Fn() -> Result<Reader<R>, E>,
+    groups: Groups<'_>,
     number: usize,
     at: Option<u64>,
     over: Option<u64>,
-    conditions: &[Condition],
     is_selected: impl Fn(&str, &str) -> bool,
 ) -> Result<Slowest, E> {
-    let groups = match conditions {
-        [] => Grouping::Together.into(),
-        conditions => Groups::read(By::Conditions(conditions), open()?)?,
-    };
     let is_selected = |catalog: &Catalog, found: &Found| {
         over.is_none_or(|over| found.nanos > over)
             && is_selected(catalog.category(found.label), catalog.name(found.label))
     };
-    let search = Search::new(number, at, conditions, groups, is_selected);
+    let search = Search::new(number, at, groups, is_selected);
     search.read(open)
 }
 
@@ -101,7 +97,7 @@ pub fn polled<R: Read, E: From<ReadError>>(
         Key::Duration { .. } => false,
     };
     let groups = Grouping::Together.into();
-    let search = Search::new(usize::MAX, Some(at), &[], groups, is_selected);
+    let search = Search::new(usize::MAX, Some(at), groups, is_selected);
     Ok(search.read(open)?.instances)
 }
 
@@ -190,13 +186,8 @@ impl<F: Fn(&Catalog, &Found) -> bool> Longest<'_, F> {
 }
 
 impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
-    fn new(
-        number: usize,
-        at: Option<u64>,
-        conditions: &'a [Condition],
-        groups: Groups<'a>,
-        is_selected: F,
-    ) -> Self {
+    fn new(number: usize, at: Option<u64>, groups: Groups<'a>, is_selected: F) -> Self {
+        let conditions = groups.conditions();
         let (durations, operations) = (List::default(), List::default());
         let unpaired = Unpaired::default();
         let longest =

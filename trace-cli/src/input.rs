@@ -27,7 +27,7 @@ use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
 use near_file::near_file;
 use perfetto::is_perfetto;
-pub(crate) use selected::{open_selected, open_threads, part_of_threads};
+pub(crate) use selected::{open_selected, SelectedThreads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
 

@@ -10,7 +10,7 @@ use trace_convert::Symbols;
 
 use crate::cli::Selection;
 use crate::damage::explained;
-use crate::input::Spill;
+use crate::input::SelectedThreads;
 use crate::known::refuse_unknown;
 use crate::message::HINT;
 use crate::{damage, exit, input, say};
@@ -28,9 +28,9 @@ pub(crate) fn folded(
     let (reader, code) = match selection.is_all() {
         true => (input::open(path)?, exit::OK),
         false => {
-            let whole = Spill::new(path)?;
-            refuse_unknown(path, &whole, selection, std::iter::empty())?;
-            input::open_threads(path, &whole, selection)?
+            let input = SelectedThreads::new(path, selection)?;
+            refuse_unknown(path, &input.whole, selection, std::iter::empty())?;
+            (input.selected().open()?, input.code)
         }
     };
     let filter = selection.filter();

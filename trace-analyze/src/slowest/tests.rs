@@ -2,6 +2,8 @@ use serde_json::json;
 use trace_format::{Argument, Arguments, Event, Record, Thread, Value};
 
 use super::*;
+use crate::arguments::Condition;
+use crate::stats::By;
 use EventKind::*;
 
 const THREAD: ThreadKoids = ThreadKoids::new(1, 5);
@@ -34,7 +36,8 @@ fn found_with(
     let archive = crate::testing::archive(records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let is_selected = |_: &str, name: &str| only.is_empty() || name == only;
-    let slowest = slowest(open, number, at, None, conditions, is_selected).unwrap();
+    let groups = Groups::read(By::Conditions(conditions), open().unwrap()).unwrap();
+    let slowest = slowest(open, groups, number, at, None, is_selected).unwrap();
     let line = |instance: &Instance| {
         let arguments: Vec<String> =
             instance.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -145,7 +148,9 @@ fn polls_have_their_operations() {
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let polls = |at| {
         let is_poll = |it: &Instance| it.operation.is_none();
-        let found = slowest(open, 10, Some(at), None, &[], |_, _| true).unwrap().instances;
+        let found = slowest(open, Grouping::Together.into(), 10, Some(at), None, |_, _| true)
+            .unwrap()
+            .instances;
         found.into_iter().filter(is_poll).collect::<Vec<_>>()
     };
     let ids = |at| polls(at).iter().map(|it| (it.role, it.polled)).collect::<Vec<_>>();
@@ -157,7 +162,9 @@ fn polls_have_their_operations() {
     };
     assert_eq!(operations(&polls(25)), [(7, None, other), (8, Some(99), other)]);
     assert_eq!(operations(&polls(55)), []);
-    let all = slowest(open, 10, Some(25), None, &[], |_, _| true).unwrap().instances;
+    let all = slowest(open, Grouping::Together.into(), 10, Some(25), None, |_, _| true)
+        .unwrap()
+        .instances;
     assert_eq!(operations(&all), [], "they are among the instances");
 }
 
@@ -238,7 +245,8 @@ fn the_kinds_have_numbers_of_their_own_at_a_time() {
     let archive = crate::testing::archive(&records);
     let open = || Ok::<_, ReadError>(Reader::new(&*archive));
     let names = |number, over| {
-        let found = slowest(open, number, Some(5), over, &[], |_, _| true).unwrap();
+        let found =
+            slowest(open, Grouping::Together.into(), number, Some(5), over, |_, _| true).unwrap();
         let left_out = (found.durations_left_out, found.operations_left_out);
         let names = found.instances.into_iter().map(|instance| instance.name);
         (names.collect::<Vec<_>>().join(" "), left_out)

@@ -9,7 +9,7 @@ use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoid
 use super::enclosing::Enclosing;
 use super::polls::{Polls, NONE};
 use super::{By, Group, GroupValue, Grouping};
-use crate::arguments::{self, Met};
+use crate::arguments::{self, Condition, Met};
 use crate::catalog::Catalog;
 use crate::spans::{Span, Spans};
 use crate::Damage;
@@ -261,6 +261,14 @@ impl<'a> Groups<'a> {
                 }
             }
             _ => self.of(span.koids),
+        }
+    }
+
+    /// Returns the conditions that select events.
+    pub(crate) fn conditions(&self) -> &'a [Condition] {
+        match self.by {
+            By::Conditions(conditions) => conditions,
+            _ => &[],
         }
     }
 

@@ -71,7 +71,7 @@ pub(crate) struct StatsArgs {
 
     /// With --by arg:KEY, give events without the argument KEY its value of the nearest duration or
     /// operation around them that has it
-    #[arg(long, requires = "by")]
+    #[arg(long)]
     pub(crate) inherit: bool,
 
     /// Add the counts per second between the first and the last event of the archive

@@ -7,6 +7,7 @@ mod rows;
 mod sched;
 mod slowest;
 
+use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
@@ -16,11 +17,12 @@ use trace_analyze::parents::Parents;
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::{self, By, Grouping, Groups, Report, Row};
 use trace_convert::visible;
+use trace_format::Reader;
 
 use crate::args::{SortBy, StatsBy};
 use crate::cli::StatsArgs;
 use crate::damage::{explained, Failed};
-use crate::input::Spill;
+use crate::input::{SelectedThreads, Spill};
 use crate::message::HINT;
 use crate::names::Names;
 use crate::rows::sort;
@@ -29,6 +31,10 @@ use crate::times::length;
 use crate::{damage, exit, input, known, say, switches, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
+    if args.inherit && !matches!(args.by, Some(StatsBy::Argument(_))) {
+        say(&format!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY"));
+        return Ok(exit::USAGE);
+    }
     match (args.at, args.slowest) {
         (Some(at), _) => return at::run(args, at),
         (None, Some(number)) => return slowest::run(args, number),
@@ -37,13 +43,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     if args.sched {
         return sched::run(args);
     }
-    if args.inherit && !matches!(args.by, Some(StatsBy::Argument(_))) {
-        say(&format!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY"));
-        return Ok(exit::USAGE);
-    }
-    let whole = is_read_twice(args).then(|| Spill::new(&args.file)).transpose()?;
-    let (mut report, seconds, code) = read(args, whole.as_ref())?;
-    if let Some(whole) = &whole {
+    let input = is_read_twice(args).then(|| SelectedThreads::new(&args.file, &args.selection));
+    let input = input.transpose()?;
+    let whole = input.as_ref().map(|input| &input.whole);
+    let seconds =
+        whole.filter(|_| args.rate).map(|whole| seconds(&args.file, whole)).transpose()?;
+    let mut report = collect(args, input.as_ref())?;
+    if let Some(whole) = whole {
         refuse_unknown(args, whole, &report)?;
     }
     let long = report.durations.iter().chain(&report.operations).chain(&report.flows);
@@ -55,11 +61,12 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     } else if args.csv {
         rows::csv(args, &report)
     } else {
-        rows::text(args, &report, seconds)
+        rows::text(args, &report, seconds.flatten())
     };
     table::print(&text)?;
     short.iter().chain(&hint).for_each(|message| say(message));
     warn(args, &report);
+    let code = input.map_or(exit::OK, |input| input.code);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
 }
 
@@ -70,16 +77,6 @@ fn is_read_twice(args: &StatsArgs) -> bool {
         || matches!(args.by, Some(StatsBy::Parent | StatsBy::Argument(_)))
         || !args.arg.is_empty()
         || !args.selection.is_all()
-}
-
-/// Reads the selected threads. Returns the time of `--rate` in seconds, and the exit code for what
-/// is unreadable otherwise.
-fn read(args: &StatsArgs, whole: Option<&Spill<'_>>) -> Result<(Report, Option<f64>, u8)> {
-    let Some(whole) = whole else { return Ok((collect(args, None)?, None, exit::OK)) };
-    let seconds = if args.rate { seconds(&args.file, whole)? } else { None };
-    let part = input::part_of_threads(&args.file, whole, &args.selection)?;
-    let (file, code) = part.as_ref().map_or((whole, exit::OK), |(part, code)| (part, *code));
-    Ok((collect(args, Some(file))?, seconds, code))
 }
 
 /// Fails if the archive has no event of a selected category or name, or with the argument of
@@ -151,33 +148,21 @@ fn seconds(path: &Path, file: &Spill<'_>) -> Result<Option<f64>> {
     Ok(nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64 / 1e9))
 }
 
-/// Reads the statistics. `file` is the input if it can be read twice.
-fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
+/// Reads the statistics of the selected threads. `input` is `None` if it can be read once only.
+fn collect(args: &StatsArgs, input: Option<&SelectedThreads<'_>>) -> Result<Report> {
     let path = &args.file;
-    let open = || file.map_or_else(|| input::open(path), Spill::open);
+    let whole = || input.map_or_else(|| input::open(path), |input| input.whole.open());
     let parents = match args.by {
-        Some(StatsBy::Parent) => explained(path, Parents::read(open()?))?,
+        Some(StatsBy::Parent) => explained(path, Parents::read(whole()?))?,
         _ => Parents::default(),
-    };
-    let by = match &args.by {
-        None if !args.arg.is_empty() => By::Conditions(&args.arg),
-        None => Grouping::Together.into(),
-        Some(StatsBy::Group(group)) => By::Group((*group).into()),
-        Some(StatsBy::Argument(key)) => By::Argument(key),
-        Some(StatsBy::Parent) => By::Parent(&parents),
     };
     damage::warn_counts(
         path,
         &[("operations with an unknown parent, too many", parents.unknown())],
     );
-    let groups = match by {
-        By::Argument(key) if args.inherit => {
-            let groups = Groups::read_inherited(key, || Ok::<_, Failed>(open()?));
-            groups.or_else(|error| error.explained(path))?
-        }
-        By::Argument(_) | By::Conditions(_) => explained(path, Groups::read(by, open()?))?,
-        by => Groups::from(by),
-    };
+    let groups = groups(args, &parents, whole)?;
+    let file = input.map(SelectedThreads::selected);
+    let open = || file.map_or_else(|| input::open(path), Spill::open);
     let collect = |schedule: Option<&Schedule>| {
         let (reader, groups) = (open()?, groups.clone());
         explained(
@@ -193,6 +178,28 @@ fn collect(args: &StatsArgs, file: Option<&Spill<'_>>) -> Result<Report> {
         Some(schedule) => collect(Some(&schedule)),
         None => Ok(report),
     }
+}
+
+/// Returns the groups of rows. `whole` opens all threads: a thread can poll an operation that began
+/// on another one.
+fn groups<'a>(
+    args: &'a StatsArgs,
+    parents: &'a Parents,
+    whole: impl Fn() -> Result<Reader<Box<dyn Read>>>,
+) -> Result<Groups<'a>> {
+    let path = &args.file;
+    let by = match &args.by {
+        None if args.arg.is_empty() => return Ok(Grouping::Together.into()),
+        None => By::Conditions(&args.arg),
+        Some(StatsBy::Group(group)) => return Ok(Grouping::from(*group).into()),
+        Some(StatsBy::Parent) => return Ok(By::Parent(parents).into()),
+        Some(StatsBy::Argument(key)) if args.inherit => {
+            let groups = Groups::read_inherited(key, || Ok::<_, Failed>(whole()?));
+            return groups.or_else(|error| error.explained(path));
+        }
+        Some(StatsBy::Argument(key)) => By::Argument(key),
+    };
+    explained(path, Groups::read(by, whole()?))
 }
 
 /// Returns the number of rows that `--slowest` or `--limit` selects.

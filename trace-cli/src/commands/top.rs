@@ -11,12 +11,12 @@ use trace_analyze::stats::{self, Grouping, Report, Row};
 use crate::args::SortBy;
 use crate::cli::TopArgs;
 use crate::damage::explained;
-use crate::input::Spill;
+use crate::input::SelectedThreads;
 use crate::known::refuse_unknown;
 use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
-use crate::{damage, exit, input, say, switches};
+use crate::{damage, say, switches};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {
     match &args.file {
@@ -58,15 +58,14 @@ fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
 /// Returns the statistics of the selected threads, with times on a processor if they are recorded,
 /// and the exit code for what is unreadable otherwise.
 fn read(args: &TopArgs, path: &Path, by: Grouping) -> Result<(Report, u8)> {
-    let whole = Spill::new(path)?;
-    let part = input::part_of_threads(path, &whole, &args.selection)?;
-    let (file, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
+    let input = SelectedThreads::new(path, &args.selection)?;
+    let file = input.selected();
     let mut report = explained(path, stats::collect(file.open()?, by, None))?;
-    refuse_unknown(path, &whole, &args.selection, rows::labels(&report.durations))?;
+    refuse_unknown(path, &input.whole, &args.selection, rows::labels(&report.durations))?;
     if let Some(schedule) = switches::schedule(path, Some(file), &report)? {
         report = explained(path, stats::collect(file.open()?, by, Some(&schedule)))?;
     }
-    Ok((report, code))
+    Ok((report, input.code))
 }
 
 fn text(shown: &[Row], all: u64) -> String {

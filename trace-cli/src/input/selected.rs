@@ -41,29 +41,37 @@ pub(crate) fn open_selected(
     Ok((Reader::new(Box::new(copy)), warn_unreadable(path, summary)))
 }
 
-/// Returns the part of an input with the selected threads only, or `None` if the selection has all
-/// threads. Reports what is unreadable, and returns the exit code for that.
-pub(crate) fn part_of_threads<'a>(
-    path: &'a Path,
-    input: &Spill<'a>,
-    selection: &Selection,
-) -> Result<Option<(Spill<'a>, u8)>> {
-    let Some(threads) = selected_threads(path, input, selection)? else { return Ok(None) };
-    let part = slice::Selection { threads: Some(&threads), ..slice::Selection::default() };
-    let (copy, summary) = copy(path, input, &part)?;
-    Ok(Some((Spill::of_archive(path, copy), warn_unreadable(path, summary))))
+/// An input, and the part of it that has the selected threads.
+pub(crate) struct SelectedThreads<'a> {
+    /// All threads. Operations can have begun on threads that are not selected.
+    pub(crate) whole: Spill<'a>,
+    /// `None` if all threads are selected.
+    part: Option<Spill<'a>>,
+    /// The exit code for what is unreadable and missing in the part.
+    pub(crate) code: u8,
 }
 
-/// Opens an input with the selected threads only. Reports what is unreadable, and returns the exit
-/// code for that.
-pub(crate) fn open_threads(
-    path: &Path,
-    input: &Spill<'_>,
-    selection: &Selection,
-) -> Result<(Reader<Box<dyn Read>>, u8)> {
-    match part_of_threads(path, input, selection)? {
-        None => Ok((input.open()?, exit::OK)),
-        Some((part, code)) => Ok((part.open()?, code)),
+impl<'a> SelectedThreads<'a> {
+    /// Copies the selected threads, and reports what is unreadable.
+    pub(crate) fn new(path: &'a Path, selection: &Selection) -> Result<Self> {
+        let whole = Spill::new(path)?;
+        let Some(threads) = selected_threads(path, &whole, selection)? else {
+            return Ok(Self { whole, part: None, code: exit::OK });
+        };
+        let part = slice::Selection { threads: Some(&threads), ..slice::Selection::default() };
+        let (copy, summary) = copy(path, &whole, &part)?;
+        let part = Some(Spill::of_archive(path, copy));
+        Ok(Self { whole, part, code: warn_unreadable(path, summary) })
+    }
+
+    /// Returns the selected threads.
+    pub(crate) fn selected(&self) -> &Spill<'a> {
+        self.part.as_ref().unwrap_or(&self.whole)
+    }
+
+    /// Returns whether all threads are selected.
+    pub(crate) fn is_all(&self) -> bool {
+        self.part.is_none()
     }
 }
 

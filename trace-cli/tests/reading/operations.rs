@@ -181,7 +181,86 @@ fn rows_by_an_argument_of_the_operation_around() {
         wrong.code == 2 && wrong.stderr.contains("hint: use it with --by arg:KEY"),
         "{wrong:?}"
     );
-    assert_eq!(place.run(&["stats", "in.fxt", "--inherit"]).code, 2);
+}
+
+#[test]
+fn inheritance_without_an_argument_is_refused() {
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let all: [&[&str]; 18] = [
+        &[],
+        &["--by", "parent"],
+        &["--slowest", "3"],
+        &["--at", "50%"],
+        &["--sched"],
+        &["--arg", "url=/a"],
+        &["--over", "1us"],
+        &["--flows"],
+        &["--counters"],
+        &["--instants"],
+        &["--rate"],
+        &["--json"],
+        &["--csv"],
+        &["--limit", "1"],
+        &["--sort", "name"],
+        &["-c", "app"],
+        &["-n", "query"],
+        &["-t", "2"],
+    ];
+    for options in all {
+        let run = place.run(&[&["stats", "in.fxt", "--inherit"], options].concat());
+        assert_eq!((run.code, &*run.stdout), (2, ""), "{options:?}: {run:?}");
+        let hint = "trace: --inherit has no argument to inherit\nhint: use it with --by arg:KEY\n";
+        assert_eq!(run.stderr, hint, "{options:?}");
+    }
+    for options in [&["--slowest", "3"][..], &["--at", "50%"], &["--sched"], &["--arg", "url=/a"]] {
+        let by = ["stats", "in.fxt", "--by", "arg:url", "--inherit"];
+        let run = place.run(&[&by, options].concat());
+        let is_refused = run.code == 2 && run.stderr.contains("cannot be used with");
+        assert!(is_refused, "{options:?}: {run:?}");
+    }
+}
+
+/// An operation begins on one thread, and another thread polls it.
+#[test]
+fn polls_of_selected_threads_have_the_arguments_of_their_operation() {
+    let other = Thread::Inline(ThreadKoids::new(1, 3));
+    let url = [Argument::new("url", Value::String("/a".into()))];
+    let id = [Argument::new("task", Value::Uint64(7))];
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    let complete = |end| EventKind::DurationComplete { end };
+    let records: [(Thread, u64, &str, EventKind, &[Argument<'_>]); 4] = [
+        (THREAD, 10, "request", EventKind::AsyncBegin { id: 7 }, &url),
+        (other, 20, "request", complete(90), &id),
+        (other, 30, "decode", complete(40), &[]),
+        (THREAD, 95, "request", EventKind::AsyncEnd { id: 7 }, &[]),
+    ];
+    for (thread, ticks, name, kind, arguments) in records {
+        let (category, name) = ("app".into(), name.into());
+        let arguments = arguments.into();
+        let event = Event { ticks, thread, category, name, kind, arguments };
+        writer.record(&event.into()).unwrap();
+    }
+    let place = Place::new();
+    place.put("in.fxt", &writer.into_inner());
+    let of_thread = |options: &[&str]| {
+        let run = place.run(&[&["stats", "in.fxt", "-t", "3"], options].concat());
+        assert_eq!(run.code, 0, "{run:?}");
+        run.stdout
+    };
+    let by_url = of_thread(&["--by", "arg:url"]);
+    assert!(by_url.contains("app:request (polls)  /a\n"), "{by_url}");
+    assert!(by_url.contains("app:decode           (none)\n"), "{by_url}");
+    let inherited = of_thread(&["--by", "arg:url", "--inherit"]);
+    assert!(inherited.contains("app:decode           /a\n"), "{inherited}");
+    let selected = of_thread(&["--arg", "url=/a"]);
+    assert_eq!(counts(&selected), [("1", "app:request (polls)")]);
+    for options in [["--slowest", "9"], ["--at", "@0.000000035s"]] {
+        let table = of_thread(&[&["--arg", "url=/a"], &options[..]].concat());
+        assert!(table.contains("app:request id 0x7 (poll)"), "{options:?}: {table}");
+    }
+    let diff = place.run(&["diff", "in.fxt", "in.fxt", "-t", "3", "--by", "arg:url", "--all"]);
+    assert!(diff.stdout.contains("app:request (polls)  /a"), "{diff:?}");
 }
 
 /// The rows of other tables, and those beyond a limit, are not the reason for a hint.

@@ -12,7 +12,7 @@ use trace_convert::visible;
 
 use crate::cli::DiffArgs;
 use crate::damage::explained;
-use crate::input::Spill;
+use crate::input::SelectedThreads;
 use crate::message::HINT;
 use crate::table::human_nanos;
 use crate::{damage, exit, input, rows, say, unmatched};
@@ -31,18 +31,17 @@ pub(super) fn read_all(args: &DiffArgs, paths: &[PathBuf]) -> Result<(Vec<Report
 
 fn read(args: &DiffArgs, path: &Path) -> Result<(Report, u8)> {
     let measure = if args.own { Measure::SelfTime } else { Measure::Length };
-    let whole = Spill::new(path)?;
-    let part = input::part_of_threads(path, &whole, &args.selection)?;
-    let (input, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
+    let input = SelectedThreads::new(path, &args.selection)?;
+    let selected = input.selected().open()?;
     let report = match &args.by {
-        None => diff::read(input.open()?, Grouping::Together, measure),
+        None => diff::read(selected, Grouping::Together, measure),
         // The operations of polls are read first.
         Some(key) => {
-            let groups = explained(path, Groups::read(By::Argument(key), input.open()?))?;
-            diff::read(input.open()?, groups, measure)
+            let groups = explained(path, Groups::read(By::Argument(key), input.whole.open()?))?;
+            diff::read(selected, groups, measure)
         }
     };
-    Ok((explained(path, report)?, code))
+    Ok((explained(path, report)?, input.code))
 }
 
 /// Drops the rows that are not selected.

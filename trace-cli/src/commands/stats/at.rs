@@ -12,11 +12,10 @@ use super::{instances, moment, most, over, section};
 use crate::args::Moment as Point;
 use crate::cli::StatsArgs;
 use crate::damage::{explained, Failed};
-use crate::input::Spill;
+use crate::input::{self, SelectedThreads, Spill};
 use crate::message::{counted, say, HINT};
 use crate::table;
 use crate::times::{outside, span, Origin};
-use crate::{exit, input};
 
 /// The most durations, and operations, without `--limit`.
 const MAX_AT: usize = 1000;
@@ -25,21 +24,19 @@ const MAX_AT: usize = 1000;
 pub(super) fn run(args: &StatsArgs, point: Point) -> Result<u8> {
     let path = &args.file;
     let (at, origin) = time(args, point)?;
-    let whole = Spill::new(path)?;
-    let (states, threads) = moment::read(args, &whole, at)?;
-    let part = input::part_of_threads(path, &whole, &args.selection)?;
-    let (input, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
-    let mut found = instances::find(args, input, most(args).unwrap_or(MAX_AT), Some(at))?;
-    if part.is_some() {
-        add_polled(args, &whole, at, &mut found)?;
+    let input = SelectedThreads::new(path, &args.selection)?;
+    let (states, threads) = moment::read(args, &input.whole, at)?;
+    let mut found = instances::find(args, &input, most(args).unwrap_or(MAX_AT), Some(at))?;
+    if !input.is_all() {
+        add_polled(args, &input.whole, at, &mut found)?;
     }
-    instances::refuse_unknown(args, &whole, &found)?;
+    instances::refuse_unknown(args, &input.whole, &found)?;
     table::print(&match args.json {
         true => json(&found.instances, at, &states)?,
         false => text(&found.instances, at, origin, &states),
     })?;
     report_left_out(&found, &states, threads);
-    let code = code.max(instances::warn(args, &found));
+    let code = input.code.max(instances::warn(args, &found));
     moment::warn(args, &states);
     Ok(code)
 }

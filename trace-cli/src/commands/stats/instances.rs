@@ -1,15 +1,16 @@
 //! Tables of single durations and async operations.
 
 use anyhow::Result;
+use trace_analyze::parents::Parents;
 use trace_analyze::slowest::{slowest, Instance, Slowest};
 use trace_analyze::spans::Role;
 use trace_convert::visible;
 
-use super::{over, short};
+use super::{groups, over, short};
 use crate::arguments;
 use crate::cli::StatsArgs;
 use crate::damage::{self, Failed};
-use crate::input::Spill;
+use crate::input::{SelectedThreads, Spill};
 use crate::known;
 use crate::message::say;
 use crate::table::{human_nanos, Table};
@@ -19,14 +20,16 @@ use crate::times::Origin;
 /// time.
 pub(super) fn find(
     args: &StatsArgs,
-    input: &Spill<'_>,
+    input: &SelectedThreads<'_>,
     number: usize,
     at: Option<u64>,
 ) -> Result<Slowest> {
     let filter = args.selection.filter();
     let is_selected = |category: &str, name: &str| filter.matches(category, name);
-    let open = || Ok::<_, Failed>(input.open()?);
-    let found = slowest(open, number, at, over(args), &args.arg, is_selected);
+    let parents = Parents::default();
+    let groups = groups(args, &parents, || input.whole.open())?;
+    let open = || Ok::<_, Failed>(input.selected().open()?);
+    let found = slowest(open, groups, number, at, over(args), is_selected);
     found.or_else(|error| error.explained(&args.file))
 }
 

@@ -7,24 +7,21 @@ use trace_analyze::stats::Row;
 
 use super::{collect, instances, rows, section};
 use crate::cli::StatsArgs;
-use crate::input::Spill;
+use crate::input::SelectedThreads;
 use crate::rows::sort;
 use crate::table;
 use crate::times::Origin;
-use crate::{exit, input};
 
 /// Prints the `number` longest instances, below the rows of their names.
 pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
-    let whole = Spill::new(&args.file)?;
-    let part = input::part_of_threads(&args.file, &whole, &args.selection)?;
-    let (input, code) = part.as_ref().map_or((&whole, exit::OK), |(part, code)| (part, *code));
-    let found = instances::find(args, input, number, None)?;
-    instances::refuse_unknown(args, &whole, &found)?;
+    let input = SelectedThreads::new(&args.file, &args.selection)?;
+    let found = instances::find(args, &input, number, None)?;
+    instances::refuse_unknown(args, &input.whole, &found)?;
     table::print(&match args.json {
         true => json(&found)?,
-        false => text(args, input, &found)?,
+        false => text(args, &input, &found)?,
     })?;
-    Ok(code.max(instances::warn(args, &found)))
+    Ok(input.code.max(instances::warn(args, &found)))
 }
 
 fn json(found: &Slowest) -> Result<String> {
@@ -32,7 +29,7 @@ fn json(found: &Slowest) -> Result<String> {
     Ok(serde_json::to_string_pretty(&instances)? + "\n")
 }
 
-fn text(args: &StatsArgs, input: &Spill<'_>, found: &Slowest) -> Result<String> {
+fn text(args: &StatsArgs, input: &SelectedThreads<'_>, found: &Slowest) -> Result<String> {
     if found.instances.is_empty() {
         return Ok("no such events\n".to_owned());
     }
@@ -43,7 +40,7 @@ fn text(args: &StatsArgs, input: &Spill<'_>, found: &Slowest) -> Result<String> 
 }
 
 /// Returns the tables with the rows of the instances.
-fn sums(args: &StatsArgs, input: &Spill<'_>, found: &Slowest) -> Result<String> {
+fn sums(args: &StatsArgs, input: &SelectedThreads<'_>, found: &Slowest) -> Result<String> {
     let mut report = collect(args, Some(input))?;
     for (rows, is_operation) in [(&mut report.durations, false), (&mut report.operations, true)] {
         let is_of = |row: &Row, instance: &Instance| {
