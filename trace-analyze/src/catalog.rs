@@ -78,6 +78,17 @@ impl Catalog {
         }
     }
 
+    /// Like [`Catalog::note`], and numbers the category and name of events and large blobs.
+    #[inline]
+    pub fn note_labels(&mut self, item: &Item<'_>) {
+        self.note(item);
+        match &item.record {
+            Record::Event(event) => drop(self.label(item, event.category, event.name)),
+            Record::LargeBlob(blob) => drop(self.label(item, blob.category, blob.name)),
+            _ => {}
+        }
+    }
+
     /// Returns the number of a category and name in `item`'s record.
     #[inline]
     pub fn label(&mut self, item: &Item<'_>, category: Text<'_>, name: Text<'_>) -> LabelId {

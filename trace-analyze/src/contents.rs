@@ -95,14 +95,7 @@ pub fn read<R: Read>(reader: Reader<R>) -> Result<Contents, ReadError> {
 /// The input is not an archive, or reading it failed.
 pub fn labels<R: Read>(reader: Reader<R>) -> Result<Catalog, ReadError> {
     let mut catalog = Catalog::default();
-    Damage::of_all(reader, |item| {
-        catalog.note(item);
-        match &item.record {
-            Record::Event(event) => drop(catalog.label(item, event.category, event.name)),
-            Record::LargeBlob(blob) => drop(catalog.label(item, blob.category, blob.name)),
-            _ => {}
-        }
-    })?;
+    Damage::of_all(reader, |item| catalog.note_labels(item))?;
     Ok(catalog)
 }
 

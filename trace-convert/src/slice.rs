@@ -147,21 +147,13 @@ impl<'p, W: Write> Slicer<'p, W> {
     }
 
     fn record(&mut self, item: &Item<'_>) -> Result<(), ConvertError> {
-        self.catalog.note(item);
+        self.catalog.note_labels(item);
         match &item.record {
             Record::Metadata(Metadata::MagicNumber) => Ok(()),
             Record::Metadata(_) | Record::Initialization { .. } => self.copier.copy(item, None),
             Record::String { .. } | Record::Thread { .. } => {
                 self.copier.note(item);
                 Ok(())
-            }
-            Record::Event(event) => {
-                self.catalog.label(item, event.category, event.name);
-                self.copy_if_kept(item)
-            }
-            Record::LargeBlob(blob) => {
-                self.catalog.label(item, blob.category, blob.name);
-                self.copy_if_kept(item)
             }
             record if is_scheduling(record) => {
                 self.write_states(item)?;

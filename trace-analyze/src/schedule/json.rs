@@ -68,15 +68,8 @@ fn by_thread(waker: &Waker<Group>) -> Option<&Group> {
     }
 }
 
-/// Returns the members of a waker that is an interrupt.
 fn interrupt(waker: &Waker<Group>) -> Map<String, Value> {
-    match waker {
-        Waker::Thread(_) => Map::new(),
-        Waker::Interrupt { kind, interrupted } => Map::from_iter([
-            ("interrupt".to_owned(), kind.as_str().into()),
-            ("interrupted".to_owned(), interrupted.as_ref().map(group).into()),
-        ]),
-    }
+    waker.interrupt_to_json(|thread| group(thread).into())
 }
 
 fn thread(times: &ThreadTimes) -> Value {

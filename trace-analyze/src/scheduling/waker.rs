@@ -1,5 +1,6 @@
 //! What wakes up a thread.
 
+use serde_json::Map;
 use trace_format::{Argument, Arguments, Item, Value};
 
 use crate::arguments;
@@ -82,7 +83,8 @@ impl Waker {
     }
 
     /// Returns the arguments of a wake-up by this waker.
-    pub(super) fn arguments(self) -> Vec<Argument<'static>> {
+    #[must_use]
+    pub fn arguments(self) -> Vec<Argument<'static>> {
         let kind =
             |kind: InterruptKind| Argument::new(INTERRUPT, Value::String(kind.as_str().into()));
         let koid = |name, koid| Argument::new(name, Value::Koid(koid));
@@ -97,6 +99,21 @@ impl Waker {
 }
 
 impl<T> Waker<T> {
+    /// Returns the members of an interrupt in JSON, or none of a thread. `thread` returns the value
+    /// of the interrupted thread.
+    pub fn interrupt_to_json(
+        &self,
+        thread: impl Fn(&T) -> serde_json::Value,
+    ) -> Map<String, serde_json::Value> {
+        match self {
+            Self::Thread(_) => Map::new(),
+            Self::Interrupt { kind, interrupted } => Map::from_iter([
+                (INTERRUPT.to_owned(), kind.as_str().into()),
+                (INTERRUPTED.to_owned(), interrupted.as_ref().map(thread).into()),
+            ]),
+        }
+    }
+
     /// Returns the waker with another value for its thread.
     pub fn map<U>(self, with: impl Fn(T) -> U) -> Waker<U> {
         match self {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use trace_analyze::scheduling::{InterruptKind, Waker};
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
 use super::sink::RecordSink;
@@ -77,14 +78,14 @@ fn weight<'a>(name: &'a str, task: Task<'_>) -> Option<Argument<'a>> {
 
 /// Returns the arguments of what woke up a thread: the thread that a CPU ran, or an interrupt.
 fn by(context: Context, thread: u64) -> Vec<Argument<'static>> {
-    let (kind, name) = match context {
-        Context::Thread => (None, "waker"),
-        Context::SoftInterrupt => (Some("soft"), "interrupted"),
-        Context::HardInterrupt => (Some("hard"), "interrupted"),
+    let thread = Some(thread).filter(|thread| *thread != 0);
+    let interrupt = |kind| Some(Waker::Interrupt { kind, interrupted: thread });
+    let waker = match context {
+        Context::Thread => thread.map(Waker::Thread),
+        Context::SoftInterrupt => interrupt(InterruptKind::Soft),
+        Context::HardInterrupt => interrupt(InterruptKind::Hard),
     };
-    let kind = kind.map(|kind| Argument::new("interrupt", Value::String(kind.into())));
-    let thread = (thread != 0).then(|| Argument::new(name, Value::Koid(thread)));
-    kind.into_iter().chain(thread).collect()
+    waker.map(Waker::arguments).unwrap_or_default()
 }
 
 fn wakeup<S: RecordSink>(

@@ -1,6 +1,6 @@
 //! The reasons of waits.
 
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use trace_analyze::critical::{Chosen, Path, Scheduling, Segment, Wait};
 use trace_analyze::exact;
 use trace_analyze::scheduling::Waker;
@@ -54,14 +54,12 @@ pub(super) fn to_json(wait: &Wait) -> Value {
             "thread_name": group.thread_name,
         })
     };
-    let mut object = json!({ "reason": wait.as_str(), "by": wait.by().map(thread) });
-    if let (Some(Waker::Interrupt { kind, interrupted }), Some(object)) =
-        (wait.waker(), object.as_object_mut())
-    {
-        object.insert("interrupt".to_owned(), kind.as_str().into());
-        object.insert("interrupted".to_owned(), interrupted.as_ref().map(thread).into());
-    }
-    object
+    let mut object = Map::from_iter([
+        ("reason".to_owned(), wait.as_str().into()),
+        ("by".to_owned(), wait.by().map(thread).into()),
+    ]);
+    object.extend(wait.waker().map(|waker| waker.interrupt_to_json(thread)).unwrap_or_default());
+    object.into()
 }
 
 /// Returns how long the path runs, is preempted, and waits.
