@@ -13,8 +13,16 @@ use trace_format::{notes, ReadError};
 use crate::message::describe;
 use crate::{exit, input, say};
 
-/// Reports what is missing in the archive at `path`, and returns the exit code.
+/// Reports what is missing in the archive at `path`, and the records that no analysis can use.
+/// Returns the exit code: records of unknown types are well-formed, so they do not change it.
 pub(crate) fn warn(path: &Path, damage: &Damage) -> u8 {
+    warn_counts(path, &[("records of unknown types, skipped", damage.stats.unknown_records)]);
+    warn_of_copy(path, damage)
+}
+
+/// Reports what is missing in the archive at `path`, of which records of unknown types are kept.
+/// Returns the exit code.
+pub(crate) fn warn_of_copy(path: &Path, damage: &Damage) -> u8 {
     let name = path.display();
     damage.stats.notes().for_each(|note| say(&format!("{name}: {note}")));
     warn_counts(
@@ -65,13 +73,18 @@ pub(crate) fn of_durations(oddities: &Oddities) -> [Count; 3] {
     [
         ("durations without an end, skipped", oddities.begins_without_end),
         ("durations without a begin, skipped", oddities.ends_without_begin),
-        ("durations that end before they begin, counted as 0", oddities.reversed),
+        of_reversed(oddities.reversed),
     ]
 }
 
 /// Returns the durations whose self time may be wrong.
 pub(crate) fn misplaced(oddities: &Oddities) -> Count {
     ("durations far out of order, SELF may be wrong", oddities.misplaced)
+}
+
+/// Returns the durations without a length.
+pub(crate) fn of_reversed(reversed: u64) -> Count {
+    ("durations that end before they begin, counted as 0", reversed)
 }
 
 /// Returns the names without a row, which have the least total time.

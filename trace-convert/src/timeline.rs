@@ -80,6 +80,8 @@ pub struct Timeline {
     pub left_out: u64,
     /// The number of records of types that are not drawn.
     pub not_drawn: u64,
+    /// The number of durations that end before they begin. They are drawn without a length.
+    pub reversed: u64,
     /// The damage of the archive.
     pub damage: Damage,
 }

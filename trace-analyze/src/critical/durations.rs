@@ -33,6 +33,8 @@ pub struct Shares {
     pub rows: Vec<Share>,
     /// Whether durations are missing because there are more than a million.
     pub is_cut: bool,
+    /// The durations of the archive that end before they begin. They count as 0.
+    pub reversed: u64,
 }
 
 /// A part of a duration that runs for the path.
@@ -70,7 +72,7 @@ impl Path {
         };
         let mut rows: Vec<Share> = add_up(pieces).into_iter().map(share).collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.self_nanos));
-        Ok(Shares { rows, is_cut })
+        Ok(Shares { rows, is_cut, reversed: spans.oddities().reversed })
     }
 
     /// Returns the running parts of each thread, in order and without overlaps.

@@ -160,7 +160,6 @@ fn cannot_write(path: &Path) -> String {
 pub(super) fn summarize(path: &Path, conversion: &Conversion) -> u8 {
     let stats = conversion.damage.stats;
     let lacks = [
-        ("records of unknown types, skipped", stats.unknown_records),
         ("arguments of unknown types, skipped", conversion.damage.audit.unknown_arguments),
         ("counter values that are not numbers, skipped", conversion.counter_values_left_out),
         (

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {
         true => json(&chosen, &path, &shares)?,
         false => text(&chosen, &path, &shares),
     })?;
+    damage::warn_counts(&args.file, &[damage::of_reversed(shares.reversed)]);
     if shares.is_cut {
         say("too many durations ran, the last ones of the archive are not counted");
     }

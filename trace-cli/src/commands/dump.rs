@@ -10,7 +10,7 @@ use trace_analyze::extent::{self, Extent};
 use trace_analyze::Damage;
 use trace_convert::text::{self, Names};
 use trace_convert::visible;
-use trace_format::{ReadError, Reader, Record, Stats};
+use trace_format::{ReadError, Reader, Stats};
 
 use crate::cli::DumpArgs;
 use crate::damage::explained;
@@ -35,9 +35,9 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
         match reader.next() {
             Ok(Some(item)) => {
                 damage.item(&item);
-                catalog.note(&item);
-                if let (Record::Event(event), true) = (&item.record, is_by_name) {
-                    catalog.label(&item, event.category, event.name);
+                match is_by_name {
+                    true => catalog.note_labels(&item),
+                    false => catalog.note(&item),
                 }
                 if !select.includes(&item) {
                     names.note(&item);
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     let stats = Stats { bad_records: 0, ..reader.stats() };
     let Damage { audit, anchors, .. } = damage;
     let damage = Damage { stats, audit, anchors, ..Damage::default() };
-    Ok(code.max(damage::warn(&args.file, &damage)))
+    Ok(code.max(damage::warn_of_copy(&args.file, &damage)))
 }
 
 /// The input, the selected records, and the extent if there is a range of time.

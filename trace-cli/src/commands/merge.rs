@@ -30,7 +30,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<u8> {
     warn_about_repeated(&args.files);
     summarize(&args.files, &summary);
     let codes = args.files.iter().zip(&summary.damage);
-    Ok(codes.map(|(path, damage)| damage::warn(path, damage)).max().unwrap_or(exit::OK))
+    Ok(codes.map(|(path, damage)| damage::warn_of_copy(path, damage)).max().unwrap_or(exit::OK))
 }
 
 fn merge(

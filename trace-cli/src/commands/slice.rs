@@ -60,7 +60,7 @@ pub(crate) fn run(args: &SliceArgs) -> Result<u8> {
     if !summary.has_events {
         say(&Scan::read(&args.file, &input)?.no_event());
     }
-    Ok(damage::warn(&args.file, &summary.damage))
+    Ok(damage::warn_of_copy(&args.file, &summary.damage))
 }
 
 /// Reads an operation.

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &SymbolizeArgs) -> Result<u8> {
     output.finish_as(&args.output)?;
     report_lacks(&args.file, &symbols, addresses.omitted_mappings());
     summarize(args, &addresses, &summary);
-    Ok(damage::warn(&args.file, &summary.damage))
+    Ok(damage::warn_of_copy(&args.file, &summary.damage))
 }
 
 fn summarize(args: &SymbolizeArgs, addresses: &Addresses, summary: &Summary) {

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &TimelineArgs) -> Result<u8> {
     output.flush().with_context(failed)?;
     output.into_inner().map_err(|error| error.into_error())?.finish_as(&path)?;
     output::name_default(args.output.as_deref(), &path);
+    damage::warn_counts(&args.file, &[damage::of_reversed(timeline.reversed)]);
     Ok(code.max(damage::warn(&args.file, &timeline.damage)))
 }
 

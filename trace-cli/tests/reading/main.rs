@@ -7,6 +7,7 @@ mod convert;
 mod convert_json;
 mod critical_path;
 mod cutting;
+mod damaged;
 mod diff;
 mod dump;
 mod forms;

@@ -29,6 +29,7 @@ pub(super) struct TimelineCollector {
     limit: u64,
     events: u64,
     left_out: u64,
+    reversed: u64,
     undrawn: Undrawn,
     catalog: Catalog,
     arguments: Vec<u8>,
@@ -154,6 +155,7 @@ impl TimelineCollector {
                 self.durations.point(thread.process, id, point(PointKind::Operation));
             }
             EventKind::DurationComplete { end } => {
+                self.reversed += u64::from(end < event.ticks);
                 let end = item.nanos(end).max(at);
                 self.extend(end, true);
                 let slice = Slice { begin: at, end, label, arguments, is_open: false };
@@ -225,7 +227,7 @@ impl TimelineCollector {
         let groups: Vec<Group> = cpus.into_iter().chain(processes).collect();
         let rows: Vec<&Row> = groups.iter().flat_map(|group| &group.rows).collect();
         let arrows = std::mem::take(&mut self.flows).arrows(&places.koids, &rows);
-        let Self { catalog, arguments, events, left_out, undrawn, .. } = self;
+        let Self { catalog, arguments, events, left_out, reversed, undrawn, .. } = self;
         let notes = notes(&damage, places.unpaired, &undrawn, of_counters);
         Timeline {
             catalog,
@@ -238,6 +240,7 @@ impl TimelineCollector {
             events,
             left_out,
             not_drawn: undrawn.number(),
+            reversed,
             damage,
         }
     }

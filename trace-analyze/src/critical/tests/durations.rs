@@ -6,7 +6,7 @@ fn shares(records: &[Record<'_>]) -> Vec<(String, u64, u64)> {
     let archive = crate::testing::archive(records);
     let chosen = slowest(Reader::new(&*archive), &Choice::default()).unwrap().slowest.unwrap();
     let path = path(&chosen, || Ok::<_, ReadError>(Reader::new(&*archive))).unwrap();
-    let Shares { rows, is_cut } = path.durations(Reader::new(&*archive)).unwrap();
+    let Shares { rows, is_cut, .. } = path.durations(Reader::new(&*archive)).unwrap();
     assert!(!is_cut);
     rows.into_iter().map(|row| (row.name, row.count, row.self_nanos)).collect()
 }
