@@ -8,6 +8,7 @@ mod commands;
 mod compiled_out;
 mod compress;
 mod conditions;
+mod configuration;
 mod control;
 mod empty;
 pub(crate) mod guard;
@@ -33,8 +34,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{bail, Context, Result};
 use trace_manager::{
-    ArchiveTarget, Condition, Guard, Manager, Rotation, SessionConfig, SessionHandle, SessionState,
-    SessionSummary, SnapshotLimits, Timeouts,
+    ArchiveTarget, Condition, Guard, Manager, SessionHandle, SessionState, SessionSummary,
 };
 use trace_protocol::file::Placeholders;
 
@@ -49,6 +49,7 @@ use crate::{descriptors, exit};
 use alert::CommandAction;
 use child::{Child, StartError, SNAPSHOT};
 use commands::Commands;
+use configuration::config;
 use control::Control;
 use kernel::{KernelEvents, KernelResult};
 use logs::LogOutput;
@@ -306,37 +307,6 @@ fn wait_for(args: &RecordArgs, child: &mut Child, events: &Receiver<Event>) -> u
             }
         }
     }
-}
-
-fn config(args: &RecordArgs) -> SessionConfig {
-    let mut config = SessionConfig {
-        mode: args.session.mode.into(),
-        buffer_size: args.session.buffer_size,
-        timeouts: Timeouts {
-            start: args.session.start_timeout,
-            stop: args.session.stop_timeout,
-            ..Timeouts::default()
-        },
-        rules: args.session.triggers.clone(),
-        snapshots: SnapshotLimits {
-            keep: args.session.keep.unwrap_or(SnapshotLimits::default().keep),
-            min_interval: args.session.min_interval,
-            max_size: args.session.max_size.unwrap_or(u64::MAX),
-        },
-        rotation: rotation(&args.session),
-        ..SessionConfig::default()
-    };
-    kernel::select(&mut config, args);
-    for (name, size) in &args.session.provider_sizes {
-        config.spec(name).buffer_size = Some(*size);
-    }
-    config
-}
-
-fn rotation(args: &SessionArgs) -> Option<Rotation> {
-    let (size, interval) = args.part_limits();
-    let is_cut = size.is_some() || interval.is_some();
-    is_cut.then_some(Rotation { size, interval, keep: args.keep })
 }
 
 fn target(output: &Path) -> Result<ArchiveTarget> {

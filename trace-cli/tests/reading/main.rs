@@ -14,6 +14,7 @@ mod forms;
 mod harness;
 mod info;
 mod kernel;
+mod moment;
 mod operations;
 mod pictures;
 mod plurals;

@@ -1,0 +1,39 @@
+//! The configuration of a session by the options of the command.
+
+use trace_manager::{Rotation, SessionConfig, SnapshotLimits, Timeouts};
+
+use super::kernel;
+use crate::cli::{RecordArgs, SessionArgs};
+
+/// Returns the configuration of the session.
+pub(super) fn config(args: &RecordArgs) -> SessionConfig {
+    let mut config = SessionConfig {
+        mode: args.session.mode.into(),
+        buffer_size: args.session.buffer_size,
+        timeouts: Timeouts {
+            start: args.session.start_timeout,
+            stop: args.session.stop_timeout,
+            ..Timeouts::default()
+        },
+        rules: args.session.triggers.clone(),
+        snapshots: SnapshotLimits {
+            keep: args.session.keep.unwrap_or(SnapshotLimits::default().keep),
+            min_interval: args.session.min_interval,
+            max_size: args.session.max_size.unwrap_or(u64::MAX),
+        },
+        rotation: rotation(&args.session),
+        ..SessionConfig::default()
+    };
+    kernel::select(&mut config, args);
+    for (name, size) in &args.session.provider_sizes {
+        config.spec(name).buffer_size = Some(*size);
+    }
+    config
+}
+
+/// Returns the limits of an archive's parts, or `None` if it is one file.
+fn rotation(args: &SessionArgs) -> Option<Rotation> {
+    let (size, interval) = args.part_limits();
+    let is_cut = size.is_some() || interval.is_some();
+    is_cut.then_some(Rotation { size, interval, keep: args.keep })
+}
