@@ -10,7 +10,7 @@
 //! and are merged by their times; the rest waits for the next round.
 //!
 //! Without permission for tracefs, the source is another [`BackendKind`]. Samples of call stacks
-//! are a source of their own, beside that of the kernel's events.
+//! and counters are sources of their own, beside that of the kernel's events.
 
 mod backend;
 mod batch;
@@ -32,11 +32,12 @@ mod sources;
 mod totals;
 mod tracefs;
 
-pub use categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, SAMPLES};
+pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES};
 pub use choice::{probe, BackendKind, Fallback};
 pub use error::{LiveError, PerfScope};
 pub use instance::check;
 pub use options::{CallGraph, Options, SampleOptions};
+pub use perf::counters::{probe as probe_counters, CounterReport};
 pub use perf::samples::{probe as probe_samples, SampleCounter, SampleSource};
 pub use processes::threads_of;
 pub use provider::KernelProvider;

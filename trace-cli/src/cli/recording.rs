@@ -75,13 +75,19 @@ pub(crate) struct RecordArgs {
           default_missing_value = "1000", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) samples: Option<u32>,
 
+    /// Count events of threads and CPUs, such as page-faults,context-switches,instructions:
+    /// -c cpu:counter:NAME beside the selected categories. `*` stands for any letters, and
+    /// `trace doctor` lists the names
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) counters: Vec<String>,
+
     /// Find the stacks of samples by frame pointers (`fp`), or by unwind tables (`dwarf`, or
     /// `dwarf,BYTES` with the size of the copied part of the stack, a multiple of 8
     /// [default: 8192])
     #[arg(long, value_name = "HOW", default_value = "fp", value_parser = parse_call_graph)]
     pub(crate) call_graph: CallGraph,
 
-    /// Threads whose kernel events and samples are recorded: those of `command` and its children,
+    /// Threads whose kernel events, samples and counters are recorded: those of `command` and its children,
     /// of the `machine`, or of processes by their ids, such as 12,34 [default: command; without
     /// COMMAND machine]
     #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]

@@ -8,8 +8,8 @@ use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trace_kernel::live::{
-    BackendKind, Fallback, KernelProvider, LiveError, Options, SampleCounter, SampleOptions,
-    SampleSource, SourceReport,
+    BackendKind, CounterReport, Fallback, KernelProvider, LiveError, Options, SampleCounter,
+    SampleOptions, SampleSource, SourceReport,
 };
 
 use super::record::kernel::{READY, TOTALS};
@@ -39,9 +39,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     send(READY)?;
     // The threads that send end with this process.
     let _end = end.recv();
-    let SourceReport { fallback, refused, .. } = provider.sources();
-    let is_sampled = fallback.as_ref().is_some_and(|it| it.kind == BackendKind::Sampling);
-    let is_complete = !is_sampled && refused.is_none();
+    let is_complete = is_complete(provider.sources());
     let totals = provider.end();
     if let Some(error) = totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
@@ -50,6 +48,14 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     let [scheduling, samples, dropped] = numbers;
     send(&format!("{TOTALS} {scheduling} {samples} {dropped} {is_complete}"))?;
     Ok(exit::OK)
+}
+
+/// Returns whether all selected data are recorded.
+fn is_complete(report: &SourceReport) -> bool {
+    let SourceReport { fallback, counters, refused, .. } = report;
+    let is_sampled = fallback.as_ref().is_some_and(|it| it.kind == BackendKind::Sampling);
+    let has_counters = counters.as_ref().is_none_or(|report| report.refused.is_empty());
+    !is_sampled && has_counters && refused.is_none()
 }
 
 fn start(options: &Options) -> Result<KernelProvider, LiveError> {
@@ -66,9 +72,10 @@ fn refuse(error: &LiveError) {
 
 /// Reports the sources of the recording, unless they are the best ones.
 fn report_sources(report: &SourceReport) {
-    let SourceReport { fallback, samples, refused } = report;
+    let SourceReport { fallback, samples, counters, refused } = report;
     fallback.iter().for_each(self::report);
     samples.iter().for_each(|source| report_samples(*source));
+    counters.iter().for_each(report_counters);
     refused.iter().for_each(refuse);
 }
 
@@ -82,6 +89,22 @@ fn report_samples(source: SampleSource) {
         crate::say(&format!(
             "samples lack the time in the kernel{HINT}as root, run: sysctl \
              kernel.perf_event_paranoid=1; or record with CAP_PERFMON"
+        ));
+    }
+}
+
+/// Reports what counters lack.
+fn report_counters(report: &CounterReport) {
+    let CounterReport { user_only, absent, refused } = report;
+    refused.iter().for_each(refuse);
+    if !absent.is_empty() {
+        crate::say(&format!("this machine has no counters {}", absent.join(", ")));
+    }
+    if !user_only.is_empty() {
+        crate::say(&format!(
+            "{} count user mode only{HINT}as root, run: sysctl kernel.perf_event_paranoid=1; or \
+             record with CAP_PERFMON",
+            user_only.join(", ")
         ));
     }
 }

@@ -50,6 +50,19 @@ impl Translator {
         self.threads.set_process(thread, process);
     }
 
+    /// Returns a CPU as a thread, and names it the first time.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn cpu<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        cpu: u16,
+    ) -> Result<ThreadKoids, WriteError> {
+        self.durations.cpu(writer, cpu)
+    }
+
     /// Limits the scope to these threads and those that they create. Names of other threads get the
     /// argument `partial`, because some of their switches are missing.
     pub fn limit(&mut self, threads: impl IntoIterator<Item = u64>) {

@@ -19,6 +19,9 @@ pub(super) const MARKERS: &str = "atrace";
 /// The category of samples of call stacks.
 pub const SAMPLES: &str = "cpu:perf";
 
+/// The prefix of categories of one counter: `cpu:counter:NAME`.
+pub const COUNTER_PREFIX: &str = "cpu:counter:";
+
 /// The events that name threads and their processes. They are always enabled.
 pub(super) const TASKS: &[(&str, &str)] = &[
     ("sched", "sched_process_exec"),
@@ -110,17 +113,18 @@ pub const CATEGORIES: &[Category] = &[
     Category { name: SAMPLES, description: "samples of call stacks", events: &[] },
 ];
 
-/// Returns whether a category pattern selects events of the kernel, or samples. Patterns that
-/// select all categories, and exclusions, do not.
+/// Returns whether a category pattern selects events of the kernel, samples or counters. Patterns
+/// that select all categories, and exclusions, do not.
 #[must_use]
 pub fn is_kernel_category(pattern: &str) -> bool {
     let is_kernel = pattern.starts_with("kernel:") || pattern == "kernel*" || pattern == MARKERS;
-    is_kernel || is_sampled(pattern)
+    is_kernel || is_of_cpu(pattern)
 }
 
-/// Returns whether a category pattern selects samples by its name.
-pub(super) fn is_sampled(pattern: &str) -> bool {
-    pattern == SAMPLES || pattern == "cpu:*"
+/// Returns whether a category pattern selects samples or counters by their names, which are no
+/// events of the kernel.
+pub(super) fn is_of_cpu(pattern: &str) -> bool {
+    pattern == SAMPLES || pattern == "cpu:*" || pattern.starts_with(COUNTER_PREFIX)
 }
 
 #[cfg(test)]
@@ -129,9 +133,8 @@ mod tests {
 
     #[test]
     fn patterns_of_kernel_categories() {
-        for pattern in
-            ["kernel*", "kernel:*", "kernel:sched", "kernel:event:sched/x", "atrace", "cpu:perf"]
-        {
+        let selecting = ["kernel*", "kernel:*", "kernel:sched", "kernel:event:sched/x", "atrace"];
+        for pattern in selecting.into_iter().chain(["cpu:perf", "cpu:*", "cpu:counter:cycles"]) {
             assert!(is_kernel_category(pattern), "{pattern}");
         }
         for pattern in ["", "*", "kernels", "-kernel:sched", "app", "atrace2", "cpu", "-cpu:perf"] {

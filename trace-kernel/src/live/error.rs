@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use trace_provider::NotTraced;
 
+use super::perf::counters;
 use crate::format::FormatError;
 
 /// The threads of perf events.
@@ -56,6 +57,21 @@ pub enum LiveError {
         frequency: u64,
         /// The highest number.
         limit: u64,
+    },
+    /// There is no counter of this name.
+    NoCounter(String),
+    /// The CPUs of this machine do not have this counter.
+    NoHardware(&'static str),
+    /// `perf_event_open(2)` failed for a counter.
+    Counter {
+        /// Its name.
+        name: &'static str,
+        /// Whether it counts only in the kernel.
+        is_of_kernel: bool,
+        /// Its threads.
+        scope: PerfScope,
+        /// The error.
+        error: io::Error,
     },
     /// The kernel does not count the times of threads in `/proc/PID/schedstat`.
     NoSchedstat,
@@ -118,7 +134,17 @@ impl LiveError {
                 "use --kernel-scope machine, or record outside of the container".to_owned()
             }
             Self::Perf(scope, error) | Self::Samples(scope, error) => {
-                return perf_remedy(*scope, error)
+                return perf_remedy(scope.level(), error)
+            }
+            Self::NoCounter(_) => format!("the counters are {}", counters::names().join(", ")),
+            Self::NoHardware(_) => {
+                "virtual machines often have no counters of the CPU; page-faults and \
+                 context-switches are counted by the kernel"
+                    .to_owned()
+            }
+            Self::Counter { is_of_kernel, scope, error, .. } => {
+                let level = if *is_of_kernel { scope.level().min(1) } else { scope.level() };
+                return perf_remedy(level, error);
             }
             Self::SampleRate { frequency, limit } => format!(
                 "use --samples={limit}; or as root, run: sysctl \
@@ -130,22 +156,21 @@ impl LiveError {
     }
 }
 
-/// Returns what permits perf events.
-fn perf_remedy(scope: PerfScope, error: &io::Error) -> Option<String> {
+/// Returns what permits perf events that require this value of `kernel.perf_event_paranoid`.
+fn perf_remedy(required: i32, error: &io::Error) -> Option<String> {
     let level = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     let level = level.ok().and_then(|level| level.trim().parse().ok());
-    perf_remedy_for(scope, Errno::from_io_error(error)?, level)
+    perf_remedy_for(required, Errno::from_io_error(error)?, level)
 }
 
 /// `level` is `kernel.perf_event_paranoid`.
 ///
 /// The kernel refuses a level with `EACCES`; a filter of system calls usually with `EPERM`.
-fn perf_remedy_for(scope: PerfScope, error: Errno, level: Option<i32>) -> Option<String> {
+fn perf_remedy_for(required: i32, error: Errno, level: Option<i32>) -> Option<String> {
     Some(match (error, level) {
         (_, None) => "use a kernel with CONFIG_PERF_EVENTS".to_owned(),
-        (Errno::ACCESS, Some(level)) if level > scope.level() => format!(
-            "as root, run: sysctl kernel.perf_event_paranoid={}; or record with CAP_PERFMON",
-            scope.level()
+        (Errno::ACCESS, Some(level)) if level > required => format!(
+            "as root, run: sysctl kernel.perf_event_paranoid={required}; or record with CAP_PERFMON"
         ),
         (Errno::ACCESS, _) => "record as the user of the processes, or as root".to_owned(),
         (Errno::PERM | Errno::NOSYS, _) => {
@@ -190,6 +215,11 @@ impl fmt::Display for LiveError {
                 f,
                 "cannot take {frequency} samples a second: the kernel permits at most {limit}"
             ),
+            Self::NoCounter(name) => write!(f, "there is no counter {name}"),
+            Self::NoHardware(name) => write!(f, "this machine has no counter {name}"),
+            Self::Counter { name, .. } => {
+                write!(f, "cannot count {name}: perf_event_open failed")
+            }
             Self::NoSchedstat => {
                 write!(f, "cannot sample threads: /proc/self/schedstat cannot be read")
             }
@@ -204,6 +234,7 @@ impl std::error::Error for LiveError {
             Self::File(_, error)
             | Self::Perf(_, error)
             | Self::Samples(_, error)
+            | Self::Counter { error, .. }
             | Self::Thread(error) => Some(error),
             Self::Format(_, error) => Some(error),
             Self::Provider(error) => Some(error),
@@ -244,7 +275,7 @@ mod tests {
             (PerfScope::Threads, Errno::NOENT, None, "CONFIG_PERF_EVENTS"),
             (PerfScope::Threads, Errno::NOENT, Some(2), ""),
         ] {
-            let remedy = perf_remedy_for(scope, error, level).unwrap_or_default();
+            let remedy = perf_remedy_for(scope.level(), error, level).unwrap_or_default();
             assert!(remedy.contains(expected), "{expected}: {remedy}");
             assert_eq!(remedy.is_empty(), expected.is_empty());
         }

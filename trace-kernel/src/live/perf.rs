@@ -8,6 +8,7 @@
 //! With CAP_PERFMON the kernel writes the switches of all threads with both of their threads.
 //! Without it, those of a process and its descendants: each record has one thread.
 
+pub(super) mod counters;
 mod cpu;
 mod cpus;
 mod events;

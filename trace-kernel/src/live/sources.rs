@@ -1,14 +1,15 @@
-//! The sources of a recording: one of the kernel's events, and samples.
+//! The sources of a recording: one of the kernel's events, samples, and counters.
 
 use trace_protocol::categories::CategorySet;
 use trace_protocol::message::ClockSource;
 
 use super::backend::Backend;
-use super::categories::{is_sampled, SAMPLES};
+use super::categories::{is_of_cpu, SAMPLES};
 use super::choice::{choose, Choice, Fallback};
 use super::clock::TraceClock;
 use super::error::LiveError;
 use super::options::Options;
+use super::perf::counters::{self, CounterReport, Counters};
 use super::perf::samples::{SampleSource, Samples};
 
 /// The sources of a recording.
@@ -25,6 +26,8 @@ pub struct SourceReport {
     pub fallback: Option<Fallback>,
     /// The source of samples, if they are selected.
     pub samples: Option<SampleSource>,
+    /// What counters lack, if they are selected.
+    pub counters: Option<CounterReport>,
     /// Why selected data are not recorded at all, while others are.
     pub refused: Option<LiveError>,
 }
@@ -42,7 +45,7 @@ impl Sources {
     ) -> Result<Self, LiveError> {
         let mut sources = Self::default();
         let kernel: Vec<String> =
-            patterns.iter().filter(|pattern| !is_sampled(pattern)).cloned().collect();
+            patterns.iter().filter(|pattern| !is_of_cpu(pattern)).cloned().collect();
         if kernel.iter().any(|pattern| !pattern.starts_with('-')) {
             match choose(options, &kernel, source) {
                 Ok(Choice { backend, clock, fallback }) => {
@@ -57,6 +60,15 @@ impl Sources {
                 Ok((samples, source)) => {
                     sources.list.push((Box::new(samples), TraceClock::monotonic_raw()));
                     sources.report.samples = Some(source);
+                }
+                Err(error) => sources.report.refused = Some(error),
+            }
+        }
+        if counters::are_selected(patterns) {
+            match Counters::open(patterns, &options.threads) {
+                Ok((counters, report)) => {
+                    sources.list.push((Box::new(counters), TraceClock::monotonic_raw()));
+                    sources.report.counters = Some(report);
                 }
                 Err(error) => sources.report.refused = Some(error),
             }

@@ -8,17 +8,12 @@ use rustix::process::{
 };
 
 use trace_kernel::live::{
-    probe, probe_samples, BackendKind, LiveError, SampleCounter, SampleSource,
+    probe, probe_counters, probe_samples, BackendKind, CounterReport, LiveError, SampleCounter,
+    SampleSource,
 };
 
 use super::Finding;
 use crate::message::describe;
-
-/// The bit of CAP_PERFMON in the capabilities of a process.
-const CAP_PERFMON: u32 = 38;
-
-/// The bit of CAP_SYS_ADMIN, which includes CAP_PERFMON.
-const CAP_SYS_ADMIN: u32 = 21;
 
 /// The descriptors for a session with many programs.
 const MANY_DESCRIPTORS: u64 = 4096;
@@ -34,10 +29,10 @@ pub(super) fn findings() -> impl Iterator<Item = Finding> {
             &read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         ),
         descriptors(getrlimit(Resource::Nofile).maximum),
-        counters(&read("/proc/sys/kernel/perf_event_paranoid"), &read("/proc/self/status")),
         tracefs(),
         scheduling(),
         samples(probe_samples()),
+        counters(probe_counters()),
     ]
     .into_iter()
 }
@@ -120,31 +115,39 @@ fn descriptors(hard: Option<u64>) -> Finding {
     }
 }
 
-/// Whether CPU counters can be read. `status` is `/proc/self/status`.
-fn counters(paranoid: &str, status: &str) -> Finding {
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let capabilities = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
-    let has = |bit: u32| capabilities.is_some_and(|all| all >> bit & 1 == 1);
-    let remedy = "run as root, or: sudo sysctl kernel.perf_event_paranoid=1";
-    let without = "no CPU counters, and no kernel samples";
-    match paranoid.trim().parse::<i32>() {
-        Err(_) => Finding::limited(
-            "CPU counters",
-            "the kernel has no performance events",
-            without,
-            "use a kernel with CONFIG_PERF_EVENTS",
-        ),
-        Ok(_) if has(CAP_PERFMON) || has(CAP_SYS_ADMIN) => {
-            Finding::ok("CPU counters", "this user has CAP_PERFMON")
-        }
-        Ok(level) if level <= 1 => {
-            Finding::ok("CPU counters", format!("perf_event_paranoid is {level}"))
-        }
-        Ok(level) => Finding::limited(
-            "CPU counters",
-            format!("perf_event_paranoid is {level}, and CAP_PERFMON is missing"),
-            without,
+/// The counters that can be used.
+fn counters((usable, report): (Vec<&'static str>, CounterReport)) -> Finding {
+    let subject = "counters";
+    let CounterReport { user_only, absent, refused } = report;
+    let remedy = |error: &LiveError| error.remedy().unwrap_or_else(|| "run as root".to_owned());
+    let first = refused.first();
+    if usable.is_empty() {
+        let reason = first.map_or_else(|| "there are none".to_owned(), |error| describe(error));
+        let remedy = first.map_or_else(|| "run as root".to_owned(), remedy);
+        return Finding::limited(
+            subject,
+            reason,
+            "no page faults, context switches, cycles",
             remedy,
+        );
+    }
+    let mut detail = usable.join(", ");
+    if !absent.is_empty() {
+        detail += &format!("; this machine has no {}", absent.join(", "));
+    }
+    match first {
+        None if user_only.is_empty() => Finding::ok(subject, detail),
+        None => Finding::limited(
+            subject,
+            detail,
+            "counts of user mode only",
+            "run as root, or: sudo sysctl kernel.perf_event_paranoid=1",
+        ),
+        Some(error) => Finding::limited(
+            subject,
+            format!("{detail}; {}", describe(error)),
+            "none of the other counters",
+            remedy(error),
         ),
     }
 }
@@ -221,15 +224,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_need_a_capability_or_a_low_level() {
-        let status = |paranoid: &str, capabilities: u64| {
-            counters(paranoid, &format!("Name:\tx\nCapEff:\t{capabilities:016x}\n")).status
-        };
-        assert_eq!(status("1\n", 0), Status::Ok);
-        assert_eq!(status("2\n", 0), Status::Limited);
-        assert_eq!(status("4\n", 1 << 38), Status::Ok);
-        assert_eq!(status("4\n", 1 << 21), Status::Ok);
-        assert_eq!(status("", u64::MAX), Status::Limited, "no file");
+    fn counters_that_are_missing_have_a_remedy() {
+        let report = || CounterReport { absent: vec!["cycles"], ..CounterReport::default() };
+        let found = counters((vec!["page-faults"], report()));
+        assert_eq!(found.status, Status::Ok);
+        let user_only = CounterReport { user_only: vec!["page-faults"], ..report() };
+        assert_eq!(counters((vec!["page-faults"], user_only)).status, Status::Limited);
+        let refused = || vec![LiveError::NoHardware("cycles")];
+        let some = CounterReport { refused: refused(), ..report() };
+        assert_eq!(counters((vec!["page-faults"], some)).status, Status::Limited);
+        let all = CounterReport { refused: refused(), ..report() };
+        assert_eq!(counters((Vec::new(), all)).status, Status::Limited);
+        assert_eq!(counters((Vec::new(), report())).status, Status::Limited);
     }
 
     #[test]

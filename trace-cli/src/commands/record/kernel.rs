@@ -6,7 +6,9 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
-use trace_kernel::live::{is_kernel_category, SampleOptions, EVENT_PREFIX, SAMPLES};
+use trace_kernel::live::{
+    is_kernel_category, SampleOptions, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES,
+};
 use trace_manager::{Manager, SessionConfig, SessionSummary};
 use trace_protocol::categories::CategorySet;
 
@@ -73,7 +75,8 @@ fn helper_categories(args: &RecordArgs) -> Vec<String> {
 /// Returns the categories that options of their own select.
 fn by_option(args: &RecordArgs) -> impl Iterator<Item = String> + '_ {
     let sched = SCHED.into_iter().filter(|_| args.sched);
-    sched.chain(args.samples.map(|_| SAMPLES)).map(str::to_owned)
+    let fixed = sched.chain(args.samples.map(|_| SAMPLES)).map(str::to_owned);
+    fixed.chain(args.counters.iter().map(|name| format!("{COUNTER_PREFIX}{name}")))
 }
 
 /// Returns whether events of the kernel are selected.

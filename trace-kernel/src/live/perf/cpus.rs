@@ -32,8 +32,8 @@ impl Cpus {
         targets: &[Target],
         bytes: u64,
     ) -> io::Result<Self> {
-        let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
-        let opened = parse_cpus(&online).map(|number| CpuEvents::open(attributes, number, targets));
+        let opened = online().into_iter();
+        let opened = opened.map(|number| CpuEvents::open(attributes, number, targets));
         // A CPU that has gone offline meanwhile has no threads.
         let is_online = |cpu: &io::Result<CpuEvents>| {
             !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
@@ -117,6 +117,12 @@ impl Cpus {
     pub(super) fn discard(&mut self) -> u64 {
         std::mem::take(&mut self.waiting).len() as u64
     }
+}
+
+/// Returns the CPUs that are online.
+pub(super) fn online() -> Vec<u16> {
+    let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
+    parse_cpus(&online).collect()
 }
 
 /// Returns the numbers of a list such as `0-3,6`. Malformed parts are left out.

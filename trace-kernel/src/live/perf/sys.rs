@@ -25,6 +25,8 @@ const DATA_TAIL: usize = 1032;
 /// The bits of `sample_type` for the thread, the time and the CPU.
 pub(super) const SAMPLE_TID_TIME_CPU: u64 = 1 << 1 | 1 << 2 | 1 << 7;
 
+/// The bits of `read_format` for the times that an event was enabled and that it counted.
+const FORMAT_TIMES: u64 = 1 << 0 | 1 << 1;
 const FORMAT_LOST: u64 = 1 << 4;
 
 /// The bits of the flags of each event: `disabled`, `exclude_hv`, `comm`, `task`, `sample_id_all`,
@@ -63,16 +65,28 @@ pub(super) struct Attributes {
     pub(super) stack: u32,
 }
 
-/// An event of threads on one CPU.
+/// An event of threads on one CPU, or on all.
 #[derive(Debug)]
 pub(super) struct Event {
     file: OwnedFd,
     counts_losses: bool,
 }
 
+/// The value of an event. If there are more events than the CPU has counters, each counts for a
+/// part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) value: u64,
+    /// The time that the event was enabled in nanoseconds.
+    pub(super) enabled: u64,
+    /// The part of it in which the event counted.
+    pub(super) running: u64,
+}
+
 impl Event {
     /// Opens an event, which is off.
     pub(super) fn open(attributes: &Attributes, target: Target, cpu: u16) -> io::Result<Self> {
+        let cpu = Some(cpu);
         match Self::open_with(attributes, target, cpu, FORMAT_LOST) {
             // Linux before 6.0 does not count the records that it dropped.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -82,10 +96,19 @@ impl Event {
         }
     }
 
+    /// Opens an event without records, which is off: on one CPU or, of threads, on all.
+    pub(super) fn open_counter(
+        attributes: &Attributes,
+        target: Target,
+        cpu: Option<u16>,
+    ) -> io::Result<Self> {
+        Self::open_with(attributes, target, cpu, FORMAT_TIMES)
+    }
+
     fn open_with(
         attributes: &Attributes,
         target: Target,
-        cpu: u16,
+        cpu: Option<u16>,
         read_format: u64,
     ) -> io::Result<Self> {
         let attr = attributes.words(target, read_format);
@@ -95,7 +118,7 @@ impl Event {
             }
             Target::Cpu => -1,
         };
-        let (cpu, group) = (libc::c_int::from(cpu), -1 as libc::c_int);
+        let (cpu, group) = (cpu.map_or(-1, libc::c_int::from), -1 as libc::c_int);
         let attr = attr.as_ptr();
         // SAFETY: `attr` has as many bytes as its second half-word states, and lives through the
         // call, which only reads it.
@@ -106,7 +129,7 @@ impl Event {
         let file = file.ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the call has created the descriptor, which has no other owner.
         let file = unsafe { OwnedFd::from_raw_fd(file) };
-        Ok(Self { file, counts_losses: read_format != 0 })
+        Ok(Self { file, counts_losses: read_format == FORMAT_LOST })
     }
 
     /// Starts or stops the event, also in the threads that inherited it.
@@ -138,6 +161,19 @@ impl Event {
         let mut values = [0; 16];
         rustix::io::read(&self.file, &mut values)?;
         Ok(values.last_chunk().map_or(0, |lost| u64::from_ne_bytes(*lost)))
+    }
+
+    /// Returns the value of an event of [`Event::open_counter`], with those of the threads that
+    /// inherited it.
+    pub(super) fn count(&self) -> io::Result<Count> {
+        let mut bytes = [0; 24];
+        if rustix::io::read(&self.file, &mut bytes)? < bytes.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut words =
+            bytes.chunks_exact(8).map(|word| word.try_into().map_or(0, u64::from_ne_bytes));
+        let mut next = || words.next().unwrap_or_default();
+        Ok(Count { value: next(), enabled: next(), running: next() })
     }
 }
 
@@ -277,5 +313,6 @@ mod tests {
         #[cfg(target_endian = "little")]
         assert_eq!(of_cpu[5], 0x0704_2261);
         assert_eq!(of_cpu[4], 0);
+        assert_eq!(attributes.words(Target::Cpu, FORMAT_TIMES)[4], 3);
     }
 }

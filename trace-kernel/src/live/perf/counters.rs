@@ -1,0 +1,388 @@
+//! Counters of perf events, such as page faults and cycles.
+//!
+//! Twenty times a second, what each selected counter has counted since the start is a counter
+//! record: of each CPU, or of the recorded threads together. The kernel adds the counts of the
+//! threads and processes that a thread creates to those of the thread, also after their end.
+
+mod known;
+mod place;
+
+use std::io;
+
+use trace_format::{Argument, Event as EventRecord, EventKind, Thread, Value, WriteError};
+use trace_protocol::categories::CategorySet;
+
+use self::known::{KernelPart, Known, KNOWN};
+use self::place::{Events, Place};
+use super::sys::{Attributes, Count, Event};
+use crate::fxt::write_event;
+use crate::live::backend::{Backend, Output, Progress};
+use crate::live::categories::COUNTER_PREFIX;
+use crate::live::clock::{monotonic_raw, TraceClock};
+use crate::live::error::{LiveError, PerfScope};
+
+/// The bit of the flags `exclude_kernel`.
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+
+/// The selected counters.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    counters: Vec<Counter>,
+    readings: Vec<Reading>,
+    /// When recording started, in nanoseconds of `CLOCK_MONOTONIC_RAW`; `None` once it is read.
+    started: Option<u64>,
+    scope_is_named: bool,
+}
+
+/// What counters lack.
+#[derive(Debug, Default)]
+pub struct CounterReport {
+    /// Those that count user mode only.
+    pub user_only: Vec<&'static str>,
+    /// Those that a pattern with `*` selects, but this machine's CPUs do not have.
+    pub absent: Vec<&'static str>,
+    /// Why others that are selected are not recorded.
+    pub refused: Vec<LiveError>,
+}
+
+/// A counter at one place.
+#[derive(Debug)]
+struct Counter {
+    known: &'static Known,
+    category: String,
+    place: Place,
+    events: Events,
+    /// The count at the start.
+    base: u64,
+    /// The last count.
+    last: u64,
+}
+
+/// A count at a time.
+#[derive(Debug, PartialEq, Eq)]
+struct Reading {
+    ticks: u64,
+    /// The place in the list of counters.
+    counter: usize,
+    count: u64,
+    /// The percentage of the time in which the counter counted; 100 unless CPUs have too few.
+    measured: u64,
+}
+
+/// Returns whether the patterns select counters.
+pub(in crate::live) fn are_selected(patterns: &[String]) -> bool {
+    let set = CategorySet::new(patterns);
+    let is_named = patterns.iter().any(|pattern| pattern.starts_with(COUNTER_PREFIX));
+    is_named || KNOWN.iter().any(|known| set.matches(&known.category()))
+}
+
+/// Returns the names of all counters.
+pub(in crate::live) fn names() -> Vec<&'static str> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
+
+/// Returns the counters that this process may use for its own threads, and what others lack.
+#[must_use]
+pub fn probe() -> (Vec<&'static str>, CounterReport) {
+    let all = [format!("{COUNTER_PREFIX}*")];
+    match Counters::open(&all, &[u64::from(std::process::id())]) {
+        Ok((Counters { counters, .. }, report)) => {
+            (counters.iter().map(|counter| counter.known.name).collect(), report)
+        }
+        Err(error) => (Vec::new(), CounterReport { refused: vec![error], ..Default::default() }),
+    }
+}
+
+impl Counters {
+    /// Opens the counters that `patterns` select, of these threads and those that they create, or
+    /// of each CPU if there are none.
+    ///
+    /// # Errors
+    ///
+    /// A pattern names no counter, or none of them can be used.
+    pub(in crate::live) fn open(
+        patterns: &[String],
+        scope: &[u64],
+    ) -> Result<(Self, CounterReport), LiveError> {
+        check_names(patterns)?;
+        let set = CategorySet::new(patterns);
+        let places = Place::all(scope);
+        let (mut counters, mut report) = (Vec::new(), CounterReport::default());
+        for known in KNOWN.iter().filter(|known| set.matches(&known.category())) {
+            match open_best(known, &places) {
+                Ok((opened, is_user_only)) => {
+                    counters.extend(opened);
+                    report.user_only.extend(is_user_only.then_some(known.name));
+                }
+                Err(error) if known.is_hardware() && is_missing(&error) => {
+                    match patterns.contains(&known.category()) {
+                        true => report.refused.push(LiveError::NoHardware(known.name)),
+                        false => report.absent.push(known.name),
+                    }
+                }
+                Err(error) => report.refused.push(refused(known, scope, error)),
+            }
+        }
+        if counters.is_empty() {
+            let absent = report.absent.first().map(|name| LiveError::NoHardware(name));
+            let first = report.refused.into_iter().next().or(absent);
+            return Err(first.unwrap_or_else(|| LiveError::NoCounter(String::new())));
+        }
+        let (readings, started, scope_is_named) = (Vec::new(), None, false);
+        Ok((Self { counters, readings, started, scope_is_named }, report))
+    }
+
+    fn write_reading(
+        &mut self,
+        reading: &Reading,
+        output: &mut Output<'_, '_>,
+    ) -> Result<(), WriteError> {
+        let Some(Counter { known, category, place, .. }) = self.counters.get(reading.counter)
+        else {
+            return Ok(());
+        };
+        let Output { translator, sink, .. } = output;
+        let koids = match place {
+            Place::Cpu(cpu) => translator.cpu(sink, *cpu)?,
+            Place::Threads(_) => place::threads_koids(sink, &mut self.scope_is_named)?,
+        };
+        let arguments = [
+            Argument::new(known.unit(), Value::Uint64(reading.count)),
+            Argument::new("measured_percent", Value::Uint64(reading.measured)),
+        ];
+        // A part is worth a word only if there is another one.
+        let number = if reading.measured < 100 { 2 } else { 1 };
+        let event = EventRecord {
+            ticks: reading.ticks,
+            thread: Thread::Inline(koids),
+            category: category.as_str().into(),
+            name: known.name.into(),
+            kind: EventKind::Counter { id: place.id() },
+            arguments: arguments.get(..number).unwrap_or_default().into(),
+        };
+        write_event(sink, event)
+    }
+}
+
+impl Backend for Counters {
+    fn start(&mut self) -> Result<(), String> {
+        self.scope_is_named = false;
+        self.started = Some(monotonic_raw());
+        let results: Vec<_> = self.counters.iter_mut().map(Counter::start).collect();
+        // All counters are started, also after an error.
+        results.into_iter().collect::<io::Result<()>>().map_err(|error| error.to_string())
+    }
+
+    /// The counters continue: to enable them again would enable those of the recorder, too.
+    fn stop(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn read(&mut self, clock: &TraceClock) -> Progress {
+        let Self { counters, readings, started, .. } = self;
+        if let Some(raw) = started.take() {
+            let ticks = clock.ticks(raw);
+            let first = |counter| Reading { ticks, counter, count: 0, measured: 100 };
+            readings.extend((0..counters.len()).map(first));
+        }
+        let mut result = Ok(());
+        for (place, counter) in counters.iter_mut().enumerate() {
+            let ticks = clock.ticks(monotonic_raw());
+            match counter.read() {
+                Ok((count, measured)) => {
+                    counter.last = counter.last.max(count);
+                    let count = counter.last - counter.base;
+                    readings.push(Reading { ticks, counter: place, count, measured });
+                }
+                Err(error) => result = Err(format!("{}: {error}", counter.known.name)),
+            }
+        }
+        Progress { rest: None, result }
+    }
+
+    fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
+        self.readings.sort_by_key(|reading| reading.ticks);
+        let number = self.readings.partition_point(|reading| reading.ticks < end);
+        let readings: Vec<Reading> = self.readings.drain(..number).collect();
+        // All readings are written, also after an error.
+        let results: Vec<_> =
+            readings.iter().map(|reading| self.write_reading(reading, output)).collect();
+        results.into_iter().collect::<Result<(), _>>().map_err(|error| error.to_string())
+    }
+
+    fn finish(&mut self, _now: u64, _output: &mut Output<'_, '_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn discard(&mut self) -> u64 {
+        std::mem::take(&mut self.readings).len() as u64
+    }
+}
+
+impl Counter {
+    fn open(known: &'static Known, place: &Place, flags: u64) -> io::Result<Self> {
+        let attributes =
+            Attributes { kind: known.kind, config: known.config, flags, ..Attributes::default() };
+        let events = place.open(&attributes)?;
+        let (category, place) = (known.category(), place.clone());
+        Ok(Self { known, category, place, events, base: 0, last: 0 })
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        let (count, _) = self.read()?;
+        (self.base, self.last) = (count, count);
+        self.events.at_start.iter().try_for_each(|event| event.set_enabled(true))
+    }
+
+    /// Returns the count of all events, and the percentage of the time in which they counted.
+    fn read(&self) -> io::Result<(u64, u64)> {
+        let Events { at_start, at_exec } = &self.events;
+        let sum = sum(at_start.iter().chain(at_exec))?;
+        Ok((scaled(sum), measured(sum)))
+    }
+}
+
+/// Fails if a pattern names a counter that does not exist.
+fn check_names(patterns: &[String]) -> Result<(), LiveError> {
+    let names = patterns.iter().filter_map(|pattern| pattern.strip_prefix(COUNTER_PREFIX));
+    for name in names {
+        let set = CategorySet::new(&[name]);
+        if !KNOWN.iter().any(|known| set.matches(known.name)) {
+            return Err(LiveError::NoCounter(name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a counter at all places, with the kernel if that is permitted. Returns whether it counts
+/// user mode only.
+fn open_best(known: &'static Known, places: &[Place]) -> io::Result<(Vec<Counter>, bool)> {
+    let open = |flags| places.iter().map(|place| Counter::open(known, place, flags)).collect();
+    match open(0) {
+        Err(error)
+            if error.kind() == io::ErrorKind::PermissionDenied
+                && known.kernel != KernelPart::Only =>
+        {
+            let counters: Vec<Counter> = open(EXCLUDE_KERNEL)?;
+            Ok((counters, known.kernel == KernelPart::Separate))
+        }
+        opened => Ok((opened?, false)),
+    }
+}
+
+/// Returns whether the CPUs of this machine lack a counter.
+fn is_missing(error: &io::Error) -> bool {
+    let missing = [libc::ENOENT, libc::EOPNOTSUPP, libc::ENODEV, libc::EINVAL];
+    error.raw_os_error().is_some_and(|code| missing.contains(&code))
+}
+
+fn refused(known: &Known, threads: &[u64], error: io::Error) -> LiveError {
+    let scope = if threads.is_empty() { PerfScope::Machine } else { PerfScope::Threads };
+    let is_of_kernel = known.kernel == KernelPart::Only;
+    LiveError::Counter { name: known.name, is_of_kernel, scope, error }
+}
+
+fn sum<'a>(mut events: impl Iterator<Item = &'a Event>) -> io::Result<Count> {
+    events.try_fold(Count::default(), |sum, event| {
+        let count = event.count()?;
+        Ok(Count {
+            value: sum.value + count.value,
+            enabled: sum.enabled + count.enabled,
+            running: sum.running + count.running,
+        })
+    })
+}
+
+/// Returns the count of the whole time, as far as it was measured.
+fn scaled(count: Count) -> u64 {
+    let Count { value, enabled, running } = count;
+    if running == 0 || running >= enabled {
+        return value;
+    }
+    let scaled = u128::from(value) * u128::from(enabled) / u128::from(running);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+/// Returns the percentage of the time in which an event counted.
+fn measured(count: Count) -> u64 {
+    let Count { enabled, running, .. } = count;
+    match enabled {
+        0 => 100,
+        _ => u64::try_from(u128::from(running) * 100 / u128::from(enabled)).unwrap_or(100).min(100),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patterns(patterns: &[&str]) -> Vec<String> {
+        patterns.iter().map(|pattern| (*pattern).to_owned()).collect()
+    }
+
+    #[test]
+    fn patterns_select_counters() {
+        for selecting in ["cpu:counter:page-faults", "cpu:counter:*", "cpu:*", "cpu:counter:x"] {
+            assert!(are_selected(&patterns(&[selecting])), "{selecting}");
+        }
+        for other in ["cpu:perf", "kernel:sched", "kernel:*"] {
+            assert!(!are_selected(&patterns(&[other])), "{other}");
+        }
+    }
+
+    #[test]
+    fn unknown_counters_are_errors() {
+        for (pattern, name) in
+            [("cpu:counter:faults", "faults"), ("cpu:counter:x*", "x*"), ("cpu:counter:", "")]
+        {
+            match Counters::open(&patterns(&[pattern]), &[]) {
+                Err(LiveError::NoCounter(found)) => assert_eq!(found, name),
+                other => panic!("{pattern}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_time_is_scaled() {
+        let count = |value, enabled, running| Count { value, enabled, running };
+        for (count, expected) in [
+            (count(10, 100, 100), (10, 100)),
+            (count(10, 100, 50), (20, 50)),
+            (count(0, 0, 0), (0, 100)),
+            // It never counted.
+            (count(0, 100, 0), (0, 0)),
+            (count(u64::MAX, 100, 1), (u64::MAX, 1)),
+        ] {
+            assert_eq!((scaled(count), measured(count)), expected, "{count:?}");
+        }
+    }
+
+    /// Each touched page is one fault of this thread and those that it creates.
+    #[test]
+    fn faults_of_threads_are_counted_or_the_reason_is_known() {
+        const PAGES: usize = 1000;
+        let own = u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
+        let opened = Counters::open(&patterns(&["cpu:counter:page-faults"]), &[own]);
+        let mut counters = match opened {
+            Ok((counters, _)) => counters,
+            Err(error) => return assert!(error.remedy().is_some(), "{error}"),
+        };
+        // The threads of this process are not those of the recorder, its parent.
+        assert!(counters.counters.iter().all(|counter| counter.events.at_exec.is_empty()));
+        counters.start().unwrap();
+        std::thread::spawn(|| {
+            let mut bytes = vec![0_u8; PAGES * rustix::param::page_size()];
+            bytes.iter_mut().step_by(rustix::param::page_size()).for_each(|byte| *byte = 1);
+            std::hint::black_box(&bytes);
+        })
+        .join()
+        .unwrap();
+        counters.stop().unwrap();
+        let clock = TraceClock::monotonic_raw();
+        counters.read(&clock).result.unwrap();
+        let [first, last] = &counters.readings[..] else { panic!("{:?}", counters.readings) };
+        assert_eq!((first.count, first.measured, last.measured), (0, 100, 100));
+        // Large pages have fewer faults.
+        assert!(last.count > 0, "{last:?}");
+    }
+}

@@ -1,0 +1,75 @@
+//! The counters, by their names in perf(1).
+
+use crate::live::categories::COUNTER_PREFIX;
+
+/// `PERF_TYPE_HARDWARE` and `PERF_TYPE_SOFTWARE`.
+const HARDWARE: u32 = 0;
+const SOFTWARE: u32 = 1;
+
+/// A counter of perf events.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    pub(super) name: &'static str,
+    pub(super) kind: u32,
+    pub(super) config: u64,
+    pub(super) kernel: KernelPart,
+}
+
+/// What a counter counts without permission to observe the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KernelPart {
+    /// The same.
+    Counted,
+    /// Only what happens in user mode.
+    Separate,
+    /// Nothing: what it counts happens in the kernel.
+    Only,
+}
+
+/// All counters.
+pub(super) const KNOWN: &[Known] = &[
+    software("task-clock", 1, KernelPart::Counted),
+    software("page-faults", 2, KernelPart::Separate),
+    software("minor-faults", 5, KernelPart::Separate),
+    software("major-faults", 6, KernelPart::Separate),
+    software("alignment-faults", 7, KernelPart::Separate),
+    software("emulation-faults", 8, KernelPart::Separate),
+    software("context-switches", 3, KernelPart::Only),
+    software("cpu-migrations", 4, KernelPart::Only),
+    hardware("cycles", 0),
+    hardware("instructions", 1),
+    hardware("cache-references", 2),
+    hardware("cache-misses", 3),
+    hardware("branches", 4),
+    hardware("branch-misses", 5),
+    hardware("bus-cycles", 6),
+    hardware("stalled-cycles-frontend", 7),
+    hardware("stalled-cycles-backend", 8),
+    hardware("ref-cycles", 9),
+];
+
+const fn software(name: &'static str, config: u64, kernel: KernelPart) -> Known {
+    Known { name, kind: SOFTWARE, config, kernel }
+}
+
+const fn hardware(name: &'static str, config: u64) -> Known {
+    Known { name, kind: HARDWARE, config, kernel: KernelPart::Separate }
+}
+
+impl Known {
+    pub(super) fn is_hardware(&self) -> bool {
+        self.kind == HARDWARE
+    }
+
+    pub(super) fn category(&self) -> String {
+        format!("{COUNTER_PREFIX}{}", self.name)
+    }
+
+    /// Returns the name of the value: its unit.
+    pub(super) fn unit(&self) -> &'static str {
+        match self.name {
+            "task-clock" => "ns",
+            _ => "count",
+        }
+    }
+}
