@@ -9,6 +9,7 @@ mod perf;
 mod sandbox;
 mod schedule;
 
+mod counters;
 mod helper;
 mod samples;
 mod sources;

@@ -3,6 +3,7 @@
 mod alerts;
 mod clocks;
 mod conditions;
+mod counted;
 mod counting;
 mod crowd;
 mod descriptors;
@@ -65,6 +66,7 @@ fn main() {
         "watched" => watched::run(&argument(0), argument(1).as_ref()),
         "watched-requests" => watched::requests(number(0)),
         "meet-condition" => conditions::meet(&argument(0), number(1)),
+        "counted" => counted::run(number(0), number(1)),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))

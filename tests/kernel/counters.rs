@@ -1,0 +1,118 @@
+//! Counters against the counts that the kernel keeps of each process itself.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use trace_format::{EventKind, Reader, Record, Value};
+
+use super::harness::{subject_path, trace, Run};
+use super::sources::{can_run, NOBODY};
+
+/// The pages and the sleeps of each of the two processes.
+const PAGES: u64 = 20_000;
+const SLEEPS: u64 = 300;
+
+/// Runs two processes, one of them a child of a child. Returns the last values of the counters in
+/// the archive, and the sums of faults and switches that the processes print.
+fn record(pages: u64, sleeps: u64) -> (BTreeMap<String, u64>, [u64; 2]) {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let script =
+        format!(r#""$0" counted {pages} {sleeps}; sh -c '"$0" counted {pages} {sleeps}; :' "$0""#);
+    let mut command = trace(&["record", "--strict", "--counters"]);
+    command.args(["page-faults,context-switches,task-clock", "-o"]).arg(&output);
+    command.args(["--", "sh", "-c", &script]).arg(subject_path());
+    let run = Run::of(&mut command);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let mut sums = [0, 0];
+    for line in run.stdout().lines() {
+        let numbers = line.split_whitespace().map(|number| number.parse::<u64>().unwrap());
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+    (last_values(&output), sums)
+}
+
+/// Returns the last value of each counter, which never falls.
+fn last_values(archive: &Path) -> BTreeMap<String, u64> {
+    let mut values = BTreeMap::new();
+    let mut reader = Reader::new(fs::File::open(archive).unwrap());
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = item.record else { continue };
+        let EventKind::Counter { .. } = event.kind else { continue };
+        let name = item.text(event.name).into_owned();
+        assert_eq!(item.text(event.category), format!("cpu:counter:{name}"));
+        let argument = event.arguments.iter().next().unwrap();
+        let Value::Uint64(value) = argument.value else { panic!("{argument:?}") };
+        let last = values.insert(name, value);
+        assert!(last.unwrap_or(0) <= value);
+    }
+    values
+}
+
+/// Those of the shells and of the ends of processes are the same with and without work.
+#[test]
+fn faults_and_switches_of_all_processes_are_those_that_the_kernel_counts() {
+    if !super::can_trace() {
+        return;
+    }
+    let (idle, without) = record(0, 0);
+    let (busy, with) = record(PAGES, SLEEPS);
+    for (name, expected) in
+        [("page-faults", with[0] - without[0]), ("context-switches", with[1] - without[1])]
+    {
+        let counted = busy[name] - idle[name];
+        let allowed = expected / 20 + 50;
+        assert!(counted.abs_diff(expected) <= allowed, "{name}: {counted}, expected {expected}");
+    }
+    assert!(with[1] - without[1] >= 2 * SLEEPS, "each sleep is a switch");
+    assert!(busy["task-clock"] > idle["task-clock"]);
+}
+
+#[test]
+fn counters_of_the_machine_are_those_of_its_cpus() {
+    if !super::can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "--counters=task-clock", "--kernel-scope=machine", "-o"]);
+    command.arg(&output).arg("--").arg(subject_path()).args(["counted", "0", "100"]);
+    assert_eq!(Run::of(&mut command).code(), 0);
+    let text = Run::of(&mut trace(&["dump", "-t", "CPU 0", output.to_str().unwrap()]));
+    assert!(text.stdout().contains("task-clock"), "{text:?}");
+}
+
+#[test]
+fn unknown_counters_are_refused_with_the_names() {
+    let run =
+        Run::of(&mut trace(&["record", "--counters", "faults", "-o", "/dev/null", "--", "true"]));
+    assert!(run.stderr().contains("there is no counter faults"), "{run:?}");
+    assert!(run.stderr().contains("hint: the counters are task-clock, page-faults"), "{run:?}");
+}
+
+/// What happens in the kernel is not counted without permission, and never as 0.
+#[test]
+fn an_ordinary_user_gets_the_permitted_counters_and_the_remedy_for_the_others() {
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    let (true, Ok(2)) = (can_run(&NOBODY), paranoid.trim().parse::<i32>()) else {
+        eprintln!("skipped: requires kernel.perf_event_paranoid 2, and other users");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let program = directory.path().join("trace");
+    fs::copy(trace(&[]).get_program(), &program).unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = Command::new(NOBODY[0]);
+    command.args(&NOBODY[1..]).arg(&program).args(["record", "-o"]).arg(&output);
+    command.args(["--counters", "page-faults,context-switches", "--", "true"]);
+    command.env("TMPDIR", directory.path()).env_remove("XDG_RUNTIME_DIR");
+    let run = Run::of(command.current_dir(directory.path()));
+    assert!(run.stderr().contains("page-faults count user mode only"), "{run:?}");
+    assert!(run.stderr().contains("cannot count context-switches"), "{run:?}");
+    let values = last_values(&output);
+    assert!(values["page-faults"] > 0 && !values.contains_key("context-switches"), "{values:?}");
+}
