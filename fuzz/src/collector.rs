@@ -32,7 +32,7 @@ pub fn collector(bytes: &[u8]) {
 }
 
 /// What records refer to: strings with the indexes 1 to 4, threads with 1 and 2.
-fn tables(words: &mut Vec<u64>) {
+pub(crate) fn tables(words: &mut Vec<u64>) {
     for (index, text) in [(1, "trace"), (2, notes::CLOCK_ANCHOR), (3, "process"), (4, "äöü")] {
         put(words, Record::String { index, value: text.as_bytes() });
     }
@@ -66,7 +66,7 @@ fn archive_of(words: &[u64]) -> Vec<u8> {
 
 /// An archive that is well-formed for the reader and for check, and in which the provider speaks
 /// for itself alone.
-fn readable(archive: &[u8]) {
+pub(crate) fn readable(archive: &[u8]) {
     let mut reader = Reader::new(archive);
     let (mut anchors, mut audit) = (0, Audit::default());
     while let Some(item) = reader.next().expect("the collector let it through") {

@@ -7,16 +7,17 @@ mod commands;
 #[path = "../../trace-cli/src/compression.rs"]
 #[allow(dead_code)]
 mod compression;
-mod control;
 #[path = "../../trace-cli/src/commands/flamegraph/draw.rs"]
 #[allow(dead_code)]
 mod draw;
 mod insntrace;
 mod json;
 mod kernel;
+mod memory;
 #[path = "../../trace-cli/src/message.rs"]
 #[allow(dead_code)]
 mod message;
+mod messages;
 mod provider;
 mod records;
 mod xray;
@@ -26,8 +27,9 @@ pub use commands::{
     compressed, critical_path, export, merge, pftrace, read, recover, slice, stacks, stats,
     timeline,
 };
-pub use control::control;
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};
 pub use kernel::{kernel, trace_dat};
+pub use memory::memory;
+pub use messages::{control, packet, registration};
 pub use xray::{xray, xray_map};

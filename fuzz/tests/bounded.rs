@@ -76,6 +76,9 @@ targets! {
     fxt: "fxt", 1;
     collector: "collector", 1;
     control: "control", 1;
+    registration: "registration", 1;
+    packet: "packet", 1;
+    memory: "memory", 1;
     pt: "pt", 1;
     flow: "flow", 1;
     xray: "xray", 1;
