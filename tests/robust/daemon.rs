@@ -2,6 +2,7 @@
 
 mod attach;
 mod ending;
+mod long_soak;
 mod pausing;
 mod recorders;
 mod sessions;

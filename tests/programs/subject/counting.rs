@@ -108,3 +108,24 @@ fn gust(thread: u64, number: u64) {
     trace_duration!("storm", "inner");
     trace_instant!("storm", "instant", "number" => number, "thread" => thread);
 }
+
+/// Events of [`publish`] between two pauses.
+const BURST: u64 = 5;
+
+/// Records numbered events of a program with this number, a few after each pause, and stores their
+/// number in a file, until standard input ends.
+pub(crate) fn publish(program: u64, file: &Path) {
+    let numbers = sys::shared_numbers(file, 1);
+    let _trace = crate::init();
+    println!("ready");
+    std::thread::spawn(move || {
+        for number in 0u64.. {
+            trace_instant!("publish", "event", "program" => program, "number" => number);
+            numbers[0].store(number + 1, Ordering::SeqCst);
+            if number % BURST == BURST - 1 {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    });
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).expect("standard input can be read");
+}

@@ -12,25 +12,29 @@ use super::*;
 const SESSIONS: usize = 8;
 
 /// The growth in KiB that memory may have. The allocator keeps some of what is freed.
-const NOISE: u64 = 8 << 10;
+pub(super) const NOISE: u64 = 8 << 10;
 
 /// What a process has.
 #[derive(Debug)]
-struct Usage {
-    descriptors: usize,
-    threads: usize,
+pub(super) struct Usage {
+    pub(super) descriptors: usize,
+    pub(super) threads: usize,
+    /// Memory, in KiB.
+    pub(super) resident: u64,
     /// Memory of its own, in KiB.
-    anonymous: u64,
+    pub(super) anonymous: u64,
 }
 
 impl Usage {
-    fn of(pid: u32) -> Self {
+    pub(super) fn of(pid: u32) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let mut lines = status.lines();
-        let anonymous = lines.find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-        let anonymous = anonymous.trim().trim_end_matches(" kB").parse().unwrap();
+        let kibibytes = |field: &str| {
+            let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+            value.trim().trim_end_matches(" kB").parse().unwrap()
+        };
         let count = |name: &str| fs::read_dir(format!("/proc/{pid}/{name}")).unwrap().count();
-        Self { descriptors: count("fd"), threads: count("task"), anonymous }
+        let (resident, anonymous) = (kibibytes("VmRSS:"), kibibytes("RssAnon:"));
+        Self { descriptors: count("fd"), threads: count("task"), resident, anonymous }
     }
 }
 
@@ -60,7 +64,7 @@ impl Daemon {
 
     /// Waits until the daemon has as many descriptors and threads as before. Guards and threads of
     /// ended sessions may take a moment.
-    fn settled(&self, before: &Usage) -> Usage {
+    pub(super) fn settled(&self, before: &Usage) -> Usage {
         let usage = || Usage::of(self.child.id());
         let numbers = |usage: &Usage| (usage.descriptors, usage.threads);
         wait_until("descriptors and threads are given back", || {

@@ -1,0 +1,422 @@
+//! A daemon that serves programs, sessions and kills for as long as one likes: no event is missing,
+//! and what it takes is given back.
+//!
+//! Each program records numbered events, and stores in a file how many. All archives are compared
+//! with these numbers.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use trace_format::{EventKind, Item, Reader, Record};
+use trace_manager::controller::{Output, StartRequest};
+
+use super::soak::{Usage, NOISE};
+use super::*;
+
+/// The shortest time of a round: a user takes at most 60 snapshots in a minute.
+const ROUND: Duration = Duration::from_millis(1_100);
+
+/// What was done and found.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    rounds: u64,
+    sessions: u64,
+    snapshots: u64,
+    archives: u64,
+    events: u64,
+    lost: u64,
+    killed_programs: u64,
+    killed_clients: u64,
+    killed_daemons: u64,
+}
+
+/// The numbered events of an archive.
+#[derive(Debug, Default)]
+struct Content {
+    /// The numbers of each program, in ranges without gaps.
+    numbers: BTreeMap<u64, Vec<Range<u64>>>,
+    events: u64,
+    lost: u64,
+}
+
+impl Content {
+    fn read(path: &std::path::Path) -> Self {
+        let mut reader = Reader::new(std::io::BufReader::new(File::open(path).unwrap()));
+        let mut content = Self::default();
+        while let Some(item) = reader.next().unwrap() {
+            content.take(&item);
+        }
+        assert_eq!((reader.stats().bad_records, reader.stats().unknown_records), (0, 0));
+        content
+    }
+
+    fn take(&mut self, item: &Item<'_>) {
+        let Record::Event(event) = &item.record else { return };
+        let number = |name| {
+            let argument = event.arguments.iter().find(|it| item.text(it.name) == name);
+            match argument.map(|it| it.value) {
+                Some(trace_format::Value::Uint64(number)) => number,
+                other => panic!("{name} is {other:?}"),
+            }
+        };
+        match (&*item.text(event.category), &*item.text(event.name), event.kind) {
+            ("publish", "event", EventKind::Instant { .. }) => {
+                self.events += 1;
+                add(self.numbers.entry(number("program")).or_default(), number("number"));
+            }
+            ("trace", "records dropped", _) => self.lost += number("number"),
+            _ => {}
+        }
+    }
+}
+
+/// Adds a number to ranges without gaps.
+fn add(ranges: &mut Vec<Range<u64>>, number: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.end == number => last.end += 1,
+        _ => ranges.push(number..number + 1),
+    }
+}
+
+/// A program, with the number that its events have.
+struct Member {
+    number: u64,
+    numbers: PathBuf,
+    program: Program,
+}
+
+impl Member {
+    /// Returns how many events it has recorded.
+    fn published(&self) -> u64 {
+        published(&self.numbers)
+    }
+}
+
+fn published(path: &std::path::Path) -> u64 {
+    u64::from_le_bytes(fs::read(path).unwrap().try_into().unwrap())
+}
+
+/// A daemon and its programs.
+struct Site {
+    daemon: Daemon,
+    members: Vec<Member>,
+    /// The number of programs that were started.
+    started: u64,
+    tally: Tally,
+    /// The next number of each program in the parts of the session that is cut.
+    next: BTreeMap<u64, u64>,
+    /// The events of killed programs.
+    killed: BTreeMap<u64, u64>,
+}
+
+impl Site {
+    fn start(programs: usize) -> Self {
+        let daemon = Daemon::start();
+        let (members, tally) = (Vec::new(), Tally::default());
+        let (next, killed) = (BTreeMap::new(), BTreeMap::new());
+        let mut site = Self { daemon, members, started: 0, tally, next, killed };
+        for _ in 0..programs {
+            let member = site.start_program();
+            site.members.push(member);
+        }
+        site.wait_for_all();
+        site
+    }
+
+    fn start_program(&mut self) -> Member {
+        let number = self.started;
+        self.started += 1;
+        let numbers = self.daemon.path(&format!("{number}.numbers"));
+        let mut command = subject(&["publish", &number.to_string()]);
+        command.arg(&numbers).env("TRACE_SOCKET", self.daemon.path("manager.sock"));
+        Member { number, program: Program::start(&mut command), numbers }
+    }
+
+    fn wait_for_all(&self) {
+        self.daemon.wait_for_programs(self.members.len());
+    }
+
+    fn wait_for_events(&self, session: &str) {
+        self.daemon.wait_for_events(session, self.members.len());
+    }
+
+    /// Returns the number of events of each program so far.
+    fn published(&self) -> BTreeMap<u64, u64> {
+        self.members.iter().map(|member| (member.number, member.published())).collect()
+    }
+
+    /// Reads an archive and removes it.
+    fn take(&mut self, name: &str) -> Content {
+        let path = self.daemon.path(name);
+        let content = Content::read(&path);
+        fs::remove_file(path).unwrap();
+        self.tally.archives += 1;
+        self.tally.events += content.events;
+        self.tally.lost += content.lost;
+        content
+    }
+
+    /// Checks that an archive has each program's events up to those that were published, with at
+    /// most so many gaps. Removes it.
+    #[track_caller]
+    fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>, gaps: usize) {
+        let content = self.take(name);
+        for (program, published) in published {
+            let ranges = &content.numbers[program];
+            let end = ranges.last().unwrap().end;
+            assert!(end >= *published, "{name}, program {program}: {published} in {ranges:?}");
+            assert!(ranges.len() <= gaps + 1, "{name}, program {program}: {ranges:?}");
+            let is_ordered = ranges.windows(2).all(|pair| pair[0].end < pair[1].start);
+            assert!(is_ordered, "{name}, program {program}: {ranges:?}");
+        }
+    }
+
+    /// Starts the two sessions that continue in all rounds.
+    fn start_sessions(&mut self) {
+        let parts = ["start", "--name", "parts", "-o", "parts.fxt", "-b", "256K", "--rotate", "2s"];
+        self.daemon.json(&parts);
+        let flight = ["start", "--name", "flight", "-o", "flight.fxt", "-b", "64K", "-m"];
+        self.daemon.json(&[&flight[..], &["circular"]].concat());
+        self.tally.sessions += 2;
+        self.wait_for_events("parts");
+        self.wait_for_events("flight");
+    }
+
+    fn stop_sessions(&mut self) {
+        let published = self.published();
+        for name in ["flight", "parts"] {
+            let summary = self.daemon.json(&["stop", name]);
+            assert_eq!((&summary["lost"], &summary["error"]), (&0.into(), &Value::Null));
+        }
+        self.check("flight.fxt", &published, 0);
+        self.check_parts();
+        let killed = std::mem::take(&mut self.killed);
+        let next = std::mem::take(&mut self.next);
+        for (program, published) in published.into_iter().chain(killed) {
+            assert!(next[&program] >= published, "program {program}: {published}");
+        }
+    }
+
+    /// Checks the complete parts that it has not yet seen, and removes them.
+    fn check_parts(&mut self) {
+        let entries = fs::read_dir(self.daemon.path("")).unwrap();
+        let number = |name: String| -> Option<u64> {
+            name.strip_prefix("parts.")?.strip_suffix(".fxt")?.parse().ok()
+        };
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut parts: Vec<u64> = names.filter_map(number).collect();
+        parts.sort_unstable();
+        for part in parts {
+            let content = self.take(&format!("parts.{part}.fxt"));
+            for (program, ranges) in content.numbers {
+                for range in ranges {
+                    let next = self.next.insert(program, range.end);
+                    let has_gap = next.is_some_and(|next| next != range.start);
+                    assert!(!has_gap, "part {part}, program {program}: {next:?} is {range:?}");
+                }
+            }
+        }
+    }
+
+    /// Records all programs once, and stops in one of three ways.
+    fn run_session(&mut self, controller: &mut Controller, round: u64) {
+        let config = TraceConfig { buffer_size: 64 << 10, ..streaming("short") };
+        let output = File::create(self.daemon.path("short.fxt")).unwrap();
+        let name = controller.initialize(&config, &output).unwrap();
+        controller.start(&name).unwrap();
+        self.wait_for_events(&name);
+        self.tally.sessions += 1;
+        match round % 3 {
+            0 => drop(controller.abort(&name).unwrap()),
+            1 => self.stop_session(controller, &name, 0),
+            _ => {
+                controller.pause(&name).unwrap();
+                let session = name.clone();
+                controller.start_with(StartRequest { session, ..StartRequest::default() }).unwrap();
+                self.wait_for_further_events(&name);
+                self.stop_session(controller, &name, 1);
+            }
+        }
+    }
+
+    /// Waits until each program has recorded more than now.
+    fn wait_for_further_events(&self, session: &str) {
+        let events = |site: &Self| -> Vec<u64> {
+            let mut controller = site.daemon.controller();
+            controller.flush(session).unwrap();
+            controller.statistics(session).unwrap().iter().map(|it| it.events).collect()
+        };
+        let before = events(self);
+        wait_until("events are recorded", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let now = events(self);
+            now.len() == before.len() && now.iter().zip(&before).all(|(now, then)| now > then)
+        });
+    }
+
+    fn stop_session(&mut self, controller: &mut Controller, name: &str, gaps: usize) {
+        let published = self.published();
+        let summary = controller.stop(name).unwrap();
+        assert_eq!((summary.failure, summary.refusals), (None, 0));
+        self.check("short.fxt", &published, gaps);
+    }
+
+    fn take_snapshot(&mut self, controller: &mut Controller) {
+        let published = self.published();
+        let output = File::create(self.daemon.path("snapshot.fxt")).unwrap();
+        controller.snapshot("flight", Output::Descriptor, &output).unwrap();
+        self.tally.snapshots += 1;
+        self.check("snapshot.fxt", &published, 0);
+    }
+
+    /// Kills the client of a session.
+    fn kill_client(&mut self) {
+        let mut record = trace(&["record", "--attach", "all", "-b", "64K", "-o", "killed.fxt"]);
+        record.arg("--socket").arg(self.daemon.path("manager.sock"));
+        record.current_dir(self.daemon.path("")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut client = record.spawn().unwrap();
+        let name = format!("record-{}", client.id());
+        let mut controller = self.daemon.controller();
+        wait_until("the session records", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let sessions = controller.sessions().unwrap();
+            sessions.iter().any(|it| it.name == name && it.providers as usize >= self.members.len())
+        });
+        self.wait_for_events(&name);
+        let published = self.published();
+        client.kill().unwrap();
+        client.wait().unwrap();
+        wait_until("the session ends", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            controller.sessions().unwrap().iter().all(|it| it.name != name)
+        });
+        (self.tally.sessions, self.tally.killed_clients) =
+            (self.tally.sessions + 1, self.tally.killed_clients + 1);
+        self.check("killed.fxt", &published, 0);
+    }
+
+    /// Kills a program, and starts another one. The first program is never killed.
+    fn kill_program(&mut self, round: u64) {
+        let index = 1 + round as usize % (self.members.len() - 1);
+        let new = self.start_program();
+        let Member { number, numbers, program } = std::mem::replace(&mut self.members[index], new);
+        drop(program);
+        self.killed.insert(number, published(&numbers));
+        fs::remove_file(numbers).unwrap();
+        self.tally.killed_programs += 1;
+        self.wait_for_all();
+        self.wait_for_events("parts");
+        self.wait_for_events("flight");
+    }
+
+    /// Kills the daemon while a session records. Its archive is complete, and it goes on in a
+    /// second one under the next daemon.
+    fn kill_daemon(&mut self) {
+        let kept = ["start", "--name", "kept", "-o", "kept.fxt", "-b", "256K", "--keep-alive"];
+        self.daemon.json(&kept);
+        self.wait_for_events("kept");
+        let published = self.published();
+        self.daemon.signal(Signal::Kill);
+        assert_eq!(self.daemon.wait(), None);
+        let empty = tempfile::tempdir().unwrap();
+        let directory = std::mem::replace(&mut self.daemon.directory, empty);
+        self.daemon = Daemon::start_in(directory, &[]);
+        let path = self.daemon.path("kept.fxt");
+        wait_until("the guard completes the archive", || path.exists());
+        self.check("kept.fxt", &published, 0);
+        self.wait_for_all();
+        self.wait_for_events("kept");
+        let published = self.published();
+        let summary = self.daemon.json(&["stop", "kept"]);
+        assert_eq!((&summary["lost"], &summary["error"]), (&0.into(), &Value::Null));
+        self.check("kept.2.fxt", &published, 0);
+        self.tally.sessions += 1;
+        self.tally.killed_daemons += 1;
+    }
+
+    fn run_round(&mut self, controller: &mut Controller) {
+        let begin = Instant::now();
+        let round = self.tally.rounds;
+        self.run_session(controller, round);
+        self.take_snapshot(controller);
+        self.kill_client();
+        self.kill_program(round);
+        self.check_parts();
+        self.tally.rounds += 1;
+        std::thread::sleep(ROUND.saturating_sub(begin.elapsed()));
+    }
+
+    /// Prints what was done so far, and what the daemon and a program have.
+    fn print(&self, elapsed: Duration, killed_daemons: u64, daemon: &Usage, program: &Usage) {
+        let Tally { rounds, sessions, snapshots, archives, events, lost, .. } = self.tally;
+        let Tally { killed_programs, killed_clients, .. } = self.tally;
+        eprintln!(
+            "{} s: {rounds} rounds, {sessions} sessions, {snapshots} snapshots, {archives} \
+             archives, {events} events, {lost} lost; killed: {killed_programs} programs, \
+             {killed_clients} clients, {killed_daemons} daemons",
+            elapsed.as_secs()
+        );
+        for (name, usage) in [("daemon", daemon), ("program", program)] {
+            let Usage { descriptors, threads, resident, anonymous } = usage;
+            eprintln!(
+                "    {name}: {resident} KiB resident, {anonymous} KiB anonymous, {descriptors} \
+                 descriptors, {threads} threads"
+            );
+        }
+    }
+
+    fn usage_of_first_program(&self) -> Usage {
+        Usage::of(self.members[0].program.pid() as u32)
+    }
+}
+
+/// What the daemon and a program have after some rounds.
+#[derive(Debug)]
+struct Sample {
+    daemon: Usage,
+    program: Usage,
+}
+
+/// Runs rounds, as many at a time as `rounds`, as long as `continues` holds for the number of
+/// times. A second daemon, with a few programs, is killed each time.
+fn soak(programs: usize, rounds: usize, continues: impl Fn(usize) -> bool) {
+    let (mut site, mut killed) = (Site::start(programs), Site::start(5));
+    let begin = Instant::now();
+    let mut controller = site.daemon.controller();
+    controller.groups().unwrap();
+    let before = Usage::of(site.daemon.child.id());
+    let mut samples: Vec<Sample> = Vec::new();
+    while continues(samples.len()) {
+        site.start_sessions();
+        (0..rounds).for_each(|_| site.run_round(&mut controller));
+        site.stop_sessions();
+        killed.kill_daemon();
+        let (daemon, program) = (site.daemon.settled(&before), site.usage_of_first_program());
+        site.print(begin.elapsed(), killed.tally.killed_daemons, &daemon, &program);
+        samples.push(Sample { daemon, program });
+    }
+    assert_eq!((site.tally.lost, killed.tally.lost), (0, 0));
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    for (first, last) in [(&first.daemon, &last.daemon), (&first.program, &last.program)] {
+        let numbers = |usage: &Usage| (usage.descriptors, usage.threads);
+        assert_eq!(numbers(first), numbers(last));
+        assert!(last.anonymous <= first.anonymous + NOISE, "{first:?}, then {last:?}");
+    }
+}
+
+#[test]
+fn sessions_and_kills_lose_nothing() {
+    soak(12, 4, |times| times < 2);
+}
+
+/// Run it with `--release -- --ignored --nocapture`, which prints the figures. `SOAK_MINUTES` is
+/// the time, 60 by default.
+#[test]
+#[ignore = "takes an hour"]
+fn an_hour_of_sessions_and_kills_loses_nothing() {
+    let minutes = std::env::var("SOAK_MINUTES").map_or(60, |minutes| minutes.parse().unwrap());
+    let (begin, time) = (Instant::now(), Duration::from_secs(minutes * 60));
+    soak(50, 20, |times| times == 0 || begin.elapsed() < time);
+}
