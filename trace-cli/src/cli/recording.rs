@@ -87,9 +87,9 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "HOW", default_value = "fp", value_parser = parse_call_graph)]
     pub(crate) call_graph: CallGraph,
 
-    /// Threads whose kernel events, samples and counters are recorded: those of `command` and its children,
-    /// of the `machine`, or of processes by their ids, such as 12,34 [default: command; without
-    /// COMMAND machine]
+    /// Threads whose kernel events, samples and counters are recorded: those of `command` and its
+    /// children, of the `machine`, or of processes by their ids, such as 12,34 [default: command;
+    /// without COMMAND machine]
     #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]
     pub(crate) kernel_scope: Option<KernelScope>,
 

@@ -14,12 +14,15 @@ use trace_kernel::live::{
 
 use super::record::kernel::{READY, TOTALS};
 use crate::cli::KernelHelperArgs;
+use crate::descriptors;
 use crate::exit;
 use crate::message::{describe, HINT};
 
 pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-kernel");
+    // Counters have a descriptor for each thread or CPU.
+    descriptors::raise_limit();
     let (sender, end) = mpsc::channel();
     watch(sender)?;
     let options = Options {
@@ -39,8 +42,9 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     send(READY)?;
     // The threads that send end with this process.
     let _end = end.recv();
-    let is_complete = is_complete(provider.sources());
+    let has_all_sources = is_complete(provider.sources());
     let totals = provider.end();
+    let is_complete = has_all_sources && totals.error.is_none();
     if let Some(error) = totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
@@ -55,7 +59,7 @@ fn is_complete(report: &SourceReport) -> bool {
     let SourceReport { fallback, counters, refused, .. } = report;
     let is_sampled = fallback.as_ref().is_some_and(|it| it.kind == BackendKind::Sampling);
     let has_counters = counters.as_ref().is_none_or(|report| report.refused.is_empty());
-    !is_sampled && has_counters && refused.is_none()
+    !is_sampled && has_counters && refused.is_empty()
 }
 
 fn start(options: &Options) -> Result<KernelProvider, LiveError> {

@@ -29,7 +29,7 @@ pub struct SourceReport {
     /// What counters lack, if they are selected.
     pub counters: Option<CounterReport>,
     /// Why selected data are not recorded at all, while others are.
-    pub refused: Option<LiveError>,
+    pub refused: Vec<LiveError>,
 }
 
 impl Sources {
@@ -52,7 +52,7 @@ impl Sources {
                     sources.list.push((backend, clock));
                     sources.report.fallback = fallback;
                 }
-                Err(error) => sources.report.refused = Some(error),
+                Err(error) => sources.report.refused.push(error),
             }
         }
         if CategorySet::new(patterns).matches(SAMPLES) {
@@ -61,7 +61,7 @@ impl Sources {
                     sources.list.push((Box::new(samples), TraceClock::monotonic_raw()));
                     sources.report.samples = Some(source);
                 }
-                Err(error) => sources.report.refused = Some(error),
+                Err(error) => sources.report.refused.push(error),
             }
         }
         if counters::are_selected(patterns) {
@@ -70,15 +70,13 @@ impl Sources {
                     sources.list.push((Box::new(counters), TraceClock::monotonic_raw()));
                     sources.report.counters = Some(report);
                 }
-                Err(error) => sources.report.refused = Some(error),
+                Err(error) => sources.report.refused.push(error),
             }
         }
-        match (sources.list.is_empty(), sources.report.refused.take()) {
-            (true, Some(error)) => Err(error),
-            (_, refused) => {
-                sources.report.refused = refused;
-                Ok(sources)
-            }
+        let refused = &mut sources.report.refused;
+        match sources.list.is_empty() && !refused.is_empty() {
+            true => Err(refused.remove(0)),
+            false => Ok(sources),
         }
     }
 }

@@ -135,6 +135,9 @@ fn counters((usable, report): (Vec<&'static str>, CounterReport)) -> Finding {
     if !absent.is_empty() {
         detail += &format!("; this machine has no {}", absent.join(", "));
     }
+    if !user_only.is_empty() {
+        detail += &format!("; {} of user mode only", user_only.join(", "));
+    }
     match first {
         None if user_only.is_empty() => Finding::ok(subject, detail),
         None => Finding::limited(
@@ -233,6 +236,9 @@ mod tests {
         let refused = || vec![LiveError::NoHardware("cycles")];
         let some = CounterReport { refused: refused(), ..report() };
         assert_eq!(counters((vec!["page-faults"], some)).status, Status::Limited);
+        let both = CounterReport { refused: refused(), user_only: vec!["x"], ..report() };
+        let found = counters((vec!["page-faults"], both));
+        assert!(found.detail.contains("x of user mode only"), "{}", found.detail);
         let all = CounterReport { refused: refused(), ..report() };
         assert_eq!(counters((Vec::new(), all)).status, Status::Limited);
         assert_eq!(counters((Vec::new(), report())).status, Status::Limited);

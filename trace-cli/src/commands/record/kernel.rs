@@ -39,7 +39,7 @@ pub(super) struct Kernel {
 /// The result of recording the kernel's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelResult {
-    /// Whether events, and not only samples, were recorded until the end.
+    /// Whether all selected data were recorded until the end.
     pub(crate) is_complete: bool,
     /// The number of scheduling records.
     pub(crate) scheduling: u64,
@@ -207,6 +207,9 @@ fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
             Ok(threads?.concat())
         }
         None if args.command.is_empty() => Ok(Vec::new()),
+        Some(KernelScope::Command) if args.command.is_empty() => {
+            Err(io::Error::other("--kernel-scope command requires a command"))
+        }
         // The thread that starts the command.
         Some(KernelScope::Command) | None => {
             Ok(vec![u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())])

@@ -14,7 +14,7 @@ use trace_protocol::categories::CategorySet;
 
 use self::known::{KernelPart, Known, KNOWN};
 use self::place::{Events, Place};
-use super::sys::{Attributes, Count, Event};
+use super::sys::{Attributes, Count};
 use crate::fxt::write_event;
 use crate::live::backend::{Backend, Output, Progress};
 use crate::live::categories::COUNTER_PREFIX;
@@ -52,9 +52,9 @@ struct Counter {
     category: String,
     place: Place,
     events: Events,
-    /// The count at the start.
-    base: u64,
-    /// The last count.
+    /// The values of the events at the start.
+    bases: Vec<Count>,
+    /// The last count since the start.
     last: u64,
 }
 
@@ -189,9 +189,11 @@ impl Backend for Counters {
         for (place, counter) in counters.iter_mut().enumerate() {
             let ticks = clock.ticks(monotonic_raw());
             match counter.read() {
+                // It has not counted yet: the CPUs count others.
+                Ok((_, 0)) => {}
                 Ok((count, measured)) => {
                     counter.last = counter.last.max(count);
-                    let count = counter.last - counter.base;
+                    let count = counter.last;
                     readings.push(Reading { ticks, counter: place, count, measured });
                 }
                 Err(error) => result = Err(format!("{}: {error}", counter.known.name)),
@@ -211,7 +213,14 @@ impl Backend for Counters {
     }
 
     fn finish(&mut self, _now: u64, _output: &mut Output<'_, '_>) -> Result<(), String> {
-        Ok(())
+        let has_counted = |it: &Counter| it.read().is_ok_and(|(_, measured)| measured > 0);
+        let others = self.counters.iter().filter(|it| !has_counted(it));
+        let mut names: Vec<&str> = others.map(|it| it.known.name).collect();
+        names.dedup();
+        match names[..] {
+            [] => Ok(()),
+            _ => Err(format!("the CPUs had no counter for {}", names.join(", "))),
+        }
     }
 
     fn discard(&mut self) -> u64 {
@@ -225,20 +234,21 @@ impl Counter {
             Attributes { kind: known.kind, config: known.config, flags, ..Attributes::default() };
         let events = place.open(&attributes)?;
         let (category, place) = (known.category(), place.clone());
-        Ok(Self { known, category, place, events, base: 0, last: 0 })
+        Ok(Self { known, category, place, events, bases: Vec::new(), last: 0 })
     }
 
     fn start(&mut self) -> io::Result<()> {
-        let (count, _) = self.read()?;
-        (self.base, self.last) = (count, count);
+        self.bases = self.events.counts()?;
+        self.last = 0;
         self.events.at_start.iter().try_for_each(|event| event.set_enabled(true))
     }
 
-    /// Returns the count of all events, and the percentage of the time in which they counted.
+    /// Returns the count of all events since the start, and the percentage of the time in which
+    /// they counted.
     fn read(&self) -> io::Result<(u64, u64)> {
-        let Events { at_start, at_exec } = &self.events;
-        let sum = sum(at_start.iter().chain(at_exec))?;
-        Ok((scaled(sum), measured(sum)))
+        let counts = self.events.counts()?.into_iter().zip(&self.bases);
+        let since = counts.map(|(count, base)| count.since(base));
+        Ok(sum(since))
     }
 }
 
@@ -257,14 +267,20 @@ fn check_names(patterns: &[String]) -> Result<(), LiveError> {
 /// Opens a counter at all places, with the kernel if that is permitted. Returns whether it counts
 /// user mode only.
 fn open_best(known: &'static Known, places: &[Place]) -> io::Result<(Vec<Counter>, bool)> {
-    let open = |flags| places.iter().map(|place| Counter::open(known, place, flags)).collect();
+    let open = |flags| {
+        let opened = places.iter().map(|place| Counter::open(known, place, flags));
+        // A CPU that has gone offline meanwhile has no threads.
+        let is_offline = |it: &io::Result<Counter>| {
+            it.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
+        };
+        opened.filter(|it| !is_offline(it)).collect::<io::Result<Vec<Counter>>>()
+    };
     match open(0) {
         Err(error)
             if error.kind() == io::ErrorKind::PermissionDenied
                 && known.kernel != KernelPart::Only =>
         {
-            let counters: Vec<Counter> = open(EXCLUDE_KERNEL)?;
-            Ok((counters, known.kernel == KernelPart::Separate))
+            Ok((open(EXCLUDE_KERNEL)?, known.kernel == KernelPart::Separate))
         }
         opened => Ok((opened?, false)),
     }
@@ -272,7 +288,7 @@ fn open_best(known: &'static Known, places: &[Place]) -> io::Result<(Vec<Counter
 
 /// Returns whether the CPUs of this machine lack a counter.
 fn is_missing(error: &io::Error) -> bool {
-    let missing = [libc::ENOENT, libc::EOPNOTSUPP, libc::ENODEV, libc::EINVAL];
+    let missing = [libc::ENOENT, libc::EOPNOTSUPP, libc::EINVAL];
     error.raw_os_error().is_some_and(|code| missing.contains(&code))
 }
 
@@ -282,15 +298,16 @@ fn refused(known: &Known, threads: &[u64], error: io::Error) -> LiveError {
     LiveError::Counter { name: known.name, is_of_kernel, scope, error }
 }
 
-fn sum<'a>(mut events: impl Iterator<Item = &'a Event>) -> io::Result<Count> {
-    events.try_fold(Count::default(), |sum, event| {
-        let count = event.count()?;
-        Ok(Count {
-            value: sum.value + count.value,
-            enabled: sum.enabled + count.enabled,
-            running: sum.running + count.running,
-        })
-    })
+/// Returns the sum of counts, each estimated for its whole time, and the percentage of the time in
+/// which they counted.
+fn sum(counts: impl Iterator<Item = Count>) -> (u64, u64) {
+    let (mut total, mut times) = (0_u64, Count::default());
+    for count in counts {
+        total = total.saturating_add(scaled(count));
+        times.enabled = times.enabled.saturating_add(count.enabled);
+        times.running = times.running.saturating_add(count.running);
+    }
+    (total, measured(times))
 }
 
 /// Returns the count of the whole time, as far as it was measured.
@@ -303,12 +320,14 @@ fn scaled(count: Count) -> u64 {
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-/// Returns the percentage of the time in which an event counted.
+/// Returns the percentage of the time in which an event counted: at least 1 if it did.
 fn measured(count: Count) -> u64 {
     let Count { enabled, running, .. } = count;
-    match enabled {
-        0 => 100,
-        _ => u64::try_from(u128::from(running) * 100 / u128::from(enabled)).unwrap_or(100).min(100),
+    let percent = |enabled| u64::try_from(u128::from(running) * 100 / u128::from(enabled));
+    match (enabled, running) {
+        (0, _) => 100,
+        (_, 0) => 0,
+        (enabled, _) => percent(enabled).unwrap_or(100).clamp(1, 100),
     }
 }
 
@@ -345,16 +364,29 @@ mod tests {
     #[test]
     fn a_part_of_the_time_is_scaled() {
         let count = |value, enabled, running| Count { value, enabled, running };
-        for (count, expected) in [
-            (count(10, 100, 100), (10, 100)),
-            (count(10, 100, 50), (20, 50)),
-            (count(0, 0, 0), (0, 100)),
+        for (counts, expected) in [
+            (&[count(10, 100, 100)][..], (10, 100)),
+            (&[count(10, 100, 50)], (20, 50)),
+            (&[count(0, 0, 0)], (0, 100)),
+            (&[], (0, 100)),
             // It never counted.
-            (count(0, 100, 0), (0, 0)),
-            (count(u64::MAX, 100, 1), (u64::MAX, 1)),
+            (&[count(0, 100, 0)], (0, 0)),
+            (&[count(7, 1000, 1)], (7000, 1)),
+            (&[count(u64::MAX, 100, 1)], (u64::MAX, 1)),
+            // Each thread has its own part.
+            (&[count(1000, 100, 100), count(10, 900, 90)], (1100, 19)),
         ] {
-            assert_eq!((scaled(count), measured(count)), expected, "{count:?}");
+            assert_eq!(sum(counts.iter().copied()), expected, "{counts:?}");
         }
+    }
+
+    /// The times before a pause do not count either.
+    #[test]
+    fn counts_begin_anew_at_a_start() {
+        let count = |value, enabled, running| Count { value, enabled, running };
+        let since = count(200, 200, 110).since(&count(100, 100, 10));
+        assert_eq!(since, count(100, 100, 100));
+        assert_eq!(count(1, 1, 1).since(&Count::default()), count(1, 1, 1));
     }
 
     /// Each touched page is one fault of this thread and those that it creates.

@@ -65,6 +65,17 @@ pub(super) struct Attributes {
     pub(super) stack: u32,
 }
 
+impl Count {
+    /// Returns the part of it since an earlier one.
+    pub(super) fn since(self, earlier: &Self) -> Self {
+        Self {
+            value: self.value.saturating_sub(earlier.value),
+            enabled: self.enabled.saturating_sub(earlier.enabled),
+            running: self.running.saturating_sub(earlier.running),
+        }
+    }
+}
+
 /// An event of threads on one CPU, or on all.
 #[derive(Debug)]
 pub(super) struct Event {

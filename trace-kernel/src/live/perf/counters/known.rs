@@ -32,8 +32,6 @@ pub(super) const KNOWN: &[Known] = &[
     software("page-faults", 2, KernelPart::Separate),
     software("minor-faults", 5, KernelPart::Separate),
     software("major-faults", 6, KernelPart::Separate),
-    software("alignment-faults", 7, KernelPart::Separate),
-    software("emulation-faults", 8, KernelPart::Separate),
     software("context-switches", 3, KernelPart::Only),
     software("cpu-migrations", 4, KernelPart::Only),
     hardware("cycles", 0),

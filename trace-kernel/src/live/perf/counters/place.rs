@@ -7,7 +7,7 @@ use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::super::cpus::online;
-use super::super::sys::{Attributes, Event, Target};
+use super::super::sys::{Attributes, Count, Event, Target};
 use crate::fxt::RecordSink;
 use crate::live::processes;
 
@@ -24,9 +24,16 @@ const THREADS_NAME: &str = "recorded threads";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// These threads, and the threads and processes that they create.
-    Threads(Vec<u64>),
+    Threads(Vec<ScopeThread>),
     /// All threads on a CPU.
     Cpu(u16),
+}
+
+/// A thread of the scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ScopeThread {
+    id: u64,
+    is_of_recorder: bool,
 }
 
 /// The events of a counter at one place.
@@ -47,7 +54,11 @@ impl Place {
     pub(super) fn all(scope: &[u64]) -> Vec<Self> {
         match scope {
             [] => online().into_iter().map(Self::Cpu).collect(),
-            threads => vec![Self::Threads(threads.to_vec())],
+            threads => {
+                let recorder = recorder();
+                let of = |id: &u64| ScopeThread { id: *id, is_of_recorder: is_of(*id, recorder) };
+                vec![Self::Threads(threads.iter().map(of).collect())]
+            }
         }
     }
 
@@ -80,25 +91,33 @@ impl Place {
 }
 
 impl Events {
+    /// Returns the values of the events, always in the same order.
+    pub(super) fn counts(&self) -> io::Result<Vec<Count>> {
+        self.at_start.iter().chain(&self.at_exec).map(Event::count).collect()
+    }
+
     /// Adds a thread, unless it has ended.
-    fn add(&mut self, attributes: &Attributes, thread: u64) -> io::Result<()> {
-        let (list, flags) = match is_of_recorder(thread) {
+    fn add(&mut self, attributes: &Attributes, thread: ScopeThread) -> io::Result<()> {
+        let (list, flags) = match thread.is_of_recorder {
             true => (&mut self.at_exec, ENABLE_ON_EXEC),
             false => (&mut self.at_start, 0),
         };
         let attributes = Attributes { flags: attributes.flags | flags, ..*attributes };
-        match Event::open_counter(&attributes, Target::Thread(thread), None) {
+        match Event::open_counter(&attributes, Target::Thread(thread.id), None) {
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
             event => event.map(|event| list.push(event)),
         }
     }
 }
 
-/// Returns whether a thread belongs to the recorder: the parent of this process, which starts the
-/// command.
-fn is_of_recorder(thread: u64) -> bool {
-    let recorder = processes::family(u64::from(std::process::id())).map(|(_, parent)| parent);
-    recorder.is_some() && processes::family(thread).map(|(process, _)| process) == recorder
+/// Returns the recorder: the parent of this process, which starts the command.
+fn recorder() -> Option<u64> {
+    processes::family(u64::from(std::process::id())).map(|(_, parent)| parent)
+}
+
+/// Returns whether a thread belongs to a process.
+fn is_of(thread: u64, process: Option<u64>) -> bool {
+    process.is_some() && processes::family(thread).map(|(own, _)| own) == process
 }
 
 /// Returns the thread that has the counters of all recorded threads, and names it the first time.
