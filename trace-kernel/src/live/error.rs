@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use trace_provider::NotTraced;
 
-use super::perf::counters;
+use super::perf::counters::known;
 use crate::format::FormatError;
 
 /// The threads of perf events.
@@ -136,7 +136,7 @@ impl LiveError {
             Self::Perf(scope, error) | Self::Samples(scope, error) => {
                 return perf_remedy(scope.level(), error)
             }
-            Self::NoCounter(_) => format!("the counters are {}", counters::names().join(", ")),
+            Self::NoCounter(_) => format!("the counters are {}", known::names().join(", ")),
             Self::NoHardware(_) => {
                 "virtual machines often have no counters of the CPU; page-faults and \
                  context-switches are counted by the kernel"

@@ -4,7 +4,7 @@
 //! record: of each CPU, or of the recorded threads together. The kernel adds the counts of the
 //! threads and processes that a thread creates to those of the thread, also after their end.
 
-mod known;
+pub(in crate::live) mod known;
 mod place;
 
 use std::io;
@@ -74,11 +74,6 @@ pub(in crate::live) fn are_selected(patterns: &[String]) -> bool {
     let set = CategorySet::new(patterns);
     let is_named = patterns.iter().any(|pattern| pattern.starts_with(COUNTER_PREFIX));
     is_named || KNOWN.iter().any(|known| set.matches(&known.category()))
-}
-
-/// Returns the names of all counters.
-pub(in crate::live) fn names() -> Vec<&'static str> {
-    KNOWN.iter().map(|known| known.name).collect()
 }
 
 /// Returns the counters that this process may use for its own threads, and what others lack.

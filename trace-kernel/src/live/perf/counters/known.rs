@@ -46,6 +46,11 @@ pub(super) const KNOWN: &[Known] = &[
     hardware("ref-cycles", 9),
 ];
 
+/// Returns the names of all counters.
+pub(in crate::live) fn names() -> Vec<&'static str> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
+
 const fn software(name: &'static str, config: u64, kernel: KernelPart) -> Known {
     Known { name, kind: SOFTWARE, config, kernel }
 }
