@@ -209,7 +209,8 @@ impl Controller {
         }
     }
 
-    /// Starts a session. Opening its output may wait, if it is a pipe.
+    /// Starts a session. Returns when its programs record, or the time to wait for them is over
+    /// ([`TraceConfig::start_timeout`]). Opening its output may wait, if it is a pipe.
     ///
     /// # Errors
     ///

@@ -22,22 +22,35 @@ use crate::trigger::Cause;
 /// The number of parts of an archive in a summary.
 const MAX_PARTS: usize = 100;
 
+/// Returns the times to wait for providers.
+pub(super) fn timeouts(config: &TraceConfig) -> Timeouts {
+    let timeouts = Timeouts::default();
+    Timeouts {
+        start: or(config.start_timeout, timeouts.start),
+        stop: or(config.stop_timeout, timeouts.stop),
+        ..timeouts
+    }
+}
+
+/// Returns a time, or a default for zero.
+fn or(value: Duration, default: Duration) -> Duration {
+    if value.is_zero() {
+        default
+    } else {
+        value
+    }
+}
+
 /// Returns the manager's configuration of a session that records the providers of this user, or of
 /// all. Zero stands for a default.
 pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> SessionConfig {
-    let defaults = (Timeouts::default(), SnapshotLimits::default());
-    let or = |value: Duration, default| if value.is_zero() { default } else { value };
-    let (timeouts, snapshots) = defaults;
+    let snapshots = SnapshotLimits::default();
     let mut session = SessionConfig {
         mode: config.mode,
         buffer_size: config.buffer_size,
         categories: Vec::new(),
         providers: config.providers.iter().map(provider_spec).collect(),
-        timeouts: Timeouts {
-            start: or(config.start_timeout, timeouts.start),
-            stop: or(config.stop_timeout, timeouts.stop),
-            ..timeouts
-        },
+        timeouts: timeouts(config),
         triggers: config.triggers.iter().map(trigger).collect(),
         rules: rules(config),
         snapshots: SnapshotLimits {

@@ -1,6 +1,7 @@
 //! A real manager, sockets and memory, and scripted providers.
 
 mod archive;
+mod controllers;
 mod failures;
 mod hostile;
 mod machine_providers;
