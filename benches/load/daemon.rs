@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
-use trace_manager::controller::{Controller, Output, Summary, TraceConfig};
+use trace_manager::controller::{Controller, Output, ProviderResult, Summary, TraceConfig};
 use trace_protocol::mode::BufferingMode;
 
 /// The daemon accepts 1000 requests of a user in a second.
@@ -97,10 +97,17 @@ pub(crate) fn stop(controller: &mut Controller) -> Summary {
     summary
 }
 
-/// Returns the events of a session, and the records that its programs dropped.
+/// Returns the events of the programs of a session, without those that report losses, and the
+/// records that they dropped.
 pub(crate) fn events_and_lost(summary: &Summary) -> (u64, u64) {
-    let of = |value: fn(&_) -> u64| summary.providers.iter().map(value).sum();
-    (of(|it| it.events), of(|it| it.dropped))
+    let providers = summary.providers.iter();
+    providers.fold((0, 0), |(events, lost), it| (events + own_events(it), lost + it.dropped))
+}
+
+/// Returns the events of a program without those that report losses.
+pub(crate) fn own_events(result: &ProviderResult) -> u64 {
+    let own = result.categories.iter().filter(|(name, _)| name == "load");
+    own.map(|(_, events)| events).sum()
 }
 
 impl Drop for Daemon {

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use trace_manager::controller::Controller;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::control::{Request, ToDaemon};
-use trace_protocol::message::ClockSource;
+use trace_protocol::message::{ClockSource, ToProvider};
+use trace_protocol::packet::Packet;
 use trace_protocol::socket::Socket;
 
-use crate::daemon::{config, stop, Daemon, SESSION};
+use crate::daemon::{config, own_events, stop, Daemon, SESSION};
 use crate::percentile;
 use crate::program::Program;
-use crate::scripted::Provider;
+use crate::scripted::{Provider, Session};
 
 /// Programs that record as usual, and the events of each in a second.
 const OTHERS: usize = 8;
@@ -24,6 +25,17 @@ const TIME: Duration = Duration::from_secs(10);
 const BUFFER: u64 = 1 << 20;
 /// Pause between two saves of the program that measures them.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// Runs of each disturbance.
+const ROUNDS: usize = 3;
+
+/// What the others have recorded, and the time of each save.
+#[derive(Default)]
+struct Outcome {
+    written: u64,
+    lost: u64,
+    nanos: Vec<u64>,
+}
 
 /// What misbehaves.
 #[derive(Clone, Copy, PartialEq)]
@@ -70,13 +82,26 @@ pub(crate) fn print() {
          longest |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for disturbance in Disturbance::ALL {
-        run(disturbance);
+    let mut results = Disturbance::ALL.map(|disturbance| (disturbance, Outcome::default()));
+    // They take turns, because the speed of the machine varies.
+    for _ in 0..ROUNDS {
+        for (disturbance, outcome) in &mut results {
+            run(*disturbance, outcome);
+        }
+    }
+    for (disturbance, Outcome { written, lost, mut nanos }) in results {
+        let mut at = |percent| percentile(&mut nanos, percent) as f64 / 1e3;
+        let (median, late, longest) = (at(50), at(99), at(100));
+        let (name, saves) = (disturbance.name(), nanos.len());
+        println!(
+            "| {name} | {written} | {lost} | {saves} | {median:.0} | {late:.0} | {longest:.0} |"
+        );
     }
     println!();
 }
 
-fn run(disturbance: Disturbance) {
+/// Runs the others beside a disturbance, and adds what they record and how long saves take.
+fn run(disturbance: Disturbance, outcome: &mut Outcome) {
     let daemon = Daemon::start();
     let role = format!("paced {RATE} {}", TIME.as_millis());
     let mut others = Program::start_many(&daemon.socket(), &role, OTHERS);
@@ -99,19 +124,14 @@ fn run(disturbance: Disturbance) {
         let written: u64 = others.iter_mut().map(|program| program.numbers()[0]).sum();
         is_over.store(true, Ordering::Relaxed);
         let summary = stop(&mut controller);
-        let mut nanos = saves.join().expect("saves");
+        outcome.nanos.extend(saves.join().expect("saves"));
         let pids: Vec<u32> = others.iter().map(Program::pid).collect();
         let results = || summary.providers.iter().filter(|it| pids.contains(&it.pid));
-        let recorded: u64 = results().map(|it| it.events).sum();
+        let recorded: u64 = results().map(own_events).sum();
         let lost: u64 = results().map(|it| it.dropped).sum();
         assert_eq!(written, recorded + lost);
-        let mut at = |percent| percentile(&mut nanos, percent) as f64 / 1e3;
-        let (median, late, longest) = (at(50), at(99), at(100));
-        println!(
-            "| {} | {written} | {lost} | {} | {median:.0} | {late:.0} | {longest:.0} |",
-            disturbance.name(),
-            nanos.len()
-        );
+        outcome.written += written;
+        outcome.lost += lost;
         drop((unread, silent));
     });
 }
@@ -130,8 +150,19 @@ fn measure_saves(provider: &mut Provider, is_over: &AtomicBool) -> Vec<u64> {
         nanos.push(begin.elapsed().as_nanos() as u64);
         std::thread::sleep(PAUSE);
     }
-    provider.leave(session);
+    leave(provider, &session);
     nanos
+}
+
+/// Replies to the messages up to the end of the session. A live stream causes requests to flush.
+fn leave(provider: &mut Provider, session: &Session) {
+    loop {
+        match provider.next() {
+            Some(ToProvider::Stop) => session.send(Packet::Stopped),
+            Some(ToProvider::Terminate) | None => return,
+            Some(_) => {}
+        }
+    }
 }
 
 /// Follows the session into a socket that nobody reads.

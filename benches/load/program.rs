@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::time::{clock_gettime, ClockId};
-use trace_runtime::{trace_alert, trace_instant, Clock, TraceState};
+use trace_runtime::{trace_alert, trace_instant, trace_state, Clock, TraceState};
 
 /// Names the role of a process. Arguments of the role follow, separated by spaces.
 pub(crate) const ROLE: &str = "TRACE_BENCH_LOAD";
@@ -32,6 +32,10 @@ pub(crate) fn run(role: &str) {
     let mut lines = std::io::stdin().lines();
     if lines.next().is_none() {
         return;
+    }
+    // A session starts without programs that are late.
+    while traced && trace_state() != TraceState::Started {
+        std::thread::sleep(Duration::from_millis(1));
     }
     match words[0] {
         "crowd" => crowd(number(1), number(2)),

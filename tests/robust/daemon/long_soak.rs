@@ -82,9 +82,9 @@ impl Content {
 }
 
 impl Content {
-    /// Returns the programs of which published events are missing, and those with more gaps than
-    /// `gaps` and the reported ones.
-    fn errors(&self, published: &BTreeMap<u64, u64>, gaps: usize) -> Vec<String> {
+    /// Returns the programs of which published events are missing, and those with gaps beyond the
+    /// number of reported ones.
+    fn errors(&self, published: &BTreeMap<u64, u64>) -> Vec<String> {
         let mut reports = self.reports;
         let error = |(program, published): (&u64, &u64)| {
             // The last records of a buffer may be behind those of the next one.
@@ -93,9 +93,9 @@ impl Content {
             let is_whole = ranges.last().is_some_and(|last| last.end >= *published);
             let is_distinct = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
             let is_gap = |pair: &&[Range<u64>]| pair[0].end != pair[1].start;
-            let further = ranges.windows(2).filter(is_gap).count().saturating_sub(gaps);
-            let are_reported = further <= reports;
-            reports = reports.saturating_sub(further);
+            let gaps = ranges.windows(2).filter(is_gap).count();
+            let are_reported = gaps <= reports;
+            reports = reports.saturating_sub(gaps);
             let is_right = is_whole && is_distinct && are_reported;
             let found = || format!("program {program}: {published} published, {ranges:?} found");
             (!is_right).then(found)
@@ -205,11 +205,11 @@ impl Site {
         fs::remove_file(path).unwrap();
     }
 
-    /// Checks that an archive has each program's events up to those that were published, with at
-    /// most so many gaps. Removes it.
+    /// Checks that an archive has each program's events up to those that were published, or reports
+    /// the gaps. Removes it.
     #[track_caller]
-    fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>, gaps: usize) {
-        let errors = self.read(name).errors(published, gaps);
+    fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>) {
+        let errors = self.read(name).errors(published);
         self.remove(name, &errors);
     }
 
@@ -230,7 +230,7 @@ impl Site {
             let summary = self.daemon.json(&["stop", name]);
             assert_eq!(summary["error"], Value::Null);
         }
-        self.check("flight.fxt", &published, 0);
+        self.check("flight.fxt", &published);
         self.check_parts();
         let killed = std::mem::take(&mut self.killed);
         let next = std::mem::take(&mut self.next);
@@ -275,13 +275,13 @@ impl Site {
         self.tally.sessions += 1;
         match round % 3 {
             0 => drop(controller.abort(&name).unwrap()),
-            1 => self.stop_session(controller, &name, 0),
+            1 => self.stop_session(controller, &name),
             _ => {
                 controller.pause(&name).unwrap();
                 let session = name.clone();
                 controller.start_with(StartRequest { session, ..StartRequest::default() }).unwrap();
                 self.wait_for_further_events(&name);
-                self.stop_session(controller, &name, 1);
+                self.stop_session(controller, &name);
             }
         }
     }
@@ -301,11 +301,11 @@ impl Site {
         });
     }
 
-    fn stop_session(&mut self, controller: &mut Controller, name: &str, gaps: usize) {
+    fn stop_session(&mut self, controller: &mut Controller, name: &str) {
         let published = self.published();
         let summary = controller.stop(name).unwrap();
         assert_eq!((summary.failure, summary.refusals), (None, 0));
-        self.check("short.fxt", &published, gaps);
+        self.check("short.fxt", &published);
     }
 
     fn take_snapshot(&mut self, controller: &mut Controller) {
@@ -313,7 +313,7 @@ impl Site {
         let output = File::create(self.daemon.path("snapshot.fxt")).unwrap();
         controller.snapshot("flight", Output::Descriptor, &output).unwrap();
         self.tally.snapshots += 1;
-        self.check("snapshot.fxt", &published, 0);
+        self.check("snapshot.fxt", &published);
     }
 
     /// Kills the client of a session.
@@ -339,7 +339,7 @@ impl Site {
         });
         (self.tally.sessions, self.tally.killed_clients) =
             (self.tally.sessions + 1, self.tally.killed_clients + 1);
-        self.check("killed.fxt", &published, 0);
+        self.check("killed.fxt", &published);
     }
 
     /// Kills a program, and starts another one. The first program is never killed.
@@ -370,13 +370,13 @@ impl Site {
         self.daemon = Daemon::start_in(directory, &[]);
         let path = self.daemon.path("kept.fxt");
         wait_until("the guard completes the archive", || path.exists());
-        self.check("kept.fxt", &published, 0);
+        self.check("kept.fxt", &published);
         self.wait_for_all();
         self.wait_for_events("kept");
         let published = self.published();
         let summary = self.daemon.json(&["stop", "kept"]);
         assert_eq!(summary["error"], Value::Null);
-        self.check("kept.2.fxt", &published, 0);
+        self.check("kept.2.fxt", &published);
         self.tally.sessions += 1;
         self.tally.killed_daemons += 1;
     }
@@ -399,8 +399,8 @@ impl Site {
         let Tally { reports, killed_programs, killed_clients, .. } = self.tally;
         eprintln!(
             "{} s: {rounds} rounds, {sessions} sessions, {snapshots} snapshots, {archives} \
-             archives, {events} events, {lost} lost, {reports} reported gaps; killed: {killed_programs} programs, \
-             {killed_clients} clients, {killed_daemons} daemons",
+             archives, {events} events, {lost} lost, {reports} reported gaps; killed: \
+             {killed_programs} programs, {killed_clients} clients, {killed_daemons} daemons",
             elapsed.as_secs()
         );
         for (name, usage) in [("daemon", daemon), ("program", program)] {
