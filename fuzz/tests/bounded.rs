@@ -78,7 +78,7 @@ targets! {
     control: "control", 1;
     registration: "registration", 1;
     packet: "packet", 1;
-    memory: "memory", 1;
+    memory: "memory", 20;
     pt: "pt", 1;
     flow: "flow", 1;
     xray: "xray", 1;
