@@ -11,8 +11,8 @@ use trace_analyze::arguments;
 use trace_analyze::carried::{is_carried, ARGUMENT};
 use trace_format::{Event, EventKind, Item, Value};
 
-/// The start of the line with the state of a poll.
-const POLL_STATE: &str = "\"poll-state\"\t";
+/// The name of the state of a poll.
+const POLL_STATE: &str = "\"poll-state\"";
 
 /// Appends a line for each argument of an event.
 pub(super) fn add_lines(lines: &mut Vec<u8>, item: &Item<'_>, event: &Event<'_>) -> io::Result<()> {
@@ -61,39 +61,52 @@ fn embed(lines: &mut Vec<u8>, json: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the arguments of a begin and its end as a JSON object, or an empty text if there are
-/// none. Values of one name are an array; the state of a poll is that of its end.
-pub(super) fn object(begin: &str, end: &str) -> String {
-    let is_state = |line: &&str| line.starts_with(POLL_STATE);
-    let has_last_state = end.split_terminator('\n').any(|line| is_state(&line));
-    let of_begin =
-        || begin.split_terminator('\n').filter(|line| !(has_last_state && is_state(line)));
-    let lines = || of_begin().chain(end.split_terminator('\n'));
-    let arguments = || lines().filter_map(|line| line.split_once('\t'));
-    let mut object = String::with_capacity(begin.len() + end.len() + 2);
-    for (number, (name, value)) in arguments().enumerate() {
-        if arguments().take(number).any(|(earlier, _)| earlier == name) {
+/// Appends the arguments of a begin and its end as a JSON object, or nothing if there are none.
+/// Values of one name are an array; the state of a poll is that of its end.
+pub(super) fn add_object(object: &mut String, begin: &str, end: &str) {
+    let arguments = arguments_of(begin, end);
+    let start = object.len();
+    for (number, &(name, value)) in arguments.iter().enumerate() {
+        let (earlier, later) = arguments.split_at(number);
+        if earlier.iter().any(|(earlier, _)| *earlier == name) {
             continue;
         }
-        let later = arguments().skip(number + 1).filter(|(later, _)| *later == name);
-        let later: Vec<&str> = later.map(|(_, value)| value).collect();
-        object.push_str(if object.is_empty() { "{" } else { "," });
-        object.push_str(name);
-        object.push(':');
-        match &later[..] {
-            [] => object.push_str(value),
-            later => object.extend(["[", value, ",", &later.join(","), "]"]),
+        object.push(if object.len() == start { '{' } else { ',' });
+        object.extend([name, ":"]);
+        let mut others = later.iter().skip(1).filter(|(later, _)| *later == name).peekable();
+        if others.peek().is_none() {
+            object.push_str(value);
+            continue;
         }
+        object.extend(["[", value]);
+        others.for_each(|(_, value)| object.extend([",", value]));
+        object.push(']');
     }
-    if !object.is_empty() {
+    if object.len() > start {
         object.push('}');
     }
-    object
+}
+
+/// Returns the names and values of a begin and its end.
+fn arguments_of<'a>(begin: &'a str, end: &'a str) -> Vec<(&'a str, &'a str)> {
+    let of = |lines: &'a str| lines.split_terminator('\n').filter_map(|line| line.split_once('\t'));
+    let mut arguments: Vec<(&str, &str)> = of(begin).collect();
+    if of(end).any(|(name, _)| name == POLL_STATE) {
+        arguments.retain(|(name, _)| *name != POLL_STATE);
+    }
+    arguments.extend(of(end));
+    arguments
 }
 
 #[cfg(test)]
 mod tests {
-    use super::object;
+    use super::add_object;
+
+    fn object(begin: &str, end: &str) -> String {
+        let mut object = String::new();
+        add_object(&mut object, begin, end);
+        object
+    }
 
     #[test]
     fn values_of_one_name_are_an_array() {

@@ -13,19 +13,27 @@ use crate::visible;
 #[must_use]
 pub fn cell(text: &str) -> Cow<'_, str> {
     let shown = visible(text);
-    let is_quoted = memchr2(b'"', b',', shown.as_bytes()).is_some();
-    let apostrophe = if is_formula(&shown) { "'" } else { "" };
-    match is_quoted {
-        true => quoted(apostrophe, &shown).into(),
-        false if apostrophe.is_empty() => shown,
-        false => format!("{apostrophe}{shown}").into(),
+    if is_plain(&shown) {
+        return shown;
     }
+    let mut cell = String::with_capacity(shown.len() + shown.len() / 4 + 3);
+    add_visible(&mut cell, &shown);
+    cell.into()
 }
 
-/// Returns a text in quotes, with each of its own twice.
-fn quoted(before: &str, text: &str) -> String {
-    let mut cell = String::with_capacity(text.len() + text.len() / 4 + 2);
-    cell.extend(["\"", before]);
+/// Appends a text as a cell.
+pub(super) fn add_cell(cell: &mut String, text: &str) {
+    add_visible(cell, &visible(text));
+}
+
+/// Appends a text without control characters as a cell: in quotes, with each of its own twice, if
+/// necessary.
+pub(super) fn add_visible(cell: &mut String, text: &str) {
+    let apostrophe = if is_formula(text) { "'" } else { "" };
+    if !is_quoted(text) {
+        return cell.extend([apostrophe, text]);
+    }
+    cell.extend(["\"", apostrophe]);
     let mut from = 0;
     for quote in memchr_iter(b'"', text.as_bytes()) {
         cell.push_str(text.get(from..=quote).unwrap_or_default());
@@ -33,7 +41,14 @@ fn quoted(before: &str, text: &str) -> String {
     }
     cell.push_str(text.get(from..).unwrap_or_default());
     cell.push('"');
-    cell
+}
+
+fn is_plain(text: &str) -> bool {
+    !is_quoted(text) && !is_formula(text)
+}
+
+fn is_quoted(text: &str) -> bool {
+    memchr2(b'"', b',', text.as_bytes()).is_some()
 }
 
 /// Returns whether a spreadsheet would evaluate a text that is not a number.

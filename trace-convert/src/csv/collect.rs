@@ -106,7 +106,7 @@ impl Collector {
                 let (kind, id) = (Kind::of(kind), kind.id().unwrap_or(0));
                 let row = Row { id, ..Row::new(thread, kind, label, item.nanos(event.ticks)) };
                 let lines = std::str::from_utf8(&self.lines).unwrap_or_default();
-                return self.table.add(row, &arguments::object(lines, ""), "");
+                return self.table.add(row, (lines, ""), "");
             }
         };
         let thread = catalog.thread(item, event.thread);
@@ -118,7 +118,7 @@ impl Collector {
     fn log(&mut self, item: &Item<'_>, log: &Log<'_>) -> io::Result<()> {
         let thread = self.spans.catalog_mut().thread(item, log.thread);
         let row = Row::new(thread, Kind::Log, LabelId(0), item.nanos(log.ticks));
-        self.table.add(row, "", &String::from_utf8_lossy(log.message))
+        self.table.add(row, ("", ""), &String::from_utf8_lossy(log.message))
     }
 
     fn finish(mut self) -> io::Result<Collected> {

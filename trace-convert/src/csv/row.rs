@@ -97,3 +97,40 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     *bytes = rest;
     Some(*first)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    prop_compose! {
+        fn row()(
+            indexes: [u32; 2],
+            numbers: [u64; 6],
+            kind in 0..Kind::ALL.len(),
+            text in ".{0,40}",
+        ) -> Row {
+            let [begin, ticks, order, length, own, id] = numbers;
+            let [thread, label] = indexes;
+            let (thread, label, text) = (ThreadId(thread), LabelId(label), text.into());
+            Row { thread, kind: Kind::ALL[kind], label, begin, ticks, order, length, own, id, text }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_read_as_they_were_written(rows in prop::collection::vec(row(), 1..4)) {
+            let mut bytes = Vec::new();
+            rows.iter().for_each(|row| row.write(&mut bytes));
+            let mut rest = &bytes[..];
+            for row in rows {
+                let (read, size) = Row::read(rest, row.thread).unwrap();
+                prop_assert!(Row::read(&rest[..size - 1], row.thread).is_none());
+                prop_assert_eq!(read, row);
+                rest = &rest[size..];
+            }
+            prop_assert!(rest.is_empty());
+        }
+    }
+}

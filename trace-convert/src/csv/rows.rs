@@ -357,4 +357,43 @@ mod tests {
         ];
         assert_eq!(lines(&records), expected);
     }
+
+    /// Both the rows and their arguments are larger than what is kept in memory.
+    #[test]
+    fn rows_of_large_archives_are_sorted_with_their_arguments() {
+        let number = 60_000;
+        let text = |begin: u64| format!("{begin}").repeat(12);
+        let mut writer = Writer::new(Vec::new()).unwrap();
+        writer.provider(1, "app").unwrap();
+        writer.initialization(1_000_000_000).unwrap();
+        for index in 0..number {
+            // All begins once, most of them not in order.
+            let begin = index * 7919 % number;
+            let text = text(begin);
+            let argument = [Argument::new("t", Value::String(text.as_str().into()))];
+            let event = of_thread(2 + begin % 3, (begin, "n", AsyncInstant { id: 1 }), &argument);
+            writer.record(&event).unwrap();
+        }
+        for index in 0..number {
+            let (begin, text) = (number + index, text(index));
+            let argument = [Argument::new("t", Value::String(text.as_str().into()))];
+            let kind = DurationComplete { end: begin + 1 };
+            writer.record(&of_thread(5, (begin, "d", kind), &argument)).unwrap();
+        }
+        let lines = lines_of(&writer.into_inner());
+        let arguments = |text| format!(r#""{{""t"":""{text}""}}","#);
+        let instants = (0..3).flat_map(|first| (first..number).step_by(3)).map(|begin| {
+            let (thread, arguments) = (2 + begin % 3, arguments(text(begin)));
+            format!("1,,{thread},,cat,n,,{begin},,,async-instant,0x1,{arguments}")
+        });
+        let durations = (0..number).map(|index| {
+            let (begin, arguments) = (number + index, arguments(text(index)));
+            format!("1,,5,,cat,d,0,{begin},1,1,duration,,{arguments}")
+        });
+        let expected: Vec<String> = instants.chain(durations).collect();
+        assert_eq!(lines.len(), expected.len());
+        for (line, expected) in lines.iter().zip(&expected) {
+            assert_eq!(line, expected);
+        }
+    }
 }

@@ -22,12 +22,16 @@ pub(super) struct Table {
     rows: u64,
     /// The arguments of a begin and its end.
     lines: Vec<u8>,
+    /// The arguments of a row, and its last cells.
+    object: String,
+    cells: String,
 }
 
 impl Default for Table {
     fn default() -> Self {
         let (texts, sorted) = (Texts::default(), Sorted::new(RUN_BYTES));
-        Self { texts, sorted, rows: 0, lines: Vec::new() }
+        let (object, cells) = (String::new(), String::new());
+        Self { texts, sorted, rows: 0, lines: Vec::new(), object, cells }
     }
 }
 
@@ -53,27 +57,44 @@ impl Table {
         end: Option<Place>,
     ) -> io::Result<()> {
         if begin.is_none() && end.is_none() {
-            return self.add(row, "", "");
+            return self.add(row, ("", ""), "");
         }
-        self.lines.clear();
-        self.texts.get(begin, &mut self.lines)?;
-        let middle = self.lines.len();
-        self.texts.get(end, &mut self.lines)?;
-        let lines = std::str::from_utf8(&self.lines).unwrap_or_default();
-        let (begin, end) = lines.split_at_checked(middle).unwrap_or_default();
-        let object = arguments::object(begin, end);
-        self.add(row, &object, "")
+        let mut lines = std::mem::take(&mut self.lines);
+        lines.clear();
+        self.texts.get(begin, &mut lines)?;
+        let middle = lines.len();
+        self.texts.get(end, &mut lines)?;
+        let text = std::str::from_utf8(&lines).unwrap_or_default();
+        self.add(row, text.split_at_checked(middle).unwrap_or_default(), "")?;
+        self.lines = lines;
+        Ok(())
     }
 
-    /// Adds a row with its arguments, a JSON object, and its message.
-    pub(super) fn add(&mut self, row: Row, arguments: &str, message: &str) -> io::Result<()> {
+    /// Adds a row with the lines of its arguments, and its message.
+    pub(super) fn add(
+        &mut self,
+        row: Row,
+        (begin, end): (&str, &str),
+        message: &str,
+    ) -> io::Result<()> {
         self.rows += 1;
         let order = if row.kind.is_duration() { row.order } else { self.rows };
-        let text = match arguments.is_empty() && message.is_empty() {
-            true => Box::default(),
-            false => [&*cell(&visible_json(arguments)), ",", &*cell(message)].concat().into(),
-        };
+        let text = self.last_cells(begin, end, message).into();
         self.sorted.push(Row { order, text, ..row })
+    }
+
+    /// Returns the cells of arguments and message, or an empty text if both are empty.
+    fn last_cells(&mut self, begin: &str, end: &str, message: &str) -> &str {
+        self.cells.clear();
+        self.object.clear();
+        if begin.is_empty() && end.is_empty() && message.is_empty() {
+            return "";
+        }
+        arguments::add_object(&mut self.object, begin, end);
+        cell::add_visible(&mut self.cells, &visible_json(&self.object));
+        self.cells.push(',');
+        cell::add_cell(&mut self.cells, message);
+        &self.cells
     }
 
     /// Returns the sorted rows, and their number.

@@ -18,6 +18,10 @@ pub(super) struct Place {
     length: NonZeroU32,
 }
 
+/// The size of a block, and the number of blocks that are kept.
+const BLOCK_BYTES: usize = 4 << 10;
+const BLOCKS: usize = 64;
+
 /// Texts, the newest in memory and the others in a temporary file.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
@@ -25,6 +29,15 @@ pub(super) struct Texts {
     /// The number of bytes in the file.
     written: u64,
     file: Option<File>,
+    /// Blocks of the file that were read: neighbours are often needed soon after each other.
+    blocks: Vec<Block>,
+}
+
+/// A part of the file.
+#[derive(Debug, Clone, Default)]
+struct Block {
+    number: u64,
+    bytes: Vec<u8>,
 }
 
 impl Texts {
@@ -54,20 +67,37 @@ impl Texts {
     }
 
     /// Appends a text to `text`, or nothing if it has no place.
-    pub(super) fn get(&self, place: Option<Place>, text: &mut Vec<u8>) -> io::Result<()> {
+    pub(super) fn get(&mut self, place: Option<Place>, text: &mut Vec<u8>) -> io::Result<()> {
         let Some(Place { next, length }) = place else { return Ok(()) };
-        let (at, length) = (next.get() - 1, length.get() as usize);
-        let in_file = self.written.saturating_sub(at).min(length as u64) as usize;
-        let start = text.len();
-        text.resize(start + in_file, 0);
-        if let (1.., Some(file)) = (in_file, &self.file) {
-            let free = text.get_mut(start..).unwrap_or_default();
-            file.read_exact_at(free, at).map_err(temporary_file_error)?;
+        let (mut at, end) = (next.get() - 1, next.get() - 1 + u64::from(length.get()));
+        while at < end.min(self.written) {
+            let read = self.read(at).map_err(temporary_file_error)?;
+            let (part, _) = read.split_at(read.len().min((end - at) as usize));
+            text.extend_from_slice(part);
+            at += part.len() as u64;
         }
-        let from = at.saturating_sub(self.written) as usize;
-        let newest = self.newest.get(from..from + (length - in_file));
-        text.extend_from_slice(newest.expect("the text was added"));
+        let [at, end] = [at, end].map(|place| place.saturating_sub(self.written) as usize);
+        text.extend_from_slice(self.newest.get(at..end).expect("the text was added"));
         Ok(())
+    }
+
+    /// Returns the bytes from a place in the file to the end of its block.
+    fn read(&mut self, at: u64) -> io::Result<&[u8]> {
+        let (number, from) = (at / BLOCK_BYTES as u64, (at % BLOCK_BYTES as u64) as usize);
+        self.blocks.resize(BLOCKS, Block::default());
+        let block = &mut self.blocks[number as usize % BLOCKS];
+        // The end of the file was in a block that has grown since.
+        if block.number != number || block.bytes.len() <= from {
+            let start = number * BLOCK_BYTES as u64;
+            let length = (self.written - start).min(BLOCK_BYTES as u64);
+            block.bytes.resize(length as usize, 0);
+            block.number = u64::MAX;
+            if let Some(file) = &self.file {
+                file.read_exact_at(&mut block.bytes, start)?;
+            }
+            block.number = number;
+        }
+        Ok(block.bytes.get(from..).unwrap_or_default())
     }
 }
 
@@ -89,5 +119,33 @@ mod tests {
             texts.get(*place, &mut found).unwrap();
             assert!(found == ["before", text].concat().as_bytes(), "{place:?}");
         }
+    }
+
+    /// The file ends in a block that was read, and grows.
+    #[test]
+    fn texts_are_found_while_others_are_added() {
+        let mut texts = Texts::default();
+        let mut all: Vec<(String, Option<Place>)> = Vec::new();
+        // The last texts in the file after each write, and the first ones that were not in it.
+        let mut ends = Vec::new();
+        for number in 0..9_000_usize {
+            let (text, written) = (number.to_string().repeat(150 + number % 40), texts.written);
+            let place = texts.push(text.as_bytes()).unwrap();
+            all.push((text, place));
+            if texts.written > written {
+                let is_in_file = |(_, place): &(_, Option<Place>)| {
+                    place.is_some_and(|place| place.next.get() <= texts.written)
+                };
+                let end = all.partition_point(is_in_file);
+                ends.extend([end - 1, end, end + 1]);
+            }
+            for end in &ends {
+                let (text, place) = &all[*end];
+                let mut found = Vec::new();
+                texts.get(*place, &mut found).unwrap();
+                assert!(found == text.as_bytes(), "{end} of {number}");
+            }
+        }
+        assert!(ends.len() >= 9 && texts.blocks.len() == BLOCKS);
     }
 }
