@@ -23,6 +23,9 @@ const APART: f64 = 0.25;
 /// The least deviation of runs. A few runs can agree by chance.
 const LEAST_DEVIATION: f64 = 0.003;
 
+/// Runs that all lie within this share of their standard error contradict it.
+const AGREEING: f64 = 0.5;
+
 /// The most degrees of freedom that the usual deviation of all rows adds to that of a row.
 const SHARED_FREEDOM: f64 = 16.0;
 
@@ -61,9 +64,10 @@ pub(super) fn compare(before: &[Run], after: &[Run], allowance: Option<f64>) -> 
     }
     let (values_before, values_after) = (values(before), values(after));
     let sides = Sides::new(&values_before, &values_after);
-    let (least_before, least_after) = (least_variance(before), least_variance(after));
     let kept_before = sides.without_outliers(&values_before);
     let kept_after = sides.without_outliers(&values_after);
+    let range = range(kept_before.iter().chain(&kept_after).copied());
+    let [least_before, least_after] = [before, after].map(|runs| least_variance(runs, range));
     let estimate = welch((&kept_before, least_before), (&kept_after, least_after));
     // If sides overlap, or nearly so, the machine may cause the difference.
     let apart = distance(&kept_before, &kept_after);
@@ -81,9 +85,19 @@ fn distance(before: &[f64], after: &[f64]) -> f64 {
 }
 
 /// Returns the least variance of a side. If durations have two lengths, the median is either, which
-/// a few runs may not show.
-fn least_variance(runs: &[Run]) -> f64 {
-    median(runs.iter().map(|run| run.error.powi(2))).max(LEAST_DEVIATION.powi(2))
+/// a few runs may not show. But if the same requests are in each run, so that the median is the same
+/// one, all runs of both sides agree: their `range` is much less than the error allows.
+fn least_variance(runs: &[Run], range: f64) -> f64 {
+    let error = median(runs.iter().map(|run| run.error));
+    let within = if range < AGREEING * error { 0.0 } else { error };
+    within.max(LEAST_DEVIATION).powi(2)
+}
+
+/// Returns the distance between the least and the largest value.
+fn range(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    values.for_each(|value| (least, most) = (least.min(value), most.max(value)));
+    most - least
 }
 
 /// The medians of both sides, and their deviation.
@@ -232,6 +246,10 @@ mod tests {
         let (short, long) = (vec![run(1); 5], vec![Run { value: 200_f64.ln(), ..run(1) }; 5]);
         assert!(run(1).error > 0.3 && run(10).error == 0.0, "{:?}", run(1));
         assert!(compare(&short, &long, Some(0.5)).unwrap().p() > 0.01);
+        // Each run has the same durations.
+        let (low, high) =
+            compare(&short, &[&short[1..], &long[..1]].concat(), None).unwrap().interval(0.005);
+        assert!(-0.02 < low && low < 0.0 && 0.0 < high && high < 0.02, "{low} {high}");
     }
 
     fn outliers(before: &[f64], after: &[f64]) -> [usize; 2] {
