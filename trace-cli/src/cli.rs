@@ -183,6 +183,18 @@ mod tests {
         }
     }
 
+    /// Longer lines of texts that are printed as they are would be wrapped.
+    #[test]
+    fn lines_of_help_fit() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands() {
+            let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() < 100, "{}: {line}", command.get_name());
+            }
+        }
+    }
+
     #[test]
     fn record_has_defaults() {
         let args = record(&[]);

@@ -31,7 +31,7 @@ use std::env;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
 use message::{describe, say};
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     let parsed = matches.and_then(|matches| cli::Cli::from_arg_matches(&matches));
     let cli = match parsed.and_then(cli::Cli::check) {
         Ok(cli) => cli,
-        Err(error) => return answer(&error).into(),
+        Err(error) => return answer(error).into(),
     };
     match commands::run(&cli.command) {
         Ok(code) => code.into(),
@@ -62,7 +62,11 @@ fn main() -> ExitCode {
 }
 
 /// Prints the help, the version or a usage error.
-fn answer(error: &clap::Error) -> u8 {
+fn answer(mut error: clap::Error) -> u8 {
+    if error.kind() == ErrorKind::UnknownArgument {
+        // It explains how to pass the option as a value, which is rarely meant.
+        error.remove(ContextKind::Suggested);
+    }
     let _ = error.print();
     let is_help = || env::args_os().nth(1).is_some_and(|command| command == "help");
     if error.kind() == ErrorKind::InvalidSubcommand && is_help() {

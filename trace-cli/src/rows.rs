@@ -7,6 +7,9 @@ use trace_convert::visible;
 
 use crate::args::SortBy;
 
+/// No process or thread has such an id.
+const FIRST_MADE_UP: u64 = 1 << 63;
+
 /// Sorts rows by value, the largest first, or by name, alphabetically.
 pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
     let value = |row: &Row| match by {
@@ -55,8 +58,7 @@ pub(crate) fn label(row: &Row) -> String {
 /// Returns the names and ids of a thread and its process, or of the thread if that is unknown.
 pub(crate) fn thread_label(group: &Group) -> String {
     match group.koids.process {
-        0 if group.thread_name.is_empty() => group.koids.thread.to_string(),
-        0 => format!("{} ({})", visible(&group.thread_name), group.koids.thread),
+        0 => named(group.koids.thread, &group.thread_name),
         _ => group_label(group),
     }
 }
@@ -64,6 +66,12 @@ pub(crate) fn thread_label(group: &Group) -> String {
 /// Returns ` by` and a thread, or an empty text if it is unknown.
 pub(crate) fn by_thread(thread: Option<&Group>) -> String {
     thread.map_or_else(String::new, |thread| format!(" by {}", thread_label(thread)))
+}
+
+/// Returns `, first by` and the thread that got a processor from another one, or an empty text if it
+/// is unknown. Others can follow it until the thread continues.
+pub(crate) fn first_by_thread(thread: Option<&Group>) -> String {
+    thread.map_or_else(String::new, |thread| format!(", first by {}", thread_label(thread)))
 }
 
 /// Returns ` by` and the thread or interrupt that woke up a thread, or an empty text if that is
@@ -85,13 +93,19 @@ pub(crate) fn group_label(group: &Group) -> String {
     if let Some(value) = &group.value {
         return visible(value.as_str()).into_owned();
     }
-    let named = |koid: u64, name: &str| match name {
-        "" => koid.to_string(),
-        name => format!("{} ({koid})", visible(name)),
-    };
     let process = named(group.koids.process, &group.process_name);
     match group.koids.thread {
         0 => process,
         thread => format!("{process} / {}", named(thread, &group.thread_name)),
+    }
+}
+
+/// Returns a name and an id. Those that a writer has made up, for threads that it does not know,
+/// have only a name.
+fn named(koid: u64, name: &str) -> String {
+    match name {
+        "" => koid.to_string(),
+        name if koid >= FIRST_MADE_UP => visible(name).into_owned(),
+        name => format!("{} ({koid})", visible(name)),
     }
 }

@@ -8,7 +8,7 @@ use trace_analyze::stats::Report;
 
 use crate::damage::explained;
 use crate::input::Spill;
-use crate::message::{counted, say};
+use crate::message::{counted, plural, say};
 
 /// Returns the times of threads on a processor, if the archive has scheduling records. Reports why
 /// they cannot be computed: those of a thread are known only at the end of the archive.
@@ -37,5 +37,6 @@ pub(crate) fn schedule(
 pub(crate) fn missing(number: u64, is_complete: bool) -> Option<String> {
     let what = if is_complete { "not recorded" } else { "missing" };
     let switches = counted(number, "context switch is", "context switches are");
-    (number > 0).then(|| format!("{switches} {what}, times around them are estimated"))
+    let times = plural(number, "times around it", "times around them");
+    (number > 0).then(|| format!("{switches} {what}, {times} are estimated"))
 }

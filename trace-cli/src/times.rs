@@ -53,15 +53,21 @@ pub(crate) fn refuse_outside(
         return Ok(());
     }
     let start = extent.start.unwrap_or(first);
-    bail!(outside(&format!("{}: the range", path.display()), (start, extent.end.unwrap_or(last))))
+    let option = format!("{}: the range", path.display());
+    bail!(outside(&option, from, (start, extent.end.unwrap_or(last))))
 }
 
-/// Returns the message that the time of an option is outside of the trace, from `start` to `end`.
-pub(crate) fn outside(option: &str, (start, end): (u64, u64)) -> String {
+/// Returns the message that the time `at` of an option is outside of the trace, from `start` to
+/// `end`.
+pub(crate) fn outside(option: &str, at: u64, (start, end): (u64, u64)) -> String {
     let (from, length) = (seconds(start), human_nanos(end.saturating_sub(start)));
+    // A time of the clock, as tables have it, was taken for one since the first event.
+    let meant = at.checked_sub(start).filter(|at| (start..=end).contains(at));
+    let meant = meant.map(|at| format!("{HINT}times of the clock begin with @: @{}", seconds(at)));
     format!(
         "{option} is outside of the trace{HINT}the first event is at @{from}, and the trace is \
-         {length} long"
+         {length} long{}",
+        meant.unwrap_or_default()
     )
 }
 
@@ -78,6 +84,14 @@ mod tests {
         );
         assert_eq!(origin.text(1_999_999_999), "-0.000000001s");
         assert_eq!(Origin::default().text(5), "0.000000005s");
+    }
+
+    #[test]
+    fn a_time_without_its_sign_is_recognized() {
+        let message = outside("--at", 5_500_000_000, (2_000_000_000, 4_000_000_000));
+        assert!(message.ends_with("\nhint: times of the clock begin with @: @3.500000000s"));
+        let message = outside("--at", 7_000_000_000, (2_000_000_000, 4_000_000_000));
+        assert!(message.ends_with("and the trace is 2.000s long"), "{message}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The configuration, the sockets and the messages of the daemon.
 
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use super::*;
 use crate::harness::Archive;
@@ -132,6 +132,35 @@ fn a_daemon_in_the_background_answers_when_the_command_returns() {
     );
     assert_eq!(run.code(), 1, "{run:?}");
     assert!(run.stderr().contains("the daemon ended"), "{run:?}");
+}
+
+#[test]
+fn a_daemon_is_stopped_by_a_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("manager.sock");
+    let at_socket = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        Run::of(command.arg("--socket").arg(&socket).current_dir(directory.path()))
+    };
+    assert_eq!(at_socket(&["daemon", "--background", "--dir", "."]).code(), 0);
+    assert_eq!(at_socket(&["start", "--name", "web", "-o", "web.fxt"]).code(), 0);
+    let run = at_socket(&["daemon", "--stop"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains(" has ended\n") && !socket.exists(), "{run:?}");
+    assert_eq!(Run::of(trace(&["check"]).arg(directory.path().join("web.fxt"))).code(), 0);
+    let run = at_socket(&["daemon", "--stop"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+}
+
+/// This process has created the socket, as a service manager does.
+#[test]
+fn a_process_that_is_no_daemon_is_not_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let _listener = UnixListener::bind(directory.path().join("control.sock")).unwrap();
+    let socket = directory.path().join("manager.sock");
+    let run = Run::of(trace(&["daemon", "--stop", "--socket"]).arg(socket));
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("is not `trace daemon`"), "{run:?}");
 }
 
 /// The new daemon ends, because its socket is in use.

@@ -47,23 +47,46 @@ impl Moment {
 }
 
 /// Reads a moment such as `1.5s`, `60%` for a part of the archive's time, or `@123.45s` for a time
-/// of the clock.
+/// of the clock, also with a distance such as `@123.45s+5ms`.
 pub(crate) fn parse_moment(text: &str) -> Result<Moment, String> {
     if let Some(percent) = text.strip_suffix('%') {
         return parse_percent(percent);
     }
-    let (is_absolute, time) = match text.strip_prefix('@') {
-        Some(time) => (true, time),
-        None => (false, text),
+    match text.strip_prefix('@') {
+        Some(time) => parse_absolute(time).map(Moment::Absolute),
+        None => parse_nanos(text).map(Moment::SinceStart),
+    }
+}
+
+/// Reads a time of the clock, without its `@`.
+fn parse_absolute(text: &str) -> Result<u64, String> {
+    let Some(sign) = text.find(['+', '-']) else { return parse_point(text) };
+    let (point, distance) = text.split_at(sign);
+    let distance = parse_nanos(distance.get(1..).unwrap_or_default());
+    let (point, distance) = (parse_point(point)?, distance?);
+    let sum = match text.get(sign..=sign) {
+        Some("+") => point.checked_add(distance),
+        _ => point.checked_sub(distance),
     };
-    let is_zero = !time.is_empty() && time.trim_end_matches("ns").trim_end_matches('s') == "0";
-    let nanos = match is_zero {
-        true => 0,
-        false => {
-            u64::try_from(parse_time(time)?.as_nanos()).map_err(|_| "is more than 584 years")?
-        }
-    };
-    Ok(if is_absolute { Moment::Absolute(nanos) } else { Moment::SinceStart(nanos) })
+    sum.ok_or_else(|| "is no time of a clock".to_owned())
+}
+
+/// Reads a time of the clock. Those that are printed are in seconds.
+fn parse_point(text: &str) -> Result<u64, String> {
+    let has_no_unit = |message: &str| message.starts_with("has no unit");
+    parse_nanos(text).map_err(|message| match has_no_unit(&message) {
+        true => format!("has no unit: use '@{text}s'"),
+        false => message,
+    })
+}
+
+fn parse_nanos(text: &str) -> Result<u64, String> {
+    let is_zero = !text.is_empty() && text.trim_end_matches("ns").trim_end_matches('s') == "0";
+    match is_zero {
+        true => Ok(0),
+        false => u64::try_from(parse_time(text)?.as_nanos())
+            .map_err(|_| "is more than 584 years".to_owned()),
+    }
 }
 
 fn parse_percent(text: &str) -> Result<Moment, String> {
@@ -83,7 +106,18 @@ mod tests {
         assert_eq!(parse_moment("@12.000000001s"), Ok(Moment::Absolute(12_000_000_001)));
         assert_eq!(parse_moment("0"), Ok(Moment::SinceStart(0)));
         assert_eq!(parse_moment("@0s"), Ok(Moment::Absolute(0)));
-        for wrong in ["", "@", "s", "1x", "-1s", "5", "@5", "0.5"] {
+        for wrong in ["", "@", "s", "1x", "-1s", "5", "@5", "0.5", "1s+1s", "@1s+", "@+1s"] {
+            assert!(parse_moment(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(parse_moment("@12.5"), Err("has no unit: use '@12.5s'".to_owned()));
+    }
+
+    #[test]
+    fn moments_near_a_time_of_the_clock() {
+        assert_eq!(parse_moment("@12.5s+5ms"), Ok(Moment::Absolute(12_505_000_000)));
+        assert_eq!(parse_moment("@12.5s-500ms"), Ok(Moment::Absolute(12_000_000_000)));
+        assert_eq!(parse_moment("@1s+0s"), Ok(Moment::Absolute(1_000_000_000)));
+        for wrong in ["@1s-2s", "@500y+500y", "@1s+2", "@1s+1ms+1ms"] {
             assert!(parse_moment(wrong).is_err(), "{wrong}");
         }
     }

@@ -66,7 +66,7 @@ pub(crate) struct StatsArgs {
 
     /// Split rows by thread, process, parent (the operations around an async operation), or arg:KEY
     /// (the value of the argument KEY) [default: no split]
-    #[arg(long, value_name = "WHAT", value_parser = parse_stats_by)]
+    #[arg(long, alias = "group-by", value_name = "WHAT", value_parser = parse_stats_by)]
     pub(crate) by: Option<StatsBy>,
 
     /// With --by arg:KEY, give events without the argument KEY its value of the nearest duration or
@@ -84,7 +84,8 @@ pub(crate) struct StatsArgs {
     pub(crate) slowest: Option<usize>,
 
     /// Show the durations and async operations at a time, the longest first: 1.5s after the first
-    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints. With scheduling
+    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints, also with a distance
+    /// (@12.5s+5ms). With scheduling
     /// records, the states of threads come first: on which CPU, or since when not, and which thread
     /// wakes it up next. --limit is that of each table. Times are in the form of TIME: since the
     /// first event, or with `@` those of the clock
@@ -104,7 +105,7 @@ pub(crate) struct StatsArgs {
     pub(crate) instants: bool,
 
     /// Show the states of threads instead of durations: time on a CPU, time waiting for one,
-    /// blocked time, wake-up latencies, and which threads ran instead (record with `--sched`)
+    /// blocked time, wake-up latencies, and which thread got the CPU first (record with `--sched`)
     #[arg(long, conflicts_with_all = ["categories", "name", "sort", "by", "slowest", "at", "rate", "flows", "counters", "instants", "csv"])]
     pub(crate) sched: bool,
 
@@ -138,9 +139,9 @@ pub(crate) struct StatsArgs {
 #[command(after_long_help = "\
 CHANGE estimates the change of the median, and INTERVAL is its confidence interval, corrected for
 the number of rows: at most --significance of the rows called slower or faster are so by chance.
-With several runs a side, CHANGE is the mean over runs; with one, the mean over
-stretches of time. P50 BEFORE, P50 AFTER and their DIFFERENCE are of the medians of all durations,
-so that CHANGE can differ. The line after the table reports how many runs would make unclear rows clear.
+With several runs a side, CHANGE is the mean over runs; with one, the mean over stretches of time.
+P50 BEFORE, P50 AFTER and their DIFFERENCE are of the medians of all durations, so that CHANGE can
+differ. The line after the table reports how many runs would make unclear rows clear.
 
 Exit status:
     3  no row is in both archives, so nothing was compared

@@ -16,11 +16,11 @@ use crate::args::{parse_condition, parse_id, parse_time, Format, Level};
 /// keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-A complete output appears under its name, an incomplete one never does. Perfetto's format is an output
-only.
+A complete output appears under its name, an incomplete one never does. Perfetto's format is
+an output only.
 
-The message at the end has the number of entries: in Perfetto's format a duration has two, its begin
-and its end, and JSON also has entries for names. CSV has a row for each event.
+The message at the end has the number of entries: in Perfetto's format a duration has two, its
+begin and its end, and JSON also has entries for names. CSV has a row for each event.
 
 Examples:
   trace convert trace.fxt -o trace.json.gz      # Chrome JSON, compressed
@@ -43,7 +43,7 @@ pub(crate) struct ConvertArgs {
     pub(crate) output: PathBuf,
 
     /// Format to write [default: by the name of OUT]
-    #[arg(long, value_enum, value_name = "FORMAT")]
+    #[arg(long, alias = "format", value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
 
     #[command(flatten)]
@@ -141,10 +141,11 @@ Exit status:
     0  the archive is well-formed and complete
     1  the archive is malformed
     3  the archive is well-formed, but data is missing
-Records are all parts of the archive, also strings and names; events are those of programs with a
-category, a name and a time. A begin and its end are two events.
-Missing context switches are reported, but do not change the status: some kernels of virtual machines
-write none from the idle thread. Dropped ones are missing data.
+
+Records are all parts of the archive, also strings and names; events are those of
+programs with a category, a name and a time. A begin and its end are two events.
+Missing context switches are reported, but do not change the status: some kernels of
+virtual machines write none from the idle thread. Dropped ones are missing data.
 
 Example:
   trace check trace.fxt")]

@@ -32,7 +32,8 @@ Signals:
 
 Examples:
   trace daemon --dir ~/traces
-  trace daemon --background --dir ~/traces --config ~/.config/trace/daemon.toml")]
+  trace daemon --background --dir ~/traces --config ~/.config/trace/daemon.toml
+  trace daemon --stop")]
 pub(crate) struct DaemonArgs {
     /// Socket where programs register; the control socket is beside it [default:
     /// $TRACE_SOCKET, $XDG_RUNTIME_DIR/trace/manager.sock; as root
@@ -55,6 +56,10 @@ pub(crate) struct DaemonArgs {
     /// Return when the daemon is ready. It writes its messages to DIR/trace-daemon.log
     #[arg(long)]
     pub(crate) background: bool,
+
+    /// Stop the daemon that runs, as SIGTERM does, and wait until it has ended
+    #[arg(long, conflicts_with_all = ["background", "foreground", "config"])]
+    pub(crate) stop: bool,
 
     /// The daemon is a child of `trace daemon --background`
     #[arg(long, hide = true)]

@@ -26,14 +26,16 @@ pub(crate) struct FlamegraphArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
 
-    /// SVG to write; `-` for standard output [default: trace.flamegraph.svg for trace.fxt]
+    /// SVG to write; `-` for standard output [default: trace.flamegraph.svg for trace.fxt, or
+    /// trace.samples.svg, trace.operations.svg or trace.diff.svg with these options]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) selection: Selection,
 
-    /// Color boxes by their change since the archive BEFORE
+    /// Color boxes by the change of their own time since the archive BEFORE: red is more, blue is
+    /// less. The percentage of a change is that of the time of all boxes
     #[arg(long, value_name = "BEFORE")]
     pub(crate) diff: Option<PathBuf>,
 

@@ -193,7 +193,7 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]
     pub(crate) mode: Mode,
 
-    /// Act on a condition; repeatable. CONDITION is an alert's NAME, alert:NAME,
+    /// Act on a condition; repeatable. CONDITION is alert:NAME (or NAME, with an ACTION),
     /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER,
     /// optionally with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
     /// or signal:USR1 or USR2. Actions: `snapshot` writes the records so far to FILE

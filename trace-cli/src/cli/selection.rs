@@ -43,7 +43,7 @@ impl Selection {
 #[derive(Debug, Args)]
 pub(crate) struct TimeRange {
     /// Start of the range: 1.5s after the first event, 60% of the trace's time, or `@` and a time
-    /// that `trace dump` prints [default: first event]
+    /// that `trace dump` prints, also with a distance: @12.5s+5ms [default: first event]
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     pub(crate) from: Option<Moment>,
 

@@ -39,7 +39,7 @@ fn text(report: &Report) -> String {
                 "well-formed, no records dropped, but durations or operations lack a begin or an end"
             }
             Verdict::Complete if report.kinds.missing_switches > 0 => {
-                "well-formed, no records dropped, but context switches are not recorded"
+                "well-formed, no records dropped, but some context switches are not recorded"
             }
             Verdict::Complete => "well-formed and complete",
             Verdict::Lossy => "well-formed, but data is missing",

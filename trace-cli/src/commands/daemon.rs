@@ -6,6 +6,7 @@ mod guards;
 mod logger;
 mod notify;
 mod places;
+mod stop;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +32,9 @@ const SESSIONS: &str = ".trace-sessions";
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
+    if args.stop {
+        return stop::run(args.socket.as_deref());
+    }
     if args.background {
         return background::start(args);
     }

@@ -66,6 +66,9 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
     if let (true, Some(range)) = (is_empty, select.range()) {
         refuse_outside(&args.file, &extent, range)?;
     }
+    if is_empty && args.level.is_some() {
+        say("no selected events or log records have this level or a more severe one");
+    }
     // Each malformed record was reported at its place, and each loss is a line.
     let stats = Stats { bad_records: 0, ..reader.stats() };
     let Damage { audit, anchors, .. } = damage;

@@ -14,13 +14,14 @@ use trace_convert::visible;
 use crate::args::Format;
 use crate::cli::FlamegraphArgs;
 use crate::input::STANDARD;
+use crate::known::hint_to_others;
 use crate::message::HINT;
 use crate::output::{self, Output};
 use draw::{draw, Stack};
 use drawn::{Drawn, Times};
 
 pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
-    let output = output::path_or_default(args.output.as_deref(), &args.file, "flamegraph.svg")?;
+    let output = output::path_or_default(args.output.as_deref(), &args.file, ending(args))?;
     output::refuse_same_file(&args.file, &output)?;
     Format::Svg.refuse_other(&output)?;
     if let Some(before) = &args.diff {
@@ -40,10 +41,23 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
     Ok(code)
 }
 
+/// Returns the end of the default name of the output: pictures of one archive have several names.
+fn ending(args: &FlamegraphArgs) -> &'static str {
+    match args {
+        FlamegraphArgs { samples: true, .. } => "samples.svg",
+        FlamegraphArgs { operations: true, .. } => "operations.svg",
+        FlamegraphArgs { diff: Some(_), .. } => "diff.svg",
+        _ => "flamegraph.svg",
+    }
+}
+
 fn title(args: &FlamegraphArgs) -> String {
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     match &args.diff {
-        Some(before) => format!("{name} against {}", before.display()),
+        Some(before) => {
+            let before = before.file_name().unwrap_or_default().to_string_lossy();
+            format!("{name} against {before}")
+        }
         None => name.into_owned(),
     }
 }
@@ -67,7 +81,11 @@ fn stacks(args: &FlamegraphArgs) -> Result<(Vec<Stack>, u8)> {
 fn times(drawn: &Drawn, args: &FlamegraphArgs, names: &FrameNames<'_>) -> Result<Times> {
     let times = drawn.times(&args.file, names)?;
     if times.is_empty() {
-        bail!("cannot draw {}: it has no {}", args.file.display(), drawn.kind());
+        let hint = match args.selection.is_all() && !args.samples {
+            true => hint_to_others(&args.file)?,
+            false => String::new(),
+        };
+        bail!("cannot draw {}: it has no {}{hint}", args.file.display(), drawn.kind());
     }
     Ok(times)
 }

@@ -64,6 +64,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         rows::text(args, &report, seconds.flatten())
     };
     table::print(&text)?;
+    let is_all = args.selection.is_all() && args.arg.is_empty() && args.over.is_none();
+    if text == rows::NOTHING && is_all {
+        let hint = known::hint_to_others(&args.file)?;
+        if !hint.is_empty() {
+            say(&format!("{} has no such events{hint}", args.file.display()));
+        }
+    }
     short.iter().chain(&hint).for_each(|message| say(message));
     warn(args, &report);
     let code = input.map_or(exit::OK, |input| input.code);

@@ -12,7 +12,7 @@ use crate::args::SortBy;
 use crate::cli::TopArgs;
 use crate::damage::explained;
 use crate::input::SelectedThreads;
-use crate::known::refuse_unknown;
+use crate::known::{hint_to_others, refuse_unknown};
 use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
@@ -34,8 +34,10 @@ fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     let code = code.max(damage::warn(path, &report.damage));
     report.durations.retain(|row| filter.matches(&row.category, &row.name));
     if report.durations.is_empty() {
-        let selected = if args.selection.is_all() { "" } else { "selected " };
-        bail!("{} has no {selected}durations{HINT}trace stats shows all kinds", path.display());
+        if !args.selection.is_all() {
+            bail!("{} has no selected durations{HINT}trace stats shows all kinds", path.display());
+        }
+        bail!("{} has no durations{}", path.display(), hint_to_others(path)?);
     }
     rows::sort(&mut report.durations, SortBy::Own);
     let all: u64 = report.durations.iter().map(|row| row.self_nanos).fold(0, u64::saturating_add);

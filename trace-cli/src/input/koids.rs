@@ -21,6 +21,23 @@ pub(crate) fn is_name(argument: &str) -> bool {
     argument.parse::<u64>().is_err()
 }
 
+/// Returns the koid of an argument such as `7`, or in the forms that tables have: `#7`, `1/7`,
+/// `name (7)`, `name (1/7)` or `program (1) / name (7)`.
+fn printed_koid(argument: &str) -> Option<u64> {
+    let in_parentheses = argument.strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    let text = in_parentheses.map_or(argument, |(_, text)| text);
+    let text = text.strip_prefix('#').unwrap_or(text);
+    let koid = text
+        .split_once('/')
+        .map_or(text, |(process, thread)| process.parse::<u64>().map_or(text, |_| thread));
+    koid.parse().ok()
+}
+
+/// Returns whether an argument is the name of a process or thread.
+fn is_of_one(argument: &str, named: &[(u64, String)]) -> bool {
+    is_name(argument) && named.iter().any(|(_, name)| name == argument)
+}
+
 /// Returns the koids of processes or threads with these ids or names, or `None` for all. `named`
 /// has those of the archive.
 pub(crate) fn koids(
@@ -30,7 +47,7 @@ pub(crate) fn koids(
 ) -> Result<Option<Vec<u64>>> {
     let mut koids = Vec::new();
     for argument in arguments {
-        if let Ok(koid) = argument.parse() {
+        if let Some(koid) = printed_koid(argument).filter(|_| !is_of_one(argument, named)) {
             koids.push(koid);
             continue;
         }
@@ -80,4 +97,24 @@ pub(crate) fn refuse_missing(path: &Path, plan: &Plan<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_selected_as_they_are_printed() {
+        let named = [(7, "worker (8)".to_owned()), (8, "main".to_owned()), (9, "1/x".to_owned())];
+        let forms = ["7", "#7", "1/7", "worker (7)", "app (1/7)", "app (1) / worker (7)"];
+        for form in forms {
+            assert_eq!(koids(&[form.to_owned()], "thread", &named).unwrap(), Some(vec![7]));
+        }
+        for (name, koid) in [("worker (8)", 7), ("main", 8), ("1/x", 9), ("ma*", 8)] {
+            assert_eq!(koids(&[name.to_owned()], "thread", &named).unwrap(), Some(vec![koid]));
+        }
+        for wrong in ["", "()", "#", "x/7", "name ()", "7 (x)"] {
+            assert!(koids(&[wrong.to_owned()], "thread", &named).is_err(), "{wrong}");
+        }
+    }
 }

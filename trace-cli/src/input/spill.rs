@@ -38,6 +38,11 @@ impl<'a> Spill<'a> {
         Ok(Self { path, copy: Some((copy, kind, shift)), has_notes: Cell::new(has_notes) })
     }
 
+    /// Returns the file at `path`, whose notes have been printed.
+    pub(crate) fn of_known_file(path: &'a Path) -> Self {
+        Self { path, copy: None, has_notes: Cell::new(false) }
+    }
+
     /// Returns the input at `path`, of which `copy` is a part as an archive.
     pub(crate) fn of_archive(path: &'a Path, copy: File) -> Self {
         let copy = Some((copy, Some(InputKind::Fxt), 0));

@@ -26,8 +26,9 @@ fn states_of_threads_at_a_time() {
     let switches: Vec<_> = SCHEDULE.lines().filter(|line| !line.contains("waking")).collect();
     place.put("switches.txt", format!("# tracer: nop\n{}\n", switches.join("\n")).as_bytes());
     let run = place.run(&["stats", "switches.txt", "--at", "5.5ms"]);
-    let note = "the archive has no wake-ups, so NEXT WAKE-UP is empty: only root can record them\n";
+    let note = "NEXT WAKE-UP is empty, and a blocked thread may wait for a CPU\n";
     assert!(run.stdout.ends_with(note) && run.stdout.matches(note).count() == 1, "{run:?}");
+    assert_eq!(run.stdout.matches("  blocked or waiting  ").count(), 2, "{run:?}");
     let json = place.run(&["stats", "sched.txt", "--at", "2ms", "--json", "-t", "a"]).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["time_ns"], &json["instances"]), (&10_002_000_000_u64.into(), &json!([])));

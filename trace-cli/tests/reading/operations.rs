@@ -324,7 +324,11 @@ fn messages_by_level() {
     };
     assert_eq!(messages("warn"), [true, false, true, false]);
     assert_eq!(messages("debug"), [true; 4]);
-    assert_eq!(run(&["dump", "in.fxt", "--level", "error"]), "");
+    let place = Place::new();
+    place.put("in.fxt", &archive());
+    let none = place.run(&["dump", "in.fxt", "--level", "error"]);
+    assert_eq!((none.code, &*none.stdout), (0, ""));
+    assert!(none.stderr.contains("no selected events or log records have this level"), "{none:?}");
     let selected = run(&["dump", "in.fxt", "--level", "info", "-c", "app"]);
     assert_eq!(selected.lines().count(), 2);
 }

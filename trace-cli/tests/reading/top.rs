@@ -35,8 +35,15 @@ fn an_archive_without_durations_is_an_error() {
     place.put("in.fxt", &events(1, |_| EventKind::AsyncBegin { id: 1 }));
     place.put("good.fxt", &good());
     let run = place.run(&["top", "in.fxt"]);
-    let stderr = "trace: in.fxt has no durations\nhint: trace stats shows all kinds\n";
-    assert_eq!((run.code, &*run.stderr), (1, stderr));
+    assert_eq!((run.code, &*run.stderr), (1, "trace: in.fxt has no durations\n"));
+    place.put("counter.fxt", &events(1, |_| EventKind::Counter { id: 1 }));
+    let hint = "\nhint: trace stats --counters shows its counters\n";
+    for command in
+        [&["top", "counter.fxt"][..], &["flamegraph", "counter.fxt"], &["stats", "counter.fxt"]]
+    {
+        let run = place.run(command);
+        assert!(run.stderr.ends_with(hint), "{run:?}");
+    }
     let run = place.run(&["top", "good.fxt", "-n", "-poll"]);
     assert!(run.stderr.contains("has no selected durations"), "{run:?}");
 }

@@ -7,7 +7,7 @@ use trace_analyze::scheduling::Waker;
 use trace_analyze::stats::Group;
 use trace_format::ThreadKoids;
 
-use crate::rows::{by_thread, by_waker};
+use crate::rows::{by_waker, first_by_thread};
 use crate::table::human_nanos;
 
 /// The line that follows if waits for a processor are missing.
@@ -40,8 +40,12 @@ pub(super) fn what(part: &Segment) -> String {
         Some(Wait::Processor { woken_by }) => {
             format!("waits for a processor, woken up{}", by_waker(woken_by.as_ref()))
         }
-        Some(Wait::Preempted { by: other }) => format!("is preempted{}", by_thread(other.as_ref())),
-        Some(Wait::OtherCode) => "waits, its thread runs other code".to_owned(),
+        Some(Wait::Preempted { by: other }) => {
+            format!("is preempted{}", first_by_thread(other.as_ref()))
+        }
+        Some(Wait::OtherCode) => {
+            "waits for an unknown reason, its thread runs other code".to_owned()
+        }
     }
 }
 
@@ -97,7 +101,7 @@ pub(super) fn unknown(chosen: &Chosen, path: &Path) -> String {
     let advice = match path.scheduling {
         Scheduling::None => "record with --sched to see which threads end the waits, or trace",
         Scheduling::Switches => {
-            "the archive has no wake-ups, which require tracefs, see trace doctor; or trace"
+            "the archive has no wake-ups (`trace doctor` says what they require); trace"
         }
         Scheduling::Complete | Scheduling::TooLong => "trace",
     };

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub(super) fn start(args: &DaemonArgs) -> Result<u8> {
     let log = OpenOptions::new().create(true).append(true).mode(0o600).open(&path);
     let log = log.with_context(|| format!("cannot write {}", path.display()))?;
     let mut daemon = Command::new("/proc/self/exe")
+        .arg0("trace")
         .arg("daemon")
         .args(arguments(args))
         .stdin(Stdio::null())

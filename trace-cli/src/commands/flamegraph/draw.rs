@@ -41,6 +41,10 @@ const STYLE: &str = "#search{opacity:.8}@media(prefers-color-scheme:dark){stop{s
 /// The end of inferno's style.
 const STYLE_END: &str = "</style>";
 
+/// What colors and the second percentage of a box show beside an earlier archive.
+const CHANGES: &str =
+    "color, second percentage: change of a box's own time, as a share of all time";
+
 /// Draws into memory, with widths in `unit`, because inferno reduces write errors to text.
 ///
 /// # Errors
@@ -54,6 +58,9 @@ pub(crate) fn draw(title: String, unit: &str, stacks: &[Stack]) -> Result<Vec<u8
     }
     let mut options = Options::default();
     options.title = title;
+    if stacks.iter().any(|(_, times)| times.len() > 1) {
+        options.subtitle = Some(CHANGES.to_owned());
+    }
     options.count_name = unit.to_owned();
     options.text_truncate_direction = TextTruncateDirection::Right;
     // The same archive makes the same picture.

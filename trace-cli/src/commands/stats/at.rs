@@ -55,7 +55,7 @@ fn time(args: &StatsArgs, at: Point) -> Result<(u64, Origin)> {
     let nanos = at.nanos(span);
     let end = extent.recorded_until.unwrap_or(span.end);
     if extent.start.is_some() && !(span.start..=end).contains(&nanos) {
-        bail!(outside("--at", (span.start, end)));
+        bail!(outside("--at", nanos, (span.start, end)));
     }
     let origin = match at {
         Point::Absolute(_) => Origin::default(),

@@ -9,13 +9,14 @@ use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::say;
-use crate::rows::{by_thread, by_waker, thread_label as label};
+use crate::rows::{by_waker, first_by_thread, thread_label as label};
 use crate::table::Table;
 use crate::times::Origin;
 
-/// What an empty column means without wake-ups.
+/// What states and an empty column mean without wake-ups.
 const NO_WAKEUPS: &str =
-    "the archive has no wake-ups, so NEXT WAKE-UP is empty: only root can record them\n";
+    "the archive has no wake-ups (`trace doctor` says what they require): NEXT \
+                          WAKE-UP is empty, and a blocked thread may wait for a CPU\n";
 
 /// Reads the states of the selected threads at a time, up to the limit. Returns how many are left
 /// out.
@@ -38,7 +39,7 @@ pub(super) fn text(states: &Moment, origin: Origin) -> String {
         table.push(vec![
             origin.text(thread.since),
             thread.until.map_or_else(String::new, |until| origin.text(until)),
-            state(thread),
+            state(thread, states.has_wakeups),
             thread.next.as_ref().map_or_else(String::new, wakeup),
             label(&thread.group),
         ]);
@@ -51,12 +52,13 @@ pub(super) fn text(states: &Moment, origin: Origin) -> String {
     text
 }
 
-fn state(thread: &ThreadAt) -> String {
+fn state(thread: &ThreadAt, has_wakeups: bool) -> String {
     match &thread.state {
         State::Running(cpu) => format!("running on CPU {cpu}"),
         State::Woken(by) => format!("runnable, woken{}", by_waker(by.as_ref())),
-        State::Preempted(by) => format!("runnable, preempted{}", by_thread(by.as_ref())),
-        State::Blocked => "blocked".to_owned(),
+        State::Preempted(by) => format!("runnable, preempted{}", first_by_thread(by.as_ref())),
+        State::Blocked if has_wakeups => "blocked".to_owned(),
+        State::Blocked => "blocked or waiting".to_owned(),
     }
 }
 

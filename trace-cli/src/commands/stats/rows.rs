@@ -9,6 +9,9 @@ use crate::cli::StatsArgs;
 use crate::rows::{group_label, label};
 use crate::table::{human_nanos, Table};
 
+/// The text without rows.
+pub(super) const NOTHING: &str = "no such events\n";
+
 /// Returns the tables as text, with rates if the trace has a length in seconds.
 pub(super) fn text(args: &StatsArgs, report: &Report, seconds: Option<f64>) -> String {
     let lengths = |rows| lengths(args, rows, seconds);
@@ -24,7 +27,7 @@ pub(super) fn text(args: &StatsArgs, report: &Report, seconds: Option<f64>) -> S
         section(&mut text, "async operations", &lengths(&report.operations));
     }
     if text.is_empty() {
-        text.push_str("no such events\n");
+        text.push_str(NOTHING);
     }
     text
 }

@@ -82,7 +82,7 @@ fn text(report: &Scheduling) -> String {
         text.push_str(if text.is_empty() { "" } else { "\n" });
         text.push_str(&omitted(report.partial.len() as u64));
     } else if text.is_empty() {
-        text.push_str("no such threads\n");
+        text.push_str("no scheduling records\n");
     }
     text
 }
@@ -138,7 +138,7 @@ fn latencies(report: &Scheduling) -> Table {
 }
 
 fn preemptions(pairs: &[Preemption]) -> Table {
-    let mut table = Table::new(vec!["count", "off-cpu", "thread", "by"], 2);
+    let mut table = Table::new(vec!["count", "off-cpu", "thread", "first by"], 2);
     for pair in pairs {
         let by = pair.by.as_ref().map_or_else(|| "idle".to_owned(), label);
         let waited = human_nanos(pair.nanos);
