@@ -28,6 +28,8 @@ use steps::Steps;
 pub struct Schedule {
     threads: HashMap<u64, Vec<OnCpu>>,
     steps: Steps,
+    /// The times of the begin and the end of the records.
+    recorded: (u64, u64),
 }
 
 /// A turn of a thread on a processor.
@@ -73,11 +75,21 @@ impl Schedule {
         Some(until(turns, to).saturating_sub(until(turns, from)))
     }
 
+    /// Returns whether the recording of scheduling lasted from one time to another. If not,
+    /// [`Schedule::on_cpu`] is an estimate: nothing before the first record of a thread, and its
+    /// last state after the last one.
+    #[must_use]
+    pub fn covers(&self, from: u64, to: u64) -> bool {
+        let (start, end) = self.recorded;
+        start <= from && to <= end
+    }
+
     /// Makes the turns of the records, and adds them up.
     fn finish(&mut self) {
         if self.is_too_long() {
             return;
         }
+        self.recorded = (self.steps.start(), self.steps.end());
         let koids = self.steps.threads().to_vec();
         let threads = &mut self.threads;
         replay(&mut self.steps, Some(u64::MAX), |interval| {
@@ -131,6 +143,8 @@ mod tests {
         assert_eq!(schedule.on_cpu(8, 0, 1000), Some(50));
         assert_eq!(schedule.on_cpu(9, 0, 1000), None);
         assert_eq!(schedule.on_cpu(1, 0, 1000), None);
+        assert!(schedule.covers(100, 180) && !schedule.covers(99, 180));
+        assert!(!schedule.covers(100, 181));
     }
 
     #[test]

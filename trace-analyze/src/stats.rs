@@ -158,6 +158,9 @@ pub struct Report {
     /// a row, because the archive has more than four million operations, or with
     /// [`Groups::read_inherited`] as many durations with a value.
     pub values_left_out: u64,
+    /// Durations with a time on a processor that began before the scheduling records, or ended
+    /// after them: that time is estimated.
+    pub partly_scheduled: u64,
     /// Context switches, which [`Schedule::read`] uses.
     pub context_switches: u64,
     /// Unpaired and malformed durations.

@@ -92,6 +92,12 @@ pub(crate) fn of_names(report: &Report) -> Count {
     ("names without a row, too many", report.joined.len())
 }
 
+/// Returns the durations of which a part was not scheduled while that was recorded.
+pub(crate) fn of_schedule(report: &Report) -> Count {
+    let text = "durations partly outside of the scheduling records, their ON-CPU is estimated";
+    (text, report.partly_scheduled)
+}
+
 /// Returns the durations whose argument is unknown.
 pub(crate) fn of_values(report: &Report) -> Count {
     let text = "durations without their value, too many operations or durations";

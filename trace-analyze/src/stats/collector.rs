@@ -87,6 +87,8 @@ struct Durations<'s> {
     /// Shorter ones are not counted.
     min_nanos: u64,
     schedule: Option<&'s Schedule>,
+    /// Durations that are partly outside of the scheduling records.
+    partly_scheduled: u64,
 }
 
 impl<'s> StatsCollector<'s> {
@@ -105,6 +107,7 @@ impl<'s> StatsCollector<'s> {
             measure: Measure::default(),
             min_nanos: 0,
             schedule,
+            partly_scheduled: 0,
         };
         Self {
             spans: Spans::with_values(),
@@ -219,6 +222,7 @@ impl<'s> StatsCollector<'s> {
             instants: self.instants.into_rows(groups, catalog),
             other_values: groups.other_values + inherited_others,
             values_left_out: groups.values_left_out,
+            partly_scheduled: self.durations.partly_scheduled,
             context_switches: self.context_switches,
             oddities: self.spans.oddities(),
             unpaired_operations: operations.unpaired,
@@ -257,6 +261,7 @@ impl Durations<'_> {
             if let Some(nanos) = schedule.on_cpu(span.koids.thread, from, to) {
                 let sum = row.on_cpu_nanos.get_or_insert(0);
                 *sum = sum.saturating_add(nanos);
+                self.partly_scheduled += u64::from(!schedule.covers(from, to));
             }
         }
     }

@@ -22,6 +22,7 @@ impl Report {
             "other_values": self.other_values,
             "values_left_out": self.values_left_out,
             "names_left_out": self.joined.len(),
+            "partly_scheduled": self.partly_scheduled,
             "instants": self.instants.iter().map(instant).collect::<Vec<_>>(),
             "complete": self.damage.is_none(),
             "records_dropped": self.damage.records_dropped,

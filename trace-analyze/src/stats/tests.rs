@@ -208,6 +208,36 @@ fn time_on_a_processor() {
     let schedule = Schedule::read(Reader::new(&*archive)).unwrap();
     let report = collect(Reader::new(&*archive), Grouping::Together, Some(&schedule)).unwrap();
     assert_eq!(report.durations[0].on_cpu_nanos, Some(30 + 30));
+    assert_eq!(report.partly_scheduled, 0);
+}
+
+/// As in a slice that keeps durations whole.
+#[test]
+fn durations_beyond_the_scheduling_records_are_counted() {
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let (arguments, outgoing_state) = (Arguments::NONE, ThreadState(2));
+        Record::from(ContextSwitch {
+            ticks,
+            cpu: 0,
+            outgoing_state,
+            outgoing_thread,
+            incoming_thread,
+            arguments,
+        })
+    };
+    let complete = |begin, end| Record::from(event(THREAD, begin, "x", DurationComplete { end }));
+    let records = [
+        complete(10, 60),
+        switch(40, 9, 2),
+        complete(45, 50),
+        complete(70, 101),
+        switch(100, 2, 9),
+    ];
+    let archive = crate::testing::archive(&records);
+    let schedule = Schedule::read(Reader::new(&*archive)).unwrap();
+    let report = collect(Reader::new(&*archive), Grouping::Together, Some(&schedule)).unwrap();
+    assert_eq!(report.durations[0].on_cpu_nanos, Some(20 + 5 + 30));
+    assert_eq!(report.partly_scheduled, 2);
 }
 
 #[test]

@@ -263,6 +263,7 @@ fn warn(args: &StatsArgs, report: &Report) {
         ("events in rows of other values", report.other_values),
         damage::of_values(report),
         damage::of_names(report),
+        damage::of_schedule(report),
     ];
     damage::warn_counts(&args.file, &of_values);
     let of_flows = damage::of_flows(&report.unpaired_flows);

@@ -30,7 +30,7 @@ fn of_archive(args: &TopArgs, path: &Path) -> Result<u8> {
     let (mut report, code) = read(args, path, by)?;
     let filter = args.selection.filter();
     damage::warn_counts(path, &damage::of_durations(&report.oddities));
-    damage::warn_counts(path, &[damage::of_names(&report)]);
+    damage::warn_counts(path, &[damage::of_names(&report), damage::of_schedule(&report)]);
     let code = code.max(damage::warn(path, &report.damage));
     report.durations.retain(|row| filter.matches(&row.category, &row.name));
     if report.durations.is_empty() {

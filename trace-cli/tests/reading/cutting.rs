@@ -62,6 +62,9 @@ fn empty_slices_are_reported() {
     assert_eq!(messages(&["in.fxt", "-c", "n*,-nit"]), [""; 0]);
 }
 
+/// The hint to durations that are kept whole.
+const CUT: &str = "hint: --clip cuts them, so that viewers open on this range";
+
 #[test]
 fn the_range_and_its_borders_are_reported() {
     let place = Place::new();
@@ -75,12 +78,18 @@ fn the_range_and_its_borders_are_reported() {
     // `inner` from 30 to 50.
     let range = "trace: from 0.000035000s to 0.000060000s; 3 durations and operations overlap the \
                  borders";
-    assert_eq!(messages(&["--from", "@40us", "--to", "@65us"]), [format!("{range}, kept whole")]);
+    assert_eq!(
+        messages(&["--from", "@40us", "--to", "@65us"]),
+        [format!("{range}, kept whole"), CUT.to_owned()]
+    );
     let options = ["--from", "35us", "--to", "60us", "--clip"];
     assert_eq!(messages(&options), [format!("{range}, cut there")]);
     let range = "trace: from 0.000050000s to 0.000085000s; ";
     let one = "1 duration or operation overlaps the borders, kept whole";
-    assert_eq!(messages(&["--from", "@55us", "-n", "outer"]), [format!("{range}{one}")]);
+    assert_eq!(
+        messages(&["--from", "@55us", "-n", "outer"]),
+        [format!("{range}{one}"), CUT.to_owned()]
+    );
     let none = "no duration or operation overlaps the borders";
     assert_eq!(messages(&["--from", "@55us", "-n", "queue"]), [format!("{range}{none}")]);
     assert_eq!(messages(&["-n", "queue"]), [""; 0]);

@@ -318,7 +318,8 @@ fn top_has_times_on_a_processor() {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     writer.record(&event.into()).unwrap();
-    for (ticks, outgoing_thread, incoming_thread) in [(50, 0, 7), (130, 7, 0), (180, 0, 7)] {
+    let switches = [(50, 0, 7), (130, 7, 0), (180, 0, 7), (210, 7, 0)];
+    for (ticks, outgoing_thread, incoming_thread) in switches {
         let (cpu, outgoing_state) = (0, ThreadState::BLOCKED);
         let switch = ContextSwitch {
             ticks,

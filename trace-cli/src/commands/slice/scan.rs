@@ -36,7 +36,8 @@ impl Scan {
         let origin = Origin(self.0.start.unwrap_or(first));
         let (from, to) = (from.clamp(first, last), to.map_or(last, |to| to.clamp(first, last)));
         let range = format!("from {} to {}", origin.text(from), origin.text(to));
-        let how = if clips { "cut there" } else { "kept whole" };
+        let cut = "--clip cuts them, so that viewers open on this range";
+        let how = if clips { "cut there".to_owned() } else { format!("kept whole{HINT}{cut}") };
         let one = "duration or operation overlaps the borders";
         let many = "durations and operations overlap the borders";
         Some(match overlapping {
