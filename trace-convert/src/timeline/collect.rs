@@ -18,7 +18,7 @@ use trace_analyze::arguments::named_unsigned;
 use trace_analyze::catalog::Catalog;
 use trace_analyze::pairing::{Edge, Unpaired};
 use trace_analyze::scheduling::Switch;
-use trace_analyze::Damage;
+use trace_analyze::{is_clock_anchor, Damage};
 
 /// The minimum limit of memory for strings and arguments.
 const MIN_DETAIL_BYTES: u64 = 1 << 20;
@@ -131,6 +131,9 @@ impl TimelineCollector {
         let own = matches!(event.kind, EventKind::Instant { .. })
             && self.catalog.category(label) == "trace";
         self.extend(at, !own);
+        if own && is_clock_anchor(item, event) {
+            self.cpus.recorded_until(at);
+        }
         match event.kind {
             EventKind::Counter { id } => {
                 let key = (thread.process, label, id);

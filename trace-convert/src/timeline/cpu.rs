@@ -8,7 +8,11 @@ use trace_analyze::scheduling::{Cpu, Switch, Turn, Turns};
 
 /// The CPUs, by provider and number.
 #[derive(Debug, Default)]
-pub(super) struct Cpus(BTreeMap<Cpu, OnCpu>);
+pub(super) struct Cpus {
+    cpus: BTreeMap<Cpu, OnCpu>,
+    /// The time of the last record: what a CPU ran after that is unknown.
+    last: u64,
+}
 
 #[derive(Debug, Default)]
 struct OnCpu {
@@ -19,11 +23,18 @@ struct OnCpu {
 
 impl Cpus {
     pub(super) fn switch(&mut self, switch: Switch, arguments: u32) {
-        self.0.entry(switch.cpu).or_default().switches.push((switch, arguments));
+        self.recorded_until(switch.nanos);
+        self.cpus.entry(switch.cpu).or_default().switches.push((switch, arguments));
     }
 
     pub(super) fn wakeup(&mut self, cpu: Cpu, wakeup: Point) {
-        self.0.entry(cpu).or_default().wakeups.push(wakeup);
+        self.recorded_until(wakeup.at);
+        self.cpus.entry(cpu).or_default().wakeups.push(wakeup);
+    }
+
+    /// Notes that scheduling was recorded until a time.
+    pub(super) fn recorded_until(&mut self, nanos: u64) {
+        self.last = self.last.max(nanos);
     }
 
     /// Returns a row for each CPU. `name` returns the name of a thread.
@@ -33,18 +44,19 @@ impl Cpus {
         catalog: &mut Catalog,
         name: impl Fn(&Catalog, u64) -> String,
     ) -> Option<Group> {
-        if self.0.is_empty() {
+        if self.cpus.is_empty() {
             return None;
         }
         let category = catalog.intern("cpu");
-        let mut rows = Vec::with_capacity(self.0.len());
-        for ((_, number), mut cpu) in self.0 {
+        let (first, last) = (range.0, range.1.min(self.last));
+        let mut rows = Vec::with_capacity(self.cpus.len());
+        for ((_, number), mut cpu) in self.cpus {
             let mut slice = |turn: Turn<u32>| {
                 let name = name(catalog, turn.task.thread);
                 let name = catalog.intern(&name);
                 let label = catalog.label_of(category, name);
-                let end = turn.to.map_or(range.1, |(end, _)| end);
-                let begin = turn.from.unwrap_or(range.0).min(end);
+                let end = turn.to.map_or(last, |(end, _)| end);
+                let begin = turn.from.unwrap_or(first).min(end);
                 Slice { begin, end, label, arguments: turn.value, is_open: false }
             };
             cpu.switches.sort_by_key(|(switch, _)| switch.nanos);

@@ -299,6 +299,22 @@ fn instants_logs_and_scheduling() {
     assert_eq!(timeline.catalog.name(row.points[0].label), "it \u{fffd} began");
 }
 
+/// A slice has the whole of a duration, but only its own scheduling records.
+#[test]
+fn a_turn_without_an_end_lasts_until_the_last_scheduling_record() {
+    let switch = |ticks, cpu, outgoing_thread, incoming_thread| {
+        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+    };
+    let timeline = read(&[
+        at(5, "whole", EventKind::DurationComplete { end: 500 }),
+        switch(10, 0, 99, 34).into(),
+        switch(30, 1, 98, 97).into(),
+    ]);
+    assert_eq!(lanes(&timeline, 0), [["thread 99 5..10", "thread 34 10..30"]]);
+    assert_eq!(timeline.range, (5, 500));
+}
+
 #[test]
 fn the_memory_limit_includes_text() {
     let text = |number: u64| format!("{number}{}", "x".repeat(30_000));
