@@ -10,7 +10,7 @@ use trace_protocol::buffer::memory::ReadMapping;
 use crate::harness::{layout, records, string_record};
 
 /// A file with these words at these positions, mapped as a manager maps it.
-fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> ReadMapping {
+pub fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> ReadMapping {
     use std::os::unix::fs::FileExt;
     let file = tempfile::tempfile().unwrap();
     file.set_len(layout.total_size() as u64).unwrap();

@@ -2,10 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use trace_protocol::buffer::consumer::Collector;
-use trace_protocol::buffer::header::BufferingMode;
+use trace_format::layout::EventType;
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::header::{directory_entry, BufferingMode, Layout};
 
-use crate::harness::{instants, Harness, PATIENCE};
+use crate::harness::{header, instants, string_record, Harness, PATIENCE};
+use crate::hostile::memory;
 
 /// What a copy of the buffer as it is now comes to, with the collector that read it.
 fn copy(collector: &Collector) -> (Vec<u64>, Collector) {
@@ -81,6 +83,33 @@ fn a_circular_copy_holds_half_a_buffer_at_least_and_the_newest_record() {
             assert_eq!(fork.stats().overwritten > 0, first > 0);
         }
     }
+}
+
+/// Returns the words of a chunk, at the start of the rolling buffer of `wrapped_count`, with one
+/// instant of the thread 5 at `ticks`.
+fn chunk(layout: &Layout, wrapped_count: u32, ticks: u64) -> Vec<(usize, u64)> {
+    let directory = layout.rolling_offset(wrapped_count) / 8;
+    let unit = layout.unit_size();
+    let data = directory + (layout.rolling_size() / unit * 8).next_multiple_of(unit) / 8;
+    let strings = [string_record(100, "category"), string_record(101, "name")].concat();
+    let thread = [0x1_0033, 1, 5];
+    let instant = [header(EventType::Instant, 2), ticks];
+    let content = [&thread[..], &strings, &instant].concat();
+    let content = content.into_iter().enumerate().map(|(index, word)| (data + index, word));
+    [(directory, directory_entry(wrapped_count, 1))].into_iter().chain(content).collect()
+}
+
+/// A search of the directories may find no chunk in a rolling buffer before the newest one: it
+/// was begun behind the search, or its only thread has not published its chunk. The others are
+/// copied all the same.
+#[test]
+fn a_copy_has_the_rolling_buffers_before_one_without_chunks() {
+    let layout = Layout::plan(BufferingMode::Streaming, 400 << 10, 0).unwrap();
+    assert_eq!(layout.rolling_buffers(), 4);
+    let words = [chunk(&layout, 0, 10), chunk(&layout, 2, 30)].concat();
+    let mapping = memory(&layout, words);
+    let collector = Collector::new(mapping, layout, IdentityPolicy::Own(4711)).unwrap();
+    assert_eq!(instants(&copy(&collector).0, 5), [10, 30]);
 }
 
 /// Ends the other threads, also if the test fails.

@@ -158,8 +158,8 @@ impl Collector {
         self.sanitize_last(saves, out);
     }
 
-    /// How many rolling buffers of a circular buffer are gone, if `newest` is its newest one.
-    fn overwritten_before(&self, newest: u32) -> u32 {
+    /// How many rolling buffers are gone, if `newest` is the newest one.
+    pub(super) fn overwritten_before(&self, newest: u32) -> u32 {
         newest.saturating_add(1).saturating_sub(self.layout.rolling_buffers() as u32)
     }
 

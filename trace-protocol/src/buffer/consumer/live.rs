@@ -15,7 +15,9 @@
 //! is listed in the newest rolling buffer, all that it wrote to the older ones was there before
 //! they are copied. The older ones are copied from the oldest on: no thread gets a chunk in them
 //! any more, so that a thread with a record under way in one of them has nothing in those behind
-//! it. The loss table comes first: events that are read report no less than it says. Strings come
+//! it. They are all that were not read before, whether a search of the directories found them or
+//! not: the provider may begin one behind the search, and then the newest one. One without a chunk
+//! has no records. The loss table comes first: events that are read report no less than it says. Strings come
 //! last: what a record refers to was registered before it.
 
 use crate::buffer::header::{field, BufferingMode};
@@ -72,16 +74,21 @@ impl Collector {
     }
 
     fn try_copy_rolling(&self) -> Attempt {
+        let newest = live_wraps(&self.mapping, &self.layout).pop();
+        match newest.filter(|newest| Some(*newest) > self.last_saved) {
+            Some(newest) => self.try_copy_until(newest),
+            None => Attempt { complete: true, ..Attempt::default() },
+        }
+    }
+
+    /// Copies the rolling buffers that were not read, up to that of `newest`.
+    fn try_copy_until(&self, newest: u32) -> Attempt {
         let (mapping, layout) = (&self.mapping, &self.layout);
-        let wraps = live_wraps(mapping, layout);
-        let unsaved: Vec<u32> =
-            wraps.into_iter().filter(|wrap| Some(*wrap) > self.last_saved).collect();
-        let Some((&newest, older)) = unsaved.split_last() else {
-            return Attempt { complete: true, ..Attempt::default() };
-        };
         let listed: Vec<_> = live_chunks(mapping, layout, newest).collect();
-        let mut attempt = Attempt { saves: Vec::new(), first: newest, complete: true };
-        for &older in older {
+        let unread = self.last_saved.map_or(0, |last| last.saturating_add(1));
+        let first = unread.max(self.overwritten_before(newest));
+        let mut attempt = Attempt { saves: Vec::new(), first, complete: true };
+        for older in first..newest {
             let save =
                 RawSave::copy_backwards(&live_chunks(mapping, layout, older).collect::<Vec<_>>());
             attempt.add(older, save, self.is_overwritten(older));
@@ -108,24 +115,16 @@ struct Attempt {
 }
 
 impl Attempt {
-    /// Adds a copy, in the order of wrapped counts. If it is overwritten, or one before it is
-    /// missing, those before it are left out, too: what is kept has no gap.
-    ///
-    /// One is missing if the provider went on to a second rolling buffer while the directories were
-    /// searched, and the first had been searched before.
+    /// Adds a copy, in the order of wrapped counts. If it is overwritten, those before it are left
+    /// out, too: what is kept has no gap.
     fn add(&mut self, wrapped_count: u32, save: RawSave, overwritten: bool) {
-        let follows = self.first.saturating_add(self.saves.len() as u32) == wrapped_count;
-        if overwritten || !(follows || self.saves.is_empty()) {
+        if overwritten {
             self.complete = false;
             self.saves.clear();
+            self.first = wrapped_count.saturating_add(1);
+        } else {
+            self.saves.push(save);
         }
-        if overwritten {
-            return;
-        }
-        if self.saves.is_empty() {
-            self.first = wrapped_count;
-        }
-        self.saves.push(save);
     }
 }
 
@@ -136,7 +135,7 @@ mod tests {
     #[test]
     fn what_is_kept_has_no_gap() {
         let added = |wraps: &[(u32, bool)]| {
-            let mut attempt = Attempt { complete: true, ..Attempt::default() };
+            let mut attempt = Attempt { complete: true, first: 3, ..Attempt::default() };
             for &(wrap, overwritten) in wraps {
                 attempt.add(wrap, RawSave::copy_backwards(&[]), overwritten);
             }
@@ -144,7 +143,7 @@ mod tests {
         };
         assert_eq!(added(&[(3, false), (4, false), (5, false)]), (3, 3, true));
         assert_eq!(added(&[(3, true), (4, false), (5, false)]), (4, 2, false));
-        assert_eq!(added(&[(3, false), (5, false), (6, false)]), (5, 2, false));
+        assert_eq!(added(&[(3, false), (4, true), (5, false)]), (5, 1, false));
         assert_eq!(added(&[(3, false), (4, true)]).1, 0);
     }
 }
