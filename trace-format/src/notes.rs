@@ -72,11 +72,14 @@ pub enum Omission {
     /// Dropped records that were not reported before the archive was cut into parts. A later part
     /// reports them.
     ReportedLater = 10,
+    /// Buffers that providers had handed over to a recorder that was killed, and that are not in the
+    /// archive.
+    Buffers = 11,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -88,6 +91,7 @@ impl Omission {
         Self::Connections,
         Self::Bytes,
         Self::ReportedLater,
+        Self::Buffers,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -108,6 +112,7 @@ impl Omission {
             Self::Connections => "connections refused",
             Self::Bytes => "bytes skipped in a damaged archive",
             Self::ReportedLater => "records dropped, reported in a later part",
+            Self::Buffers => "buffers lost: recorder killed",
         }
     }
 
@@ -126,6 +131,7 @@ impl Omission {
             Self::Connections => "refused connections",
             Self::Bytes => "skipped bytes",
             Self::ReportedLater => "records dropped, which a later part reports",
+            Self::Buffers => "lost buffers",
         }
     }
 
@@ -214,6 +220,7 @@ mod tests {
             "refused connections",
             "skipped bytes",
             "records dropped, which a later part reports",
+            "lost buffers",
         ];
         assert_eq!(names, expected);
     }

@@ -73,6 +73,14 @@ impl End {
         )
     }
 
+    /// Returns whether the provider may record into its buffer while the rest of it is read.
+    pub(crate) fn may_record(&self) -> bool {
+        match self {
+            Self::TimedOut | Self::CutOff(_) => true,
+            Self::Terminated | Self::Disconnected => false,
+        }
+    }
+
     /// Returns the kind of data that is missing because of it.
     pub(crate) fn omission(&self) -> Option<Omission> {
         match self {

@@ -373,7 +373,10 @@ impl ProviderData {
             for copy in copies {
                 slots.extend(self.sanitize(copy, &mut words));
             }
-            self.collector.finish(&mut words);
+            match departure.end.may_record() {
+                true => self.collector.finish_copy(self.collector.copy_live(), &mut words),
+                false => self.collector.finish(&mut words),
+            }
         }
         let reported = self.collector.stats().told_losses;
         let sessions = std::mem::take(&mut self.sessions);

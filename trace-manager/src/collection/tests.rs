@@ -107,6 +107,28 @@ fn the_last_records_are_those_of_each_session() {
     assert_eq!((closing.dropped, closing.from, closing.unreported.len()), (2, 50, 0));
 }
 
+/// Records of a rolling buffer that is written meanwhile could have gaps.
+#[test]
+fn the_buffer_of_a_provider_that_may_record_is_read_as_one_that_is_written() {
+    let layout = layout(BufferingMode::Circular);
+    let violation = End::CutOff(crate::machine::Violation::Flood);
+    for (end, is_written) in [
+        (End::TimedOut, true),
+        (violation, true),
+        (End::Terminated, false),
+        (End::Disconnected, false),
+    ] {
+        let (data, buffer) = provider(layout);
+        write_event(&buffer, &layout, 0, 100);
+        write_event(&buffer, &layout, 1, 101);
+        // The provider is about to overwrite the first one.
+        write_wrapped_count(&buffer, &layout, 2);
+        let last = data.finish(1, &Departure { end, ..DEPARTURE }, &Spares::default());
+        assert!(last.words.contains(&101));
+        assert_eq!(last.words.contains(&100), !is_written);
+    }
+}
+
 /// The provider continues for the other session.
 #[test]
 fn a_session_can_leave_a_provider() {

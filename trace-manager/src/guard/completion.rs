@@ -52,7 +52,7 @@ fn complete_last(mut state: GuardState) -> GuardOutcome {
             name_archive(archive, Err(source))
         }
         (_, Some(archive)) => {
-            wait_for_providers(&state.providers.values().collect::<Vec<_>>());
+            wait_for_providers(state.providers.values_mut());
             let completed = Completion::new(archive.file(), &state).run(state);
             name_archive(archive, completed)
         }
@@ -72,15 +72,20 @@ fn name_archive(archive: NewFile, completed: io::Result<u64>) -> GuardOutcome {
     }
 }
 
-/// Waits until each provider has closed its packet socket: it no longer records then.
-fn wait_for_providers(providers: &[&GuardedProvider]) {
+/// Waits until each provider has closed its packet socket: it no longer records then. Notes which
+/// ones have.
+fn wait_for_providers<'a>(providers: impl Iterator<Item = &'a mut GuardedProvider>) {
     let deadline = Instant::now() + PROVIDER_TIMEOUT;
     for provider in providers {
         let left = deadline.saturating_duration_since(Instant::now());
         // No event is requested: poll always reports the end of the peer.
         let mut fds = [PollFd::new(&provider.packets, PollFlags::empty())];
         let milliseconds = i32::try_from(left.as_millis()).unwrap_or(i32::MAX);
-        while let Err(rustix::io::Errno::INTR) = poll(&mut fds, milliseconds) {}
+        let mut polled = poll(&mut fds, milliseconds);
+        while let Err(rustix::io::Errno::INTR) = polled {
+            polled = poll(&mut fds, milliseconds);
+        }
+        provider.has_left = polled.is_ok_and(|ready| ready != 0);
     }
 }
 

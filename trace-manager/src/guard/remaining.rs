@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use trace_format::notes::Omission;
 use trace_protocol::archive::{self, ClockSample, Closing};
 use trace_protocol::buffer::consumer::{Collector, SlotReader};
 use trace_protocol::message::ClockSource;
@@ -24,6 +25,8 @@ pub(super) struct RemainingRecords {
     reported_before: u64,
     /// Copies that were in the manager's own memory and are not archived.
     pub(super) missing: u64,
+    /// Whether the provider does not write to its buffer any more.
+    has_left: bool,
 }
 
 impl RemainingRecords {
@@ -35,7 +38,7 @@ impl RemainingRecords {
         written: &RangeInclusive<u64>,
     ) -> Option<Self> {
         let opens = !guarded.is_open(written);
-        let GuardedProvider { provider, buffer, ledger, .. } = guarded;
+        let GuardedProvider { provider, buffer, ledger, has_left, .. } = guarded;
         let mut collector = Collector::new(buffer, provider.layout, provider.policy).ok()?;
         let saved = ledger.get(provider::SAVED).checked_sub(1);
         collector.resume(saved.and_then(|saved| u32::try_from(saved).ok()));
@@ -48,7 +51,16 @@ impl RemainingRecords {
         let unshared = ledger.get(provider::UNSHARED);
         let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
         let reported_before = ledger.get(provider::REPORTED_BEFORE);
-        Some(Self { provider, collector, copies, opens, reported, reported_before, missing })
+        Some(Self {
+            provider,
+            collector,
+            copies,
+            opens,
+            reported,
+            reported_before,
+            missing,
+            has_left,
+        })
     }
 
     /// Returns the provider's id, and the time before which its events are not in the archive.
@@ -87,7 +99,10 @@ impl RemainingRecords {
 
     /// Appends the rest of the buffer, and the closing records.
     pub(super) fn finish(mut self, words: &mut Vec<u64>) {
-        self.collector.finish(words);
+        match self.has_left {
+            true => self.collector.finish(words),
+            false => self.collector.finish_copy(self.collector.copy_live(), words),
+        }
         let (now, provider) = (ClockSample::now(), &self.provider.identity);
         let to = now.ticks(provider.clock);
         let mut closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
@@ -96,6 +111,13 @@ impl RemainingRecords {
             closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
         }
         closing.leave_out(self.reported_before);
+        for (omission, number) in
+            [(Omission::Unfinished, u64::from(!self.has_left)), (Omission::Buffers, self.missing)]
+        {
+            if number != 0 {
+                archive::omission(words, provider, to, omission, number);
+            }
+        }
         closing.write_now(words, provider, &now);
     }
 }

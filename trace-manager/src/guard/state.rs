@@ -45,6 +45,8 @@ pub(super) struct GuardedProvider {
     pub(super) ledger: LedgerReader,
     /// The manager's end of its packet socket.
     pub(super) packets: OwnedFd,
+    /// Whether it does not write to its buffer any more.
+    pub(super) has_left: bool,
 }
 
 impl GuardState {
@@ -121,6 +123,7 @@ impl GuardedProvider {
             ledger: map_ledger(&ledger)?,
             provider,
             packets,
+            has_left: false,
         })
     }
 

@@ -41,6 +41,8 @@ struct Manager {
     collector: Collector,
     buffer: Arc<SharedBuffer>,
     guard: std::os::fd::OwnedFd,
+    /// The provider's end of its packet socket.
+    provider: Socket,
 }
 
 impl Manager {
@@ -56,7 +58,7 @@ impl Manager {
         let handle = GuardHandle::begin(guard, &output, &[]).unwrap();
         let layout = layout(mode);
         let buffer = buffer(&layout);
-        let (packets, _provider) = Socket::packet_pair().unwrap();
+        let (packets, provider) = Socket::packet_pair().unwrap();
         let joined = JoinedProvider {
             identity: &identity(),
             policy: IdentityPolicy::Own(4711),
@@ -78,6 +80,7 @@ impl Manager {
             ledger,
             buffer,
             guard: theirs,
+            provider,
         }
     }
 
@@ -133,9 +136,16 @@ impl Manager {
         self.write(&words, Some(&self.ledger.save(vec![slot.clone()])), complete);
     }
 
-    /// Kills the manager. Returns the guard's result, and the archive's path.
+    /// Kills the manager, and lets the provider leave its buffer. Returns the guard's result, and
+    /// the archive's path.
     fn die(self) -> (GuardOutcome, PathBuf, TempDir) {
-        let Self { directory, guard, archive, handle, pool, ledger, .. } = self;
+        self.die_beside(drop)
+    }
+
+    /// Kills the manager beside a provider.
+    fn die_beside<T>(self, provide: impl FnOnce(Socket) -> T) -> (GuardOutcome, PathBuf, TempDir) {
+        let Self { directory, guard, archive, handle, pool, ledger, provider, .. } = self;
+        let _provider = provide(provider);
         drop((archive, handle, pool, ledger));
         (run_guard(guard), directory.path().join("out.fxt"), directory)
     }
@@ -284,7 +294,7 @@ fn a_provider_is_closed_by_the_valid_length() {
 }
 
 #[test]
-fn lost_copies_are_counted() {
+fn lost_copies_are_counted_and_reported() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
@@ -293,7 +303,23 @@ fn lost_copies_are_counted() {
     manager.record(1, 101);
     let (outcome, path, _directory) = manager.die();
     assert!(matches!(outcome, GuardOutcome::Completed { missing: 1, .. }), "{outcome:?}");
-    assert_eq!(read(&path).0, [101]);
+    let (times, others, _) = read(&path);
+    assert_eq!(times, [101]);
+    assert_eq!(others, ["clock anchor", "buffers lost: recorder killed", "clock anchor"]);
+}
+
+/// It may record after its buffer is read.
+#[test]
+fn a_provider_that_does_not_leave_its_buffer_is_reported() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    let (outcome, path, _directory) = manager.die_beside(|provider| provider);
+    assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
+    let (times, others, _) = read(&path);
+    assert_eq!(times, [100]);
+    let unfinished = "buffers read unfinished: no answer to the stop";
+    assert_eq!(others, ["clock anchor", unfinished, "clock anchor"]);
 }
 
 #[test]
