@@ -26,9 +26,18 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections that are accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// Turns for the last packets of a provider. A socket's default buffer has fewer packets, and a
-/// provider cannot enlarge it beyond the system's limit.
-const LAST_TURNS: usize = 64;
+/// The most packets that are read at the end of a provider. A socket's default buffer has fewer
+/// packets, and a provider cannot enlarge it beyond the system's limit.
+const LAST_PACKETS: usize = 64 * 64;
+
+/// What a packet was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Handled {
+    /// A request to save a rolling buffer.
+    Save,
+    /// Another packet.
+    Other,
+}
 
 impl EventLoop {
     /// Runs until the caller sends [`Command::Quit`].
@@ -168,8 +177,12 @@ impl EventLoop {
     }
 
     /// Reads the last packets of a closed provider, as many as its socket has.
-    fn drain_packets(&mut self, id: ProviderId) {
-        (0..LAST_TURNS).for_each(|_| self.read_packets(id));
+    pub(super) fn drain_packets(&mut self, id: ProviderId) {
+        for _ in 0..LAST_PACKETS {
+            if self.read_packet(id).is_none() {
+                return;
+            }
+        }
     }
 
     pub(super) fn run_commands(&mut self) {
@@ -243,22 +256,31 @@ impl EventLoop {
         }
     }
 
-    fn read_packets(&mut self, id: ProviderId) {
+    /// Reads packets of a provider, up to the first request for a save: other providers do not wait
+    /// for all copies of one that fills its buffers all the time.
+    pub(super) fn read_packets(&mut self, id: ProviderId) {
         for _ in 0..Connection::packets_per_turn() {
-            let Some(connection) = self.connections.get_mut(&id) else { return };
-            match connection.receive_packet() {
-                Ok(ReceivedPacket::Packet(packet)) => {
-                    self.provider_event(id, TraceeEvent::Packet(packet))
-                }
-                Ok(ReceivedPacket::Closed) => {
-                    return self.provider_event(id, TraceeEvent::PacketsClosed)
-                }
-                Ok(ReceivedPacket::Nothing) => return,
-                Err(violation) => {
-                    return self.provider_event(id, TraceeEvent::Violation(violation))
-                }
+            if self.read_packet(id) != Some(Handled::Other) {
+                return;
             }
         }
+    }
+
+    /// Handles the next packet of a provider. Returns `None` if there is none, or was the end.
+    fn read_packet(&mut self, id: ProviderId) -> Option<Handled> {
+        let received = self.connections.get_mut(&id)?.receive_packet();
+        let (event, handled) = match received {
+            Ok(ReceivedPacket::Packet(packet)) => {
+                let is_save = matches!(packet, Packet::SaveBuffer { .. });
+                let handled = if is_save { Handled::Save } else { Handled::Other };
+                (TraceeEvent::Packet(packet), Some(handled))
+            }
+            Ok(ReceivedPacket::Closed) => (TraceeEvent::PacketsClosed, None),
+            Ok(ReceivedPacket::Nothing) => return None,
+            Err(violation) => (TraceeEvent::Violation(violation), None),
+        };
+        self.provider_event(id, event);
+        handled
     }
 
     pub(super) fn provider_event(&mut self, id: ProviderId, event: TraceeEvent) {

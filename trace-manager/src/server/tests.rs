@@ -3,6 +3,7 @@
 mod alerts;
 mod conditions;
 mod retained;
+mod turns;
 mod waiting;
 
 use std::sync::Arc;
