@@ -123,8 +123,16 @@ fn a_client_is_notified_of_each_state_of_a_recorder() {
     place.json(&["pause"]);
     place.json(&["resume"]);
     assert_eq!(recorder.end().code(), 0);
-    let expected =
-        [S::Started, S::Pausing, S::Paused, S::Started, S::Stopping, S::Stopped, S::Terminated];
+    let expected = [
+        S::Started,
+        S::Pausing,
+        S::Paused,
+        S::Starting,
+        S::Started,
+        S::Stopping,
+        S::Stopped,
+        S::Terminated,
+    ];
     assert_eq!(states_of(&mut watcher), expected);
 }
 

@@ -351,6 +351,7 @@ fn another_client_is_notified_of_each_state_of_a_session() {
         S::Started,
         S::Pausing,
         S::Paused,
+        S::Starting,
         S::Started,
         S::Stopping,
         S::Stopped,

@@ -4,17 +4,21 @@
 //! session has these phases:
 //!
 //! ```text
-//!  Initialize        Start           opened                 Stop, Terminate, Disconnected, Tick
+//!                            opened, and then
+//!  Initialize        Start   recording, or Tick              Stop, Terminate, Disconnected, Tick
 //!  ------> Initialized ----> Starting -----> Started --------------------------> Stopping
-//!              |                |              |  |                                  |
-//!              |                | not opened   |  | ended (a trigger, an error)      | ended
-//!              v                v              |  v                                  v
-//!            (removed) <--------+--------------|-> Stopped, if it is detached and nobody waits for it
-//!                                              |
-//!                       Stop without results   v          stopped
-//!                                           Pausing --------------------> Paused
-//!                                                                           | Start: Started again
+//!              |                |  ^           |  |                                  |
+//!              |     not opened |  |           |  | ended (a trigger, an error)      | ended
+//!              v                v  |           |  v                                  v
+//!            (removed) <--------+--|-----------|-> Stopped, if it is detached and nobody waits for it
+//!                                  |           |
+//!                            Start |           v  Stop without results
+//!                                  +- Paused <-- Pausing
+//!                                       stopped
 //! ```
+//!
+//! A start waits until the programs record. What stops the session before that ends the wait: once
+//! its output is open, Starting is as Started to a stop.
 //!
 //! Paused and Pausing end as Started does. A session that ends by itself is Stopping, too. Watchers
 //! are notified of each phase, and of the removal of the session.
@@ -25,6 +29,7 @@
 //! A recorder has one session, [`SERVED`], which it has started itself and ends itself. Controllers
 //! can initialize none, and not abort this one.
 
+mod messages;
 mod pause;
 mod requests;
 mod session;
@@ -32,30 +37,25 @@ mod session;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use trace_protocol::control::{
-    ControlError, Event, GeneralError, KeptSession, Output as ControlOutput, Reply, SessionInfo,
-    SessionState, Summary, ToController, ToDaemon, TraceConfig, EVENT,
+    ControlError, Event, GeneralError, Reply, SessionState, Summary, ToController, TraceConfig,
+    EVENT,
 };
-use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
-use self::session::{ControlledSession, Phase};
+pub(super) use self::messages::{
+    ClientId, FollowJob, Input, OpenRequest, Output, Query, SessionEvent, SessionId, SnapshotJob,
+    Ticket,
+};
+use self::session::{ControlledSession, Phase, Starting};
 use super::alerts::AlertQueue;
-use super::kept::KeptFile;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
 use crate::machine::Time;
 use crate::sink::StreamLease;
-
-/// The number of a connection. Numbers are never reused.
-pub(super) type ClientId = u64;
-
-/// The number of a session. Numbers are never reused.
-pub(super) type SessionId = u64;
 
 /// The number of the session that the process has started itself.
 pub(super) const SERVED: SessionId = 1;
@@ -63,139 +63,6 @@ pub(super) const SERVED: SessionId = 1;
 /// The time for which the end of the daemon waits for its sessions. The output of a session may be
 /// a pipe that nobody reads.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// A request to which the reply is sent later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Ticket {
-    pub(super) client: ClientId,
-    /// The request's number.
-    pub(super) id: u32,
-}
-
-/// An event for the machine.
-#[derive(Debug)]
-pub(super) enum Input {
-    /// A controller connected.
-    Connected(ClientId, PeerCredentials),
-    /// This connection is that of the daemon itself.
-    IsOwn(ClientId),
-    /// A session of a killed daemon goes on.
-    Restore(Box<OpenRequest>),
-    /// A controller sent a request, with its descriptor.
-    Request(ClientId, Box<ToDaemon>, Option<OwnedFd>),
-    /// A connection ended.
-    Disconnected(ClientId),
-    /// An event of a session's thread.
-    Session(SessionId, SessionEvent),
-    /// The categories of the providers of a user, or of all users.
-    KnownCategories(Option<u32>, Box<Reply>),
-    /// A snapshot of this user was written, or failed.
-    SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
-    /// A session has started again, with these category patterns if they change, or not.
-    StartedAgain(SessionId, Ticket, Result<Option<Vec<String>>, ControlError>),
-    /// The category patterns of a session were replaced by these, or not.
-    CategoriesSet(SessionId, Ticket, Result<Vec<String>, ControlError>),
-    /// The category groups changed.
-    Groups(CategoryGroups),
-    /// The daemon ends.
-    ShutDown,
-    /// Time passed.
-    Tick,
-}
-
-/// An event of a session's thread.
-#[derive(Debug)]
-pub(super) enum SessionEvent {
-    /// The session records.
-    Opened,
-    /// The session could not be started.
-    NotOpened(ControlError),
-    /// A provider raised an alert.
-    Alert(String),
-    /// No provider records, and the session can start again.
-    Paused,
-    /// The session ends, because of a trigger or of its own process.
-    Stopping,
-    /// The session has ended.
-    Ended(Box<Summary>),
-}
-
-/// An action for the control thread.
-#[derive(Debug)]
-pub(super) enum Output {
-    /// Send a message.
-    Send(ClientId, Box<ToController>),
-    /// Close a connection, after its last message is sent.
-    Close(ClientId),
-    /// Close a connection at once.
-    Disconnect(ClientId),
-    /// Start a session's thread.
-    Open(SessionId, Box<OpenRequest>),
-    /// Stop a session that may start again.
-    Pause(SessionId),
-    /// Start a stopped session again, with these category patterns if there are any.
-    StartAgain(SessionId, Ticket, BufferDisposition, Option<Vec<String>>),
-    /// Stop a session, and end it.
-    Stop(SessionId),
-    /// Stop a session, and remove its archive.
-    Discard(SessionId),
-    /// Flush a session's providers.
-    Flush(SessionId),
-    /// Write a snapshot.
-    Snapshot(SessionId, Ticket, SnapshotJob),
-    /// Start a live stream.
-    Follow(SessionId, Ticket, FollowJob),
-    /// Replace the category patterns of a session.
-    SetCategories(SessionId, Ticket, Vec<String>),
-    /// Reply to a query.
-    Query(Ticket, Query),
-    /// Request the categories of the providers of this user, or of all users.
-    QueryCategories(Option<u32>),
-}
-
-/// A session to start.
-#[derive(Debug)]
-pub(super) struct OpenRequest {
-    /// Its configuration, with the categories of groups.
-    pub(super) config: TraceConfig,
-    pub(super) descriptor: OwnedFd,
-    /// The controller.
-    pub(super) peer: PeerCredentials,
-    pub(super) alerts: Arc<AlertQueue>,
-    /// The part that a killed daemon has written, if there is one.
-    pub(super) earlier: Option<(KeptFile, KeptSession)>,
-}
-
-/// A snapshot to write.
-#[derive(Debug)]
-pub(super) struct SnapshotJob {
-    pub(super) output: ControlOutput,
-    pub(super) descriptor: OwnedFd,
-    /// The controller.
-    pub(super) peer: PeerCredentials,
-}
-
-/// A live stream to start.
-#[derive(Debug)]
-pub(super) struct FollowJob {
-    pub(super) categories: Vec<String>,
-    pub(super) descriptor: OwnedFd,
-    /// The controller.
-    pub(super) peer: PeerCredentials,
-    /// Counts against the limit of the user until it is dropped.
-    pub(super) lease: Arc<StreamLease>,
-}
-
-/// A query that the machine cannot reply to.
-#[derive(Debug)]
-pub(super) enum Query {
-    /// The providers of this user, or of all users.
-    Providers(Option<u32>),
-    /// The statistics of a session.
-    Statistics(SessionId),
-    /// These sessions. The progress of those that run is missing.
-    Sessions(Vec<(SessionId, SessionInfo)>),
-}
 
 /// The connections and sessions of all users.
 #[derive(Debug)]
@@ -296,7 +163,7 @@ impl ControlMachine {
                 self.running_snapshots.retain(|_, number| *number != 0);
                 self.reply(ticket, result.map_or_else(Reply::Failed, Reply::Snapshot));
             }
-            Input::StartedAgain(id, ticket, result) => self.started_again(id, ticket, result),
+            Input::StartedAgain(id, ticket, result) => self.started_again(id, ticket, result, now),
             Input::CategoriesSet(id, ticket, result) => self.categories_set(id, ticket, result),
             Input::Groups(groups) => self.groups = groups,
             Input::ShutDown => self.shut_down(now),
@@ -358,11 +225,12 @@ impl ControlMachine {
 
     /// Ends a session in any phase.
     fn end(&mut self, id: SessionId) {
+        self.recording(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
         match &mut session.phase {
             Phase::Initialized(_) | Phase::Stopped(_) => drop(self.remove(id)),
-            Phase::Starting { stops, .. } => *stops = true,
+            Phase::Starting(starting) => starting.stops = true,
             Phase::Started | Phase::Pausing(_) | Phase::Paused => self.stop(id),
             Phase::Stopping => {}
         }
@@ -421,6 +289,7 @@ impl ControlMachine {
     fn session_event(&mut self, id: SessionId, event: SessionEvent, now: Time) {
         match event {
             SessionEvent::Opened => self.opened(id, now),
+            SessionEvent::Recording => self.recording(id),
             SessionEvent::NotOpened(error) => self.not_opened(id, error),
             SessionEvent::Alert(name) => {
                 let Some(session) = self.sessions.get(&id) else { return };
@@ -436,19 +305,31 @@ impl ControlMachine {
 
     fn opened(&mut self, id: SessionId, now: Time) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        let Phase::Starting { ticket, stops } = session.phase else { return };
+        let until = session.start_deadline(now);
+        let Phase::Starting(starting) = &mut session.phase else { return };
+        starting.until = Some(until);
+        let stops = starting.stops;
         session.started = Some(now);
         let duration = session.config.duration;
         session.deadline = (!duration.is_zero()).then(|| now.saturating_add(duration));
+        if stops || self.is_ending {
+            self.end(id);
+        }
+    }
+
+    /// Ends the wait of a start, if its session has opened.
+    fn recording(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        let Phase::Starting(Starting { ticket, until: Some(_), .. }) = session.phase else {
+            return;
+        };
         self.enter(id, Phase::Started);
         self.reply(ticket, Reply::Started);
-        if stops || self.is_ending {
-            self.stop(id);
-        }
     }
 
     /// Notes that a session ends which no request has stopped.
     fn stopping(&mut self, id: SessionId) {
+        self.recording(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Phase::Started | Phase::Pausing(_) | Phase::Paused = session.phase {
             session.deadline = None;
@@ -461,7 +342,7 @@ impl ControlMachine {
     fn not_opened(&mut self, id: SessionId, error: ControlError) {
         let Some(session) = self.remove(id) else { return };
         let started = match session.phase {
-            Phase::Starting { ticket, .. } => Some(ticket),
+            Phase::Starting(Starting { ticket, .. }) => Some(ticket),
             _ => None,
         };
         for ticket in started.into_iter().chain(session.waiting) {
@@ -471,6 +352,7 @@ impl ControlMachine {
 
     /// Replies to those that wait for the results, or else keeps these.
     fn ended(&mut self, id: SessionId, mut summary: Box<Summary>) {
+        self.recording(id);
         self.refuse_pauses(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
@@ -518,17 +400,18 @@ impl ControlMachine {
         sessions.into_iter().for_each(|id| self.end(id));
     }
 
-    /// Stops the sessions whose time is over.
+    /// Ends the waits of starts, and stops the sessions, whose time is over.
     fn tick(&mut self, now: Time) {
         self.gave_up = self.ends_at.is_some_and(|at| at <= now);
-        let is_over = |session: &ControlledSession| session.deadline().is_some_and(|at| at <= now);
-        let over: Vec<SessionId> = self
-            .sessions
-            .iter()
-            .filter(|(_, session)| is_over(session))
-            .map(|(id, _)| *id)
-            .collect();
-        over.into_iter().for_each(|id| self.end(id));
+        let over = |deadline: fn(&ControlledSession) -> Option<Time>| -> Vec<SessionId> {
+            let is_over =
+                |session: &ControlledSession| deadline(session).is_some_and(|at| at <= now);
+            let sessions = self.sessions.iter().filter(|(_, session)| is_over(session));
+            sessions.map(|(id, _)| *id).collect()
+        };
+        let (started, ended) = (over(ControlledSession::starts_until), over(|it| it.deadline));
+        started.into_iter().for_each(|id| self.recording(id));
+        ended.into_iter().for_each(|id| self.end(id));
     }
 
     /// Replies to a request, if its controller is still connected.

@@ -23,7 +23,6 @@ use super::snapshot;
 use super::triggers::takes_snapshots;
 use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::error::ManagerError;
-use crate::machine::SessionState;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
 use crate::trigger::Cause;
@@ -60,7 +59,6 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     };
     let is_restored = request.earlier.is_some();
     let name = request.config.name.clone();
-    let patience = convert::timeouts(&request.config).start;
     let Opened { running, transfer } = match open(&shared, request) {
         Ok(opened) => opened,
         Err(error) if is_restored => {
@@ -74,8 +72,6 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let Running { guard_failure, .. } = running;
     let (handle, output, kept) =
         (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
-    // A session with silent programs starts, too, and new ones may register all the time.
-    let _all_record = handle.wait_state(SessionState::Started, patience);
     shared.send(Message::Opened(id, Box::new(running)));
     let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
@@ -104,6 +100,10 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             }
             Notice::StartedAgain => {
                 kept.iter().for_each(KeptFile::note_start);
+                continue;
+            }
+            Notice::Started => {
+                shared.send(Message::Session(id, SessionEvent::Recording));
                 continue;
             }
             Notice::Stopping { .. } => {

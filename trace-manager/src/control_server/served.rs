@@ -50,13 +50,15 @@ impl ControlServer {
     }
 
     /// Forwards a notice of the served session: its watchers get alerts and states, and requests
-    /// for a stop without results get their replies. The caller passes all notices.
+    /// for a stop without results or a further start get their replies. The caller passes all
+    /// notices.
     pub fn forward(&self, notice: &Notice) {
         match notice {
             Notice::Alert { name, .. } if self.alerts.is_watched() && self.alerts.push() => {
                 self.send(Message::Session(SERVED, SessionEvent::Alert(name.clone())));
             }
             Notice::Stopped => self.send(Message::Session(SERVED, SessionEvent::Paused)),
+            Notice::Started => self.send(Message::Session(SERVED, SessionEvent::Recording)),
             _ => {}
         }
     }

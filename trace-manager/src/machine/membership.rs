@@ -127,8 +127,9 @@ impl Membership {
         let joins = |member: &Member| !member.leaves && member.is_pending(tracee);
         let is_changing = self.members.get(&session).is_some_and(joins);
         match tracee.state() {
-            // One that terminates gets a new buffer when it has left this one.
-            S::Starting { .. } | S::Terminating { .. } => true,
+            S::Initializing | S::Initialized | S::Starting { .. } => true,
+            // It gets a new buffer when it has left this one.
+            S::Terminating { .. } => true,
             S::Started => is_changing,
             _ => false,
         }

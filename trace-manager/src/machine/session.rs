@@ -55,7 +55,7 @@ impl SessionState {
 /// The numbers of providers in groups of states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TraceeCounts {
-    /// In [`TraceeState::Starting`](super::TraceeState::Starting), or in an earlier buffer.
+    /// Providers that have not replied to Start, have no buffer yet, or are in an earlier one.
     pub starting: usize,
     /// Providers that have been started and have not stopped, or have not left an earlier buffer.
     pub unstopped: usize,

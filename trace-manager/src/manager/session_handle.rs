@@ -14,7 +14,7 @@ use crate::archive::stream::open_nonblocking;
 use crate::archive::{Backup, CompletedParts};
 use crate::error::ManagerError;
 use crate::machine::SessionState;
-use crate::notice::Notice;
+use crate::notice::{Notice, NoticeReceiver};
 use crate::query::ProviderStatistics;
 use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
@@ -31,7 +31,7 @@ pub struct SessionHandle {
     pub(super) mailbox: Mailbox,
     pub(super) discarded: Arc<AtomicBool>,
     pub(super) shared: Arc<SharedProgress>,
-    pub(super) notice_receiver: Receiver<Notice>,
+    pub(super) notice_receiver: NoticeReceiver,
     pub(super) ended: Mutex<Option<Receiver<EndedRecording>>>,
     pub(super) backup: Backup,
     pub(super) parts: CompletedParts,
@@ -44,9 +44,8 @@ impl SessionHandle {
         let _ = self.mailbox.send(Command::Stop { session: self.number });
     }
 
-    /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows, unless
-    /// 1024 notices are unread. The state is also in [`progress`](Self::progress). Has no effect on
-    /// a session that does not record.
+    /// Stops the session, which can start again. Does not wait: [`Notice::Stopped`] follows. Has
+    /// no effect on a session that does not record.
     ///
     /// Programs do not record until [`start_again`](Self::start_again). Their buffers are kept, and
     /// are collected if the session ends instead, or if this process is killed and the session has
@@ -58,7 +57,7 @@ impl SessionHandle {
 
     /// Starts the session again after [`pause`](Self::pause). Its archive continues: each program
     /// gets a new buffer, and the archive an event `recording interrupted` with the time of the
-    /// stop and that of the start. Does not wait for the new buffers.
+    /// stop and that of the start. Does not wait for the new buffers: [`Notice::Started`] follows.
     ///
     /// `disposition` is the treatment of records that are in the buffers: all in oneshot and
     /// circular mode; in streaming mode those that the manager has not read. Records of programs
@@ -203,10 +202,11 @@ impl SessionHandle {
 
     /// Waits for the next notice of the session, for at most `timeout`.
     ///
-    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first.
-    /// The summary has them all.
+    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first; the
+    /// summary has them all. Those of the session's state and of its guard are not dropped: if they
+    /// find no space, the last one of each kind waits.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
-        self.notice_receiver.recv_timeout(timeout).ok()
+        self.notice_receiver.receive(timeout)
     }
 
     /// Returns the progress of the session, at most about 0.1 s old.

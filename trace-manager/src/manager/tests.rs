@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::machine::SessionState;
 use crate::machine::{Trigger, TriggerAction};
+use crate::notice::Notice;
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -27,6 +28,7 @@ fn a_session_without_providers_starts_and_ends() {
     assert!(session.wait_state(SessionState::Started, LONG));
     assert!(!session.wait_state(SessionState::Stopping, Duration::ZERO));
     assert!(!session.wait_provider(Duration::ZERO));
+    assert_eq!(session.next_notice(LONG), Some(Notice::Started));
     assert_eq!(session.next_notice(Duration::ZERO), None);
     let snapshot = directory.path().join("snapshot.fxt");
     assert_eq!(session.snapshot(&snapshot).unwrap(), snapshot.metadata().unwrap().len());

@@ -63,6 +63,11 @@ impl Active {
         }
     }
 
+    /// Reports that all programs record.
+    pub(super) fn note_start(&self) {
+        self.alerts.notices.send(Notice::Started);
+    }
+
     /// Notes and reports that the session may start again. One that is about to end is never only
     /// stopped.
     pub(super) fn pause(&mut self) {

@@ -32,8 +32,11 @@ impl EventLoop {
                     active.state = state;
                 }
                 self.publish_progress(Duration::ZERO);
-                if state == SessionState::Stopped {
-                    self.active.get_mut(&session).into_iter().for_each(Active::pause);
+                let active = self.active.get_mut(&session).into_iter();
+                match state {
+                    SessionState::Started => active.for_each(|it| it.note_start()),
+                    SessionState::Stopped => active.for_each(Active::pause),
+                    _ => {}
                 }
             }
             Output::Provider(id, action) => self.perform_action(id, action),

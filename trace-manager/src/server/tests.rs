@@ -21,14 +21,14 @@ use crate::error::ManagerError;
 use crate::limits::{Bound, Limits};
 use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, TriggerAction};
 use crate::machine_providers::MachineProviders;
-use crate::notice::{Notice, NoticeSender};
+use crate::notice::{Notice, NoticeReceiver, NoticeSender};
 use crate::recording::EndedRecording;
 use crate::snapshot::SnapshotLimits;
 use crate::summary::Progress;
 
 const LONG: Duration = Duration::from_secs(20);
 
-type Started = (u64, Receiver<EndedRecording>, Receiver<Notice>);
+type Started = (u64, Receiver<EndedRecording>, NoticeReceiver);
 
 struct Scene {
     event_loop: EventLoop,

@@ -49,11 +49,11 @@ fn alert(name: &str) -> Packet {
     Packet::Alert(AlertName::new(name).unwrap())
 }
 
-/// Returns the next notice other than an alert.
+/// Returns the next notice other than an alert, and than that of the session's start.
 fn next(session: &trace_manager::SessionHandle) -> Notice {
     loop {
         match session.next_notice(LONG).expect("the session tells something") {
-            Notice::Alert { .. } => {}
+            Notice::Alert { .. } | Notice::Started => {}
             notice => return notice,
         }
     }

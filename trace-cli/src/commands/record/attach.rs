@@ -121,7 +121,9 @@ fn wait(
                 SessionState::Started if is_paused => note(args, RESUMED),
                 _ => {}
             }
-            is_paused = state == SessionState::Paused;
+            if state != SessionState::Starting {
+                is_paused = state == SessionState::Paused;
+            }
         }
         for event in events.try_iter() {
             match event {

@@ -6,7 +6,7 @@ use trace_protocol::control::{
 };
 
 use super::requests::{general, Refused};
-use super::session::Phase;
+use super::session::{Phase, Starting};
 use super::{ControlMachine, Output, SessionId, Ticket};
 use crate::machine::Time;
 
@@ -14,6 +14,7 @@ impl ControlMachine {
     /// Stops a session without results. The reply is sent when its providers have stopped.
     pub(super) fn pause(&mut self, ticket: Ticket, id: SessionId) -> Result<(), Refused> {
         let refused = |error, reason: &str| Err((ErrorCode::Stop(error), reason.to_owned()));
+        self.recording(id);
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match &mut session.phase {
             Phase::Started => {
@@ -33,7 +34,7 @@ impl ControlMachine {
                 self.reply(ticket, Reply::Paused);
                 Ok(())
             }
-            Phase::Initialized(_) | Phase::Starting { .. } => {
+            Phase::Initialized(_) | Phase::Starting(_) => {
                 refused(StopError::NotStarted, "the session has not started")
             }
             Phase::Stopping | Phase::Stopped(_) => refused(StopError::Aborted, "the session ends"),
@@ -92,19 +93,24 @@ impl ControlMachine {
         Ok(Some(changed).filter(|changed| !earlier.is_empty() && *changed != earlier))
     }
 
-    /// Notes whether a session has started again, with these category patterns if they change.
+    /// Notes whether a session starts again, with these category patterns if they change. The reply
+    /// is sent when its programs record.
     pub(super) fn started_again(
         &mut self,
         id: SessionId,
         ticket: Ticket,
         result: Result<Option<Vec<String>>, ControlError>,
+        now: Time,
     ) {
-        let result = result.map(|changed| {
-            if let (Some(patterns), Some(session)) = (changed, self.sessions.get_mut(&id)) {
-                session.set_categories(patterns);
-            }
-            self.enter(id, Phase::Started);
-        });
-        self.reply(ticket, result.map_or_else(Reply::Failed, |()| Reply::Started));
+        let changed = match result {
+            Ok(changed) => changed,
+            Err(error) => return self.reply(ticket, Reply::Failed(error)),
+        };
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if let Some(patterns) = changed {
+            session.set_categories(patterns);
+        }
+        let until = Some(session.start_deadline(now));
+        self.enter(id, Phase::Starting(Starting { until, ..Starting::new(ticket) }));
     }
 }

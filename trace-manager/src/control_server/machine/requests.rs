@@ -10,7 +10,7 @@ use trace_protocol::control::{
     StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
 };
 
-use super::session::{buffer_size, ControlledSession, Phase};
+use super::session::{buffer_size, ControlledSession, Phase, Starting};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
@@ -247,7 +247,7 @@ impl ControlMachine {
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match session.phase {
             Phase::Initialized(_) => {}
-            Phase::Starting { .. } | Phase::Started => {
+            Phase::Starting(_) | Phase::Started => {
                 return refused(StartError::AlreadyStarted, "the session has started already")
             }
             Phase::Paused => return self.start_again(ticket, id, &start, &additional, now),
@@ -262,7 +262,7 @@ impl ControlMachine {
             check_categories(&additional).map_err(|it| general(GeneralError::BadRequest, it))?;
             session.config.categories = additional;
         }
-        let starting = Phase::Starting { ticket, stops: false };
+        let starting = Phase::Starting(Starting::new(ticket));
         let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
             return Ok(());
         };

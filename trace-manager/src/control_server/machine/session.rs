@@ -10,6 +10,7 @@ use trace_protocol::socket::PeerCredentials;
 
 use super::{ClientId, Ticket};
 use crate::control_server::alerts::AlertQueue;
+use crate::control_server::convert;
 use crate::machine::Time;
 
 /// A session of a user.
@@ -39,12 +40,8 @@ pub(super) struct ControlledSession {
 pub(super) enum Phase {
     /// Has its output, and has not started.
     Initialized(OwnedFd),
-    /// Its thread opens the output. The request waits.
-    Starting {
-        ticket: Ticket,
-        /// Whether it stops as soon as it has started.
-        stops: bool,
-    },
+    /// Its thread opens the output, or its programs do not record yet. The request waits.
+    Starting(Starting),
     /// Records.
     Started,
     /// Waits for its providers to stop, after which it may start again. The requests wait, too.
@@ -55,6 +52,23 @@ pub(super) enum Phase {
     Stopping,
     /// Has ended, and nobody has taken its results.
     Stopped(Box<Summary>),
+}
+
+/// A start that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Starting {
+    pub(super) ticket: Ticket,
+    /// Whether the session stops as soon as it has opened.
+    pub(super) stops: bool,
+    /// The time until which the start waits for programs, once the session has opened.
+    pub(super) until: Option<Time>,
+}
+
+impl Starting {
+    /// Returns a start whose session has not opened.
+    pub(super) fn new(ticket: Ticket) -> Self {
+        Self { ticket, stops: false, until: None }
+    }
 }
 
 impl ControlledSession {
@@ -85,7 +99,7 @@ impl ControlledSession {
         alerts: Arc<AlertQueue>,
     ) -> Self {
         let nobody = Ticket { client: 0, id: EVENT };
-        let starting = Phase::Starting { ticket: nobody, stops: false };
+        let starting = Phase::Starting(Starting::new(nobody));
         Self { alerts, ..Self::in_phase(starting, peer, config) }
     }
 
@@ -140,14 +154,29 @@ impl ControlledSession {
         self.config.providers.iter_mut().for_each(|spec| spec.categories.clear());
     }
 
+    /// Returns the time at which something is due.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.deadline
+        [self.deadline, self.starts_until()].into_iter().flatten().min()
+    }
+
+    /// Returns the time until which a start of the session waits for programs. Those that do not
+    /// reply do not prevent it, and new ones may register all the time.
+    pub(super) fn starts_until(&self) -> Option<Time> {
+        match &self.phase {
+            Phase::Starting(starting) => starting.until,
+            _ => None,
+        }
+    }
+
+    /// Returns [`starts_until`](Self::starts_until) of a start at `now`.
+    pub(super) fn start_deadline(&self, now: Time) -> Time {
+        now.saturating_add(convert::timeouts(&self.config).start)
     }
 
     pub(super) fn state(&self) -> SessionState {
         match self.phase {
             Phase::Initialized(_) => SessionState::Initialized,
-            Phase::Starting { .. } => SessionState::Starting,
+            Phase::Starting(_) => SessionState::Starting,
             Phase::Started => SessionState::Started,
             Phase::Pausing(_) => SessionState::Pausing,
             Phase::Paused => SessionState::Paused,

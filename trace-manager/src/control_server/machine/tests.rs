@@ -12,7 +12,8 @@ mod users;
 
 use std::os::fd::OwnedFd;
 
-use trace_protocol::control::{Request, StartRequest, StopRequest, TerminateRequest};
+use trace_protocol::control::{Request, StartRequest, StopRequest, TerminateRequest, ToDaemon};
+use trace_protocol::message::BufferDisposition;
 
 use super::*;
 
@@ -139,9 +140,15 @@ impl Scene {
     /// Starts a session, which has the number `session`.
     pub(super) fn started(&mut self, client: ClientId, session: SessionId, config: TraceConfig) {
         let id = self.starting(client, config);
-        self.on(Input::Session(session, SessionEvent::Opened));
+        self.opened(session);
         assert_eq!(self.reply(client, id), Some(Reply::Started));
         self.actions.clear();
+    }
+
+    /// Opens a session, all of whose programs record.
+    pub(super) fn opened(&mut self, session: SessionId) {
+        self.on(Input::Session(session, SessionEvent::Opened));
+        self.on(Input::Session(session, SessionEvent::Recording));
     }
 
     /// Raises an alert, as the thread of the session forwards it.

@@ -62,6 +62,7 @@ fn a_session_that_starts_again_gets_the_old_buffer_and_a_new_one() {
         start(),
     ];
     assert_eq!(scene.actions(1), expected);
+    assert_eq!(scene.state(), Some(SessionState::Starting), "it does not record yet");
     scene.packet(1, Packet::Started { version: 1 });
     assert_eq!(scene.state(), Some(SessionState::Started));
     scene.packet(1, Packet::SaveBuffer { wrapped_count: 0, durable_data_end: 8 });

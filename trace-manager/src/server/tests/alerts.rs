@@ -20,7 +20,7 @@ fn the_first_alert_stops_the_session() {
     let pid = std::process::id();
     let alert = |name: &str| Notice::Alert { name: name.to_owned(), pid };
     let stopping = Notice::Stopping { cause: alert_cause("first") };
-    let expected = [alert("other"), alert("first"), stopping, alert("second")];
+    let expected = [Notice::Started, alert("other"), alert("first"), stopping, alert("second")];
     assert_eq!(notices.try_iter().collect::<Vec<_>>(), expected);
     let ended = ended.try_recv().unwrap();
     assert_eq!((ended.stopped_by, ended.alerts.len()), (Some(alert_cause("first")), 3));

@@ -19,7 +19,7 @@ const STATES: [&str; 8] = [
 /// `waits` if there is no reply yet.
 #[rustfmt::skip]
 const TABLE: [(&str, [&str; 8]); 11] = [
-    ("start", ["start 1", "waits", "start 2", "start 2", "start 3", "start 4", "start 3", "started"]),
+    ("start", ["start 1", "waits", "start 2", "start 2", "start 3", "start 4", "start 3", "waits"]),
     ("stop", ["stop 1", "stop 2", "waits", "waits", "waits", "stopped", "waits", "waits"]),
     ("pause", ["stop 1", "stop 2", "stop 2", "waits", "stop 3", "stop 3", "waits", "paused"]),
     ("abort",
@@ -51,7 +51,7 @@ fn scene_in(state: &str) -> Scene {
         scene.call(CLIENT, start());
     }
     if steps >= 3 {
-        scene.on(Input::Session(1, SessionEvent::Opened));
+        scene.opened(1);
     }
     if steps >= 6 {
         scene.connect(3, USER);
@@ -139,7 +139,7 @@ fn sessions_have_states_of_their_own() {
             let other = scene.starting(CLIENT, named("b"));
             scene.call(CLIENT, request(call));
             let number = if state == "none" { 1 } else { 2 };
-            scene.on(Input::Session(number, SessionEvent::Opened));
+            scene.opened(number);
             assert_eq!(scene.reply(CLIENT, other), Some(Reply::Started), "{call} in {state}");
         }
     }

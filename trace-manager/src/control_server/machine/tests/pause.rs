@@ -20,16 +20,23 @@ fn paused(scene: &mut Scene, config: TraceConfig) {
     assert_eq!(scene.reply(CLIENT, id), Some(Reply::Paused));
 }
 
+/// Starts the session again, whose programs then record.
+fn started_again(scene: &mut Scene, request: Request) -> Option<Reply> {
+    let id = scene.send(CLIENT, request);
+    scene.on(Input::Session(1, SessionEvent::Recording));
+    scene.reply(CLIENT, id)
+}
+
 #[test]
 fn a_session_starts_again_with_the_disposition_and_further_categories() {
     let mut scene = Scene::new();
     let config = TraceConfig { categories: vec!["x".to_owned()], ..named("a") };
     paused(&mut scene, config);
-    let started = scene.call(CLIENT, start_again(BufferDisposition::Retain, &[]));
+    let started = started_again(&mut scene, start_again(BufferDisposition::Retain, &[]));
     assert_eq!(started, Some(Reply::Started));
     scene.call(CLIENT, stop("a", false));
     scene.on(Input::Session(1, SessionEvent::Paused));
-    scene.call(CLIENT, start_again(BufferDisposition::ClearEntire, &["#web"]));
+    started_again(&mut scene, start_again(BufferDisposition::ClearEntire, &["#web"]));
     let clear = r#"start 1 ClearEntire Some(["x", "http*", "-http.cache"])"#;
     assert_eq!(scene.take_actions(), ["start 1 Retain None", "pause 1", clear]);
     scene.send(CLIENT, stop("a", true));
@@ -44,7 +51,7 @@ fn a_session_with_categories_of_any_program_starts_again_without_further_ones() 
     let categories = vec!["x".to_owned()];
     let spec = ProviderSpec { name: "a/b".to_owned(), categories, ..ProviderSpec::default() };
     paused(&mut scene, TraceConfig { providers: vec![spec], ..named("a") });
-    let started = scene.call(CLIENT, start_again(BufferDisposition::Retain, &[]));
+    let started = started_again(&mut scene, start_again(BufferDisposition::Retain, &[]));
     assert_eq!(started, Some(Reply::Started));
 }
 
@@ -69,14 +76,14 @@ fn starts_of_stopped_sessions_are_limited_by_user_and_minute() {
     paused(&mut scene, named("a"));
     let again = || start_again(BufferDisposition::Retain, &[]);
     for _ in 0..2 {
-        assert_eq!(scene.call(CLIENT, again()), Some(Reply::Started));
+        assert_eq!(started_again(&mut scene, again()), Some(Reply::Started));
         scene.send(CLIENT, stop("a", false));
         scene.on(Input::Session(1, SessionEvent::Paused));
     }
     let reason = general(scene.call(CLIENT, again()), GeneralError::Quota);
     assert_eq!(reason, "more than 2 category changes or further starts in a minute");
     scene.now += Duration::from_secs(60);
-    assert_eq!(scene.call(CLIENT, again()), Some(Reply::Started));
+    assert_eq!(started_again(&mut scene, again()), Some(Reply::Started));
 }
 
 #[test]
@@ -135,4 +142,44 @@ fn a_stopped_session_ends_with_its_client_and_its_time() {
     scene.now = minute;
     scene.on(Input::Tick);
     assert_eq!(scene.take_actions(), ["stop 1"]);
+}
+
+/// As a first start.
+#[test]
+fn a_further_start_waits_until_the_programs_record_or_their_time_is_over() {
+    for is_silent in [false, true] {
+        let mut scene = Scene::new();
+        let start_timeout = Duration::from_secs(3);
+        paused(&mut scene, TraceConfig { start_timeout, ..named("a") });
+        let id = scene.send(CLIENT, start_again(BufferDisposition::Retain, &[]));
+        assert_eq!(scene.machine.deadline(), Some(start_timeout));
+        scene.now = Duration::from_secs(2);
+        scene.on(Input::Tick);
+        assert_eq!(scene.reply(CLIENT, id), None);
+        match is_silent {
+            true => {
+                scene.now = start_timeout;
+                scene.on(Input::Tick);
+            }
+            false => scene.on(Input::Session(1, SessionEvent::Recording)),
+        }
+        assert_eq!(scene.reply(CLIENT, id), Some(Reply::Started));
+        assert_eq!(scene.machine.deadline(), None);
+    }
+}
+
+#[test]
+fn a_stop_without_results_ends_the_wait_of_a_start() {
+    let mut scene = Scene::new();
+    paused(&mut scene, named("a"));
+    scene.connect(3, USER);
+    let start = scene.send(3, start_again(BufferDisposition::Retain, &[]));
+    scene.take_actions();
+    let pause = scene.send(CLIENT, stop("a", false));
+    assert_eq!(scene.take_actions(), ["pause 1"]);
+    assert_eq!(scene.reply(3, start), Some(Reply::Started));
+    scene.on(Input::Session(1, SessionEvent::Recording));
+    assert_eq!(scene.reply(CLIENT, pause), None, "the providers have not stopped");
+    scene.on(Input::Session(1, SessionEvent::Paused));
+    assert_eq!(scene.reply(CLIENT, pause), Some(Reply::Paused));
 }

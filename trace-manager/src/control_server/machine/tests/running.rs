@@ -17,7 +17,7 @@ fn a_session_is_flushed_only_while_it_records() {
     scene.starting(CLIENT, named("a"));
     let not_started = ErrorCode::Flush(FlushError::NotStarted);
     assert_eq!(error(scene.call(CLIENT, flush("a"))).code, not_started);
-    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.opened(1);
     scene.take_actions();
     assert_eq!(scene.call(CLIENT, flush("a")), Some(Reply::Flushed));
     assert_eq!(scene.take_actions(), ["flush 1"]);
@@ -196,7 +196,7 @@ fn the_categories_of_a_session_change_while_it_records() {
     let config = TraceConfig { categories: vec!["db".to_owned()], ..named("a") };
     scene.starting(CLIENT, config);
     general(scene.call(CLIENT, change(&["x"], &[])), GeneralError::NoSession);
-    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.opened(1);
     scene.take_actions();
     let reply = scene.call(CLIENT, change(&["#web"], &["db"]));
     let patterns = ["http*", "-http.cache"].map(str::to_owned).to_vec();

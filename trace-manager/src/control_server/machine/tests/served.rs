@@ -49,8 +49,11 @@ fn the_session_of_a_recorder_stops_and_starts_again() {
     assert_eq!(scene.reply(CLIENT, pause), Some(Reply::Paused));
     let (session, disposition) = ("app".to_owned(), BufferDisposition::Retain);
     let start = StartRequest { session, disposition, ..StartRequest::default() };
-    assert_eq!(scene.call(CLIENT, Request::Start(start)), Some(Reply::Started));
+    let id = scene.send(CLIENT, Request::Start(start));
     assert_eq!(scene.take_actions(), ["start 1 Retain None"]);
+    assert_eq!(scene.reply(CLIENT, id), None, "its program does not record yet");
+    scene.on(Input::Session(SERVED, SessionEvent::Recording));
+    assert_eq!(scene.reply(CLIENT, id), Some(Reply::Started));
 }
 
 #[test]

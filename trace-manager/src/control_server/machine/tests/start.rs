@@ -7,11 +7,14 @@ fn start(scene: &mut Scene, name: &str) -> ErrorCode {
 }
 
 #[test]
-fn a_session_starts_once_its_output_is_open() {
+fn a_session_starts_once_its_output_is_open_and_its_programs_record() {
     let mut scene = Scene::new();
     let id = scene.starting(CLIENT, named("a"));
     assert_eq!((scene.take_actions(), scene.reply(CLIENT, id)), (vec!["open 1 []".into()], None));
+    scene.on(Input::Session(1, SessionEvent::Recording));
     scene.on(Input::Session(1, SessionEvent::Opened));
+    assert_eq!(scene.reply(CLIENT, id), None, "its programs do not record yet");
+    scene.on(Input::Session(1, SessionEvent::Recording));
     assert_eq!(scene.reply(CLIENT, id), Some(Reply::Started));
 }
 
@@ -35,7 +38,7 @@ fn a_start_out_of_order_has_its_error() {
     assert_eq!(start(&mut scene, "a"), ErrorCode::Start(StartError::NotInitialized));
     scene.starting(CLIENT, detached("a"));
     assert_eq!(start(&mut scene, "a"), ErrorCode::Start(StartError::AlreadyStarted));
-    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.opened(1);
     assert_eq!(start(&mut scene, "a"), ErrorCode::Start(StartError::AlreadyStarted));
     let stopping = scene.send(CLIENT, stop("a", true));
     assert_eq!(start(&mut scene, "a"), ErrorCode::Start(StartError::Stopping));
@@ -74,4 +77,51 @@ fn a_stop_during_the_start_follows_it() {
     assert_eq!(scene.take_actions(), ["discard 1"]);
     scene.ended(1);
     assert_eq!(scene.reply(CLIENT, stop), stopped("a"));
+}
+
+/// Each is what ends a session: a stop, the end of its client, that of the daemon, a trigger, and
+/// the session's own end.
+#[test]
+fn what_ends_a_session_ends_the_wait_of_its_start() {
+    let request = |scene: &mut Scene| {
+        scene.send(3, stop("a", true));
+    };
+    let disconnect = |scene: &mut Scene| scene.on(Input::Disconnected(CLIENT));
+    let shut_down = |scene: &mut Scene| scene.on(Input::ShutDown);
+    let trigger = |scene: &mut Scene| scene.on(Input::Session(1, SessionEvent::Stopping));
+    let end = |scene: &mut Scene| scene.ended(1);
+    let cases: [(&dyn Fn(&mut Scene), &[&str]); 5] = [
+        (&request, &["stop 1"]),
+        (&disconnect, &["stop 1"]),
+        (&shut_down, &["stop 1"]),
+        (&trigger, &[]),
+        (&end, &[]),
+    ];
+    for (act, actions) in cases {
+        let mut scene = Scene::new();
+        scene.connect(3, USER);
+        scene.call(CLIENT, Request::Initialize(named("a")));
+        let session = "a".to_owned();
+        let start = scene.send(3, Request::Start(StartRequest { session, ..Default::default() }));
+        scene.on(Input::Session(1, SessionEvent::Opened));
+        scene.take_actions();
+        act(&mut scene);
+        assert_eq!(scene.take_actions(), actions);
+        assert_eq!(scene.reply(3, start), Some(Reply::Started));
+    }
+}
+
+#[test]
+fn a_start_does_not_wait_longer_than_its_time_and_the_session_continues() {
+    let mut scene = Scene::new();
+    let (second, duration) = (Duration::from_secs(1), Duration::from_secs(9));
+    let config = TraceConfig { start_timeout: second, duration, ..named("a") };
+    let start = scene.starting(CLIENT, config);
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.take_actions();
+    assert_eq!(scene.machine.deadline(), Some(second));
+    scene.now = second;
+    scene.on(Input::Tick);
+    assert_eq!(scene.reply(CLIENT, start), Some(Reply::Started));
+    assert_eq!((scene.take_actions().len(), scene.machine.deadline()), (0, Some(duration)));
 }

@@ -33,7 +33,7 @@ impl Scene {
 
     fn open(&mut self) {
         self.start(BufferDisposition::Retain);
-        self.on(Input::Session(1, SessionEvent::Opened));
+        self.opened(1);
         assert_eq!(self.states(), [S::Starting, S::Started]);
     }
 }
@@ -46,7 +46,9 @@ fn a_session_that_stops_and_starts_again() {
     assert_eq!(scene.states(), [S::Pausing]);
     scene.on(Input::Session(1, SessionEvent::Paused));
     scene.start(BufferDisposition::Retain);
-    assert_eq!(scene.states(), [S::Paused, S::Started]);
+    assert_eq!(scene.states(), [S::Paused, S::Starting]);
+    scene.on(Input::Session(1, SessionEvent::Recording));
+    assert_eq!(scene.states(), [S::Started]);
     scene.send(CLIENT, stop("a", true));
     scene.ended(1);
     assert_eq!(scene.states(), [S::Stopping, S::Stopped, S::Terminated]);

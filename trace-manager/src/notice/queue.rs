@@ -1,0 +1,188 @@
+//! The queue of the notices of a session.
+
+use std::collections::VecDeque;
+use std::mem::discriminant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::Notice;
+
+/// The number of notices that can wait for the caller. Alerts use half of it: the notices of their
+/// effects are more important.
+const CAPACITY: usize = 1024;
+
+impl Notice {
+    /// Returns whether it is never dropped: a caller may wait for it. If the queue is full, it
+    /// replaces an earlier one of its kind.
+    fn is_kept(&self) -> bool {
+        match self {
+            Self::Stopped
+            | Self::StartedAgain
+            | Self::Started
+            | Self::Stopping { .. }
+            | Self::GuardFailed { .. } => true,
+            Self::Alert { .. } | Self::Snapshot { .. } | Self::Restart { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    notices: VecDeque<Notice>,
+    /// Whether no sender is left.
+    is_closed: bool,
+}
+
+impl Queue {
+    /// Appends a notice if it has space.
+    fn push(&mut self, notice: Notice) {
+        let capacity = match notice {
+            Notice::Alert { .. } => CAPACITY / 2,
+            _ => CAPACITY,
+        };
+        if self.notices.len() >= capacity {
+            if !notice.is_kept() {
+                return;
+            }
+            self.notices.retain(|it| discriminant(it) != discriminant(&notice));
+        }
+        self.notices.push_back(notice);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Closes the queue when the last sender is dropped.
+#[derive(Debug)]
+struct Closer(Arc<Shared>);
+
+impl Drop for Closer {
+    fn drop(&mut self) {
+        self.0.lock().is_closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// The session's end of the queue.
+#[derive(Debug, Clone)]
+pub(crate) struct NoticeSender(Arc<Closer>);
+
+/// The caller's end of the queue.
+#[derive(Debug)]
+pub(crate) struct NoticeReceiver(Arc<Shared>);
+
+impl NoticeSender {
+    pub(crate) fn new() -> (Self, NoticeReceiver) {
+        let shared = Arc::<Shared>::default();
+        (Self(Arc::new(Closer(Arc::clone(&shared)))), NoticeReceiver(shared))
+    }
+
+    /// Sends a notice without waiting. If the queue is full, drops it, unless a caller may wait for
+    /// it.
+    pub(crate) fn send(&self, notice: Notice) {
+        let shared = &self.0 .0;
+        shared.lock().push(notice);
+        shared.changed.notify_all();
+    }
+}
+
+impl NoticeReceiver {
+    /// Waits for the next notice, for at most `timeout`. Returns `None` at once if there are none
+    /// and no sender is left.
+    pub(crate) fn receive(&self, timeout: Duration) -> Option<Notice> {
+        let shared = &self.0;
+        let waits = |queue: &mut Queue| queue.notices.is_empty() && !queue.is_closed;
+        let waited = shared.changed.wait_timeout_while(shared.lock(), timeout, waits);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.notices.pop_front()
+    }
+
+    /// Returns the notices so far.
+    #[cfg(test)]
+    pub(crate) fn try_iter(&self) -> impl Iterator<Item = Notice> + '_ {
+        std::iter::from_fn(|| self.receive(Duration::ZERO))
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.0.lock().notices.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trigger::Cause;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn alert(pid: u32) -> Notice {
+        Notice::Alert { name: "alert".to_owned(), pid }
+    }
+
+    fn restart(pid: u32) -> Notice {
+        Notice::Restart { name: "program".to_owned(), pid }
+    }
+
+    fn stopping() -> Notice {
+        Notice::Stopping { cause: Cause::Alert("alert".to_owned()) }
+    }
+
+    /// A caller that receives late still gets the effects of alerts.
+    #[test]
+    fn alerts_leave_half_of_the_space_to_other_notices() {
+        let (notices, receiver) = NoticeSender::new();
+        (0..2000).for_each(|pid| notices.send(alert(pid)));
+        assert_eq!(receiver.len(), 512);
+        (0..2000).for_each(|pid| notices.send(restart(pid)));
+        assert_eq!(receiver.len(), 1024);
+        notices.send(alert(0));
+        let received: Vec<_> = receiver.try_iter().collect();
+        assert!(received[..512].iter().zip(0..).all(|(notice, pid)| *notice == alert(pid)));
+        assert!(received[512..].iter().zip(0..).all(|(notice, pid)| *notice == restart(pid)));
+        notices.send(alert(7));
+        assert_eq!(receiver.receive(LONG), Some(alert(7)), "the queue has space again");
+    }
+
+    /// Else the caller would wait for ever.
+    #[test]
+    fn notices_that_callers_wait_for_are_in_a_full_queue_too() {
+        let (notices, receiver) = NoticeSender::new();
+        (0..2000).for_each(|pid| notices.send(restart(pid)));
+        for _ in 0..2000 {
+            notices.send(Notice::Stopped);
+            notices.send(Notice::StartedAgain);
+            notices.send(Notice::Started);
+        }
+        notices.send(Notice::GuardFailed { reason: "reason".to_owned() });
+        notices.send(stopping());
+        let received: Vec<_> = receiver.try_iter().collect();
+        let guard = Notice::GuardFailed { reason: "reason".to_owned() };
+        let expected = [Notice::Stopped, Notice::StartedAgain, Notice::Started, guard, stopping()];
+        assert_eq!((received.len(), &received[1024..]), (1029, &expected[..]));
+    }
+
+    #[test]
+    fn a_receiver_does_not_wait_for_senders_that_are_gone() {
+        let (notices, receiver) = NoticeSender::new();
+        let other = notices.clone();
+        notices.send(stopping());
+        drop(notices);
+        assert_eq!(receiver.receive(LONG), Some(stopping()));
+        assert_eq!(receiver.receive(Duration::ZERO), None);
+        other.send(Notice::Stopped);
+        let waiting = std::thread::spawn(move || (receiver.receive(LONG), receiver.receive(LONG)));
+        drop(other);
+        assert_eq!(waiting.join().unwrap(), (Some(Notice::Stopped), None));
+    }
+}
