@@ -16,20 +16,21 @@
 //! # }
 //! ```
 
+mod calls;
 mod error;
 mod results;
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::control::{
-    CategoryChange, Event, FollowRequest, Parts, Reply, Request, SnapshotRequest, StopRequest,
-    TerminateRequest, ToController, ToDaemon, CONTROL_SOCKET, EVENT,
+    CategoryChange, FollowRequest, Parts, Reply, Request, SnapshotRequest, StopRequest,
+    TerminateRequest, ToController, CONTROL_SOCKET, EVENT,
 };
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
@@ -209,8 +210,9 @@ impl Controller {
         }
     }
 
-    /// Starts a session. Returns when its programs record, or the time to wait for them is over
-    /// ([`TraceConfig::start_timeout`]). Opening its output may wait, if it is a pipe.
+    /// Starts a session. Returns when its programs record, the time to wait for them is over
+    /// ([`TraceConfig::start_timeout`]), or the session stops. Opening its output may wait, if it is
+    /// a pipe.
     ///
     /// # Errors
     ///
@@ -421,91 +423,6 @@ impl Controller {
             }
         }
     }
-
-    fn call(&mut self, request: Request) -> Result<Reply> {
-        self.call_with(request, None)
-    }
-
-    /// Sends a request, and waits for its reply. Events that arrive before are kept.
-    fn call_with(&mut self, request: Request, output: Option<BorrowedFd<'_>>) -> Result<Reply> {
-        self.last = self.last.wrapping_add(1).max(EVENT + 1);
-        let id = self.last;
-        self.send(&ToDaemon { id, request }.encode(), output)?;
-        loop {
-            while let Some(message) = self.decoder.next_message() {
-                match self.take(message?)? {
-                    Some((of, Reply::Failed(error))) if of == id => {
-                        return Err(ControllerError::Refused(error))
-                    }
-                    Some((of, reply)) if of == id => return Ok(reply),
-                    _ => {}
-                }
-            }
-            self.receive()?;
-        }
-    }
-
-    fn send(&mut self, bytes: &[u8], output: Option<BorrowedFd<'_>>) -> Result<()> {
-        let (mut rest, mut descriptors) = (bytes, output.as_slice());
-        while !rest.is_empty() {
-            match self.socket.send(rest, descriptors) {
-                Ok(sent) => (rest, descriptors) = (rest.get(sent..).unwrap_or_default(), &[]),
-                // The daemon has closed the connection. It may have sent the reason.
-                Err(error) if is_closed(&error) => return self.receive(),
-                Err(error) => return Err(ControllerError::Io(error)),
-            }
-        }
-        Ok(())
-    }
-
-    /// Receives bytes. Waits for them.
-    fn receive(&mut self) -> Result<()> {
-        if self.timeout.is_some_and(|timeout| !self.wait(timeout)) {
-            return Err(ControllerError::Io(io::ErrorKind::TimedOut.into()));
-        }
-        let mut buffer = vec![0; 64 << 10];
-        match self.socket.recv(&mut buffer) {
-            Ok(0) => Err(ControllerError::Closed(None)),
-            Ok(read) => {
-                self.decoder.feed(buffer.get(..read).unwrap_or_default());
-                Ok(())
-            }
-            Err(error) => Err(ControllerError::Io(error)),
-        }
-    }
-
-    /// Waits for bytes. Returns false if there are none after `timeout`.
-    fn wait(&self, timeout: Duration) -> bool {
-        let deadline = Instant::now() + timeout;
-        loop {
-            let rest = deadline.saturating_duration_since(Instant::now());
-            let millis = i32::try_from(rest.as_millis()).unwrap_or(i32::MAX);
-            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], millis) {
-                Ok(0) => return false,
-                Err(rustix::io::Errno::INTR) => {}
-                // An error is that of the next call.
-                Ok(_) | Err(_) => return true,
-            }
-        }
-    }
-
-    /// Keeps an event. Returns a reply with the number of its request.
-    fn take(&mut self, message: ToController) -> Result<Option<(u32, Reply)>> {
-        let Some(message) = self.parts.join(message)? else { return Ok(None) };
-        let event = match message.reply {
-            Reply::StateChanged(Event { session, state }) => SessionEvent::State { session, state },
-            Reply::Alert((Event { session, .. }, alert)) => SessionEvent::Alert { session, alert },
-            Reply::Closing(reason) => return Err(ControllerError::Closed(Some(reason))),
-            reply => return Ok(Some((message.id, reply))),
-        };
-        self.events.push_back(event);
-        Ok(None)
-    }
-}
-
-/// Returns whether the peer has closed the socket.
-fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
 fn unexpected(reply: &Reply) -> ControllerError {
