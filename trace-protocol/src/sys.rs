@@ -3,6 +3,7 @@
 pub mod counter;
 pub(crate) mod fd_passing;
 pub(crate) mod files;
+pub(crate) mod large_pages;
 pub(crate) mod membarrier;
 pub(crate) mod memory_files;
 pub(crate) mod region;

@@ -1,8 +1,11 @@
 //! The chunks of a rolling buffer.
 
+use std::ops::Range;
+
 use crate::buffer::header::{directory_entry, Layout};
 use crate::buffer::memory::ReadMapping;
 use crate::sync::{AtomicU64, Ordering};
+use crate::sys::large_pages;
 
 /// A copy of a rolling buffer as it was when it was copied.
 ///
@@ -26,29 +29,61 @@ impl RawSave {
         Self { words, chunks: runs.iter().map(|run| run.len()).collect() }
     }
 
-    /// Copies these chunks of a rolling buffer that is being written: of each thread the first so
-    /// many of its records.
-    ///
-    /// A thread's later chunks lie behind its earlier ones. Copied from the last to the first, an
-    /// earlier one is complete if there is anything of a later one.
-    pub(super) fn copy_backwards(chunks: &[&[AtomicU64]]) -> Self {
-        let lengths: Vec<usize> = chunks.iter().map(|chunk| chunk.len()).collect();
-        let mut words = vec![0; lengths.iter().sum()];
-        let mut rest = words.as_mut_slice();
-        for chunk in chunks.iter().rev() {
-            let (before, place) = rest.split_at_mut(rest.len() - chunk.len());
-            for (to, from) in place.iter_mut().zip(*chunk) {
-                // Acquired: behind a header that is seen, the record is.
-                *to = from.load(Ordering::Acquire);
-            }
-            rest = before;
-        }
-        Self { words, chunks: lengths }
-    }
-
     /// Bytes copied.
     pub fn size(&self) -> usize {
         self.words.len() * 8
+    }
+}
+
+/// Copies of chunks that are being written, in one piece of memory.
+#[derive(Debug, Default)]
+pub(super) struct LiveChunks {
+    words: Vec<u64>,
+    /// The chunks, in the order of their records.
+    chunks: Vec<Range<usize>>,
+}
+
+impl LiveChunks {
+    /// Removes all copies, and makes space for this many words.
+    pub(super) fn restart(&mut self, words: usize) {
+        self.clear();
+        if self.words.capacity() < words {
+            self.words = Vec::with_capacity(words);
+            large_pages::prefer(&mut self.words);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.words.clear();
+        self.chunks.clear();
+    }
+
+    /// Appends copies of the chunks of a rolling buffer: of each thread the first so many of its
+    /// records.
+    ///
+    /// A thread's later chunks lie behind its earlier ones. Copied from the last to the first, an
+    /// earlier one is complete if there is anything of a later one.
+    pub(super) fn add_backwards(&mut self, chunks: &[&[AtomicU64]]) {
+        let first = self.chunks.len();
+        for chunk in chunks.iter().rev() {
+            let start = self.words.len();
+            // Acquired: behind a header that is seen, the record is.
+            self.words.extend(chunk.iter().map(|word| word.load(Ordering::Acquire)));
+            self.chunks.push(start..self.words.len());
+        }
+        self.chunks.get_mut(first..).into_iter().for_each(<[_]>::reverse);
+    }
+
+    /// Passes each chunk to `read`.
+    pub(super) fn for_each(&mut self, mut read: impl FnMut(&mut [u64])) {
+        for chunk in &self.chunks {
+            self.words.get_mut(chunk.clone()).into_iter().for_each(&mut read);
+        }
+    }
+
+    /// Returns the number of words.
+    pub(super) fn len(&self) -> usize {
+        self.words.len()
     }
 }
 

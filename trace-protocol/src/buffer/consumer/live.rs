@@ -22,7 +22,7 @@
 
 use crate::buffer::header::{field, BufferingMode};
 
-use super::chunks::{live_chunks, live_wraps, RawSave};
+use super::chunks::{live_chunks, live_wraps, LiveChunks};
 use super::collector::Collector;
 use super::losses::LossTable;
 
@@ -34,7 +34,7 @@ const ATTEMPTS: usize = if cfg!(loom) { 2 } else { 8 };
 #[derive(Debug)]
 pub struct LiveCopy {
     durable: Vec<u64>,
-    saves: Vec<RawSave>,
+    rolling: LiveChunks,
     /// Rolling buffers that were overwritten before, in circular mode.
     overwritten: u32,
     losses: LossTable,
@@ -48,19 +48,19 @@ impl Collector {
     /// can be copied.
     pub fn copy_live(&self) -> LiveCopy {
         let losses = LossTable::copy(&self.mapping, &self.layout);
-        let mut rolling = self.try_copy_rolling();
-        for _ in 1..ATTEMPTS {
+        let mut rolling = Attempt::default();
+        for _ in 0..ATTEMPTS {
+            self.try_copy_rolling(&mut rolling);
             if rolling.complete {
                 break;
             }
-            rolling = self.try_copy_rolling();
         }
         let overwritten = match self.layout.mode() {
             BufferingMode::Circular => rolling.first,
             _ => 0,
         };
         let durable = self.copy_durable(self.durable_end());
-        LiveCopy { durable, saves: rolling.saves, overwritten, losses }
+        LiveCopy { durable, rolling: rolling.chunks, overwritten, losses }
     }
 
     /// Appends the well-formed records of a copy that a clone of this collector made, at the same
@@ -70,32 +70,38 @@ impl Collector {
         self.filter.filter(&mut copy.durable, out);
         self.filter.stats.overwritten = copy.overwritten;
         self.losses = Some(copy.losses);
-        self.sanitize_last(copy.saves, out);
+        if self.layout.mode() == BufferingMode::Circular {
+            copy.rolling.for_each(|chunk| self.filter.learn_late(chunk));
+        }
+        out.reserve(copy.rolling.len());
+        copy.rolling.for_each(|chunk| self.filter.filter(chunk, out));
+        self.filter.forget_late();
     }
 
-    fn try_copy_rolling(&self) -> Attempt {
+    fn try_copy_rolling(&self, attempt: &mut Attempt) {
         let newest = live_wraps(&self.mapping, &self.layout).pop();
         match newest.filter(|newest| Some(*newest) > self.last_saved) {
-            Some(newest) => self.try_copy_until(newest),
-            None => Attempt { complete: true, ..Attempt::default() },
+            Some(newest) => self.try_copy_until(newest, attempt),
+            None => attempt.begin(0, 0),
         }
     }
 
     /// Copies the rolling buffers that were not read, up to that of `newest`.
-    fn try_copy_until(&self, newest: u32) -> Attempt {
+    fn try_copy_until(&self, newest: u32, attempt: &mut Attempt) {
         let (mapping, layout) = (&self.mapping, &self.layout);
         let listed: Vec<_> = live_chunks(mapping, layout, newest).collect();
         let unread = self.last_saved.map_or(0, |last| last.saturating_add(1));
         let first = unread.max(self.overwritten_before(newest));
-        let mut attempt = Attempt { saves: Vec::new(), first, complete: true };
+        // At most that of all rolling buffers.
+        let number = newest.saturating_sub(first) as usize + 1;
+        attempt.begin(first, number * layout.rolling_size() / 8);
         for older in first..newest {
-            let save =
-                RawSave::copy_backwards(&live_chunks(mapping, layout, older).collect::<Vec<_>>());
-            attempt.add(older, save, self.is_overwritten(older));
+            let chunks: Vec<_> = live_chunks(mapping, layout, older).collect();
+            attempt.chunks.add_backwards(&chunks);
+            attempt.check(older, self.is_overwritten(older));
         }
-        let save = RawSave::copy_backwards(&listed);
-        attempt.add(newest, save, self.is_overwritten(newest));
-        attempt
+        attempt.chunks.add_backwards(&listed);
+        attempt.check(newest, self.is_overwritten(newest));
     }
 
     /// Whether the rolling buffer that held `wrapped_count` may hold something else by now.
@@ -108,22 +114,26 @@ impl Collector {
 /// What was copied of the rolling buffers.
 #[derive(Debug, Default)]
 struct Attempt {
-    saves: Vec<RawSave>,
+    chunks: LiveChunks,
     /// The first wrapped count of which there is a copy.
     first: u32,
     complete: bool,
 }
 
 impl Attempt {
-    /// Adds a copy, in the order of wrapped counts. If it is overwritten, those before it are left
-    /// out, too: what is kept has no gap.
-    fn add(&mut self, wrapped_count: u32, save: RawSave, overwritten: bool) {
+    /// Begins an attempt at the rolling buffer `first` that copies at most this many words.
+    fn begin(&mut self, first: u32, words: usize) {
+        self.chunks.restart(words);
+        (self.first, self.complete) = (first, true);
+    }
+
+    /// Notes whether the rolling buffer that was copied last is overwritten. Then those before it
+    /// are left out, too: what is kept has no gap.
+    fn check(&mut self, wrapped_count: u32, overwritten: bool) {
         if overwritten {
             self.complete = false;
-            self.saves.clear();
+            self.chunks.clear();
             self.first = wrapped_count.saturating_add(1);
-        } else {
-            self.saves.push(save);
         }
     }
 }
@@ -131,19 +141,38 @@ impl Attempt {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::sync::AtomicU64;
 
     #[test]
     fn what_is_kept_has_no_gap() {
-        let added = |wraps: &[(u32, bool)]| {
-            let mut attempt = Attempt { complete: true, first: 3, ..Attempt::default() };
+        let kept = |wraps: &[(u32, bool)]| {
+            let mut attempt = Attempt::default();
+            attempt.begin(3, 0);
             for &(wrap, overwritten) in wraps {
-                attempt.add(wrap, RawSave::copy_backwards(&[]), overwritten);
+                attempt.chunks.add_backwards(&[&[AtomicU64::new(wrap.into())]]);
+                attempt.check(wrap, overwritten);
             }
-            (attempt.first, attempt.saves.len(), attempt.complete)
+            let mut kept = Vec::new();
+            attempt.chunks.for_each(|chunk| kept.extend_from_slice(chunk));
+            (attempt.first, kept, attempt.complete)
         };
-        assert_eq!(added(&[(3, false), (4, false), (5, false)]), (3, 3, true));
-        assert_eq!(added(&[(3, true), (4, false), (5, false)]), (4, 2, false));
-        assert_eq!(added(&[(3, false), (4, true), (5, false)]), (5, 1, false));
-        assert_eq!(added(&[(3, false), (4, true)]).1, 0);
+        assert_eq!(kept(&[(3, false), (4, false), (5, false)]), (3, vec![3, 4, 5], true));
+        assert_eq!(kept(&[(3, true), (4, false), (5, false)]), (4, vec![4, 5], false));
+        assert_eq!(kept(&[(3, false), (4, true), (5, false)]), (5, vec![5], false));
+        assert!(kept(&[(3, false), (4, true)]).1.is_empty());
+    }
+
+    /// Their memory may have large pages.
+    #[test]
+    fn copies_of_several_mebibytes_keep_the_order_of_chunks() {
+        let mut chunks = LiveChunks::default();
+        chunks.restart(1 << 20);
+        let parts: Vec<Vec<AtomicU64>> = (0..4)
+            .map(|part| (0..1 << 18).map(|word| AtomicU64::new(part << 18 | word)).collect())
+            .collect();
+        chunks.add_backwards(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let mut copied = Vec::new();
+        chunks.for_each(|chunk| copied.extend_from_slice(chunk));
+        assert_eq!((copied, chunks.len()), (Vec::from_iter(0..1 << 20), 1 << 20));
     }
 }
