@@ -1,5 +1,7 @@
 //! `trace record --xray`: programs that are built with sleds, and know nothing of tracing.
 
+mod ending;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -81,6 +83,11 @@ impl Recorded {
     #[track_caller]
     fn calls(&self) -> BTreeMap<&str, usize> {
         calls(self.archive.only(), &[])
+    }
+
+    /// Returns the reasons of the events with this name.
+    fn reasons<'a>(&'a self, name: &'a str) -> Vec<&'a str> {
+        self.archive.only().named(name).map(|event| &*event.texts["reason"]).collect()
     }
 }
 
@@ -169,6 +176,14 @@ fn unwound_calls_end() {
     {
         assert!(outer.0 <= inner.0 && inner.1 <= after.0 && after.1 <= outer.1);
     }
+}
+
+/// Half of the threads panic, and are in no recorded function after that.
+#[test]
+fn calls_end_with_their_thread() {
+    let recorded = Recorded::new(&["--functions", "main::*"], &["unwound-threads"]);
+    assert_eq!(recorded.output, "10\n");
+    assert_calls(&recorded.calls(), &[("main::middle", 20), ("main::inner", 20)]);
 }
 
 #[test]
@@ -266,11 +281,15 @@ fn executed_children_are_recorded() {
 /// The names of the functions that restricted programs call.
 const IN_SANDBOX: [&str; 2] = ["--functions", "main::target,main::repeated,*::unwound"];
 
+/// Why recording ends before such a restriction.
+const ALL_THREADS: &str = "all threads are restricted, or there may be one only";
+
 /// Such a thread must neither make system calls nor read the processor's counter.
 #[test]
 fn threads_under_strict_seccomp_are_not_recorded() {
     let recorded = Recorded::new(&IN_SANDBOX, &["strict"]);
     assert_eq!(recorded.output, "90\n90\n");
+    assert_eq!(recorded.reasons("thread not recorded"), ["strict seccomp"]);
     assert_calls(&recorded.calls(), &[("main::repeated", 2), ("main::target", 20)]);
 }
 
@@ -286,7 +305,8 @@ fn threads_with_a_filter_are_recorded() {
 #[test]
 fn recording_ends_before_all_threads_get_a_filter() {
     let recorded = Recorded::new(&IN_SANDBOX, &["filter-all"]);
-    assert_eq!(recorded.output, "90\n90\n");
+    assert_eq!(recorded.output, "90\n1\n90\n");
+    assert_eq!(recorded.reasons("recording ended"), [ALL_THREADS]);
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 
@@ -295,6 +315,8 @@ fn recording_ends_before_all_threads_get_a_filter() {
 fn recording_ends_before_a_thread_with_a_filter_gets_no_counter() {
     let recorded = Recorded::new(&IN_SANDBOX, &["no-counter"]);
     assert_eq!(recorded.output, "90\n90\n90\n");
+    let reason = "the processor's counter is forbidden";
+    assert_eq!(recorded.reasons("recording ended"), [reason]);
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 
@@ -311,6 +333,7 @@ fn a_child_that_restricts_itself_does_not_end_the_recording_of_its_parent() {
 fn recording_ends_before_a_call_for_processes_with_one_thread() {
     let recorded = Recorded::new(&IN_SANDBOX, &["alone"]);
     assert_eq!(recorded.output, output(&["alone"]));
+    assert_eq!(recorded.reasons("recording ended"), [ALL_THREADS]);
     assert_calls(&recorded.calls(), &[("main::repeated", 1), ("main::target", 10)]);
 }
 

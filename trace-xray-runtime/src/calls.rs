@@ -40,8 +40,12 @@ pub(crate) struct Calls<C, const N: usize> {
 }
 
 impl<C: Call, const N: usize> Calls<C, N> {
-    /// Forgets all open calls.
-    pub(crate) fn forget(&mut self) {
+    /// Ends all calls of this session that are open, and forgets those of an earlier one: the
+    /// thread is in none of them any more.
+    pub(crate) fn finish(&mut self, session: u32) {
+        while self.session == session && self.depth > 0 {
+            self.end_top();
+        }
         self.depth = 0;
     }
 
@@ -170,6 +174,19 @@ mod tests {
         calls.exit(1, 80);
         calls.exit(1, 100);
         assert_eq!(log(), "+a +b -b +c -c -a");
+    }
+
+    #[test]
+    fn calls_end_with_their_thread_in_their_session_only() {
+        let mut calls = calls();
+        calls.enter(1, 100, "a");
+        calls.enter(1, 80, "b");
+        calls.finish(1);
+        calls.enter(1, 100, "c");
+        calls.finish(2);
+        calls.enter(2, 100, "d");
+        calls.finish(2);
+        assert_eq!(log(), "+a +b -b -a +c +d -d");
     }
 
     #[test]

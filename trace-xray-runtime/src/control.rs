@@ -14,7 +14,7 @@ use crate::patch::{Patched, Patcher};
 use crate::selection::Selection;
 use crate::sites::Sites;
 use crate::stubs::Stubs;
-use crate::{handler, sys, thread};
+use crate::{own, sys, thread};
 
 /// The objects with sleds, and the session. Locked by threads of this library, and at the start of
 /// the program.
@@ -124,7 +124,7 @@ pub(crate) extern "C" fn after_fork() {
 
 /// Ends recording in a forked child, whose sleds are those of its parent.
 pub(crate) extern "C" fn in_forked_child() {
-    handler::in_forked_child();
+    own::in_forked_child();
     after_fork();
 }
 
@@ -147,7 +147,7 @@ impl Control {
         self.is_recording = true;
         self.patched = Patched::NONE;
         thread::make_states();
-        handler::set_session(self.session);
+        own::set_session(self.session);
         self.update();
     }
 
@@ -156,7 +156,7 @@ impl Control {
         self.is_recording = false;
         self.patch();
         report_missed();
-        handler::set_session(0);
+        own::set_session(0);
     }
 
     /// Patches what has changed, and reports it in the trace.

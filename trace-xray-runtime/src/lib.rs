@@ -11,7 +11,7 @@
 //! | `sled`, `text`, `patch` | machine code of sleds, access to program text, patching of an object |
 //! | `stubs`, `trampoline` | the code that a patched sled calls |
 //! | `wide` | functions whose callers may pass values in AVX registers |
-//! | `handler`, `calls`, `thread`, `pool`, `signals` | records of entries and exits, from the open calls of each thread |
+//! | `handler`, `calls`, `thread`, `pool`, `signals`, `own` | records of entries and exits, from the open calls of each thread |
 //! | `control` | what is patched during sessions |
 //! | `session` | the thread that does it |
 // Each module that allows unsafe code is named in ARCHITECTURE.md.
@@ -29,6 +29,8 @@ mod interpose;
 mod life;
 #[allow(unsafe_code)]
 mod objects;
+#[allow(unsafe_code)]
+mod own;
 mod patch;
 #[allow(unsafe_code)]
 mod pool;

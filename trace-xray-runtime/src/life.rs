@@ -9,7 +9,7 @@ use trace_runtime::foreign::{announce_own_thread, have_threads_ended};
 use trace_runtime::{observe, Builder, Observer, Trace, TraceState};
 
 use crate::session::{self, INTERVAL};
-use crate::{control, handler, sys};
+use crate::{control, own, sys};
 
 static LIFE: Mutex<Life> = Mutex::new(Life::None);
 
@@ -79,7 +79,7 @@ pub(crate) fn end() {
     let before = std::mem::replace(&mut *life, Life::Ended);
     drop(life);
     match before {
-        Life::None | Life::Ended => return handler::set_inactive(),
+        Life::None | Life::Ended => return own::set_inactive(),
         Life::Watching(Watch { lasts, thread }) => {
             drop(lasts);
             // A panic has ended the thread as early.
@@ -88,7 +88,7 @@ pub(crate) fn end() {
         Life::Providing(provider) => provider.end(),
     }
     wait_for_threads();
-    handler::set_inactive();
+    own::set_inactive();
 }
 
 /// The longest wait for threads whose manager does not answer.

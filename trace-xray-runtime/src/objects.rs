@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::handler::OWN;
+use crate::own::OWN;
 use crate::{restriction, sys};
 
 /// The access to segments of text.

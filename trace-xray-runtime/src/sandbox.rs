@@ -9,21 +9,22 @@
 //! | a filter for all threads, no processor's counter, or a namespace for processes with one thread | recording ends, with all threads of this library |
 //! | no processor's counter, after a filter | recording ends, without a system call |
 
-use trace_runtime::foreign;
+use trace_runtime::{foreign, trace_instant};
 
 use crate::restriction::{self, Restriction};
-use crate::{handler, life, sys, thread};
+use crate::{life, own, sys, thread};
 
 /// Prepares for a restriction that the calling thread is about to choose.
 pub(crate) fn prepare(restriction: Restriction) {
-    if !handler::is_active() {
+    if !own::is_active() {
         return;
     }
     // The restriction of a child that shares this memory is not one of this process. With a filter
     // it cannot be asked who calls.
-    if !restriction::is_filtered() && handler::is_other_process() {
+    if !restriction::is_filtered() && own::is_other_process() {
         return;
     }
+    report(restriction);
     match restriction {
         Restriction::Strict => thread::refuse(),
         Restriction::Filter => {
@@ -32,7 +33,24 @@ pub(crate) fn prepare(restriction: Restriction) {
         }
         // A thread with a filter may not be able to end the others, which then get that filter.
         Restriction::Process if restriction::is_filtered() => {}
-        Restriction::Counter if restriction::is_filtered() => handler::forbid(),
+        Restriction::Counter if restriction::is_filtered() => own::forbid(),
         Restriction::Process | Restriction::Counter => sys::without_cancellation(life::end),
     }
+}
+
+/// Reports in the trace what is not recorded from now on.
+fn report(restriction: Restriction) {
+    match restriction {
+        Restriction::Strict => {
+            trace_instant!("xray", "thread not recorded", "reason" => "strict seccomp");
+        }
+        Restriction::Filter => {}
+        Restriction::Process if restriction::is_filtered() => {}
+        Restriction::Process => report_end("all threads are restricted, or there may be one only"),
+        Restriction::Counter => report_end("the processor's counter is forbidden"),
+    }
+}
+
+fn report_end(reason: &'static str) {
+    trace_instant!("xray", "recording ended", "reason" => reason);
 }

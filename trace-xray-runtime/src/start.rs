@@ -1,6 +1,6 @@
 //! Start of the library in a program.
 
-use crate::{control, handler, life, restriction, settings, sys, thread};
+use crate::{control, life, own, restriction, settings, sys, thread};
 
 /// Is called by the loader before the program's own initializers.
 #[used]
@@ -17,7 +17,7 @@ extern "C" fn start() {
     if !has_sleds && !control::loads_libraries() {
         return;
     }
-    handler::prepare();
+    own::prepare();
     thread::prepare();
     sys::at_fork(control::before_fork, control::after_fork, control::in_forked_child);
     let builder = trace_runtime::builder();

@@ -11,7 +11,7 @@ use trace_runtime::foreign::{self, Scope, Site};
 
 use crate::calls::{Call, Calls};
 use crate::pool::{Entry, Pool};
-use crate::{signals, sys};
+use crate::{own, signals, sys};
 
 /// The open calls of a thread that are recorded. The state of a thread takes memory only for the
 /// depth that it reaches.
@@ -166,7 +166,7 @@ pub(crate) fn refuse() {
     STATE.set(REFUSED);
 }
 
-/// Frees the state of a thread that ends. If a destructor that runs later calls a traced function,
+/// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a destructor that runs later calls a traced function,
 /// the thread gets a new one, and this is called again.
 extern "C" fn thread_ends(state: *mut c_void) {
     let state: *const Entry<State> = state.cast_const().cast();
@@ -178,6 +178,6 @@ extern "C" fn thread_ends(state: *mut c_void) {
     let entry = unsafe { &*state };
     entry.value.inside.store(0, Ordering::Relaxed);
     // SAFETY: the thread does not use its state any more, and nobody else does before `put`.
-    unsafe { &mut *entry.value.calls.get() }.forget();
+    unsafe { &mut *entry.value.calls.get() }.finish(own::session());
     POOL.put(entry);
 }

@@ -12,8 +12,8 @@
 
 use std::arch::global_asm;
 
-use crate::handler;
 use crate::sled::Kind;
+use crate::{handler, own};
 
 /// A trampoline: entry, exit or tail exit, narrow or wide.
 #[derive(Clone, Copy, Debug)]
@@ -167,5 +167,5 @@ global_asm!(
     trace_xray_entries suffix=_wide, call=trace_xray_call_wide",
     entry = sym handler::entry,
     exit = sym handler::exit,
-    own = sym handler::OWN,
+    own = sym own::OWN,
 );

@@ -50,13 +50,17 @@ fn call(path: &str) {
     unsafe { dlclose(library) };
 }
 
-/// Waits until the first jump of a function, which is a sled, is one over no bytes. Fails if the
-/// process that records has ended.
+/// Returns whether the first jump of a function, which is a sled, is one over no bytes.
+pub fn is_patched(function: *const u8) -> bool {
+    // SAFETY: a function has two bytes.
+    unsafe { function.add(1).read_volatile() == 0 }
+}
+
+/// Waits until a function is patched. Fails if the process that records has ended.
 fn wait_until_patched(function: *const u8) {
     // SAFETY: the call has no arguments.
     let parent = unsafe { getppid() };
-    // SAFETY: a function has two bytes.
-    while unsafe { function.add(1).read_volatile() } != 0 {
+    while !is_patched(function) {
         // SAFETY: as above.
         assert_eq!(unsafe { getppid() }, parent, "the recording has ended");
         std::thread::sleep(std::time::Duration::from_millis(1));

@@ -5,6 +5,7 @@
 use std::ffi::{c_int, c_void};
 use std::hint::black_box;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 extern "C" {
     fn fork() -> c_int;
@@ -23,6 +24,8 @@ fn main() {
     match &arguments[..] {
         ["values"] => values(),
         ["unwinding"] => unwinding(),
+        ["unwound-threads"] => unwound_threads(),
+        ["endless"] => endless(),
         ["threads", number] => threads(number.parse().expect("a number")),
         ["fork"] => forking(),
         ["exec", rest @ ..] => execute(rest),
@@ -123,6 +126,49 @@ fn unwinding() {
     std::panic::set_hook(Box::new(|_| {}));
     let caught = (0..100).filter(|n| outer(*n).is_err()).count();
     println!("{caught}");
+}
+
+/// Threads end by unwinding.
+fn unwound_threads() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let threads = (0..20).map(|n| std::thread::spawn(move || middle(n)));
+    println!("{}", threads.filter_map(|thread| thread.join().err()).count());
+}
+
+/// Threads call functions until the process is killed. Prints the process id; then, when all have
+/// called functions a thousand times, also after each line of the input, whether a sled is on.
+#[inline(never)]
+fn endless() {
+    let calls: &[AtomicU64; 3] = Box::leak(Box::default());
+    for calls in calls {
+        std::thread::spawn(|| unending(calls));
+    }
+    println!("{}", std::process::id());
+    let progress = || calls.each_ref().map(|calls| calls.load(Ordering::SeqCst));
+    for _line in std::iter::once(Ok(String::new())).chain(std::io::stdin().lines()) {
+        let before = progress();
+        while progress().iter().zip(before).any(|(now, before)| *now < before + 1000) {
+            std::thread::yield_now();
+        }
+        println!("sled {}", if loading::is_patched(middle as *const u8) { "on" } else { "off" });
+    }
+}
+
+#[inline(never)]
+fn unending(calls: &AtomicU64) {
+    loop {
+        for _ in 0..20 {
+            let number = calls.fetch_add(1, Ordering::SeqCst);
+            assert_eq!(middle(2 * number), 2 * number + 1);
+        }
+        rest();
+    }
+}
+
+/// Others than this thread run.
+#[inline(never)]
+fn rest() {
+    std::thread::sleep(std::time::Duration::from_millis(1));
 }
 
 #[inline(never)]

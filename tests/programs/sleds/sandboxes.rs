@@ -3,7 +3,8 @@
 use std::ffi::{c_int, c_long, c_ulong, c_void};
 use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
 use super::repeated;
@@ -30,6 +31,8 @@ const MADVISE: u32 = 28;
 const EXIT: u32 = 60;
 const SIGALTSTACK: u32 = 131;
 const EXIT_GROUP: u32 = 231;
+const GETDENTS: u32 = 217;
+const GETTID: c_long = 186;
 
 /// What the standard library does at the end of a thread and of the program.
 const LAST: [u32; 9] =
@@ -114,8 +117,11 @@ fn unwound() {
 /// A thread under strict seccomp calls functions.
 pub fn strict() {
     static DONE: AtomicBool = AtomicBool::new(false);
+    static THREAD: AtomicI64 = AtomicI64::new(0);
     println!("{}", repeated(10));
     let thread = thread::spawn(|| {
+        // SAFETY: the call has no arguments.
+        THREAD.store(unsafe { syscall(GETTID) }, Ordering::SeqCst);
         let strict: c_ulong = 1;
         // SAFETY: the call takes integers.
         assert_eq!(unsafe { prctl(22, strict) }, 0);
@@ -127,6 +133,9 @@ pub fn strict() {
     });
     while !DONE.load(Ordering::SeqCst) {
         assert!(!thread.is_finished(), "it has panicked");
+        let id = THREAD.load(Ordering::SeqCst);
+        let has_ended = id != 0 && !Path::new("/proc/self/task").join(id.to_string()).exists();
+        assert!(!has_ended || DONE.load(Ordering::SeqCst), "it was killed");
         thread::sleep(std::time::Duration::from_millis(1));
     }
     println!("{}", repeated(10));
@@ -146,11 +155,16 @@ pub fn filter_thread() {
     filtered();
 }
 
-/// All threads get a filter.
+/// All threads get a filter, which ends the program if one of them wakes up in a system call that
+/// the main thread does not make. Prints how many threads there are then.
 pub fn filter_all() {
     prepare_unwinding();
     println!("{}", repeated(10));
-    install(&filter(&LAST, ALLOW, KILL), true);
+    let threads = std::fs::read_dir("/proc/self/task").expect("it is mounted");
+    install(&filter(&[&LAST[..], &[GETDENTS]].concat(), ALLOW, KILL), true);
+    // It is read here first, and never closed.
+    let mut threads = std::mem::ManuallyDrop::new(threads);
+    println!("{}", threads.by_ref().count());
     let _unwound = std::panic::catch_unwind(unwound);
 }
 

@@ -10,7 +10,7 @@ use std::thread;
 use super::*;
 use crate::selection::Selection;
 use crate::sites::Sites;
-use crate::{files, functions, handler, objects};
+use crate::{files, functions, objects, own};
 
 type Function = extern "C" fn(u64) -> u64;
 
@@ -67,8 +67,8 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
     crate::thread::make_states();
     let archive = directory.path().join("app.fxt");
     let _trace = trace_runtime::builder().output(archive).circular().buffer_size(1 << 20).init();
-    handler::prepare();
-    handler::set_session(1);
+    own::prepare();
+    own::set_session(1);
     let (calls, ends) = ([const { AtomicU64::new(0) }; 3], AtomicBool::new(false));
     let progress = || calls.each_ref().map(|calls| calls.load(Ordering::Relaxed));
     thread::scope(|scope| {
@@ -100,5 +100,5 @@ fn sleds_are_turned_on_and_off_while_threads_run() {
         }
         ends.store(true, Ordering::Relaxed);
     });
-    handler::set_session(0);
+    own::set_session(0);
 }
