@@ -436,7 +436,7 @@ fn llvm_compiles_cpp_programs_that_are_recorded() {
         clang.arg("-fno-xray-link-deps").args(place).arg(source).arg("-o").arg(&program);
         assert_eq!(Run::of(&mut clang).code(), 0);
         let recorded = Recorded::of(&program, &["--functions", "*app::*,c_*"], &[]);
-        assert_eq!(recorded.output, "50 2 3.5\n50 2 3.5\n");
+        assert_eq!(recorded.output, "50 2 3.5\n50 2 3.5\n1.3392e+06\n");
         let expected = [
             ("app::catcher(long)", 200),
             ("app::thrower(long)", 200),

@@ -16,12 +16,13 @@ mod records;
 mod site;
 mod text;
 
+use trace_protocol::buffer::producer::Slot;
 use trace_provider::Generation;
 
 use self::argument::KeyedArguments;
 use crate::point::names::Literal;
 use crate::point::write;
-use crate::DurationScope;
+use crate::{thread, DurationScope};
 
 pub use crate::provider::forbid_system_calls;
 pub use argument::Argument;
@@ -85,17 +86,48 @@ pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argu
     unsafe { scope.write(begun) };
 }
 
+/// The place of a thread in the buffer, for callers that keep it beside a state of their own: it is
+/// not looked up for each event.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer(&'static Slot);
+
+impl Writer {
+    /// Returns that of the calling thread, if it has or can get one.
+    ///
+    /// The thread has it until its end: until the destructor of a key that [`prepare_threads`] has
+    /// made.
+    #[inline]
+    pub fn current() -> Option<Self> {
+        thread::slot().map(Self)
+    }
+}
+
+/// Makes ready what the first event and the end of a thread need, before a provider does.
+pub fn prepare_threads() {
+    thread::prepare();
+}
+
 /// Begins a duration of `site`, which has no keys, as [`begin`] does.
 ///
 /// # Safety
-/// As for [`begin`].
-#[inline]
-pub unsafe fn begin_plain(scope: *mut Scope, site: *const Site) {
+/// As for [`begin`]. The calling thread has the writer.
+#[inline(always)]
+pub unsafe fn begin_plain(writer: Writer, scope: *mut Scope, site: *const Site) {
     // SAFETY: by the contract.
     let site = unsafe { &*site };
-    let begun = write::begin_inline(site, &[], Literal, ());
+    let begun = write::begin_by(writer.0, site);
     // SAFETY: by the contract; `scope` holds no value yet that must be dropped.
     unsafe { scope.write(begun) };
+}
+
+/// Ends the duration in `scope`, as [`end`] does.
+///
+/// # Safety
+/// As for [`end`]. The calling thread has the writer.
+#[inline(always)]
+pub unsafe fn end_plain(writer: Writer, scope: *const Scope) {
+    // SAFETY: by the contract.
+    unsafe { &*scope }.end_by(writer.0);
 }
 
 /// Ends the duration in `scope`.

@@ -12,10 +12,12 @@ use std::ops::Range;
 /// A call that is recorded from its begin to its end.
 pub(crate) trait Call {
     type Site: Copy;
+    /// What writes the records of the thread.
+    type Writer: Copy;
 
-    fn begin(&mut self, site: Self::Site);
+    fn begin(&mut self, writer: Self::Writer, site: Self::Site);
 
-    fn end(&mut self);
+    fn end(&mut self, writer: Self::Writer);
 
     /// Returns the signal stack of the thread, if it has one.
     fn signal_stack() -> Option<Range<usize>>;
@@ -42,54 +44,64 @@ pub(crate) struct Calls<C, const N: usize> {
 impl<C: Call, const N: usize> Calls<C, N> {
     /// Ends all calls of this session that are open, and forgets those of an earlier one: the
     /// thread is in none of them any more.
-    pub(crate) fn finish(&mut self, session: u32) {
-        while self.session == session && self.depth > 0 {
-            self.end_top();
+    pub(crate) fn finish(&mut self, writer: impl FnOnce() -> Option<C::Writer>, session: u32) {
+        if self.session == session && self.depth > 0 {
+            if let Some(writer) = writer() {
+                while self.depth > 0 {
+                    self.end_top(writer);
+                }
+            }
         }
         self.depth = 0;
     }
 
     /// Begins a call.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, session: u32, address: usize, site: C::Site) {
-        self.prepare(session, address, |top| top <= address);
+    pub(crate) fn enter(&mut self, writer: C::Writer, session: u32, address: usize, site: C::Site) {
+        self.prepare(writer, session, address, |top| top <= address);
         if let Some(frame) = self.frames.get_mut(self.depth) {
             frame.address = address;
-            frame.call.begin(site);
+            frame.call.begin(writer, site);
             self.depth += 1;
         }
     }
 
     /// Ends the call with this address, if there is one.
     #[inline(always)]
-    pub(crate) fn exit(&mut self, session: u32, address: usize) {
-        self.prepare(session, address, |top| top < address);
+    pub(crate) fn exit(&mut self, writer: C::Writer, session: u32, address: usize) {
+        self.prepare(writer, session, address, |top| top < address);
         match self.top() {
-            Some(top) if top == address => self.end_top(),
-            Some(_) if self.depth < N => self.end_below(address),
+            Some(top) if top == address => self.end_top(writer),
+            Some(_) if self.depth < N => self.end_below(writer, address),
             _ => {}
         }
     }
 
     /// Forgets the calls of an earlier session, and closes those that are over at this address.
     #[inline(always)]
-    fn prepare(&mut self, session: u32, address: usize, is_over: impl Fn(usize) -> bool) {
+    fn prepare(
+        &mut self,
+        writer: C::Writer,
+        session: u32,
+        address: usize,
+        is_over: impl Fn(usize) -> bool,
+    ) {
         if self.session != session {
             (self.session, self.depth) = (session, 0);
         }
         if self.top().is_some_and(&is_over) {
-            self.close(address, is_over);
+            self.close(writer, address, is_over);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn close(&mut self, address: usize, is_over: impl Fn(usize) -> bool) {
+    fn close(&mut self, writer: C::Writer, address: usize, is_over: impl Fn(usize) -> bool) {
         let signal_stack = C::signal_stack().filter(|stack| stack.contains(&address));
         let is_same_stack =
             |top| signal_stack.as_ref().is_none_or(|signal_stack| signal_stack.contains(&top));
         while self.top().is_some_and(|top| is_over(top) && is_same_stack(top)) {
-            self.end_top();
+            self.end_top(writer);
         }
     }
 
@@ -97,11 +109,11 @@ impl<C: Call, const N: usize> Calls<C, N> {
     /// by a jump.
     #[cold]
     #[inline(never)]
-    fn end_below(&mut self, address: usize) {
+    fn end_below(&mut self, writer: C::Writer, address: usize) {
         let open = self.frames.get(..self.depth).unwrap_or_default();
         if let Some(found) = open.iter().rposition(|frame| frame.address == address) {
             while self.depth > found {
-                self.end_top();
+                self.end_top(writer);
             }
         }
     }
@@ -113,10 +125,10 @@ impl<C: Call, const N: usize> Calls<C, N> {
     }
 
     #[inline(always)]
-    fn end_top(&mut self) {
+    fn end_top(&mut self, writer: C::Writer) {
         self.depth = self.depth.wrapping_sub(1);
         if let Some(frame) = self.frames.get_mut(self.depth) {
-            frame.call.end();
+            frame.call.end(writer);
         }
     }
 }
@@ -137,13 +149,14 @@ mod tests {
 
     impl Call for Logged {
         type Site = &'static str;
+        type Writer = ();
 
-        fn begin(&mut self, site: &'static str) {
+        fn begin(&mut self, (): (), site: &'static str) {
             self.0 = site;
             LOG.with_borrow_mut(|log| log.push(format!("+{site}")));
         }
 
-        fn end(&mut self) {
+        fn end(&mut self, (): ()) {
             LOG.with_borrow_mut(|log| log.push(format!("-{}", self.0)));
         }
 
@@ -167,57 +180,57 @@ mod tests {
     #[test]
     fn calls_nest() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
-        calls.enter(1, 80, "b");
-        calls.exit(1, 80);
-        calls.enter(1, 80, "c");
-        calls.exit(1, 80);
-        calls.exit(1, 100);
+        calls.enter((), 1, 100, "a");
+        calls.enter((), 1, 80, "b");
+        calls.exit((), 1, 80);
+        calls.enter((), 1, 80, "c");
+        calls.exit((), 1, 80);
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a +b -b +c -c -a");
     }
 
     #[test]
     fn calls_end_with_their_thread_in_their_session_only() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
-        calls.enter(1, 80, "b");
-        calls.finish(1);
-        calls.enter(1, 100, "c");
-        calls.finish(2);
-        calls.enter(2, 100, "d");
-        calls.finish(2);
+        calls.enter((), 1, 100, "a");
+        calls.enter((), 1, 80, "b");
+        calls.finish(|| Some(()), 1);
+        calls.enter((), 1, 100, "c");
+        calls.finish(|| Some(()), 2);
+        calls.enter((), 2, 100, "d");
+        calls.finish(|| Some(()), 2);
         assert_eq!(log(), "+a +b -b -a +c +d -d");
     }
 
     #[test]
     fn a_tail_call_has_the_frame_of_its_caller() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
-        calls.exit(1, 100);
-        calls.enter(1, 100, "b");
-        calls.exit(1, 100);
+        calls.enter((), 1, 100, "a");
+        calls.exit((), 1, 100);
+        calls.enter((), 1, 100, "b");
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a -a +b -b");
     }
 
     #[test]
     fn unwound_calls_are_closed_by_the_next_entry_or_exit() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
-        calls.enter(1, 80, "b");
-        calls.enter(1, 60, "c");
-        calls.enter(1, 80, "d");
-        calls.enter(1, 60, "e");
-        calls.exit(1, 100);
+        calls.enter((), 1, 100, "a");
+        calls.enter((), 1, 80, "b");
+        calls.enter((), 1, 60, "c");
+        calls.enter((), 1, 80, "d");
+        calls.enter((), 1, 60, "e");
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a +b +c -c -b +d +e -e -d -a");
     }
 
     #[test]
     fn an_exit_without_an_entry_is_ignored() {
         let mut calls = calls();
-        calls.exit(1, 100);
-        calls.enter(1, 100, "a");
-        calls.exit(1, 60);
-        calls.exit(1, 100);
+        calls.exit((), 1, 100);
+        calls.enter((), 1, 100, "a");
+        calls.exit((), 1, 60);
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a -a");
     }
 
@@ -225,45 +238,45 @@ mod tests {
     fn calls_inside_of_too_many_are_not_recorded() {
         let mut calls = calls();
         let addresses = [100, 90, 80, 70, 60, 50];
-        addresses.iter().for_each(|address| calls.enter(1, *address, "a"));
-        addresses.iter().rev().for_each(|address| calls.exit(1, *address));
+        addresses.iter().for_each(|address| calls.enter((), 1, *address, "a"));
+        addresses.iter().rev().for_each(|address| calls.exit((), 1, *address));
         assert_eq!(log(), "+a +a +a +a -a -a -a -a");
     }
 
     #[test]
     fn calls_of_an_earlier_session_are_forgotten() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
-        calls.enter(2, 80, "b");
-        calls.exit(2, 80);
-        calls.exit(2, 100);
+        calls.enter((), 1, 100, "a");
+        calls.enter((), 2, 80, "b");
+        calls.exit((), 2, 80);
+        calls.exit((), 2, 100);
         assert_eq!(log(), "+a +b -b");
     }
 
     #[test]
     fn a_signal_stack_above_closes_no_call() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
+        calls.enter((), 1, 100, "a");
         SIGNAL_STACK.set((500, 600));
-        calls.enter(1, 580, "handler");
-        calls.enter(1, 560, "callee");
-        calls.exit(1, 590);
-        calls.exit(1, 590);
+        calls.enter((), 1, 580, "handler");
+        calls.enter((), 1, 560, "callee");
+        calls.exit((), 1, 590);
+        calls.exit((), 1, 590);
         SIGNAL_STACK.set((0, 0));
-        calls.exit(1, 100);
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a +handler +callee -callee -handler -a");
     }
 
     #[test]
     fn a_jump_out_of_a_signal_stack_closes_its_calls() {
         let mut calls = calls();
-        calls.enter(1, 100, "a");
+        calls.enter((), 1, 100, "a");
         SIGNAL_STACK.set((500, 600));
-        calls.enter(1, 580, "handler");
+        calls.enter((), 1, 580, "handler");
         SIGNAL_STACK.set((0, 0));
-        calls.enter(1, 80, "b");
-        calls.exit(1, 80);
-        calls.exit(1, 100);
+        calls.enter((), 1, 80, "b");
+        calls.exit((), 1, 80);
+        calls.exit((), 1, 100);
         assert_eq!(log(), "+a +handler +b -b -handler -a");
     }
 }

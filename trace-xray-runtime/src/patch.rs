@@ -9,7 +9,7 @@ use crate::sled::{self, Kind};
 use crate::stubs::{ObjectStubs, Stubs};
 use crate::sys;
 use crate::text::{self, Text, Way};
-use crate::wide::{self, is_wide};
+use crate::wide::Width;
 
 /// An object with sleds.
 #[derive(Debug)]
@@ -63,10 +63,10 @@ impl Patcher {
     /// # Errors
     /// There is no memory near it.
     pub(crate) fn new(object: Object, functions: Functions, stubs: &mut Stubs) -> io::Result<Self> {
-        let is_wide = wide::is_supported() && has_wide_code(&object, &functions.code);
+        let width = width_of(&object, &functions.code).supported();
         let Functions { list: functions, section, .. } = functions;
         let sites: Vec<_> = functions.iter().map(|function| function.site).collect();
-        let stubs = stubs.of_object(&span(&object), &sites, is_wide)?;
+        let stubs = stubs.of_object(&span(&object), &sites, width)?;
         Ok(Self { object, functions, section, stubs, done: None, patched: Patched::NONE })
     }
 
@@ -194,19 +194,19 @@ fn span(object: &Object) -> Range<u64> {
     start..object.text.iter().map(|text| text.end).max().unwrap_or(start)
 }
 
-/// Returns whether code of the object uses AVX registers, or cannot be read. The object may be
-/// unloaded meanwhile.
-fn has_wide_code(object: &Object, code: &[Range<u64>]) -> bool {
+/// Returns the largest width of the vector registers that code of the object uses, or that there is
+/// if it cannot be read. The object may be unloaded meanwhile.
+fn width_of(object: &Object, code: &[Range<u64>]) -> Width {
     let mut bytes = Vec::new();
-    code.iter().any(|code| {
+    let widths = code.iter().filter_map(|code| {
         let start = object.base.wrapping_add(code.start);
-        let Some(text) = object.text.iter().find(|text| text.contains(&start)) else {
-            return false;
-        };
+        let text = object.text.iter().find(|text| text.contains(&start))?;
         let length = code.end.saturating_sub(code.start).min(text.end - start);
         bytes.resize(length as usize, 0);
-        sys::copy_memory(start, &mut bytes).is_err() || is_wide(&bytes)
-    })
+        let is_read = sys::copy_memory(start, &mut bytes).is_ok();
+        Some(if is_read { Width::of(&bytes) } else { Width::Avx512 })
+    });
+    widths.max().unwrap_or(Width::Sse)
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 //! A sled reaches 2 GiB, and this library may be farther. So an object gets pages near it:
 //!
 //! ```text
-//! 6 addresses   of the trampolines
-//! 4 stubs       exit and tail exit, narrow and wide:  jmp [trampoline]
-//! n stubs       entry of each function:               mov r10, site; jmp [trampoline]
+//! 9 addresses   of the trampolines
+//! 9 stubs       one for each, of which exits use theirs: jmp [trampoline]
+//! n stubs       entry of each function:                  mov r10, site; jmp [trampoline]
 //! ```
 //!
 //! They are never freed, since a thread may be in them at any time. An object gets those that exist
@@ -22,6 +22,7 @@ use trace_runtime::foreign::Site;
 use crate::sled::Kind;
 use crate::sys;
 use crate::trampoline::{Trampoline, TRAMPOLINES};
+use crate::wide::Width;
 
 const PAGE: u64 = 4096;
 /// The distance that sleds reach, less a margin.
@@ -42,7 +43,7 @@ pub(crate) struct Stubs {
 #[derive(Debug)]
 struct Block {
     addresses: Range<u64>,
-    is_wide: bool,
+    width: Width,
     sites: Vec<&'static Site>,
 }
 
@@ -56,7 +57,7 @@ pub(crate) struct ObjectStubs {
 }
 
 impl Stubs {
-    /// Returns stubs for functions of an object that has this text, near it. All are wide, or none.
+    /// Returns stubs for functions of an object that has this text, near it, all of one width.
     /// Only those that are not there yet are made: a library may be loaded any number of times.
     ///
     /// # Errors
@@ -65,28 +66,28 @@ impl Stubs {
         &mut self,
         text: &Range<u64>,
         sites: &[&'static Site],
-        is_wide: bool,
+        width: Width,
     ) -> io::Result<ObjectStubs> {
-        let near = self.near(text, is_wide);
+        let near = self.near(text, width);
         let mut known: HashSet<_> = near.flat_map(|block| &block.sites).map(address_of).collect();
         let missing: Vec<_> =
             sites.iter().copied().filter(|site| known.insert(address_of(site))).collect();
-        if !missing.is_empty() || self.near(text, is_wide).next().is_none() {
-            self.blocks.push(Block::new(text, missing, is_wide)?);
+        if !missing.is_empty() || self.near(text, width).next().is_none() {
+            self.blocks.push(Block::new(text, missing, width)?);
         }
-        let entries: HashMap<_, _> = self.near(text, is_wide).flat_map(Block::entries).collect();
+        let entries: HashMap<_, _> = self.near(text, width).flat_map(Block::entries).collect();
         let entries: Option<_> =
             sites.iter().map(|site| entries.get(&address_of(site)).copied()).collect();
-        let exits = self.near(text, is_wide).next().map(Block::exits);
+        let exits = self.near(text, width).next().map(Block::exits);
         let stubs = entries.zip(exits).map(|(entries, exits)| ObjectStubs { entries, exits });
         stubs.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
     /// Returns the blocks that all of `text` reaches.
-    fn near(&self, text: &Range<u64>, is_wide: bool) -> impl Iterator<Item = &Block> {
+    fn near(&self, text: &Range<u64>, width: Width) -> impl Iterator<Item = &Block> {
         let reached = reached(text);
         self.blocks.iter().filter(move |block| {
-            block.is_wide == is_wide
+            block.width == width
                 && reached.start <= block.addresses.start
                 && block.addresses.end <= reached.end
         })
@@ -106,8 +107,8 @@ impl ObjectStubs {
 }
 
 impl Block {
-    fn new(text: &Range<u64>, sites: Vec<&'static Site>, is_wide: bool) -> io::Result<Self> {
-        let code = code(&sites, is_wide);
+    fn new(text: &Range<u64>, sites: Vec<&'static Site>, width: Width) -> io::Result<Self> {
+        let code = code(&sites, width);
         let bytes = (code.len() as u64).next_multiple_of(PAGE);
         let address = free_range(text, bytes, &fs::read_to_string("/proc/self/maps")?);
         let address = address.ok_or(io::ErrorKind::OutOfMemory)? as usize;
@@ -121,7 +122,7 @@ impl Block {
             return Err(error);
         }
         let start = start.expose_provenance() as u64;
-        Ok(Self { addresses: start..start + bytes, is_wide, sites })
+        Ok(Self { addresses: start..start + bytes, width, sites })
     }
 
     /// Returns the stub of each trace point's entry.
@@ -132,7 +133,7 @@ impl Block {
 
     fn exits(&self) -> [u64; 2] {
         [Kind::Exit, Kind::TailExit].map(|kind| {
-            let index = TRAMPOLINES.len() + Trampoline::index(kind, self.is_wide);
+            let index = TRAMPOLINES.len() + Trampoline::index(kind, self.width);
             self.addresses.start + (index * ADDRESS) as u64
         })
     }
@@ -143,7 +144,7 @@ fn address_of(site: &&'static Site) -> *const Site {
 }
 
 /// Returns the machine code of the stubs, which does not depend on its address.
-fn code(sites: &[&'static Site], is_wide: bool) -> Vec<u8> {
+fn code(sites: &[&'static Site], width: Width) -> Vec<u8> {
     let mut code = Vec::with_capacity(COMMON + sites.len() * ENTRY);
     for trampoline in &TRAMPOLINES {
         code.extend((trampoline.address() as u64).to_le_bytes());
@@ -156,7 +157,7 @@ fn code(sites: &[&'static Site], is_wide: bool) -> Vec<u8> {
         // mov r10, site
         code.extend([0x49, 0xba]);
         code.extend(((&raw const **site).expose_provenance() as u64).to_le_bytes());
-        jump(&mut code, Trampoline::index(Kind::Entry, is_wide));
+        jump(&mut code, Trampoline::index(Kind::Entry, width));
     }
     code
 }
@@ -220,18 +221,18 @@ mod tests {
         let mut sites = Sites::default();
         let [a, b, c] = ["a", "b", "c"].map(|name| sites.of(name));
         let mut stubs = Stubs::default();
-        let mut entries = |text: &Range<u64>, sites: &[&'static Site], is_wide| {
-            let object = stubs.of_object(text, sites, is_wide).unwrap();
+        let mut entries = |text: &Range<u64>, sites: &[&'static Site], width| {
+            let object = stubs.of_object(text, sites, width).unwrap();
             (object.entries, stubs.blocks.len())
         };
-        let (first, blocks) = entries(&text, &[a, b, a], false);
+        let (first, blocks) = entries(&text, &[a, b, a], Width::Sse);
         assert_eq!((first.len(), first[0], blocks), (3, first[2], 1));
-        assert_eq!(entries(&text, &[a, b, a], false), (first.clone(), 1), "loaded again");
-        let (second, blocks) = entries(&text, &[c, b], false);
+        assert_eq!(entries(&text, &[a, b, a], Width::Sse), (first.clone(), 1), "loaded again");
+        let (second, blocks) = entries(&text, &[c, b], Width::Sse);
         assert_eq!((second[1], blocks), (first[1], 2), "a function more");
-        assert_eq!(entries(&text, &[], true).1, 3, "wide ones");
+        assert_eq!(entries(&text, &[], Width::Avx).1, 3, "wide ones");
         let library = libc::getpid as unsafe extern "C" fn() -> i32 as usize as u64;
-        assert_eq!(entries(&(library..library + 1), &[a], false).1, 4, "out of reach");
+        assert_eq!(entries(&(library..library + 1), &[a], Width::Sse).1, 4, "out of reach");
     }
 
     const MAPS: &str = "00400000-00500000 r-xp 0 0 0 /a\n\

@@ -1,5 +1,6 @@
 //! The state of each thread: taken at its first traced call, given back when the thread ends.
 
+use std::arch::{asm, global_asm};
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -7,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{compiler_fence, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-use trace_runtime::foreign::{self, Scope, Site};
+use trace_runtime::foreign::{self, Scope, Site, Writer};
 
 use crate::calls::{Call, Calls};
 use crate::pool::{Entry, Pool};
@@ -27,18 +28,20 @@ pub(crate) struct Recorded(MaybeUninit<Scope>);
 
 impl Call for Recorded {
     type Site = &'static Site;
+    type Writer = Writer;
 
     #[inline(always)]
-    fn begin(&mut self, site: &'static Site) {
-        // SAFETY: the site is registered, has no keys, and is never freed; the scope is writable.
-        unsafe { foreign::begin_plain(self.0.as_mut_ptr(), site) };
+    fn begin(&mut self, writer: Writer, site: &'static Site) {
+        // SAFETY: the site is registered, has no keys, and is never freed; the scope is writable;
+        // the writer is that of this thread, by the rules of `State`.
+        unsafe { foreign::begin_plain(writer, self.0.as_mut_ptr(), site) };
     }
 
     #[inline(always)]
-    fn end(&mut self) {
+    fn end(&mut self, writer: Writer) {
         // SAFETY: `begin` has stored the scope on this thread, whose own state this is, and
-        // `Calls` ends a call once.
-        unsafe { foreign::end(self.0.as_mut_ptr()) };
+        // `Calls` ends a call once; the writer as above.
+        unsafe { foreign::end_plain(writer, self.0.as_ptr()) };
     }
 
     fn signal_stack() -> Option<Range<usize>> {
@@ -52,6 +55,12 @@ impl Call for Recorded {
 struct State {
     /// The address of the frame whose entry or exit is being recorded, or 0.
     inside: AtomicUsize,
+    /// The writer of the thread.
+    ///
+    /// Rules: used only by the thread, and kept only in its first state: the thread has the writer
+    /// until a destructor that runs later than the one that takes that state away.
+    writer: Cell<Option<Writer>>,
+    is_first: Cell<bool>,
     /// Used only by the thread that has stored `inside`.
     calls: UnsafeCell<ThreadCalls>,
 }
@@ -62,19 +71,59 @@ static POOL: Pool<State> = Pool::new();
 /// Calls that were not recorded because their thread had no state yet.
 static MISSED: AtomicU64 = AtomicU64::new(0);
 
-thread_local! {
-    /// The thread's state; null before its first call and after its end, [`ATTACHING`] in between,
-    /// [`REFUSED`] if it must not have one.
-    ///
-    /// It needs no destructor of Rust's, so that it can be read at any time in the life of a
-    /// thread.
-    static STATE: Cell<*const Entry<State>> = const { Cell::new(ptr::null()) };
+// The thread's state; null before its first call, [`ENDED`] after its end, [`ATTACHING`] while it
+// gets one, [`REFUSED`] if it must not have one.
+//
+// It needs no destructor, so that it can be read at any time in the life of a thread. A thread local
+// of Rust is found by a call, in a shared library; this one is at a fixed distance of the thread's
+// pointer, since the library is loaded with the program.
+global_asm!(
+    ".section .tbss, \"awT\", @nobits
+    .globl trace_xray_state
+    .hidden trace_xray_state
+    .type trace_xray_state, @object
+    .size trace_xray_state, 8
+    .p2align 3
+    trace_xray_state:
+    .zero 8
+    .text"
+);
+
+/// Returns the thread's state, or a mark.
+#[inline(always)]
+fn state() -> *const Entry<State> {
+    let state;
+    // SAFETY: reads the variable above, of this thread.
+    unsafe {
+        asm!(
+            "mov {state}, qword ptr [rip + trace_xray_state@GOTTPOFF]",
+            "mov {state}, qword ptr fs:[{state}]",
+            state = out(reg) state,
+            options(nostack, preserves_flags, readonly)
+        );
+    }
+    state
+}
+
+fn set_state(state: *const Entry<State>) {
+    // SAFETY: stores to the variable above, of this thread.
+    unsafe {
+        asm!(
+            "mov {distance}, qword ptr [rip + trace_xray_state@GOTTPOFF]",
+            "mov qword ptr fs:[{distance}], {state}",
+            distance = out(reg) _,
+            state = in(reg) state,
+            options(nostack, preserves_flags)
+        );
+    }
 }
 
 /// Marks a thread that takes its state: a signal handler may interrupt it.
 const ATTACHING: *const Entry<State> = ptr::without_provenance(1);
 /// Marks a thread that is not recorded.
 const REFUSED: *const Entry<State> = ptr::without_provenance(2);
+/// Marks a thread whose state was taken away at its end.
+const ENDED: *const Entry<State> = ptr::without_provenance(3);
 
 /// The key whose destructor frees the states of ended threads, or -1.
 static KEY: AtomicI32 = AtomicI32::new(-1);
@@ -82,9 +131,11 @@ static KEY: AtomicI32 = AtomicI32::new(-1);
 /// Makes ready what threads need for their states. The keys that are made first take no memory of
 /// the C library when a value is stored.
 pub(crate) fn prepare() {
+    // Destructors of threads run in the order of their keys.
     if let Some(key) = sys::make_key(thread_ends).and_then(|key| i32::try_from(key).ok()) {
         KEY.store(key, Ordering::Relaxed);
     }
+    foreign::prepare_threads();
 }
 
 /// Makes states ahead of need, as many as there is address space for.
@@ -110,9 +161,9 @@ pub(crate) fn take_missed() -> u64 {
 /// `address`. Does not run it inside of another one: in a signal handler that interrupts it, or in
 /// an allocator with sleds that the library calls.
 #[inline(always)]
-pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls)) {
-    let state = STATE.get();
-    let state = if state.addr() > REFUSED.addr() { state } else { attach(state) };
+pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writer)) {
+    let state = state();
+    let state = if state.addr() > ENDED.addr() { state } else { attach(state) };
     if state.is_null() {
         return;
     }
@@ -124,10 +175,25 @@ pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls)) {
     }
     state.inside.store(address, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
-    // SAFETY: only this thread uses its state, and `inside` keeps code that interrupts it out.
-    run(unsafe { &mut *state.calls.get() });
+    if let Some(writer) = state.writer.get().or_else(|| state.find_writer()) {
+        // SAFETY: only this thread uses its state, and `inside` keeps code that interrupts it out.
+        run(unsafe { &mut *state.calls.get() }, writer);
+    }
     compiler_fence(Ordering::SeqCst);
     state.inside.store(0, Ordering::Relaxed);
+}
+
+impl State {
+    /// Returns the writer of this thread, whose state this is, and keeps it if that is allowed.
+    #[cold]
+    #[inline(never)]
+    fn find_writer(&self) -> Option<Writer> {
+        let writer = Writer::current();
+        if self.is_first.get() {
+            self.writer.set(writer);
+        }
+        writer
+    }
 }
 
 /// Returns whether the frame at `address` was made inside of the recording of another. If not, that
@@ -143,41 +209,44 @@ fn is_nested(inside: usize, address: usize) -> bool {
 #[inline(never)]
 fn attach(current: *const Entry<State>) -> *const Entry<State> {
     let Ok(key) = u32::try_from(KEY.load(Ordering::Relaxed)) else { return ptr::null() };
-    if !current.is_null() {
+    if current != ENDED && !current.is_null() {
         return ptr::null();
     }
-    STATE.set(ATTACHING);
+    set_state(ATTACHING);
     let Some(state) = POOL.take() else {
         MISSED.fetch_add(1, Ordering::Relaxed);
-        STATE.set(ptr::null());
+        set_state(current);
         return ptr::null();
     };
+    state.value.is_first.set(current.is_null());
     if !sys::set_value(key, ptr::from_ref(state).cast()) {
         // The thread stays without a state.
         POOL.put(state);
         return ptr::null();
     }
-    STATE.set(state);
+    set_state(state);
     state
 }
 
 /// Has the calling thread not be recorded from now on.
 pub(crate) fn refuse() {
-    STATE.set(REFUSED);
+    set_state(REFUSED);
 }
 
 /// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a destructor that runs later calls a traced function,
 /// the thread gets a new one, and this is called again.
 extern "C" fn thread_ends(state: *mut c_void) {
-    let state: *const Entry<State> = state.cast_const().cast();
-    if STATE.get() != state {
+    let ended: *const Entry<State> = state.cast_const().cast();
+    if self::state() != ended {
         return;
     }
-    STATE.set(ptr::null());
+    set_state(ENDED);
     // SAFETY: the value of the key is the thread's entry of the pool, which is never freed.
-    let entry = unsafe { &*state };
-    entry.value.inside.store(0, Ordering::Relaxed);
+    let entry = unsafe { &*ended };
+    let State { inside, writer, calls, .. } = &entry.value;
+    inside.store(0, Ordering::Relaxed);
+    let kept = writer.take();
     // SAFETY: the thread does not use its state any more, and nobody else does before `put`.
-    unsafe { &mut *entry.value.calls.get() }.finish(own::session());
+    unsafe { &mut *calls.get() }.finish(|| kept.or_else(Writer::current), own::session());
     POOL.put(entry);
 }

@@ -2,9 +2,9 @@
 //!
 //! At a sled every register may have a value that is needed: arguments, or results. The handler
 //! preserves what the calling convention has it preserve; the trampolines save the rest: rax, rcx,
-//! rdx, rsi, rdi, r8, r9, r11, and the vector registers for arguments. r10 is used by sleds, in
-//! LLVM's runtime, too. Those for *wide* functions save all vector registers with `xsave`
-//! ([`wide`](crate::wide)).
+//! rdx, rsi, rdi, r8, r9, r11, and the vector registers for arguments and results, which are the
+//! first eight, as wide as the object uses them ([`wide`](crate::wide)). r10 is used by sleds, in
+//! LLVM's runtime, too.
 //!
 //! Without a session it returns at once: in a forked child, sleds are those of its parent.
 //!
@@ -13,31 +13,40 @@
 use std::arch::global_asm;
 
 use crate::sled::Kind;
+use crate::wide::Width;
 use crate::{handler, own};
 
-/// A trampoline: entry, exit or tail exit, narrow or wide.
+/// A trampoline: entry, exit or tail exit, for registers of a width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trampoline(unsafe extern "C" fn());
 
 /// All trampolines, by [`Trampoline::index`].
-pub(crate) const TRAMPOLINES: [Trampoline; 6] = [
-    Trampoline(trace_xray_entry),
-    Trampoline(trace_xray_exit),
-    Trampoline(trace_xray_tail_exit),
-    Trampoline(trace_xray_entry_wide),
-    Trampoline(trace_xray_exit_wide),
-    Trampoline(trace_xray_tail_exit_wide),
+pub(crate) const TRAMPOLINES: [Trampoline; 9] = [
+    Trampoline(trace_xray_entry_sse),
+    Trampoline(trace_xray_exit_sse),
+    Trampoline(trace_xray_tail_exit_sse),
+    Trampoline(trace_xray_entry_avx),
+    Trampoline(trace_xray_exit_avx),
+    Trampoline(trace_xray_tail_exit_avx),
+    Trampoline(trace_xray_entry_avx512),
+    Trampoline(trace_xray_exit_avx512),
+    Trampoline(trace_xray_tail_exit_avx512),
 ];
 
 impl Trampoline {
     /// Returns the index of the trampoline for a sled.
-    pub(crate) fn index(kind: Kind, is_wide: bool) -> usize {
+    pub(crate) fn index(kind: Kind, width: Width) -> usize {
         let index = match kind {
             Kind::Entry => 0,
             Kind::Exit => 1,
             Kind::TailExit => 2,
         };
-        index + if is_wide { TRAMPOLINES.len() / 2 } else { 0 }
+        let first = match width {
+            Width::Sse => 0,
+            Width::Avx => 3,
+            Width::Avx512 => 6,
+        };
+        first + index
     }
 
     pub(crate) fn address(self) -> usize {
@@ -46,17 +55,19 @@ impl Trampoline {
 }
 
 extern "C" {
-    fn trace_xray_entry();
-    fn trace_xray_exit();
-    fn trace_xray_tail_exit();
-    fn trace_xray_entry_wide();
-    fn trace_xray_exit_wide();
-    fn trace_xray_tail_exit_wide();
+    fn trace_xray_entry_sse();
+    fn trace_xray_exit_sse();
+    fn trace_xray_tail_exit_sse();
+    fn trace_xray_entry_avx();
+    fn trace_xray_exit_avx();
+    fn trace_xray_tail_exit_avx();
+    fn trace_xray_entry_avx512();
+    fn trace_xray_exit_avx512();
+    fn trace_xray_tail_exit_avx512();
 }
 
-// The macros' frame: rbp, then the general registers below it, then, aligned, vector registers.
-// The state that `xsave` stores is at most 2,688 bytes without AMX, whose bits are not in the mask
-// (x87, SSE, AVX, AVX-512). Its header must be 0.
+// The macros' frame: rbp, then the general registers below it, then, aligned, vector registers. The
+// upper bits of the others are dead: they have neither arguments nor results.
 global_asm!(
     ".macro trace_xray_save_general
         push rbp
@@ -86,45 +97,16 @@ global_asm!(
         .cfi_def_cfa rsp, 8
         ret
     .endm
-    .macro trace_xray_call_narrow handler
-        sub rsp, 192
-        and rsp, -16
-        movups [rsp], xmm0
-        movups [rsp + 16], xmm1
-        movups [rsp + 32], xmm2
-        movups [rsp + 48], xmm3
-        movups [rsp + 64], xmm4
-        movups [rsp + 80], xmm5
-        movups [rsp + 96], xmm6
-        movups [rsp + 112], xmm7
+    .macro trace_xray_call handler, move, register, bytes
+        sub rsp, 8 * \\bytes
+        and rsp, -\\bytes
+        .irp number, 0, 1, 2, 3, 4, 5, 6, 7
+        \\move [rsp + \\bytes * \\number], \\register\\number
+        .endr
         call \\handler
-        movups xmm0, [rsp]
-        movups xmm1, [rsp + 16]
-        movups xmm2, [rsp + 32]
-        movups xmm3, [rsp + 48]
-        movups xmm4, [rsp + 64]
-        movups xmm5, [rsp + 80]
-        movups xmm6, [rsp + 96]
-        movups xmm7, [rsp + 112]
-    .endm
-    .macro trace_xray_call_wide handler
-        sub rsp, 2816
-        and rsp, -64
-        mov r8, rdi
-        mov r9, rsi
-        lea rdi, [rsp + 512]
-        xor eax, eax
-        mov ecx, 8
-        rep stosq
-        mov eax, 0xe7
-        xor edx, edx
-        xsave64 [rsp]
-        mov rdi, r8
-        mov rsi, r9
-        call \\handler
-        mov eax, 0xe7
-        xor edx, edx
-        xrstor64 [rsp]
+        .irp number, 0, 1, 2, 3, 4, 5, 6, 7
+        \\move \\register\\number, [rsp + \\bytes * \\number]
+        .endr
     .endm
     .macro trace_xray_trampoline name
         .globl \\name
@@ -144,27 +126,28 @@ global_asm!(
         .cfi_endproc
         .size \\name, . - \\name
     .endm
-    .macro trace_xray_entries suffix, call
-        trace_xray_trampoline trace_xray_entry\\suffix
+    .macro trace_xray_trampolines suffix, move, register, bytes
+        trace_xray_trampoline trace_xray_entry_\\suffix
         mov rdi, r10
         lea rsi, [rbp + 16]
-        \\call {entry}
+        trace_xray_call {entry}, \\move, \\register, \\bytes
         trace_xray_restore_general
-        trace_xray_end trace_xray_entry\\suffix
-        trace_xray_trampoline trace_xray_tail_exit\\suffix
+        trace_xray_end trace_xray_entry_\\suffix
+        trace_xray_trampoline trace_xray_tail_exit_\\suffix
         lea rdi, [rbp + 16]
-        \\call {exit}
+        trace_xray_call {exit}, \\move, \\register, \\bytes
         trace_xray_restore_general
-        trace_xray_end trace_xray_tail_exit\\suffix
-        trace_xray_trampoline trace_xray_exit\\suffix
+        trace_xray_end trace_xray_tail_exit_\\suffix
+        trace_xray_trampoline trace_xray_exit_\\suffix
         lea rdi, [rbp + 8]
-        \\call {exit}
+        trace_xray_call {exit}, \\move, \\register, \\bytes
         trace_xray_restore_general
-        trace_xray_end trace_xray_exit\\suffix
+        trace_xray_end trace_xray_exit_\\suffix
     .endm
     .text
-    trace_xray_entries suffix=, call=trace_xray_call_narrow
-    trace_xray_entries suffix=_wide, call=trace_xray_call_wide",
+    trace_xray_trampolines sse, movups, xmm, 16
+    trace_xray_trampolines avx, vmovups, ymm, 32
+    trace_xray_trampolines avx512, vmovups, zmm, 64",
     entry = sym handler::entry,
     exit = sym handler::exit,
     own = sym own::OWN,

@@ -9,6 +9,9 @@
 
 extern "C" FUNCTION long c_function(long n) { return n + 1; }
 
+// What app::wide() returns.
+const double WIDE = 1339200;
+
 namespace app {
 
 struct Shape {
@@ -36,6 +39,28 @@ FUNCTION long catcher(long n) {
     }
 }
 
+typedef double Eight __attribute__((vector_size(64)));
+
+// All vector registers that can have arguments.
+__attribute__((noinline, target("avx512f"))) Eight added(Eight a, Eight b, Eight c, Eight d, Eight e,
+                                                         Eight f, Eight g, Eight h) {
+    asm volatile("" ::: "memory");
+    return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+}
+
+__attribute__((noinline, target("avx512f"))) double wide() {
+    Eight n = {1, 2, 3, 4, 5, 6, 7, 8};
+    Eight sum = {};
+    for (int i = 0; i < 100; i++) {
+        sum += added(n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7);
+    }
+    double total = 0;
+    for (int i = 0; i < 8; i++) {
+        total += sum[i] * (i + 1);
+    }
+    return total;
+}
+
 template <typename T> FUNCTION T sum(T a, T b) { return a + b; }
 
 } // namespace app
@@ -52,4 +77,5 @@ FUNCTION void run() {
 int main() {
     run();
     std::thread(run).join();
+    std::printf("%g\n", __builtin_cpu_supports("avx512f") ? app::wide() : WIDE);
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
-use trace_protocol::buffer::producer::{OpenScope, Reservation, WatchedDuration};
+use trace_protocol::buffer::producer::{OpenScope, Reservation, Slot, WatchedDuration};
 use trace_protocol::clock::ticks;
 
 use crate::thread::slot;
@@ -107,6 +107,18 @@ pub fn begin_plain(site: &'static Site) -> DurationScope {
     begin(site, &[], Literal, ())
 }
 
+/// Begins a scope like [`begin_plain`], of a caller that has the thread's slot.
+#[inline(always)]
+pub(crate) fn begin_by(slot: &'static Slot, site: &impl Switch) -> DurationScope {
+    match open_by(slot, site, &[], Here, &Literal, &(), 1) {
+        Some((open, header)) => {
+            let start = stamp(&open, Here);
+            DurationScope(OpenScope::begin(open, header, start))
+        }
+        None => DurationScope::NOT_RECORDED,
+    }
+}
+
 /// A duration, until the guard is dropped.
 ///
 /// It belongs to the thread that began it, and is not [`Send`]: do not hold it across an `.await`.
@@ -131,6 +143,14 @@ impl DurationScope {
     #[must_use]
     pub fn start(&self) -> Option<Timestamp> {
         self.0.start().map(Timestamp::from_ticks)
+    }
+
+    /// Ends it. `slot` is the calling thread's.
+    #[inline(always)]
+    pub(crate) fn end_by(&self, slot: &Slot) {
+        if self.0.is_recorded() {
+            self.0.end(slot, &RECORDER, ticks, compare);
+        }
     }
 }
 
@@ -178,7 +198,20 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     arguments: &A,
     tail: usize,
 ) -> Option<(Reservation<'static>, u64)> {
-    let slot = slot()?;
+    open_by(slot()?, site, keys, place, names, arguments, tail)
+}
+
+/// Reserves a record like [`open_at`]. `slot` is the calling thread's.
+#[inline(always)]
+fn open_by<P: Place, N: Names, A: Arguments>(
+    slot: &'static Slot,
+    site: &impl Switch,
+    keys: &'static [Key],
+    place: P,
+    names: &N,
+    arguments: &A,
+    tail: usize,
+) -> Option<(Reservation<'static>, u64)> {
     let size = |limit| FIXED + P::WORDS + names.words(limit) + arguments.words(limit) + tail;
     let mut limit = Limit::LONG;
     let mut words = size(limit);
