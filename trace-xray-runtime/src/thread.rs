@@ -74,9 +74,9 @@ static MISSED: AtomicU64 = AtomicU64::new(0);
 // The thread's state; null before its first call, [`ENDED`] after its end, [`ATTACHING`] while it
 // gets one, [`REFUSED`] if it must not have one.
 //
-// It needs no destructor, so that it can be read at any time in the life of a thread. A thread local
-// of Rust is found by a call, in a shared library; this one is at a fixed distance of the thread's
-// pointer, since the library is loaded with the program.
+// It needs no destructor, so that it can be read at any time in the life of a thread. A thread
+// local of Rust is found by a call, in a shared library; this one is at a fixed distance of the
+// thread's pointer, since the library is loaded with the program.
 global_asm!(
     ".section .tbss, \"awT\", @nobits
     .globl trace_xray_state
@@ -233,8 +233,9 @@ pub(crate) fn refuse() {
     set_state(REFUSED);
 }
 
-/// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a destructor that runs later calls a traced function,
-/// the thread gets a new one, and this is called again.
+/// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a
+/// destructor that runs later calls a traced function, the thread gets a new one, and this is called
+/// again.
 extern "C" fn thread_ends(state: *mut c_void) {
     let ended: *const Entry<State> = state.cast_const().cast();
     if self::state() != ended {
