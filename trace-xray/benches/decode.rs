@@ -1,11 +1,12 @@
 //! Measures how many records are decoded, and converted to calls, per second. Prints the best of
-//! several runs.
+//! several runs, and, if `llvm-xray-19` is installed, how many that converts, and the ratio.
 //!
 //! ```sh
 //! cargo bench -p trace-xray
 //! ```
 
 use std::hint::black_box;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use trace_xray::calls::CallStacks;
@@ -23,14 +24,14 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let log = log();
+    let log = log(CALLS);
     let records = 2 * CALLS;
     println!(
         "{:>8} MB log, {:>3} million function records",
         log.len() / 1_000_000,
         records / 1_000_000
     );
-    report("Reader", records, || {
+    let decoded = report("Reader", records, || {
         let mut reader = Reader::new(&log[..]);
         let mut sum = 0;
         while let Some(item) = reader.next().expect("the log is valid") {
@@ -47,10 +48,39 @@ fn main() {
         }
         reader.stats().records
     });
+    if let Some(rate) = llvm() {
+        println!(
+            "{rate:>8.3} million records/s  {:>6.1} ns a record  llvm-xray convert",
+            1e3 / rate
+        );
+        println!("{:>8.1} times llvm-xray convert: Reader", decoded / rate);
+    }
+}
+
+/// Returns how many million records `llvm-xray convert` converts per second, or `None` if it is not
+/// installed. Of two logs, so that its start does not count.
+fn llvm() -> Option<f64> {
+    let directory = tempfile::tempdir().expect("files can be written");
+    let path = directory.path().join("log.xray");
+    let time = |calls| {
+        std::fs::write(&path, log(calls)).expect("files can be written");
+        let run = || {
+            let mut convert = Command::new("llvm-xray-19");
+            convert.args(["convert", "-f", "yaml", "-o", "/dev/null"]).arg(&path);
+            let start = Instant::now();
+            let status = convert.status().ok()?;
+            assert!(status.success(), "{status}");
+            Some(start.elapsed())
+        };
+        (0..3).map(|_| run()).min()?
+    };
+    let (few, many) = (time(CALLS / 64)?, time(CALLS / 16)?);
+    let records = 2 * (CALLS / 16 - CALLS / 64);
+    Some(records as f64 / many.saturating_sub(few).as_secs_f64() / 1e6)
 }
 
 /// A log of nested calls in thread buffers of 256 KiB.
-fn log() -> Vec<u8> {
+fn log(calls: u64) -> Vec<u8> {
     let header = Header {
         format: Format::little(Version::V5),
         constant_tsc: true,
@@ -68,7 +98,7 @@ fn log() -> Vec<u8> {
         let at = Stamp { tsc, cpu: 0 };
         log.function(&mut thread, at, action, function).expect("memory can be written");
     };
-    for number in 0..CALLS / 4 {
+    for number in 0..calls / 4 {
         let functions = [1, 2, 3 + number % 100, 200];
         functions.iter().for_each(|function| add(Action::Entry, *function));
         functions.iter().rev().for_each(|function| add(Action::Exit, *function));
@@ -77,7 +107,8 @@ fn log() -> Vec<u8> {
     log.into_inner()
 }
 
-fn report(name: &str, records: u64, run: impl Fn() -> u64) {
+/// Prints the rate of the best run, and returns it.
+fn report(name: &str, records: u64, run: impl Fn() -> u64) -> f64 {
     let time = || {
         let start = Instant::now();
         assert!(black_box(run()) >= records);
@@ -86,4 +117,5 @@ fn report(name: &str, records: u64, run: impl Fn() -> u64) {
     let best = (0..RUNS).map(|_| time()).min().unwrap_or_default();
     let rate = records as f64 / best.as_secs_f64() / 1e6;
     println!("{rate:>8.1} million records/s  {:>6.2} ns a record  {name}", 1e3 / rate);
+    rate
 }
