@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use trace_format::{EventKind, Reader, Record, Value};
 
-use super::harness::{subject_path, trace, Run};
+use super::harness::{subject_path, trace, wait_until, Archive, Provider, Run};
 use super::sources::{can_run, NOBODY};
 
 /// The pages and the sleeps of each of the two processes.
@@ -132,4 +133,108 @@ fn an_ordinary_user_gets_the_permitted_counters_and_the_remedy_for_the_others() 
     assert!(run.stderr().contains("cannot count context-switches"), "{run:?}");
     let values = last_values(&output);
     assert!(values["page-faults"] > 0 && !values.contains_key("context-switches"), "{values:?}");
+}
+
+/// A shell that runs a process for each line of its standard input.
+struct Shell {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    /// Starts the shell, or a recorder that runs it.
+    fn start(command: &mut Command) -> Self {
+        let streams = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = streams.spawn().unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap());
+        let mut shell = Self { process, lines };
+        assert_eq!(shell.line(), "ready");
+        shell
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Touches pages in a process of its own.
+    fn touch(&mut self, pages: u64) {
+        writeln!(self.process.stdin.as_mut().unwrap(), "{pages}").unwrap();
+        // It prints its counts.
+        assert!(!self.line().is_empty());
+    }
+
+    fn end(mut self) -> i32 {
+        drop(self.process.stdin.take());
+        self.process.wait().unwrap().code().unwrap()
+    }
+}
+
+const SHELL: &str =
+    r#"echo ready; while read pages; do "$0" counted $pages 0 </dev/null; done; true"#;
+
+/// Pages beyond the faults of the starts of processes.
+const MANY: u64 = 20_000;
+const FEW: u64 = 5_000;
+
+/// The count begins anew, and faults during the pause are not in it.
+#[test]
+fn counters_are_paused_and_resumed() {
+    if !super::can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let command = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        command.env("XDG_RUNTIME_DIR", directory.path()).env_remove("TRACE_SOCKET");
+        command
+    };
+    let mut record = command(&["record", "--counters=page-faults", "-o"]);
+    record.arg(&output).args(["--", "sh", "-c", SHELL]).arg(subject_path());
+    let mut shell = Shell::start(&mut record);
+    shell.touch(MANY);
+    assert!(command(&["pause"]).status().unwrap().success());
+    shell.touch(MANY);
+    assert!(command(&["resume"]).status().unwrap().success());
+    let counts = |archive: &Path| -> Vec<u64> {
+        let archive = Archive::read(archive);
+        let kernels = archive.providers.iter().filter(|provider| provider.name == "kernel");
+        let events = |it: &Provider| it.named("page-faults").last().map(|it| it.numbers["count"]);
+        kernels.filter_map(events).collect()
+    };
+    let snapshot = directory.path().join("now.fxt");
+    wait_until("the helper counts again", || {
+        let written = command(&["snapshot", "-o"]).arg(&snapshot).status().unwrap().success();
+        written && counts(&snapshot).len() == 2
+    });
+    shell.touch(FEW);
+    assert_eq!(shell.end(), 0);
+    let counts = counts(&output);
+    let [before, after] = counts[..] else { panic!("{counts:?}") };
+    assert!((MANY..MANY + FEW).contains(&before), "{counts:?}");
+    assert!((FEW..2 * FEW).contains(&after), "{counts:?}");
+}
+
+/// A process that runs already, and those that it starts.
+#[test]
+fn counters_of_a_process_by_its_id() {
+    if !super::can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut shell = Shell::start(Command::new("sh").args(["-c", SHELL]).arg(subject_path()));
+    let mut other = Shell::start(Command::new("sh").args(["-c", SHELL]).arg(subject_path()));
+    shell.touch(MANY);
+    let scope = format!("--kernel-scope={}", shell.process.id());
+    let mut record = trace(&["record", "--counters=page-faults", &scope, "-o"]);
+    record.arg(&output).args(["--", "sh", "-c", "echo ready; read end; true"]);
+    let recorder = Shell::start(&mut record);
+    other.touch(MANY);
+    shell.touch(FEW);
+    assert_eq!([recorder.end(), shell.end(), other.end()], [0; 3]);
+    let counted = last_values(&output)["page-faults"];
+    assert!((FEW..2 * FEW).contains(&counted), "{counted}");
 }

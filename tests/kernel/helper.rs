@@ -10,7 +10,7 @@ use super::schedule::{steps, Step};
 use super::{can_trace, record, TRACEFS};
 
 /// Returns the instances of a process.
-fn instances(pid: u64) -> Vec<String> {
+pub(super) fn instances(pid: u64) -> Vec<String> {
     let entries = fs::read_dir(Path::new(TRACEFS).join("instances")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.starts_with(&format!("trace-{pid}-"))).collect()
@@ -156,7 +156,7 @@ fn kill(pid: u64) {
 }
 
 /// Returns whether a process has ended. Its parent may not have waited for it yet.
-fn has_ended(pid: u64) -> bool {
+pub(super) fn has_ended(pid: u64) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).map_or(true, |stat| stat.contains(") Z "))
 }
 

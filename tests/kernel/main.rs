@@ -11,6 +11,7 @@ mod schedule;
 
 mod counters;
 mod helper;
+mod live;
 mod samples;
 mod sources;
 mod truth;

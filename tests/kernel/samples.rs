@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use trace_format::{Reader, Record};
 
-use super::harness::{subject_path, trace, Run};
+use super::harness::{subject_path, trace, Archive, Run};
 use super::sandbox::deny_perf_events;
 use super::sources::{can_run, NOBODY};
 
@@ -340,4 +340,94 @@ fn perf_stacks(data: &Path) -> Stacks {
     let stdout = run.stdout();
     let samples = stdout.split("\n\n").filter(|sample| !sample.trim().is_empty());
     samples.map(|sample| (sample.trim().lines().rev().map(frame).collect(), 1)).collect()
+}
+
+/// Returns the number of samples in an archive.
+fn number(archive: &Path) -> u64 {
+    let bytes = std::fs::read(archive).unwrap();
+    let (mut reader, mut number) = (Reader::new(&*bytes), 0);
+    while let Some(item) = reader.next().unwrap() {
+        number += u64::from(matches!(item.record, Record::Backtrace(_)));
+    }
+    number
+}
+
+/// Each page that the program touches is a fault.
+#[test]
+fn samples_are_taken_at_the_events_of_a_counter() {
+    const PAGES: u64 = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let samples = |by: &str, pages: u64| {
+        let mut command = trace(&["record", "--strict", "--samples-by", by, "-o"]);
+        command.arg(&output).arg("--").arg(subject_path());
+        let run = Run::of(command.args(["counted", &pages.to_string(), "0"]));
+        let is_forbidden = is_forbidden(&run);
+        assert!(is_forbidden || run.code() == 0, "{run:?}");
+        (!is_forbidden).then(|| number(&output))
+    };
+    for period in [1, 100] {
+        let by = format!("page-faults:{period}");
+        let (Some(idle), Some(busy)) = (samples(&by, 0), samples(&by, PAGES)) else { return };
+        let (found, expected) = (busy - idle, PAGES / period);
+        assert!(found.abs_diff(expected) <= expected / 20 + 5, "{found} instead of {expected}");
+    }
+    // The kernel adapts the period.
+    assert!(samples("page-faults", PAGES).is_some_and(|number| number > 0));
+}
+
+#[test]
+fn two_rates_of_samples_are_refused() {
+    let options = ["record", "--samples=99", "--samples-by=page-faults:1", "-o", "/dev/null"];
+    let run = Run::of(trace(&options).args(["--", "true"]));
+    assert_eq!(run.code(), 125, "{run:?}");
+    assert!(run.stderr().contains("hint: leave out one of them"), "{run:?}");
+}
+
+/// The kernel's limit of samples, which is restored when this is dropped.
+struct RateLimit(String);
+
+impl RateLimit {
+    const PATH: &str = "/proc/sys/kernel/perf_event_max_sample_rate";
+
+    /// Sets the limit. Returns `None` if this process may not.
+    fn set(limit: &str) -> Option<Self> {
+        let before = std::fs::read_to_string(Self::PATH).ok()?;
+        std::fs::write(Self::PATH, limit).ok()?;
+        Some(Self(before))
+    }
+}
+
+impl Drop for RateLimit {
+    fn drop(&mut self) {
+        std::fs::write(Self::PATH, &self.0).unwrap();
+    }
+}
+
+/// 10,000 samples a second of a thread, of which the kernel permits fewer than a half. The samples
+/// of other tests are below the limit.
+#[test]
+fn paused_sampling_is_reported() {
+    let Some(_limit) = RateLimit::set("4000") else {
+        return eprintln!("skipped: cannot set the limit of samples");
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "--strict", "--samples-by=task-clock:100000", "-o"]);
+    command.arg(&output).arg("--").arg(subject_path());
+    let run = Run::of(command.args(["sampled", "300"]));
+    if is_forbidden(&run) {
+        return;
+    }
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stderr().contains("the kernel paused sampling"), "{run:?}");
+    let archive = Archive::read(&output);
+    let kernel = archive.providers.iter().find(|provider| provider.name == "kernel").unwrap();
+    assert!(!kernel.losses.is_empty());
+    for loss in &kernel.losses {
+        assert_eq!(loss.texts["reason"], "sampling throttled: at least one");
+        assert!(loss.numbers["from"] < loss.numbers["to"], "{loss:?}");
+        assert!(kernel.thread_names[&loss.thread][0].starts_with("CPU "), "{loss:?}");
+    }
+    assert!(number(&output) > 0, "it continues");
 }

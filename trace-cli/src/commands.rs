@@ -40,7 +40,7 @@ use anyhow::Result;
 
 use crate::cli::Command;
 use crate::input;
-pub(crate) use sessions::find_session;
+pub(crate) use sessions::{find_session, servers};
 
 /// Runs a sub-command and returns the exit code.
 pub(crate) fn run(command: &Command) -> Result<u8> {

@@ -2,6 +2,7 @@
 
 mod completeness;
 mod file;
+mod flusher;
 mod threads;
 
 use std::io::{self, Read};
@@ -17,6 +18,7 @@ use crate::commands::find_session;
 use crate::input::open_complete;
 use completeness::Completeness;
 pub(crate) use file::GrowingFile;
+use flusher::Flusher;
 pub(crate) use threads::Threads;
 
 /// Bytes that are read at once.
@@ -31,7 +33,7 @@ pub(crate) struct Source {
 
 enum Input {
     Stream(UnixStream),
-    File(GrowingFile),
+    File(GrowingFile, Option<Flusher>),
     Complete(Box<dyn Read>),
 }
 
@@ -50,9 +52,9 @@ impl Source {
     pub(crate) fn open(input: &str, categories: &[String], socket: Option<&Path>) -> Result<Self> {
         let path = Path::new(input);
         let input = match is_path(path) {
-            true => open_file(path)?,
+            true => open_file(path, socket)?,
             false => match follow(input, categories, socket) {
-                Err(_) if path.is_file() => open_file(path)?,
+                Err(_) if path.is_file() => open_file(path, socket)?,
                 stream => stream?,
             },
         };
@@ -78,13 +80,15 @@ impl Source {
                 stream.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
                 stream.read(&mut self.block)
             }
-            Input::File(file) => match file.read(&mut self.block, timeout)? {
-                None => Ok(0),
-                // Further providers may join while the archive is partial.
-                Some(0) if !file.is_partial() && self.completeness.is_complete() => Ok(0),
-                Some(0) => return Ok(State::Open),
-                Some(read) => Ok(read),
-            },
+            Input::File(file, flusher) => {
+                match read_flushed(file, flusher, &mut self.block, timeout)? {
+                    None => Ok(0),
+                    // Further providers may join while the archive is partial.
+                    Some(0) if !file.is_partial() && self.completeness.is_complete() => Ok(0),
+                    Some(0) => return Ok(State::Open),
+                    Some(read) => Ok(read),
+                }
+            }
             Input::Complete(archive) => archive.read(&mut self.block),
         };
         match read {
@@ -102,14 +106,26 @@ impl Source {
     }
 }
 
-fn open_file(path: &Path) -> Result<Input> {
+/// Reads a file whose session is flushed.
+fn read_flushed(
+    file: &mut GrowingFile,
+    flusher: &mut Option<Flusher>,
+    block: &mut [u8],
+    timeout: Duration,
+) -> io::Result<Option<usize>> {
+    flusher.iter_mut().for_each(Flusher::flush);
+    file.read(block, timeout)
+}
+
+fn open_file(path: &Path, socket: Option<&Path>) -> Result<Input> {
     let failed = || format!("cannot open {}", path.display());
     let file = GrowingFile::open(path).with_context(failed)?;
     let complete = match path.is_file() && !file.is_partial() {
         true => open_complete(path)?,
         false => None,
     };
-    Ok(complete.map_or(Input::File(file), Input::Complete))
+    let flusher = if file.is_partial() { Flusher::find(path, socket) } else { None };
+    Ok(complete.map_or(Input::File(file, flusher), Input::Complete))
 }
 
 fn follow(session: &str, categories: &[String], socket: Option<&Path>) -> Result<Input> {

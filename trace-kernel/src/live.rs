@@ -36,7 +36,7 @@ pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFI
 pub use choice::{probe, BackendKind, Fallback};
 pub use error::{LiveError, PerfScope};
 pub use instance::check;
-pub use options::{CallGraph, Options, SampleOptions};
+pub use options::{CallGraph, Options, SampleEvent, SampleOptions, SampleRate, SampledCounter};
 pub use perf::counters::{probe as probe_counters, CounterReport};
 pub use perf::samples::{probe as probe_samples, SampleCounter, SampleSource};
 pub use processes::threads_of;

@@ -44,6 +44,9 @@ pub struct SessionConfig {
     pub user: Option<u32>,
     /// The providers that it records; default all.
     pub only: ProviderFilter,
+    /// The id of the process that [`Manager::spawn_companion`](crate::Manager::spawn_companion) has
+    /// started for this session; default none.
+    pub companion: Option<u32>,
     /// Differences for the providers of single names; default none.
     pub providers: Vec<ProviderSpec>,
     /// The time since the start of the machine at which an earlier recording ended that this one
@@ -85,6 +88,7 @@ impl Default for SessionConfig {
             rotation: None,
             user: None,
             only: ProviderFilter::default(),
+            companion: None,
             providers: Vec::new(),
             interrupted_at: None,
         }
@@ -93,6 +97,9 @@ impl Default for SessionConfig {
 
 /// The largest durable buffer, in bytes, that a provider gets by its hint.
 const MAX_DURABLE_HINT: u64 = 64 << 20;
+
+/// The start of categories of single events of the kernel, whose names have a slash.
+const KERNEL_EVENT: &str = "kernel:event:";
 
 /// The longest time-out: programs of the session may be programs of other sessions, too.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
@@ -150,7 +157,7 @@ impl SessionConfig {
                 Some(text) => ("-", text),
                 None => ("", pattern.as_str()),
             };
-            match text.split_once('/') {
+            match text.split_once('/').filter(|_| !text.starts_with(KERNEL_EVENT)) {
                 None => self.categories.push(pattern.clone()),
                 Some((name, pattern)) => {
                     self.spec(name).categories.push(format!("{sign}{pattern}"))
@@ -218,6 +225,7 @@ impl SessionConfig {
             timeouts: self.timeouts.at_most(MAX_TIMEOUT),
             user: self.user,
             only: self.only.clone(),
+            companion: self.companion,
             providers: self.providers.clone(),
             watches: Vec::new(),
         }
@@ -351,6 +359,8 @@ mod tests {
         assert_eq!(categories, ["log", "-x", "http*", "-http.cache"]);
         let changed = config.categories_for("web", &list(&["net"]));
         assert_eq!(changed, ["net", "http*", "-http.cache"], "not the session's first categories");
+        config.select(&list(&["kernel:event:sched/*", "-kernel:event:irq/x", "a/b"]));
+        assert_eq!(config.categories, ["kernel:event:sched/*", "-kernel:event:irq/x"]);
         config.select(&list(&["web/http"]));
         assert_eq!(config.categories, ["-*"]);
         let mut config = SessionConfig::default();
@@ -381,12 +391,14 @@ mod tests {
         let timeouts = Timeouts { start: Duration::ZERO, ..Timeouts::default() };
         let (mode, categories) = (BufferingMode::Circular, vec!["io".to_owned()]);
         let (user, only) = (Some(7), ProviderFilter { ids: vec![3], names: Vec::new() });
+        let companion = Some(4242);
         let config = SessionConfig {
             mode,
             categories,
             timeouts,
             user,
             only: only.clone(),
+            companion,
             ..SessionConfig::default()
         };
         let sent = config.provider_config();
@@ -401,6 +413,7 @@ mod tests {
                 timeouts,
                 user,
                 only,
+                companion,
                 providers,
                 watches,
             }

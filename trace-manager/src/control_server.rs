@@ -15,6 +15,7 @@
 //! | `machine` | what requests, sessions and ended connections cause; without I/O |
 //! | `limits` | the resources of a user |
 //! | `client` | one connection |
+//! | `companion` | processes that record the machine for a session |
 //! | `event_loop` | the control thread |
 //! | `shared` | what its threads share |
 //! | `alerts` | the alerts of a session on their way to the control thread |
@@ -27,6 +28,7 @@
 
 mod alerts;
 mod client;
+mod companion;
 pub(crate) mod convert;
 mod event_loop;
 mod kept;
@@ -55,6 +57,7 @@ use crossbeam_channel::Sender;
 use trace_protocol::socket::Listener;
 
 use self::alerts::AlertQueue;
+pub use self::companion::{Companion, StartCompanion};
 use self::event_loop::ControlLoop;
 pub use self::limits::ControlLimits;
 pub use self::served::ServedSession;
@@ -84,6 +87,9 @@ pub struct ControlSettings {
     /// same folder starts them again. It is created when it is used, and no other user may write
     /// it.
     pub sessions: Option<PathBuf>,
+    /// Starts processes that record the machine for single sessions. Without it, sessions record
+    /// only the programs that register.
+    pub companions: Option<Box<dyn StartCompanion>>,
 }
 
 /// Starts a guard process; see [`ControlSettings::guard`]. If the session has a file in
@@ -179,13 +185,14 @@ impl Drop for ControlServer {
 
 impl fmt::Debug for ControlSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { groups, limits, scratch, guard, sessions } = self;
+        let Self { groups, limits, scratch, guard, sessions, companions } = self;
         f.debug_struct("ControlSettings")
             .field("groups", groups)
             .field("limits", limits)
             .field("scratch", scratch)
             .field("guard", &guard.is_some())
             .field("sessions", sessions)
+            .field("companions", companions)
             .finish()
     }
 }

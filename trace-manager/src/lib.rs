@@ -55,8 +55,8 @@ mod waker;
 pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
 pub use config::{Rotation, SessionConfig};
 pub use control_server::{
-    note_end, CategoryGroups, ControlLimits, ControlServer, ControlSettings, ServedSession,
-    StartGuard,
+    note_end, CategoryGroups, Companion, ControlLimits, ControlServer, ControlSettings,
+    ServedSession, StartCompanion, StartGuard,
 };
 pub use error::{ArchiveError, ManagerError};
 pub use guard::{run_guard, run_guard_with, Guard, GuardOutcome};

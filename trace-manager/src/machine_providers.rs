@@ -26,16 +26,30 @@ struct MachineProcess {
     /// When the manager started it. `None` for a process that somebody else started, which must run
     /// as root.
     started: Option<Instant>,
+    /// Whether it is the companion of one session.
+    is_companion: bool,
 }
 
 impl MachineProviders {
     /// Starts a process and adds it. No policy is decided meanwhile.
     pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        self.start(command, false)
+    }
+
+    /// Starts the companion of a session as [`spawn`](Self::spawn) does.
+    pub(crate) fn spawn_companion(&self, command: &mut Command) -> io::Result<Child> {
+        self.start(command, true)
+    }
+
+    fn start(&self, command: &mut Command, is_companion: bool) -> io::Result<Child> {
         let mut processes = self.lock();
         let started = Some(Instant::now());
         let mut child = command.spawn()?;
         match open(child.id()) {
-            Ok(process) => processes.push(MachineProcess { pid: child.id(), process, started }),
+            Ok(process) => {
+                let pid = child.id();
+                processes.push(MachineProcess { pid, process, started, is_companion });
+            }
             Err(error) => {
                 // The caller gets no child, so it is ended here. It may have ended already.
                 let _ = child.kill();
@@ -49,19 +63,21 @@ impl MachineProviders {
     /// Adds a running process, which has the right only if it runs as root.
     pub(crate) fn allow(&self, pid: u32) -> io::Result<()> {
         let process = open(pid)?;
-        self.lock().push(MachineProcess { pid, process, started: None });
+        let (started, is_companion) = (None, false);
+        self.lock().push(MachineProcess { pid, process, started, is_companion });
         Ok(())
+    }
+
+    /// Returns whether a connection is that of a session's companion.
+    pub(crate) fn is_companion(&self, peer: PeerCredentials, accepted: Instant) -> bool {
+        let is_it = |it: &MachineProcess| it.is_companion && it.is_peer(peer, accepted);
+        self.lock().iter().any(is_it)
     }
 
     /// Returns the processes about which a provider may write records. `accepted` is the time at
     /// which its connection was accepted.
     pub(crate) fn policy(&self, peer: PeerCredentials, accepted: Instant) -> IdentityPolicy {
-        let is_allowed = |process: &MachineProcess| match process.started {
-            // An older connection belongs to an earlier process with this pid.
-            Some(started) => accepted >= started,
-            None => peer.uid == 0,
-        };
-        match self.lock().iter().any(|process| process.pid == peer.pid && is_allowed(process)) {
+        match self.lock().iter().any(|process| process.is_peer(peer, accepted)) {
             true => IdentityPolicy::Machine,
             false => IdentityPolicy::Own(u64::from(peer.pid)),
         }
@@ -72,6 +88,18 @@ impl MachineProviders {
         let mut processes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         processes.retain(|process| !has_ended(&process.process));
         processes
+    }
+}
+
+impl MachineProcess {
+    /// Returns whether a connection is one of this process, with its rights.
+    fn is_peer(&self, peer: PeerCredentials, accepted: Instant) -> bool {
+        let is_allowed = match self.started {
+            // An older connection belongs to an earlier process with this pid.
+            Some(started) => accepted >= started,
+            None => peer.uid == 0,
+        };
+        self.pid == peer.pid && is_allowed
     }
 }
 
@@ -118,6 +146,24 @@ mod tests {
         assert_eq!(providers.policy(peer(1, 0), Instant::now()), own(1));
         assert!(providers.allow(0).is_err());
         assert!(providers.allow(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn only_companions_belong_to_a_session() {
+        let providers = MachineProviders::default();
+        let before = Instant::now();
+        let mut command = Command::new("sleep");
+        let command = command.arg("1000");
+        let mut companion = providers.spawn_companion(command).unwrap();
+        let mut other = providers.spawn(command).unwrap();
+        let is_companion = |pid, accepted| providers.is_companion(peer(pid, 1000), accepted);
+        assert!(is_companion(companion.id(), Instant::now()));
+        assert!(!is_companion(companion.id(), before) && !is_companion(other.id(), Instant::now()));
+        for child in [&mut companion, &mut other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        assert!(!is_companion(companion.id(), Instant::now()));
     }
 
     #[test]

@@ -96,6 +96,16 @@ impl Manager {
         self.machine_providers.spawn(command.env("TRACE_SOCKET", &self.path))
     }
 
+    /// Starts a process as [`spawn_machine_provider`](Self::spawn_machine_provider) does, which only
+    /// the session records that has its id as its [`companion`](SessionConfig::companion).
+    ///
+    /// # Errors
+    ///
+    /// As [`spawn_machine_provider`](Self::spawn_machine_provider).
+    pub fn spawn_companion(&self, command: &mut process::Command) -> io::Result<Child> {
+        self.machine_providers.spawn_companion(command.env("TRACE_SOCKET", &self.path))
+    }
+
     /// Lets a running process write records about the whole machine, as
     /// [`spawn_machine_provider`](Self::spawn_machine_provider) does, if it runs as root.
     ///

@@ -89,6 +89,7 @@ pub(crate) struct SessionName {
 #[command(after_long_help = "\
 Examples:
   trace start -o web.fxt -c '#web'
+  trace start --name web --sched                      # then: trace follow web
   trace start --name flight -m circular -b 64M --trigger slow:snapshot
   trace stop flight")]
 pub(crate) struct StartArgs {
@@ -98,6 +99,11 @@ pub(crate) struct StartArgs {
 
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+
+    /// Record the scheduling of all threads of the machine, with their names: -c
+    /// kernel:sched,kernel:tasks beside the selected categories. For users of the daemon
+    #[arg(long)]
+    pub(crate) sched: bool,
 
     /// Write to FILE, a pipe or a device, only at the end of the session
     #[arg(long)]

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 
 use crate::args::{
     output_name, parse_attach, parse_call_graph, parse_category, parse_duration,
-    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_size, parse_time,
-    parse_trigger, Attach, KernelScope, Mode, PartLimit,
+    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_samples_by, parse_size,
+    parse_time, parse_trigger, Attach, KernelScope, Mode, PartLimit, SamplesBy,
 };
 use trace_kernel::live::CallGraph;
 use trace_manager::TriggerRule;
@@ -29,6 +29,7 @@ Examples:
   trace record -- ./server --port 80
   trace record -c 'net,disk*,-disk.cache' -d 1.5s -o short.fxt -- ./server
   trace record --sched -- ./server                              # scheduling of threads
+  trace record --samples-by page-faults:100 -- ./server         # who touches new memory
   trace record --samples --call-graph dwarf -- ./server         # stacks, 1000 times a second
   trace record -m circular -b 64M -- ./server                   # the last moments
   trace record --rotate 64M --keep 10 -o app.fxt -- ./server    # app.1.fxt, app.2.fxt, ...
@@ -74,6 +75,12 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
           default_missing_value = "1000", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) samples: Option<u32>,
+
+    /// Sample at each Nth event of a counter in place of CPU time, such as page-faults:100;
+    /// without N so often that there are as many samples a second as --samples sets. The unit of
+    /// task-clock is nanoseconds. `trace doctor` lists the counters
+    #[arg(long, value_name = "COUNTER[:N]", value_parser = parse_samples_by)]
+    pub(crate) samples_by: Option<SamplesBy>,
 
     /// Count events of threads and CPUs, such as page-faults,context-switches,instructions:
     /// -c cpu:counter:NAME beside the selected categories. `*` stands for any letters, and
@@ -126,7 +133,10 @@ pub(crate) struct RecordArgs {
         long,
         value_name = "PID|NAME|all",
         value_parser = parse_attach,
-        conflicts_with_all = ["command", "sched", "kernel_scope", "format", "progress"]
+        conflicts_with_all = [
+            "command", "sched", "samples", "samples_by", "counters", "kernel_scope", "format",
+            "progress"
+        ]
     )]
     pub(crate) attach: Option<Attach>,
 
@@ -273,8 +283,16 @@ pub(crate) struct KernelHelperArgs {
     pub(crate) buffer_size: u64,
 
     /// Samples a second
-    #[arg(long, value_name = "HZ")]
+    #[arg(long, value_name = "HZ", default_value_t = 1000)]
     pub(crate) frequency: u64,
+
+    /// Take a sample after each N events
+    #[arg(long, value_name = "N")]
+    pub(crate) period: Option<u64>,
+
+    /// Counter whose events decide when samples are taken [default: CPU time]
+    #[arg(long, value_name = "COUNTER")]
+    pub(crate) event: Option<String>,
 
     /// How the stacks of samples are found
     #[arg(long, value_name = "HOW", value_parser = parse_call_graph)]

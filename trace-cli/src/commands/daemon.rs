@@ -3,6 +3,7 @@
 mod background;
 mod config;
 mod guards;
+mod kernel;
 mod logger;
 mod notify;
 mod places;
@@ -19,6 +20,7 @@ use trace_manager::{ControlLimits, ControlServer, ControlSettings, Limits, Manag
 
 use self::config::Config;
 use self::guards::Guards;
+use self::kernel::KernelCompanions;
 use self::places::Places;
 use super::start;
 use crate::cli::DaemonArgs;
@@ -91,6 +93,7 @@ impl Daemon {
             scratch: scratch.path().to_owned(),
             guard: Some(Box::new(move |session| start_guard.start(session))),
             sessions: Some(sessions),
+            companions: Some(Box::new(KernelCompanions)),
         };
         let server = ControlServer::start(control, manager, settings)?;
         Ok(Self { server, guards, directory, _scratch: scratch })

@@ -9,7 +9,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trace_kernel::live::{
     BackendKind, CounterReport, Fallback, KernelProvider, LiveError, Options, SampleCounter,
-    SampleOptions, SampleSource, SourceReport,
+    SampleEvent, SampleOptions, SampleRate, SampleSource, SampledCounter, SourceReport, Totals,
 };
 
 use super::record::kernel::{READY, TOTALS};
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
         categories: args.categories.clone(),
         threads: args.threads.clone(),
         buffer_size: args.buffer_size,
-        samples: SampleOptions { frequency: args.frequency, call_graph: args.call_graph },
+        samples: samples(args)?,
     };
     let provider = match start(&options) {
         Ok(provider) => provider,
@@ -45,13 +45,20 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     let has_all_sources = is_complete(provider.sources());
     let totals = provider.end();
     let is_complete = has_all_sources && totals.error.is_none();
-    if let Some(error) = totals.error {
+    if let Some(error) = &totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
-    let numbers = [totals.scheduling, totals.samples, totals.dropped];
-    let [scheduling, samples, dropped] = numbers;
-    send(&format!("{TOTALS} {scheduling} {samples} {dropped} {is_complete}"))?;
+    let Totals { scheduling, samples, dropped, throttled, .. } = totals;
+    send(&format!("{TOTALS} {scheduling} {samples} {dropped} {throttled} {is_complete}"))?;
     Ok(exit::OK)
+}
+
+/// Returns how samples are taken.
+fn samples(args: &KernelHelperArgs) -> Result<SampleOptions> {
+    let rate = args.period.map_or(SampleRate::Frequency(args.frequency), SampleRate::Period);
+    let event = args.event.as_deref().map(SampledCounter::of_name).transpose()?;
+    let event = event.map_or(SampleEvent::CpuTime, SampleEvent::Counter);
+    Ok(SampleOptions { event, rate, call_graph: args.call_graph })
 }
 
 /// Returns whether all selected data are recorded.

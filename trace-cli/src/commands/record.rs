@@ -110,6 +110,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     categories::check(&args.session.categories)?;
     conditions::check(args)?;
+    kernel::check(args)?;
     let sleds = Sleds::of(args)?;
     let archive = logs.as_ref().map_or(&*args.session.output, |logs| &*logs.archive);
     let place = Place::choose(args)?;
@@ -331,7 +332,7 @@ fn code(
     let incomplete = !summary.missing().is_empty()
         || summary.is_empty()
         || !kernel::categories_without_events(summary, kernel).is_empty()
-        || kernel.is_some_and(|kernel| !kernel.is_complete || kernel.dropped > 0);
+        || kernel.is_some_and(|kernel| !kernel.has_all());
     let status = conditions::status(args, summary, status).unwrap_or(status);
     if args.strict && status == exit::OK && incomplete {
         exit::INCOMPLETE

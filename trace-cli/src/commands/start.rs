@@ -16,6 +16,7 @@ use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
 
 use super::daemon_client::{connect, output, print_json};
+use super::record::kernel::SCHED;
 use crate::cli::{SessionArgs, StartArgs};
 use crate::exit;
 use crate::message::HINT;
@@ -54,7 +55,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
     let (to, output) = output(&path)?;
     let config = TraceConfig {
         name,
-        categories: options.categories.clone(),
+        categories: categories(args),
         buffer_size: options.buffer_size,
         mode: options.mode.into(),
         providers: options.provider_sizes.iter().map(provider).collect(),
@@ -83,6 +84,18 @@ impl StartRequest {
     pub(crate) fn limit(&mut self, only: ProviderFilter, detached: bool) {
         (self.config.only, self.config.detached) = (only, detached);
     }
+}
+
+/// Returns the category patterns of the session. Without inclusions all categories of programs are
+/// selected, which those of the kernel must not restrict.
+fn categories(args: &StartArgs) -> Vec<String> {
+    let mut categories = args.session.categories.clone();
+    if args.sched {
+        let is_exclusion = |pattern: &String| pattern.starts_with('-');
+        categories.extend(categories.iter().all(is_exclusion).then(|| "*".to_owned()));
+        categories.extend(SCHED.map(str::to_owned));
+    }
+    categories
 }
 
 fn rotation(options: &SessionArgs) -> RotationOptions {

@@ -144,14 +144,29 @@ impl Translator {
         writer: &mut S,
         cpu: u16,
         missed: Missed,
-        (from, to): (u64, u64),
+        times: (u64, u64),
     ) -> Result<(), WriteError> {
-        let (number, reason) = match missed {
+        let gap = match missed {
             Missed::None => return Ok(()),
             Missed::Count(number) => (number, "kernel buffer full"),
             Missed::Unknown => (1, "kernel buffer full: at least one"),
         };
         self.durations.interrupt(cpu);
+        self.gap(writer, cpu, gap, times)
+    }
+
+    /// Reports a number of records of a CPU that are missing between two times, with the reason.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn gap<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        cpu: u16,
+        (number, reason): (u64, &str),
+        (from, to): (u64, u64),
+    ) -> Result<(), WriteError> {
         let place = self.durations.cpu(writer, cpu)?;
         let arguments = [
             Argument::new("reason", Value::String(reason.into())),

@@ -5,9 +5,12 @@ use std::sync::Mutex;
 
 use super::clock::TraceClock;
 use super::sink::ContextSink;
-use super::totals::{note_loss, Totals};
+use super::totals::{lock, note_loss, Totals};
 use crate::fxt::Translator;
 use crate::page::Missed;
+
+/// The reason of samples that are missing because the kernel paused them.
+const THROTTLED: &str = "sampling throttled: at least one";
 
 /// A source of the kernel's events. An error is a text for the user: other events follow it.
 pub(super) trait Backend: fmt::Debug + Send {
@@ -57,6 +60,13 @@ impl Output<'_, '_> {
     ) -> Result<(), String> {
         note_loss(self.totals, missed);
         let written = self.translator.missed(&mut self.sink, cpu, missed, times);
+        written.map_err(|error| error.to_string())
+    }
+
+    /// Reports that the kernel took no samples on a CPU between two times.
+    pub(super) fn throttled(&mut self, cpu: u16, times: (u64, u64)) -> Result<(), String> {
+        lock(self.totals).throttled += 1;
+        let written = self.translator.gap(&mut self.sink, cpu, (1, THROTTLED), times);
         written.map_err(|error| error.to_string())
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 use trace_provider::NotTraced;
 
-use super::perf::counters::known;
+use super::perf::counters::known::{self, is_missing, Known};
 use crate::format::FormatError;
 
 /// The threads of perf events.
@@ -95,6 +95,21 @@ impl LiveError {
         let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
         let limit = limit.ok().and_then(|limit| limit.trim().parse().ok());
         Self::samples_with(scope, error, frequency, limit)
+    }
+
+    /// Returns the error of samples by a counter with this frequency in Hz; 0 for a period.
+    pub(super) fn samples_by(
+        known: &'static Known,
+        scope: PerfScope,
+        error: io::Error,
+        frequency: u64,
+    ) -> Self {
+        match Self::samples(scope, error, frequency) {
+            Self::Samples(_, error) if known.is_hardware() && is_missing(&error) => {
+                Self::NoHardware(known.name)
+            }
+            error => error,
+        }
     }
 
     /// The kernel refuses a frequency beyond `limit` with `EINVAL`.

@@ -1,5 +1,8 @@
 //! The selection of events, and the size of buffers.
 
+use super::error::LiveError;
+use super::perf::counters::known::{Known, KNOWN};
+
 /// What a [`KernelProvider`](super::KernelProvider) records.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -18,10 +21,53 @@ pub struct Options {
 /// How the call stacks of threads are sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SampleOptions {
-    /// Samples a second of each thread that runs, up to `kernel.perf_event_max_sample_rate`.
-    pub frequency: u64,
+    /// What happens when a sample is taken.
+    pub event: SampleEvent,
+    /// How often.
+    pub rate: SampleRate,
     /// How stacks are found.
     pub call_graph: CallGraph,
+}
+
+/// The event whose number decides when samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleEvent {
+    /// The time of threads on CPUs: the cycles of the CPU, else a timer of the kernel.
+    CpuTime,
+    /// What a counter counts.
+    Counter(SampledCounter),
+}
+
+/// A counter that takes samples.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampledCounter(pub(super) &'static Known);
+
+/// How often samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleRate {
+    /// Samples a second of each thread that runs, up to `kernel.perf_event_max_sample_rate`.
+    Frequency(u64),
+    /// The number of events between two samples of a thread, from 1 up to 2⁶³ - 1. For
+    /// `task-clock` it is a time in nanoseconds.
+    Period(u64),
+}
+
+impl SampledCounter {
+    /// Returns the counter of this name, as [`COUNTER_PREFIX`](super::COUNTER_PREFIX) has it.
+    ///
+    /// # Errors
+    ///
+    /// There is none.
+    pub fn of_name(name: &str) -> Result<Self, LiveError> {
+        let known = KNOWN.iter().find(|known| known.name == name);
+        known.map(Self).ok_or_else(|| LiveError::NoCounter(name.to_owned()))
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
 }
 
 /// How the call stack of a sample is found.
@@ -38,6 +84,7 @@ pub enum CallGraph {
 
 impl Default for SampleOptions {
     fn default() -> Self {
-        Self { frequency: 1000, call_graph: CallGraph::FramePointers }
+        let (event, rate) = (SampleEvent::CpuTime, SampleRate::Frequency(1000));
+        Self { event, rate, call_graph: CallGraph::FramePointers }
     }
 }

@@ -32,7 +32,7 @@ use super::processes;
 const SWITCHES: Attributes = Attributes {
     kind: 1,
     config: 9,
-    frequency: 0,
+    rate: 0,
     sample_type: sys::SAMPLE_TID_TIME_CPU,
     flags: 1 << 5 | 1 << 26,
     registers: 0,

@@ -13,6 +13,8 @@ pub struct Totals {
     pub samples: u64,
     /// The least number of events that the kernel dropped because its buffer was full.
     pub dropped: u64,
+    /// How often the kernel paused sampling, because it took too much time.
+    pub throttled: u64,
     /// The first error that made other events missing.
     pub error: Option<String>,
 }

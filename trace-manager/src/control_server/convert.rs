@@ -67,6 +67,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
         rotation: config.rotation.is_cut().then(|| rotation(&config.rotation)),
         only: ProviderFilter { ids: config.only.ids.clone(), names: config.only.names.clone() },
         user,
+        companion: None,
         interrupted_at: None,
     };
     session.select(&config.categories);

@@ -84,7 +84,7 @@ impl ControlLoop {
         (sender, messages): (Sender<Message>, Receiver<Message>),
         waker: Waker,
     ) -> io::Result<Self> {
-        let ControlSettings { groups, limits, scratch, guard, sessions } = settings;
+        let ControlSettings { groups, limits, scratch, guard, sessions, companions } = settings;
         listener.set_nonblocking(true)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
@@ -95,6 +95,7 @@ impl ControlLoop {
             limits,
             start_guard: guard,
             kept: sessions.map(KeptFolder::new),
+            companions,
             commands: AllCommands::default(),
             messages: sender,
             waker,
@@ -124,8 +125,8 @@ impl ControlLoop {
         let owner = PeerCredentials { pid: process::id(), uid, gid };
         let alerts = Arc::<AlertQueue>::default();
         self.machine.serve(owner, config, Arc::clone(&alerts), no_pause);
-        let served = Some(Served { on_stop, fixed_categories });
-        let running = Running { served, ..Running::new(handle, output) };
+        let served = Some(Served { on_stop });
+        let running = Running { served, fixed_categories, ..Running::new(handle, output) };
         self.sessions.insert(SERVED, running);
         alerts
     }
@@ -328,9 +329,12 @@ impl ControlLoop {
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
             Output::Pause(id) => handle(id).into_iter().for_each(|it| it.pause()),
             Output::StartAgain(id, ticket, disposition, categories) => {
+                let companions = self.shared.companions.as_deref();
                 let session = self.sessions.get(&id).ok_or_else(no_session);
                 let result = session.and_then(|session| {
-                    session.start_again(disposition, categories.clone()).map(|()| categories)
+                    session
+                        .start_again(disposition, categories.clone(), companions)
+                        .map(|()| categories)
                 });
                 self.dispatch(Input::StartedAgain(id, ticket, result));
             }
@@ -350,7 +354,9 @@ impl ControlLoop {
             }
             Output::SetCategories(id, ticket, categories) => {
                 let session = self.sessions.get(&id).ok_or_else(no_session);
-                let set = session.and_then(|session| session.set_categories(categories.clone()));
+                let companions = self.shared.companions.as_deref();
+                let set = session
+                    .and_then(|session| session.set_categories(categories.clone(), companions));
                 let result = set.map(|()| categories);
                 self.dispatch(Input::CategoriesSet(id, ticket, result));
             }

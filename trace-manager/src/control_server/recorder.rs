@@ -12,6 +12,7 @@ use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
+use super::companion;
 use super::convert;
 use super::kept::{keep, KeptFile, NextPart};
 use super::limits::ControlLimits;
@@ -22,6 +23,7 @@ use super::shared::{Message, Shared};
 use super::snapshot;
 use super::triggers::takes_snapshots;
 use crate::archive::{ArchiveTarget, StreamBounds};
+use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
@@ -57,9 +59,18 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
+    let starter = shared.companions.as_deref();
+    let companion = companion::start(starter, &shared.manager, &request.config, request.peer);
+    let companion = match companion {
+        Ok(companion) => companion,
+        Err(error) => {
+            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
+        }
+    };
+    let companion_id = companion.as_ref().map(|companion| companion.id());
     let is_restored = request.earlier.is_some();
     let name = request.config.name.clone();
-    let Opened { running, transfer } = match open(&shared, request) {
+    let Opened { running, transfer } = match open(&shared, request, companion_id) {
         Ok(opened) => opened,
         Err(error) if is_restored => {
             log::error!("the session {name} does not go on: {error}");
@@ -141,6 +152,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     }
     drop(handle);
     kept.iter().for_each(KeptFile::remove);
+    drop(companion);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
 }
 
@@ -163,7 +175,11 @@ struct Opened {
     transfer: Option<Transfer>,
 }
 
-fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
+fn open(
+    shared: &Shared,
+    request: OpenRequest,
+    companion: Option<u32>,
+) -> Result<Opened, ControlError> {
     let OpenRequest { mut config, descriptor, peer, earlier, .. } = request;
     if takes_snapshots(&config) && is_deputy(peer) {
         let reason = "snapshots of triggers require a daemon of the same user\nhint: start a \
@@ -175,7 +191,7 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
     let part = keep(shared.kept.as_ref(), &mut config, &descriptor, peer, earlier);
     let part = part.inspect_err(|_| before.iter().for_each(KeptFile::remove)).map_err(failed)?;
     let kept = part.file.clone();
-    let opened = open_part(shared, &config, descriptor, peer, part);
+    let opened = open_part(shared, &config, companion, (descriptor, peer), part);
     opened.inspect_err(|_| kept.iter().for_each(KeptFile::remove))
 }
 
@@ -183,19 +199,22 @@ fn open(shared: &Shared, request: OpenRequest) -> Result<Opened, ControlError> {
 fn open_part(
     shared: &Shared,
     config: &TraceConfig,
-    descriptor: OwnedFd,
-    peer: PeerCredentials,
+    companion: Option<u32>,
+    (descriptor, peer): (OwnedFd, PeerCredentials),
     part: NextPart,
 ) -> Result<Opened, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
     let description = output.description();
     let (target, transfer) = target(shared, output, config, peer).map_err(failed)?;
-    let session = start(shared, config, target, (peer.uid != 0).then_some(peer.uid), &part);
+    let user = (peer.uid != 0).then_some(peer.uid);
+    let recorded = SessionConfig { companion, ..convert::session_config(config, user) };
+    let session = start(shared, recorded, target, &part);
     let opened = |(handle, guard_failure)| {
         let running = Running::new(Arc::new(handle), description);
         let kept = part.file;
-        Opened { running: Running { guard_failure, kept, ..running }, transfer }
+        let fixed_categories = companion.map(|_| companion::FIXED_CATEGORIES.to_owned());
+        Opened { running: Running { guard_failure, kept, fixed_categories, ..running }, transfer }
     };
     session.map(opened).map_err(|error| {
         let code = match error {
@@ -257,12 +276,10 @@ fn bounded(fd: OwnedFd, size: u64, limits: &ControlLimits) -> ArchiveTarget {
 /// Starts a session. Returns why it has no guard, if it should have one.
 fn start(
     shared: &Shared,
-    config: &TraceConfig,
+    mut config: SessionConfig,
     target: ArchiveTarget,
-    user: Option<u32>,
     part: &NextPart,
 ) -> Result<(SessionHandle, Option<&'static str>), ManagerError> {
-    let mut config = convert::session_config(config, user);
     config.interrupted_at = part.interrupted_at;
     let file = part.file.as_ref().map(KeptFile::path);
     let guard = shared.start_guard.as_ref().map(|start| start(file));

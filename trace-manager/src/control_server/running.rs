@@ -6,9 +6,14 @@ use std::time::Instant;
 use trace_protocol::control::{ControlError, GeneralError};
 use trace_protocol::message::BufferDisposition;
 
+use super::companion::StartCompanion;
 use super::kept::KeptFile;
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
+
+/// Why a session cannot get a companion.
+const ONLY_AT_START: &str = "categories of the kernel cannot be added to a running session\nhint: \
+                            start another session";
 
 /// A session that has started.
 pub(super) struct Running {
@@ -21,6 +26,8 @@ pub(super) struct Running {
     pub(super) counted: Option<(Instant, u64)>,
     /// The file by which it goes on after a kill of the daemon.
     pub(super) kept: Option<KeptFile>,
+    /// Why its categories cannot change, if they cannot.
+    pub(super) fixed_categories: Option<String>,
     /// What differs for the session that this process has started itself.
     pub(super) served: Option<Served>,
 }
@@ -28,13 +35,12 @@ pub(super) struct Running {
 /// The session that this process has started itself.
 pub(super) struct Served {
     pub(super) on_stop: Box<dyn Fn() + Send>,
-    /// Why its categories cannot change, if they cannot.
-    pub(super) fixed_categories: Option<String>,
 }
 
 impl Running {
     pub(super) fn new(handle: Arc<SessionHandle>, output: String) -> Self {
-        Self { handle, output, guard_failure: None, counted: None, kept: None, served: None }
+        let (counted, kept, fixed_categories) = Default::default();
+        Self { handle, output, guard_failure: None, counted, kept, fixed_categories, served: None }
     }
 
     pub(super) fn stop(&self) {
@@ -50,8 +56,12 @@ impl Running {
         self.handle.discard();
     }
 
-    pub(super) fn set_categories(&self, categories: Vec<String>) -> Result<(), ControlError> {
-        self.check_categories_can_change()?;
+    pub(super) fn set_categories(
+        &self,
+        categories: Vec<String>,
+        companions: Option<&dyn StartCompanion>,
+    ) -> Result<(), ControlError> {
+        self.check_change(&categories, companions)?;
         self.handle.set_categories(categories).map_err(failed)
     }
 
@@ -60,17 +70,26 @@ impl Running {
         &self,
         disposition: BufferDisposition,
         categories: Option<Vec<String>>,
+        companions: Option<&dyn StartCompanion>,
     ) -> Result<(), ControlError> {
-        if categories.is_some() {
-            self.check_categories_can_change()?;
+        if let Some(categories) = &categories {
+            self.check_change(categories, companions)?;
         }
         self.handle.start_again(disposition, categories).map_err(failed)
     }
 
-    fn check_categories_can_change(&self) -> Result<(), ControlError> {
-        let fixed = self.served.as_ref().and_then(|served| served.fixed_categories.as_ref());
-        match fixed {
-            Some(reason) => Err(ControlError::general(GeneralError::Unsupported, reason.clone())),
+    /// Checks that the session can record these categories from now on.
+    fn check_change(
+        &self,
+        categories: &[String],
+        companions: Option<&dyn StartCompanion>,
+    ) -> Result<(), ControlError> {
+        let unsupported = |reason: &str| ControlError::general(GeneralError::Unsupported, reason);
+        match &self.fixed_categories {
+            Some(reason) => Err(unsupported(reason)),
+            None if companions.is_some_and(|it| it.is_required(categories)) => {
+                Err(unsupported(ONLY_AT_START))
+            }
             None => Ok(()),
         }
     }

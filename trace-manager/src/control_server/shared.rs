@@ -7,6 +7,7 @@ use crossbeam_channel::Sender;
 use trace_protocol::control::{ControlError, Reply, SessionInfo};
 use trace_protocol::socket::Socket;
 
+use super::companion::StartCompanion;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{SessionEvent, SessionId, Ticket};
@@ -41,6 +42,7 @@ pub(super) struct Shared {
     pub(super) limits: ControlLimits,
     pub(super) start_guard: Option<StartGuard>,
     pub(super) kept: Option<KeptFolder>,
+    pub(super) companions: Option<Box<dyn StartCompanion>>,
     pub(super) commands: AllCommands,
     pub(super) messages: Sender<Message>,
     pub(super) waker: Waker,

@@ -17,6 +17,7 @@ fn only_the_servers_own_connection_selects_commands() {
         scratch: directory.path().to_owned(),
         guard: None,
         sessions: None,
+        companions: None,
     };
     let manager = Manager::bind(&directory.path().join("manager.sock")).unwrap();
     let server =

@@ -59,6 +59,8 @@ pub struct ProviderConfig {
     pub user: Option<u32>,
     /// The providers that take part.
     pub only: ProviderFilter,
+    /// The process that records only for this session.
+    pub companion: Option<u32>,
     /// Differences for the providers of single names.
     pub providers: Vec<ProviderSpec>,
     /// Conditions that providers compare at the end of a scope.

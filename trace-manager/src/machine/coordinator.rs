@@ -53,6 +53,8 @@ pub struct Registration {
     pub features: Features,
     /// Its clock.
     pub clock: ClockSource,
+    /// Its process id, if it records only for the session that has it as its companion.
+    pub companion: Option<u32>,
 }
 
 /// An action for the event loop.
@@ -101,6 +103,7 @@ struct Provider {
     uid: u32,
     name: String,
     clock: ClockSource,
+    companion: Option<u32>,
     tracee: Tracee,
     membership: Membership,
 }
@@ -192,9 +195,9 @@ impl Coordinator {
     }
 
     fn registered(&mut self, id: ProviderId, registration: Registration) {
-        let Registration { uid, name, features, clock } = registration;
+        let Registration { uid, name, features, clock, companion } = registration;
         let tracee = Tracee::new(features);
-        let provider = Provider { uid, name, clock, tracee, ..Provider::default() };
+        let provider = Provider { uid, name, clock, companion, tracee, ..Provider::default() };
         self.providers.insert(id, provider);
         let is_running = |it: &Current| it.session.state().is_running();
         let started = self.sessions.values().any(|it| is_running(it) && self.may_record(it, id));
@@ -328,11 +331,15 @@ impl Coordinator {
     }
 
     /// Returns whether a session may record a provider: it records those of one user, or all, and
-    /// may be limited to some of them.
+    /// may be limited to some of them. A companion has one session.
     fn may_record(&self, session: &Current, id: ProviderId) -> bool {
-        let Some(Provider { uid, name, .. }) = self.providers.get(&id) else { return false };
-        let ProviderConfig { user, only, .. } = &session.config;
-        user.is_none_or(|user| user == *uid) && only.includes(Some(id), name)
+        let Some(provider) = self.providers.get(&id) else { return false };
+        let ProviderConfig { user, only, companion, .. } = &session.config;
+        user.is_none_or(|user| user == provider.uid)
+            && match provider.companion {
+                Some(_) => provider.companion == *companion,
+                None => only.includes(Some(id), &provider.name),
+            }
     }
 
     /// Returns the options of the start of a new buffer.

@@ -129,6 +129,7 @@ pub(super) fn config() -> ProviderConfig {
         timeouts: Timeouts::default(),
         user: None,
         only: ProviderFilter::default(),
+        companion: None,
         providers: Vec::new(),
         watches: Vec::new(),
     }

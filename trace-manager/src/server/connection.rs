@@ -241,9 +241,11 @@ impl Connection {
     }
 
     /// Returns what the state machines know of the provider.
-    pub(crate) fn registration(&self) -> Registration {
+    pub(crate) fn registration(&self, is_companion: bool) -> Registration {
         let clock = self.register.as_ref().map_or_else(Default::default, |it| it.clock);
-        Registration { uid: self.peer.uid, name: self.name(), features: self.features, clock }
+        let PeerCredentials { uid, pid, .. } = self.peer;
+        let companion = is_companion.then_some(pid);
+        Registration { uid, name: self.name(), features: self.features, clock, companion }
     }
 
     /// Returns the provider's name, or else that of its process.

@@ -233,6 +233,14 @@ impl EventLoop {
         }
     }
 
+    fn register(&mut self, id: ProviderId) {
+        let Some(connection) = self.connections.get(&id) else { return };
+        let Connection { peer, accepted, .. } = *connection;
+        let registration =
+            connection.registration(self.machine_providers.is_companion(peer, accepted));
+        self.dispatch(Input::Registered(id, registration));
+    }
+
     pub(super) fn read_messages(&mut self, id: ProviderId) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let received = self.connections.get_mut(&id).map(|it| it.receive(&mut scratch));
@@ -240,8 +248,7 @@ impl EventLoop {
         match received {
             Some(Ok(Received::Messages { registered, categories })) => {
                 if self.count_messages(id) && registered && self.admit(id) {
-                    let registration = self.connections.get(&id).map(Connection::registration);
-                    self.dispatch(Input::Registered(id, registration.unwrap_or_default()));
+                    self.register(id);
                 }
                 if categories {
                     self.categories_received(id);

@@ -35,6 +35,7 @@ impl Scene {
             scratch: directory.path().to_owned(),
             guard: None,
             sessions: None,
+            companions: None,
         };
         let manager = Manager::bind(&path("manager.sock")).unwrap();
         let listener = Listener::bind(&path("control.sock")).unwrap();

@@ -209,6 +209,7 @@ fn samples(source: Result<SampleSource, LiveError>) -> Finding {
     let detail = match source.counter {
         SampleCounter::Cycles => "by the CPU's cycles",
         SampleCounter::CpuClock => "by a timer: this machine has no counter of CPU cycles",
+        SampleCounter::Selected(counter) => counter.name(),
     };
     match source.has_kernel {
         true => Finding::ok(subject, detail),

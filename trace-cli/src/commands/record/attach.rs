@@ -48,6 +48,7 @@ fn start_args(args: &RecordArgs) -> StartArgs {
     StartArgs {
         name: Some(format!("record-{}", process::id())),
         session: args.session.clone(),
+        sched: false,
         defer_transfer: false,
         keep_alive: false,
         json: false,

@@ -86,6 +86,7 @@ fn serve(private: &Path, manager: &Arc<Manager>, session: ServedSession) -> Resu
         scratch: output.parent().unwrap_or(Path::new("/")).to_owned(),
         guard: None,
         sessions: None,
+        companions: None,
     };
     let listener = Listener::bind_with_mode(&private.join(CONTROL_SOCKET), 0o600)?;
     Ok(ControlServer::serve(listener, Arc::clone(manager), settings, session)?)

@@ -5,33 +5,34 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use anyhow::{bail, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_kernel::live::{
-    is_kernel_category, SampleOptions, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES,
+    is_kernel_category, Options, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
 };
 use trace_manager::{Manager, SessionConfig, SessionSummary};
 use trace_protocol::categories::CategorySet;
 
-use crate::args::{call_graph_name, KernelScope};
+use crate::args::{call_graph_name, KernelScope, SamplesBy};
 use crate::cli::RecordArgs;
 use crate::message::{describe, plural, HINT};
 
 /// The line by which the helper reports that it records.
 pub(crate) const READY: &str = "ready";
 
-/// The start of the line with the helper's numbers of scheduling records, of samples and of dropped
-/// events, and whether all selected data were recorded.
+/// The start of the line with the helper's numbers of scheduling records, of samples, of dropped
+/// events and of pauses of sampling, and whether all selected data were recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The categories of `--sched`.
-const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
+pub(crate) const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
 
 /// The helper. It ends when this is dropped, or when this process is killed.
 #[derive(Debug)]
-pub(super) struct Kernel {
+pub(crate) struct Kernel {
     process: Child,
     lines: BufReader<ChildStdout>,
 }
@@ -47,35 +48,39 @@ pub(crate) struct KernelResult {
     pub(crate) samples: u64,
     /// The least number of events that the kernel dropped.
     pub(crate) dropped: u64,
+    /// How often the kernel paused sampling.
+    pub(crate) throttled: u64,
 }
 
-/// Selects the categories of the session. The slash of `kernel:event:SYSTEM/NAME` does not follow
-/// the name of a program.
+/// Selects the categories of the session.
 pub(super) fn select(config: &mut SessionConfig, args: &RecordArgs) {
     let mut categories = args.session.categories.clone();
     // Without inclusions, all categories are selected.
     if categories.iter().any(|pattern| !pattern.starts_with('-')) {
         categories.extend(by_option(args));
     }
-    let is_event = |text: &String| text.trim_start_matches('-').starts_with(EVENT_PREFIX);
-    let (events, others): (Vec<_>, Vec<_>) = categories.into_iter().partition(is_event);
-    config.select(&others);
-    config.categories.extend(events);
+    config.select(&categories);
 }
 
 /// Returns the categories of the helper, with exclusions. It has no inclusions if the kernel's
 /// events are not selected.
 fn helper_categories(args: &RecordArgs) -> Vec<String> {
-    let mut categories = args.session.categories.clone();
-    categories.retain(|pattern| pattern.starts_with('-') || is_kernel_category(pattern));
+    let mut categories = of_kernel(&args.session.categories);
     categories.extend(by_option(args));
     categories
+}
+
+/// Returns the patterns for the helper, with exclusions.
+pub(crate) fn of_kernel(patterns: &[String]) -> Vec<String> {
+    let is_of_kernel = |pattern: &&String| pattern.starts_with('-') || is_kernel_category(pattern);
+    patterns.iter().filter(is_of_kernel).cloned().collect()
 }
 
 /// Returns the categories that options of their own select.
 fn by_option(args: &RecordArgs) -> impl Iterator<Item = String> + '_ {
     let sched = SCHED.into_iter().filter(|_| args.sched);
-    let fixed = sched.chain(args.samples.map(|_| SAMPLES)).map(str::to_owned);
+    let is_sampled = args.samples.is_some() || args.samples_by.is_some();
+    let fixed = sched.chain(is_sampled.then_some(SAMPLES)).map(str::to_owned);
     fixed.chain(args.counters.iter().map(|name| format!("{COUNTER_PREFIX}{name}")))
 }
 
@@ -120,7 +125,7 @@ impl Kernel {
     }
 
     /// Waits until the helper records. Returns `None` if it has reported an error.
-    fn wait_until_ready(mut self) -> io::Result<Option<Self>> {
+    pub(crate) fn wait_until_ready(mut self) -> io::Result<Option<Self>> {
         if self.line()? == READY {
             return Ok(Some(self));
         }
@@ -131,21 +136,18 @@ impl Kernel {
     }
 
     fn spawn(manager: &Manager, args: &RecordArgs) -> io::Result<Self> {
-        let mut command = Command::new("/proc/self/exe");
-        command.arg0("trace-kernel").arg("kernel-helper");
-        command.arg(format!("--buffer-size={}", args.kernel_buffer));
-        let default = SampleOptions::default().frequency;
-        let frequency = args.samples.map_or(default, u64::from);
-        command.arg(format!("--frequency={frequency}"));
-        command.arg(format!("--call-graph={}", call_graph_name(args.call_graph)));
-        let categories = helper_categories(args);
-        command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
-        command.args(threads(args)?.iter().map(|thread| format!("--thread={thread}")));
-        command.env_remove("TRACE_OUTPUT").stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Signals to this command's process group, such as Ctrl-C, must not reach the helper.
-        let mut process = manager.spawn_machine_provider(command.process_group(0))?;
+        Self::of_process(manager.spawn_machine_provider(&mut helper(&options(args)?))?)
+    }
+
+    /// Returns the helper that a process is.
+    pub(crate) fn of_process(mut process: Child) -> io::Result<Self> {
         let stdout = process.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok(Self { process, lines: BufReader::new(stdout) })
+    }
+
+    /// Returns the process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Returns the helper's next line; an empty one if it has ended.
@@ -156,7 +158,7 @@ impl Kernel {
     }
 
     /// Ends the helper. Reports if it has ended before.
-    fn end(mut self) -> KernelResult {
+    pub(crate) fn end(mut self) -> KernelResult {
         drop(self.process.stdin.take());
         let reason = match self.wait_for_output(END_TIMEOUT) {
             true => "ended",
@@ -198,6 +200,67 @@ impl Drop for Kernel {
     }
 }
 
+/// Returns the command of a helper with these options.
+pub(crate) fn helper(options: &Options) -> Command {
+    let Options { categories, threads, buffer_size, samples } = options;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("trace-kernel").arg("kernel-helper");
+    command.arg(format!("--buffer-size={buffer_size}"));
+    command.args(sample_arguments(samples));
+    command.arg(format!("--call-graph={}", call_graph_name(samples.call_graph)));
+    command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
+    command.args(threads.iter().map(|thread| format!("--thread={thread}")));
+    command.env_remove("TRACE_OUTPUT").stdin(Stdio::piped()).stdout(Stdio::piped());
+    // Signals to this command's process group, such as Ctrl-C, must not reach the helper.
+    command.process_group(0);
+    command
+}
+
+/// Returns the arguments that select samples.
+fn sample_arguments(samples: &SampleOptions) -> Vec<String> {
+    let rate = match samples.rate {
+        SampleRate::Frequency(frequency) => format!("--frequency={frequency}"),
+        SampleRate::Period(period) => format!("--period={period}"),
+    };
+    let event = match samples.event {
+        SampleEvent::CpuTime => None,
+        SampleEvent::Counter(counter) => Some(format!("--event={}", counter.name())),
+    };
+    [rate].into_iter().chain(event).collect()
+}
+
+/// Fails if the options of samples contradict each other.
+pub(super) fn check(args: &RecordArgs) -> Result<()> {
+    let has_period = args.samples_by.is_some_and(|by| by.period.is_some());
+    if args.samples.is_some() && has_period {
+        bail!(
+            "--samples is a rate, and --samples-by a number of events{HINT}leave out one of them"
+        );
+    }
+    Ok(())
+}
+
+/// Returns how samples are taken.
+fn samples(args: &RecordArgs) -> SampleOptions {
+    let default = SampleOptions { call_graph: args.call_graph, ..SampleOptions::default() };
+    let by_time = args.samples.map(|rate| SampleRate::Frequency(u64::from(rate)));
+    let Some(SamplesBy { counter, period }) = args.samples_by else {
+        return SampleOptions { rate: by_time.unwrap_or(default.rate), ..default };
+    };
+    let rate = period.map(SampleRate::Period).or(by_time).unwrap_or(default.rate);
+    SampleOptions { event: SampleEvent::Counter(counter), rate, ..default }
+}
+
+/// Returns the options of the helper.
+fn options(args: &RecordArgs) -> io::Result<Options> {
+    Ok(Options {
+        categories: helper_categories(args),
+        threads: threads(args)?,
+        buffer_size: args.kernel_buffer,
+        samples: samples(args),
+    })
+}
+
 /// Returns the threads that the helper records; none for all of the machine.
 fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
     match &args.kernel_scope {
@@ -231,13 +294,35 @@ impl KernelResult {
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
         let mut number = || fields.next()?.parse().ok();
-        let (scheduling, samples, dropped) = (number()?, number()?, number()?);
+        let (scheduling, samples) = (number()?, number()?);
+        let (dropped, throttled) = (number()?, number()?);
         let is_complete = fields.next()?.parse().ok()?;
-        Some(Self { is_complete, scheduling, samples, dropped })
+        Some(Self { is_complete, scheduling, samples, dropped, throttled })
+    }
+
+    /// Returns whether all selected events were recorded.
+    pub(crate) fn has_all(self) -> bool {
+        self.is_complete && self.dropped == 0 && self.throttled == 0
     }
 
     /// Returns warnings with their hints.
-    pub(super) fn advice(self) -> Option<String> {
+    pub(crate) fn advice(self) -> impl Iterator<Item = String> {
+        self.advice_of_losses().into_iter().chain(self.advice_of_pauses())
+    }
+
+    fn advice_of_pauses(self) -> Option<String> {
+        let Self { throttled, .. } = self;
+        let noun = plural(throttled, "time", "times");
+        (throttled > 0).then(|| {
+            format!(
+                "the kernel paused sampling {throttled} {noun} because there were more samples \
+                 than kernel.perf_event_max_sample_rate permits{HINT}take fewer samples \
+                 (--samples, --samples-by)"
+            )
+        })
+    }
+
+    fn advice_of_losses(self) -> Option<String> {
         let Self { dropped, .. } = self;
         let noun = plural(dropped, "event", "events");
         (dropped > 0).then(|| {
@@ -276,15 +361,28 @@ mod tests {
 
     #[test]
     fn lines_of_the_helper() {
-        let result = KernelResult { is_complete: true, scheduling: 12, samples: 5, dropped: 3 };
-        assert_eq!(KernelResult::parse("totals 12 5 3 true"), Some(result));
-        for wrong in ["", "ready", "totals", "totals 1 2 3", "totals x 5 3 true"] {
+        let result = KernelResult {
+            is_complete: true,
+            scheduling: 12,
+            samples: 5,
+            dropped: 3,
+            throttled: 2,
+        };
+        assert_eq!(KernelResult::parse("totals 12 5 3 2 true"), Some(result));
+        for wrong in
+            ["", "ready", "totals", "totals 1 2 3 4", "totals 1 2 3 true", "totals x 5 3 2 true"]
+        {
             assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
         }
         let sampled = KernelResult { is_complete: false, ..result };
-        assert_eq!(KernelResult::parse("totals 12 5 3 false"), Some(sampled));
-        assert!(result.advice().unwrap().contains("dropped at least 3 events"));
-        assert_eq!(KernelResult::default().advice(), None);
+        assert_eq!(KernelResult::parse("totals 12 5 3 2 false"), Some(sampled));
+        let [losses, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
+        assert!(losses.contains("dropped at least 3 events"));
+        assert!(pauses.contains("paused sampling 2 times"));
+        let complete = KernelResult { is_complete: true, ..KernelResult::default() };
+        assert_eq!(complete.advice().count(), 0);
+        assert!(complete.has_all() && !KernelResult { throttled: 1, ..complete }.has_all());
+        assert!(!KernelResult { dropped: 1, ..complete }.has_all());
     }
 
     #[test]
@@ -311,9 +409,15 @@ mod tests {
         let mut hanging = kernel("sleep", "infinity");
         assert!(!hanging.wait_for_output(Duration::from_millis(10)));
         assert_eq!(hanging.line().unwrap(), "", "it has ended");
-        let mut ready = kernel("echo", "totals 12 5 3 true");
+        let mut ready = kernel("echo", "totals 12 5 3 0 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
-        let expected = KernelResult { is_complete: true, scheduling: 12, samples: 5, dropped: 3 };
+        let expected = KernelResult {
+            is_complete: true,
+            scheduling: 12,
+            samples: 5,
+            dropped: 3,
+            throttled: 0,
+        };
         assert_eq!(ready.end(), expected);
     }
 }

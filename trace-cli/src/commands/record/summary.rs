@@ -163,7 +163,7 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
         let noun = plural(provider.dropped, "record", "records");
         lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
     }
-    lines.extend(report.kernel.and_then(kernel::KernelResult::advice));
+    lines.extend(report.kernel.into_iter().flat_map(kernel::KernelResult::advice));
     lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
         let name = visible(&refusal.name);

@@ -12,7 +12,7 @@ use std::io;
 use trace_format::{Argument, Event as EventRecord, EventKind, Thread, Value, WriteError};
 use trace_protocol::categories::CategorySet;
 
-use self::known::{KernelPart, Known, KNOWN};
+use self::known::{is_missing, KernelPart, Known, KNOWN};
 use self::place::{Events, Place};
 use super::sys::{Attributes, Count};
 use crate::fxt::write_event;
@@ -279,12 +279,6 @@ fn open_best(known: &'static Known, places: &[Place]) -> io::Result<(Vec<Counter
         }
         opened => Ok((opened?, false)),
     }
-}
-
-/// Returns whether the CPUs of this machine lack a counter.
-fn is_missing(error: &io::Error) -> bool {
-    let missing = [libc::ENOENT, libc::EOPNOTSUPP, libc::EINVAL];
-    error.raw_os_error().is_some_and(|code| missing.contains(&code))
 }
 
 fn refused(known: &Known, threads: &[u64], error: io::Error) -> LiveError {

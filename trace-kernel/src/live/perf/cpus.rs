@@ -1,10 +1,11 @@
 //! The events of all CPUs, and their records in the order of time.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
 use super::cpu::{Cpu, CpuEvents};
-use super::record::SampleLayout;
+use super::record::{Body, SampleLayout};
 use super::ring::Ring;
 use super::sys::{Attributes, Target};
 use super::timed::Timed;
@@ -20,6 +21,8 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 pub(super) struct Cpus {
     cpus: Vec<Cpu>,
     waiting: Vec<Timed>,
+    /// The CPUs whose samples the kernel has stopped, and the ticks from which on.
+    throttled: BTreeMap<u16, u64>,
     /// The start of the last round.
     last_end: u64,
 }
@@ -42,12 +45,14 @@ impl Cpus {
         let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
         let cpus = events.into_iter().zip(rings);
         let cpus = cpus.map(|(events, ring)| Cpu::new(events, ring, layout));
-        Ok(Self { cpus: cpus.collect::<io::Result<_>>()?, waiting: Vec::new(), last_end: 0 })
+        let (waiting, throttled) = Default::default();
+        Ok(Self { cpus: cpus.collect::<io::Result<_>>()?, waiting, throttled, last_end: 0 })
     }
 
     /// Starts the events.
     pub(super) fn start(&mut self) -> Result<(), String> {
         self.last_end = 0;
+        self.throttled.clear();
         self.set_enabled(true)
     }
 
@@ -94,6 +99,7 @@ impl Cpus {
             if let Some((missed, times)) = timed.loss() {
                 result = result.and(output.missed(timed.cpu(), missed, times));
             }
+            result = result.and(throttle(&mut self.throttled, &timed, output));
             let written = write(&timed, output);
             result = result.and(written);
         }
@@ -110,12 +116,35 @@ impl Cpus {
                 result = result.and(output.missed(cpu.number(), Missed::Count(number), times));
             }
         }
+        for (cpu, since) in std::mem::take(&mut self.throttled) {
+            result = result.and(output.throttled(cpu, (since, now)));
+        }
         result
     }
 
     /// Discards the records that have not been written. Returns their number.
     pub(super) fn discard(&mut self) -> u64 {
         std::mem::take(&mut self.waiting).len() as u64
+    }
+}
+
+/// Notes that samples of a CPU stop, or reports the time in which they did. A CPU has samples of
+/// several threads, of which others may continue.
+fn throttle(
+    throttled: &mut BTreeMap<u16, u64>,
+    timed: &Timed,
+    output: &mut Output<'_, '_>,
+) -> Result<(), String> {
+    match timed.record.body {
+        Body::Throttle => {
+            throttled.entry(timed.cpu()).or_insert(timed.ticks);
+            Ok(())
+        }
+        Body::Unthrottle => match throttled.remove(&timed.cpu()) {
+            Some(since) => output.throttled(timed.cpu(), (since, timed.ticks)),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

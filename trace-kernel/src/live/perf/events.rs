@@ -130,7 +130,11 @@ impl Events {
                 self.forget(thread);
                 Ok(())
             }
-            Body::Lost { .. } | Body::Mmap(_) | Body::Sample(_) | Body::Other => Ok(()),
+            Body::Mmap(_) | Body::Sample(_) | Body::Other => Ok(()),
+            // `Cpus` reports them.
+            Body::Lost { .. } | Body::LostSamples { .. } | Body::Throttle | Body::Unthrottle => {
+                Ok(())
+            }
         }
     }
 

@@ -27,9 +27,12 @@ const SAMPLE_ID_BYTES: usize = 24;
 const LOST: u32 = 2;
 const COMM: u32 = 3;
 const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
+const UNTHROTTLE: u32 = 6;
 const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
 const SWITCH: u32 = 14;
 const SWITCH_CPU_WIDE: u32 = 15;
 
@@ -77,6 +80,12 @@ pub(super) enum Body {
     Sample(Box<StackSample>),
     /// The kernel dropped records because the buffer was full.
     Lost { number: u64 },
+    /// The CPU lost samples before the kernel could write them.
+    LostSamples { number: u64 },
+    /// The kernel stops an event whose samples take too much time, until the next timer interrupt.
+    Throttle,
+    /// The event continues.
+    Unthrottle,
     /// A record of another type.
     Other,
 }
@@ -190,6 +199,9 @@ impl Body {
                 let _event = fields.u64()?;
                 Self::Lost { number: fields.u64()? }
             }
+            LOST_SAMPLES => Self::LostSamples { number: fields.u64()? },
+            THROTTLE => Self::Throttle,
+            UNTHROTTLE => Self::Unthrottle,
             _ => Self::Other,
         })
     }
@@ -286,6 +298,9 @@ pub(super) mod tests {
             ),
             (EXIT, 0, words(&[10, 1, 11, 1, 0, 0]), Body::Exit { process: 10, thread: 11 }),
             (LOST, 0, lost, Body::Lost { number: 5 }),
+            (LOST_SAMPLES, 0, 5_u64.to_ne_bytes().to_vec(), Body::LostSamples { number: 5 }),
+            (THROTTLE, 0, vec![0; 24], Body::Throttle),
+            (UNTHROTTLE, 0, vec![0; 24], Body::Unthrottle),
             (99, 0, vec![0; 16], Body::Other),
         ];
         let all: Vec<u8> =
@@ -383,7 +398,9 @@ pub(super) mod tests {
             record[6..8].copy_from_slice(&size.to_ne_bytes());
             assert_eq!(parsed(&record), [Err(short)], "{size}");
         }
-        for (kind, fields) in [(SWITCH_CPU_WIDE, 4), (COMM, 4), (FORK, 12), (EXIT, 8), (LOST, 8)] {
+        for (kind, fields) in
+            [(SWITCH_CPU_WIDE, 4), (COMM, 4), (FORK, 12), (EXIT, 8), (LOST, 8), (LOST_SAMPLES, 0)]
+        {
             let record = bytes(kind, 0, &vec![0; fields], ID);
             assert_eq!(parsed(&record), [Err(short)], "{kind}");
         }

@@ -24,6 +24,7 @@ use std::io;
 use self::images::Images;
 use self::names::Names;
 use self::unwind::REGISTERS;
+use super::counters::known::KernelPart;
 use super::cpus::Cpus;
 use super::record::{Body, SampleLayout};
 use super::sys::{self, Attributes, Target};
@@ -31,7 +32,7 @@ use super::timed::Timed;
 use crate::live::backend::{Backend, Output, Progress};
 use crate::live::clock::TraceClock;
 use crate::live::error::{LiveError, PerfScope};
-use crate::live::options::{CallGraph, SampleOptions};
+use crate::live::options::{CallGraph, SampleEvent, SampleOptions, SampleRate, SampledCounter};
 use crate::live::processes;
 
 /// The size of ring buffers that are only opened to see whether they can be.
@@ -42,8 +43,11 @@ const CALLCHAIN: u64 = 1 << 5;
 const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
 
-/// Bits of the flags: `mmap`, `freq`, `exclude_callchain_kernel`, `mmap2` and `exclude_idle`.
-const FLAGS: u64 = 1 << 8 | 1 << 10 | 1 << 21 | 1 << 23 | 1 << 7;
+/// Bits of the flags: `mmap`, `exclude_callchain_kernel`, `mmap2` and `exclude_idle`.
+const FLAGS: u64 = 1 << 8 | 1 << 21 | 1 << 23 | 1 << 7;
+
+/// The bit of the flags `freq`.
+const FREQUENCY: u64 = 1 << 10;
 
 /// Bits of the flags: mappings with build ids, since Linux 5.12.
 const BUILD_ID: u64 = 1 << 34;
@@ -58,6 +62,8 @@ pub enum SampleCounter {
     Cycles,
     /// A timer of the kernel, on CPUs without a counter of cycles.
     CpuClock,
+    /// The selected counter.
+    Selected(SampledCounter),
 }
 
 /// How stacks are sampled.
@@ -104,8 +110,7 @@ impl Samples {
         };
         let kind = if scope.is_empty() { PerfScope::Machine } else { PerfScope::Threads };
         let opened = open_best(options, &targets, bytes);
-        let (cpus, source) =
-            opened.map_err(|error| LiveError::samples(kind, error, options.frequency))?;
+        let (cpus, source) = opened.map_err(|error| refused(options, kind, error))?;
         let own = u64::from(std::process::id());
         let parent = processes::family(own).and_then(|(_, parent)| u32::try_from(parent).ok());
         let recorder = parent.filter(|_| !scope.is_empty());
@@ -146,7 +151,9 @@ impl Threads {
                     return images.sample(timed.ticks, id, sample, output);
                 }
             }
-            Body::SwitchIn { .. } | Body::SwitchOut { .. } | Body::Lost { .. } | Body::Other => {}
+            Body::SwitchIn { .. } | Body::SwitchOut { .. } | Body::Other => {}
+            // `Cpus` reports them.
+            Body::Lost { .. } | Body::LostSamples { .. } | Body::Throttle | Body::Unthrottle => {}
         }
         Ok(())
     }
@@ -200,8 +207,12 @@ fn open_best(
     bytes: u64,
 ) -> io::Result<(Cpus, SampleSource)> {
     let mut result = Err(io::ErrorKind::Unsupported.into());
-    for counter in [SampleCounter::Cycles, SampleCounter::CpuClock] {
+    for counter in counters(options.event) {
         for has_kernel in [true, false] {
+            // Without the kernel, such a counter would never take a sample.
+            if !has_kernel && counter.is_of_kernel() {
+                break;
+            }
             let source = SampleSource { counter, has_kernel };
             result = open(options, source, targets, bytes).map(|cpus| (cpus, source));
             match &result {
@@ -212,6 +223,44 @@ fn open_best(
         }
     }
     result
+}
+
+/// Returns the counters that take samples of an event, the best one first.
+fn counters(event: SampleEvent) -> Vec<SampleCounter> {
+    match event {
+        SampleEvent::CpuTime => vec![SampleCounter::Cycles, SampleCounter::CpuClock],
+        SampleEvent::Counter(counter) => vec![SampleCounter::Selected(counter)],
+    }
+}
+
+impl SampleCounter {
+    /// Returns its type and its number: `PERF_COUNT_HW_CPU_CYCLES`, `PERF_COUNT_SW_CPU_CLOCK`.
+    fn attributes(self) -> (u32, u64) {
+        match self {
+            Self::Cycles => (0, 0),
+            Self::CpuClock => (1, 0),
+            Self::Selected(SampledCounter(known)) => (known.kind, known.config),
+        }
+    }
+
+    /// Returns whether all of its events happen in the kernel.
+    fn is_of_kernel(self) -> bool {
+        matches!(self, Self::Selected(it) if it.0.kernel == KernelPart::Only)
+    }
+}
+
+/// Returns why samples cannot be taken.
+fn refused(options: &SampleOptions, scope: PerfScope, error: io::Error) -> LiveError {
+    let frequency = match options.rate {
+        SampleRate::Frequency(frequency) => frequency,
+        SampleRate::Period(_) => 0,
+    };
+    match options.event {
+        SampleEvent::Counter(SampledCounter(known)) => {
+            LiveError::samples_by(known, scope, error, frequency)
+        }
+        SampleEvent::CpuTime => LiveError::samples(scope, error, frequency),
+    }
 }
 
 /// Opens the events. Kernels before 5.12 report no build ids.
@@ -234,11 +283,17 @@ fn open(
 /// Returns the attributes of the event, and the layout of its samples.
 fn attributes(options: &SampleOptions, source: SampleSource) -> (Attributes, SampleLayout) {
     let exclude = if source.has_kernel { 0 } else { EXCLUDE_KERNEL };
+    let (kind, config) = source.counter.attributes();
+    let (rate, by_frequency) = match options.rate {
+        SampleRate::Frequency(frequency) => (frequency, FREQUENCY),
+        SampleRate::Period(period) => (period, 0),
+    };
     let attributes = Attributes {
-        kind: u32::from(source.counter == SampleCounter::CpuClock),
-        frequency: options.frequency,
+        kind,
+        config,
+        rate,
         sample_type: sys::SAMPLE_TID_TIME_CPU,
-        flags: FLAGS | exclude,
+        flags: FLAGS | by_frequency | exclude,
         ..Attributes::default()
     };
     match options.call_graph {
@@ -262,7 +317,8 @@ mod tests {
 
     #[test]
     fn this_process_can_be_sampled_or_the_reason_is_known() {
-        let options = SampleOptions { frequency: 100, call_graph: CallGraph::FramePointers };
+        let rate = SampleRate::Frequency(100);
+        let options = SampleOptions { rate, ..SampleOptions::default() };
         match Samples::open(&options, &[u64::from(std::process::id())], 0) {
             Ok((_, source)) => {
                 let has_cycles = std::path::Path::new("/sys/bus/event_source/devices/cpu").exists();
@@ -275,13 +331,31 @@ mod tests {
     #[test]
     fn attributes_have_the_fields_of_the_layout() {
         let source = SampleSource { counter: SampleCounter::CpuClock, has_kernel: false };
-        let of = |call_graph| attributes(&SampleOptions { frequency: 99, call_graph }, source);
+        let rate = SampleRate::Frequency(99);
+        let options = |call_graph| SampleOptions { rate, call_graph, ..SampleOptions::default() };
+        let of = |call_graph| attributes(&options(call_graph), source);
         let (attributes, layout) = of(CallGraph::FramePointers);
-        assert_eq!((attributes.kind, attributes.config, attributes.frequency), (1, 0, 99));
+        assert_eq!((attributes.kind, attributes.config, attributes.rate), (1, 0, 99));
         assert_eq!((attributes.sample_type, attributes.flags), (0xa6, 0xa0_05a0));
         assert!(layout.has_chain && !layout.has_stack);
         let (attributes, layout) = of(CallGraph::Dwarf { stack: 4096 });
         assert_eq!((attributes.sample_type, attributes.stack), (0x3086, 4096));
         assert_eq!(u32::from(layout.registers), attributes.registers.count_ones());
+    }
+
+    #[test]
+    fn other_counters_and_periods_take_samples() {
+        let faults = SampledCounter::of_name("page-faults").unwrap();
+        let counter = SampleCounter::Selected(faults);
+        let rate = SampleRate::Period(7);
+        let event = SampleEvent::Counter(faults);
+        let options = SampleOptions { event, rate, ..SampleOptions::default() };
+        let (attributes, _) = attributes(&options, SampleSource { counter, has_kernel: true });
+        assert_eq!((attributes.kind, attributes.config, attributes.rate), (1, 2, 7));
+        assert_eq!(attributes.flags, 0xa0_0180, "without `freq`");
+        assert!(SampledCounter::of_name("faults").is_err());
+        let of_kernel =
+            |name| SampleCounter::Selected(SampledCounter::of_name(name).unwrap()).is_of_kernel();
+        assert!(of_kernel("context-switches") && !of_kernel("page-faults"));
     }
 }

@@ -53,8 +53,9 @@ pub(super) enum Target {
 pub(super) struct Attributes {
     pub(super) kind: u32,
     pub(super) config: u64,
-    /// Samples a second; 0 for none.
-    pub(super) frequency: u64,
+    /// Samples a second with the flag `freq`, else the number of events between two samples; 0 for
+    /// no samples.
+    pub(super) rate: u64,
     /// The fields of samples, and of the end of other records.
     pub(super) sample_type: u64,
     /// Bits of the flags, beside those of each event.
@@ -196,7 +197,7 @@ impl Attributes {
         // A bit field begins with the highest bit if the order of bytes is big-endian.
         let flags = if cfg!(target_endian = "big") { flags.reverse_bits() } else { flags };
         let mut words = [0; ATTR_BYTES / 8];
-        let head = [pair(self.kind, ATTR_BYTES as u32), self.config, self.frequency];
+        let head = [pair(self.kind, ATTR_BYTES as u32), self.config, self.rate];
         let fields = head.into_iter().chain([self.sample_type, read_format, flags]);
         words.iter_mut().zip(fields).for_each(|(word, field)| *word = field);
         words[REGISTERS_WORD] = self.registers;
@@ -304,7 +305,7 @@ mod tests {
         let attributes = Attributes {
             kind: 1,
             config: 9,
-            frequency: 1000,
+            rate: 1000,
             sample_type: 0x86,
             flags: 1 << 5 | 1 << 26,
             registers: 0x77,

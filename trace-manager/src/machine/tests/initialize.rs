@@ -65,6 +65,32 @@ fn a_session_may_be_limited_to_ids_and_names() {
     assert_eq!(scene.state(), Some(SessionState::Started));
 }
 
+/// Also by a session that is limited to some providers; and never by another one.
+#[test]
+fn a_companion_is_recorded_by_its_session_only() {
+    let mut scene = Scene::new(0);
+    let mut register = |id, companion| {
+        let registration = Registration { companion, ..Registration::default() };
+        scene.dispatch(Input::Registered(id, registration));
+    };
+    register(1, Some(4242));
+    register(2, Some(4343));
+    register(3, None);
+    let only = ProviderFilter { ids: vec![2], names: Vec::new() };
+    let companion = Some(4242);
+    scene.dispatch(Input::Open(1, ProviderConfig { only, companion, ..config() }));
+    scene.dispatch(Input::Start(1, StartOptions::default()));
+    for (id, is_recorded) in [(1, true), (2, false), (3, false)] {
+        let actions = scene.actions(id);
+        assert_eq!(actions.contains(&TraceeAction::CreateBuffer), is_recorded, "{id}: {actions:?}");
+    }
+    scene.dispatch(Input::Open(2, config()));
+    scene.dispatch(Input::Start(2, StartOptions::default()));
+    assert_eq!(scene.coordinator.sessions_of(1), [1]);
+    assert!(scene.coordinator.sessions_of(2).is_empty());
+    assert_eq!(scene.coordinator.sessions_of(3), [2]);
+}
+
 #[test]
 fn a_second_open_is_ignored() {
     let mut scene = Scene::started(1);

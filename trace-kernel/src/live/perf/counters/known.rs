@@ -1,5 +1,7 @@
 //! The counters, by their names in perf(1).
 
+use std::io;
+
 use crate::live::categories::COUNTER_PREFIX;
 
 /// `PERF_TYPE_HARDWARE` and `PERF_TYPE_SOFTWARE`.
@@ -8,16 +10,16 @@ const SOFTWARE: u32 = 1;
 
 /// A counter of perf events.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Known {
-    pub(super) name: &'static str,
-    pub(super) kind: u32,
-    pub(super) config: u64,
-    pub(super) kernel: KernelPart,
+pub(in crate::live) struct Known {
+    pub(in crate::live) name: &'static str,
+    pub(in crate::live) kind: u32,
+    pub(in crate::live) config: u64,
+    pub(in crate::live) kernel: KernelPart,
 }
 
 /// What a counter counts without permission to observe the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum KernelPart {
+pub(in crate::live) enum KernelPart {
     /// The same.
     Counted,
     /// Only what happens in user mode.
@@ -27,7 +29,7 @@ pub(super) enum KernelPart {
 }
 
 /// All counters.
-pub(super) const KNOWN: &[Known] = &[
+pub(in crate::live) const KNOWN: &[Known] = &[
     software("task-clock", 1, KernelPart::Counted),
     software("page-faults", 2, KernelPart::Separate),
     software("minor-faults", 5, KernelPart::Separate),
@@ -51,6 +53,12 @@ pub(in crate::live) fn names() -> Vec<&'static str> {
     KNOWN.iter().map(|known| known.name).collect()
 }
 
+/// Returns whether the CPUs of this machine lack a counter.
+pub(in crate::live) fn is_missing(error: &io::Error) -> bool {
+    let missing = [libc::ENOENT, libc::EOPNOTSUPP, libc::EINVAL];
+    error.raw_os_error().is_some_and(|code| missing.contains(&code))
+}
+
 const fn software(name: &'static str, config: u64, kernel: KernelPart) -> Known {
     Known { name, kind: SOFTWARE, config, kernel }
 }
@@ -60,7 +68,7 @@ const fn hardware(name: &'static str, config: u64) -> Known {
 }
 
 impl Known {
-    pub(super) fn is_hardware(&self) -> bool {
+    pub(in crate::live) fn is_hardware(&self) -> bool {
         self.kind == HARDWARE
     }
 

@@ -1,0 +1,167 @@
+//! The kernel's events while they are recorded.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+use trace_format::{Reader, Record};
+
+use super::can_trace;
+use super::harness::{subject_path, trace, wait_until, Archive, Run};
+use super::helper::{has_ended, instances};
+
+/// Starts `trace follow` of an archive or a session. It writes an archive.
+fn follow(directory: &Path, arguments: &[&str], output: &Path) -> Child {
+    let mut command = command(directory, &["follow", "--format", "fxt"]);
+    command.args(arguments).stdout(File::create(output).unwrap()).spawn().unwrap()
+}
+
+/// Returns a command that finds the recorders and the daemon of this directory only.
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = trace(arguments);
+    command.env("XDG_RUNTIME_DIR", directory).env_remove("TRACE_SOCKET").current_dir(directory);
+    command
+}
+
+/// Returns the times of the context switches in an archive that may have no end yet.
+fn switches(archive: &Path) -> Vec<u64> {
+    let bytes = fs::read(archive).unwrap();
+    let (mut reader, mut times) = (Reader::new(&bytes[..]), Vec::new());
+    while let Ok(Some(item)) = reader.next() {
+        if let Record::ContextSwitch(switch) = &item.record {
+            times.push(switch.ticks);
+        }
+    }
+    times
+}
+
+/// The buffers of the default size are never full.
+#[test]
+fn records_arrive_while_an_archive_is_recorded() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let mut record = command(directory.path(), &["record", "--sched", "-o", "t.fxt", "--"]);
+    record.arg(subject_path()).arg("chatter");
+    let streams = record.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = streams.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let mut by_file = follow(directory.path(), &["./t.fxt"], &path("file.fxt"));
+    let mut by_name = follow(directory.path(), &["t"], &path("name.fxt"));
+    for followed in ["file.fxt", "name.fxt"] {
+        wait_until("switches arrive", || switches(&path(followed)).len() > 20);
+    }
+    assert!(recorder.try_wait().unwrap().is_none(), "the recording has not ended");
+    drop(recorder.stdin.take());
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert_eq!([&mut by_file, &mut by_name].map(|it| it.wait().unwrap().code()), [Some(0); 2]);
+    let recorded = switches(&path("t.fxt"));
+    assert!(recorded.is_sorted(), "in the order of time");
+    assert_eq!(switches(&path("file.fxt")), recorded, "each record once");
+    assert!(recorded.ends_with(&switches(&path("name.fxt"))), "from its start on");
+}
+
+/// A daemon in a directory of its own. It is killed when this is dropped.
+struct Daemon {
+    directory: TempDir,
+    child: Child,
+}
+
+impl Daemon {
+    fn start() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut daemon = command(directory.path(), &["daemon", "--dir"]);
+        daemon.arg(directory.path()).arg("--socket").arg(directory.path().join("manager.sock"));
+        let child = daemon.stderr(Stdio::null()).spawn().unwrap();
+        let daemon = Self { directory, child };
+        wait_until("the daemon answers", || daemon.run(&["list", "sessions"]).code() == 0);
+        daemon
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn socket(&self) -> String {
+        self.path("manager.sock").into_os_string().into_string().unwrap()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        Run::of(command(self.directory.path(), arguments).args(["--socket", &self.socket()]))
+    }
+
+    /// Runs a command that must succeed.
+    fn done(&self, arguments: &[&str]) {
+        let run = self.run(arguments);
+        assert_eq!(run.code(), 0, "{run:?}");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ended = self.child.kill();
+        let _status = self.child.wait();
+    }
+}
+
+/// Returns the providers of the kernel in an archive.
+fn kernels(archive: &Path) -> Vec<u64> {
+    let archive = Archive::read(archive);
+    archive.providers.iter().filter(|it| it.name == "kernel").map(|it| it.pid).collect()
+}
+
+/// Each session has a helper of its own, which other sessions do not record.
+#[test]
+fn sessions_of_a_daemon_record_the_kernel() {
+    if !can_trace() {
+        return;
+    }
+    let daemon = Daemon::start();
+    daemon.done(&["start", "--name", "before", "-c", "app", "-o", "before.fxt"]);
+    daemon.done(&["start", "--name", "sched", "--sched", "-o", "sched.fxt"]);
+    daemon.done(&["start", "--name", "calls", "-c", "kernel:syscall", "-o", "calls.fxt"]);
+    daemon.done(&["start", "--name", "after", "-o", "after.fxt"]);
+    let socket = daemon.socket();
+    let arguments = ["sched", "--socket", &socket];
+    let mut followed = follow(daemon.directory.path(), &arguments, &daemon.path("live.fxt"));
+    wait_until("switches arrive", || switches(&daemon.path("live.fxt")).len() > 20);
+    for (session, category) in [("before", "kernel:sched"), ("sched", "app")] {
+        let run = daemon.run(&["categories", session, "--add", category]);
+        assert_eq!(run.code(), 1, "the kernel is selected at the start: {run:?}");
+    }
+    daemon.done(&["pause", "sched"]);
+    daemon.done(&["resume", "sched"]);
+    for name in ["sched", "calls", "before", "after"] {
+        daemon.done(&["stop", name]);
+    }
+    assert_eq!(followed.wait().unwrap().code(), Some(0));
+    let of = |name: &str| kernels(&daemon.path(name));
+    assert!(of("before.fxt").is_empty() && of("after.fxt").is_empty());
+    let (sched, calls) = (of("sched.fxt"), of("calls.fxt"));
+    assert!(!sched.is_empty() && !calls.is_empty());
+    assert!(sched.iter().all(|helper| !calls.contains(helper)), "{sched:?} {calls:?}");
+    assert!(switches(&daemon.path("sched.fxt")).is_sorted());
+    assert!(switches(&daemon.path("calls.fxt")).is_empty());
+    for helper in [sched, calls].concat() {
+        assert!(has_ended(helper) && instances(helper).is_empty());
+    }
+}
+
+#[test]
+fn a_session_of_a_daemon_that_cannot_record_the_kernel_does_not_start() {
+    if !can_trace() {
+        return;
+    }
+    let daemon = Daemon::start();
+    let run = daemon.run(&["start", "-c", "kernel:event:sched/none", "-o", "t.fxt"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("the kernel has no event sched/none"), "{run:?}");
+    assert!(!daemon.path("t.fxt").exists());
+}

@@ -1,0 +1,49 @@
+//! Flushing the session that records a file.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use trace_manager::controller::{Controller, SessionInfo};
+
+use crate::commands::servers;
+use crate::recorders::PATIENCE;
+
+/// The time between two flushes, as of the streams of sessions.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// Lets the session that writes an archive save its records before its buffers are full.
+pub(super) struct Flusher {
+    controller: Controller,
+    session: String,
+    last: Option<Instant>,
+}
+
+impl Flusher {
+    /// Finds the session that writes this archive; `None` if there is none, or one of another user.
+    pub(super) fn find(archive: &Path, socket: Option<&Path>) -> Option<Self> {
+        let path = std::path::absolute(archive).ok()?;
+        let writes = |session: &SessionInfo| Path::new(&session.output) == path;
+        let (daemon, recorders) = servers(socket);
+        let of_recorder = recorders.into_iter().find(|recorder| writes(&recorder.session));
+        let (mut controller, session) = match of_recorder {
+            Some(recorder) => (recorder.controller, recorder.session),
+            None => {
+                let mut daemon = daemon.ok()?;
+                daemon.set_timeout(Some(PATIENCE));
+                let session = daemon.sessions().ok()?.into_iter().find(writes)?;
+                (daemon, session)
+            }
+        };
+        controller.set_timeout(Some(PATIENCE));
+        Some(Self { controller, session: session.name, last: None })
+    }
+
+    /// Flushes the session five times a second.
+    pub(super) fn flush(&mut self) {
+        if self.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
+            self.last = Some(Instant::now());
+            // Fails while the session is paused, and if it has ended.
+            let _refused = self.controller.flush(&self.session);
+        }
+    }
+}
