@@ -3,8 +3,6 @@
 mod kinds;
 mod values;
 
-use std::collections::HashMap;
-
 use crate::byte_order::ByteOrder;
 use crate::event::{Context, Entry, Event};
 use crate::format::{EventFormat, Field};
@@ -15,7 +13,8 @@ use kinds::Kind;
 #[derive(Debug, Default)]
 pub struct Decoder {
     order: ByteOrder,
-    events: HashMap<u16, Known>,
+    /// By their ids.
+    events: Vec<Option<Box<Known>>>,
     /// The fields `common_pid` and `common_flags`, which all formats have at the same place.
     thread: Option<Field>,
     flags: Option<Field>,
@@ -39,7 +38,13 @@ impl Decoder {
                 decoder.flags = format.field("common_flags").cloned();
             }
             let kind = Kind::of(&format);
-            decoder.events.insert(format.id, Known { format, kind });
+            let place = usize::from(format.id);
+            if decoder.events.len() <= place {
+                decoder.events.resize_with(place + 1, || None);
+            }
+            if let Some(known) = decoder.events.get_mut(place) {
+                *known = Some(Box::new(Known { format, kind }));
+            }
         }
         decoder
     }
@@ -53,7 +58,7 @@ impl Decoder {
     /// Decodes an event of a CPU. One that is malformed is [`Event::Other`].
     #[must_use]
     pub fn decode<'a>(&'a self, cpu: u16, raw: &RawEvent<'a>) -> Entry<'a> {
-        let event = match self.events.get(&raw.id) {
+        let event = match self.known(raw.id) {
             Some(known) => self.event(known, raw.payload),
             None => Event::Unknown { id: raw.id },
         };
@@ -63,13 +68,17 @@ impl Decoder {
     /// Returns an event of a CPU as [`Event::Other`], with its fields, whatever it is.
     #[must_use]
     pub fn fields<'a>(&'a self, cpu: u16, raw: &RawEvent<'a>) -> Entry<'a> {
-        let event = match self.events.get(&raw.id) {
+        let event = match self.known(raw.id) {
             Some(Known { format, .. }) => {
                 Event::Other { format, payload: raw.payload, order: self.order }
             }
             None => Event::Unknown { id: raw.id },
         };
         self.entry(cpu, raw, event)
+    }
+
+    fn known(&self, id: u16) -> Option<&Known> {
+        self.events.get(usize::from(id))?.as_deref()
     }
 
     fn entry<'a>(&self, cpu: u16, raw: &RawEvent<'_>, event: Event<'a>) -> Entry<'a> {

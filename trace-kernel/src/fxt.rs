@@ -14,6 +14,7 @@
 
 mod durations;
 mod instants;
+mod list;
 mod scheduling;
 mod sink;
 mod threads;

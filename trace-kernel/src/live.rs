@@ -23,6 +23,7 @@ mod options;
 mod perf;
 mod processes;
 mod provider;
+mod recent;
 mod recorder;
 mod sampling;
 mod selection;

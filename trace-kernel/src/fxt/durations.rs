@@ -6,6 +6,7 @@ use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
 use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::instants::{event, write_event};
+use super::list::List;
 use super::sink::RecordSink;
 
 /// The process whose threads are the CPUs. Viewers use 32 bits of it, and no thread of Linux has an
@@ -39,9 +40,13 @@ struct Open {
     place: ThreadKoids,
     start: u64,
     number: i64,
-    name: String,
-    arguments: Vec<u64>,
+    /// `None` for the number of a system call.
+    name: Option<String>,
+    arguments: [u64; ARGUMENTS],
 }
+
+/// The arguments of a system call.
+pub(super) const ARGUMENTS: usize = 6;
 
 impl Kind {
     fn category(self) -> &'static str {
@@ -66,12 +71,13 @@ impl Durations {
         &mut self,
         start: u64,
         (place, kind): (ThreadKoids, Kind),
-        (number, name): (i64, String),
-        arguments: &[u64],
+        (number, name): (i64, Option<&str>),
+        arguments: [u64; ARGUMENTS],
     ) {
         let key = (place.thread, kind);
         if self.open.len() < MAX_OPEN || self.open.contains_key(&key) {
-            let open = Open { place, start, number, name, arguments: arguments.to_vec() };
+            let name = name.map(str::to_owned);
+            let open = Open { place, start, number, name, arguments };
             self.open.insert(key, open);
         }
     }
@@ -165,11 +171,12 @@ fn write<S: RecordSink>(
     event_kind: EventKind,
     result: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
-    const NAMES: [&str; 6] = ["arg0", "arg1", "arg2", "arg3", "arg4", "arg5"];
-    let mut arguments = vec![Argument::new(kind.number(), Value::Int64(open.number))];
-    let values = NAMES.into_iter().zip(&open.arguments);
-    arguments.extend(values.map(|(name, value)| Argument::new(name, Value::Uint64(*value))));
-    arguments.extend(result);
-    let labels = (kind.category(), &*open.name);
-    write_event(writer, event(open.start, place, labels, event_kind, &arguments))
+    const NAMES: [&str; ARGUMENTS] = ["arg0", "arg1", "arg2", "arg3", "arg4", "arg5"];
+    let number = Argument::new(kind.number(), Value::Int64(open.number));
+    let values = NAMES.into_iter().zip(&open.arguments).filter(|_| kind == Kind::Syscall);
+    let values = values.map(|(name, value)| Argument::new(name, Value::Uint64(*value)));
+    let arguments: List<'_> = [number].into_iter().chain(values).chain(result).collect();
+    let call = format!("syscall {}", open.number);
+    let labels = (kind.category(), open.name.as_deref().unwrap_or(&call));
+    write_event(writer, event(open.start, place, labels, event_kind, arguments.as_slice()))
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use trace_analyze::scheduling::{InterruptKind, Waker};
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
+use super::list::List;
 use super::sink::RecordSink;
 
 use crate::event::{Context, Entry, Event, Task};
@@ -50,16 +51,16 @@ pub fn write_scheduling<S: RecordSink>(
 ) -> Result<(), WriteError> {
     match entry.event {
         Event::Switch { outgoing, state, incoming } => {
-            let mut arguments = Vec::from_iter(weight("outgoing_weight", outgoing));
-            arguments.extend(weight("incoming_weight", incoming));
-            arguments.extend(mark);
+            let weights = weight("outgoing_weight", outgoing).into_iter();
+            let weights = weights.chain(weight("incoming_weight", incoming));
+            let arguments: List<'_> = weights.chain(mark).collect();
             let switch = ContextSwitch {
                 ticks: entry.ticks,
                 cpu: entry.cpu,
                 outgoing_state: state,
                 outgoing_thread: outgoing.thread,
                 incoming_thread: incoming.thread,
-                arguments: arguments[..].into(),
+                arguments: arguments.as_slice().into(),
             };
             writer.record(&switch.into())
         }
@@ -95,9 +96,8 @@ fn wakeup<S: RecordSink>(
     by: &[Argument<'_>],
     mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
-    let mut arguments = Vec::from_iter(weight("weight", task));
-    arguments.extend(mark);
-    arguments.extend(by);
-    let arguments = arguments[..].into();
+    let weight = weight("weight", task).into_iter();
+    let arguments: List<'_> = weight.chain(mark).chain(by.iter().copied()).collect();
+    let arguments = arguments.as_slice().into();
     writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
-use super::durations::{Durations, Kind};
+use super::durations::{Durations, Kind, ARGUMENTS};
 use super::instants::{event, write_event, write_other, INSTANT};
 use super::scheduling::{write_scheduling, Wakeups};
 use super::sink::RecordSink;
@@ -106,8 +106,7 @@ impl Translator {
                 }
             }
             Event::SyscallEnter { number, arguments } => {
-                let name = format!("syscall {number}");
-                self.durations.begin(ticks, (koids, Kind::Syscall), (number, name), &arguments);
+                self.durations.begin(ticks, (koids, Kind::Syscall), (number, None), arguments);
                 Ok(())
             }
             Event::SyscallExit { number, result } => {
@@ -245,11 +244,12 @@ impl Translator {
     ) -> Result<(), WriteError> {
         match event {
             Event::IrqEnter { irq, name } => {
-                self.durations.begin(ticks, (place, Kind::Irq), (irq, name.to_owned()), &[]);
+                let name = (irq, Some(name));
+                self.durations.begin(ticks, (place, Kind::Irq), name, [0; ARGUMENTS]);
             }
             Event::SoftirqEnter { vector, name } => {
-                let name = (vector, name.to_owned());
-                self.durations.begin(ticks, (place, Kind::Softirq), name, &[]);
+                let name = (vector, Some(name));
+                self.durations.begin(ticks, (place, Kind::Softirq), name, [0; ARGUMENTS]);
             }
             Event::IrqExit { irq, is_handled } => {
                 let handled = Argument::new("handled", Value::Bool(is_handled));

@@ -97,7 +97,12 @@ impl Recorder {
 
     /// Reads the events of all CPUs and writes those before this time. Returns whether there may be
     /// more.
+    ///
+    /// While all parts of the session's buffer are full, the events stay in the kernel's buffer.
     fn round(&mut self, writer: &mut Writer) -> bool {
+        if !writer.has_space() {
+            return false;
+        }
         let Self { sources, destination, .. } = self;
         let mut has_more = false;
         for source in sources {

@@ -8,6 +8,7 @@ use trace_format::{encode, Argument, Record, Text, Thread, ThreadKoids, Value, W
 use trace_protocol::categories::CategorySet;
 use trace_provider::Context;
 
+use super::recent::Recent;
 use crate::fxt::RecordSink;
 
 /// The most arguments of a record.
@@ -19,6 +20,10 @@ pub(super) struct Tables {
     selected: CategorySet,
     /// Whether each category is selected.
     categories: HashMap<Box<[u8]>, bool>,
+    /// The same of the newest ones.
+    recent_categories: Recent<bool>,
+    /// The indices of the newest strings.
+    strings: Recent<u16>,
     threads: HashMap<ThreadKoids, Thread>,
     /// A buffer for the record that is written.
     words: Vec<u64>,
@@ -38,16 +43,27 @@ pub(super) struct ContextSink<'a, 'w> {
 impl Tables {
     pub(super) fn new(patterns: &[String]) -> Self {
         let selected = CategorySet::new(patterns);
-        Self { selected, categories: HashMap::new(), threads: HashMap::new(), words: Vec::new() }
+        let (categories, recent_categories, strings, threads, words) = Default::default();
+        Self { selected, categories, recent_categories, strings, threads, words }
     }
 
-    /// Forgets the threads of the recording that has ended.
+    /// Forgets the threads and strings of the recording that has ended.
     pub(super) fn clear(&mut self) {
         self.threads.clear();
+        self.strings.clear();
     }
 
     /// Returns whether the events of a category are recorded. Reports of missing events always are.
     fn is_selected(&mut self, category: &[u8]) -> bool {
+        if let Some(is_selected) = self.recent_categories.get(category) {
+            return is_selected;
+        }
+        let is_selected = self.search(category);
+        self.recent_categories.insert(category, is_selected);
+        is_selected
+    }
+
+    fn search(&mut self, category: &[u8]) -> bool {
         if let Some(is_selected) = self.categories.get(category) {
             return *is_selected;
         }
@@ -64,13 +80,22 @@ impl<'a, 'w> ContextSink<'a, 'w> {
     }
 
     fn text<'t>(&mut self, text: Text<'t>) -> Text<'t> {
-        match text {
-            Text::Inline(bytes) => match std::str::from_utf8(bytes) {
-                Ok(text) if !text.is_empty() => self.context.string(text),
-                _ => text,
-            },
-            Text::Indexed(_) => text,
+        let Text::Inline(bytes) = text else { return text };
+        if let Some(index) = self.tables.strings.get(bytes) {
+            return Text::Indexed(index);
         }
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_empty() => self.string(text),
+            _ => text,
+        }
+    }
+
+    fn string<'t>(&mut self, text: &'t str) -> Text<'t> {
+        let found = self.context.string(text);
+        if let Text::Indexed(index) = found {
+            self.tables.strings.insert(text.as_bytes(), index);
+        }
+        found
     }
 
     fn thread(&mut self, thread: Thread) -> Thread {

@@ -1,6 +1,8 @@
 //! One source of the recorder.
 
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use trace_provider::Writer;
 
@@ -9,6 +11,12 @@ use super::clock::TraceClock;
 use super::sink::{ContextSink, Tables};
 use super::totals::{lock, Totals};
 use crate::fxt::Translator;
+
+/// The longest time for which the last records wait for space.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The time between two looks at the space.
+const STEP: Duration = Duration::from_millis(1);
 
 /// A source of events, with its clock and the state of its records.
 #[derive(Debug)]
@@ -55,7 +63,10 @@ impl Source {
         let has_stopped = stopped.is_ok();
         destination.note(stopped);
         // If the kernel continues to write, its events may have no end.
-        while self.round(destination, writer) && has_stopped {}
+        let mut can_wait = wait_for_space(writer);
+        while self.round(destination, writer) && has_stopped {
+            can_wait = can_wait && wait_for_space(writer);
+        }
         self.clock.calibrate(|| writer.now());
         self.write(destination, writer, u64::MAX);
         self.finish(destination, writer);
@@ -113,6 +124,16 @@ impl Source {
         }
         destination.note(written);
     }
+}
+
+/// Waits until the manager has saved a part of a full buffer. Returns whether it has: if not, the
+/// next records are lost.
+fn wait_for_space(writer: &Writer) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while !writer.has_space() && Instant::now() < deadline {
+        thread::sleep(STEP);
+    }
+    writer.has_space()
 }
 
 impl Destination {

@@ -203,6 +203,24 @@ fn circular_drops_and_tells_while_the_other_buffer_is_taken() {
     assert_eq!(instants(&out, 1).last(), Some(&10_000));
 }
 
+/// A writer that can wait does so while there is no next rolling buffer, and loses nothing.
+#[test]
+fn the_next_rolling_buffer_is_free_again_when_one_is_saved() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot = harness.attach(1);
+    let mut written = 0;
+    while harness.recorder.has_next() {
+        assert!(harness.instant(slot, written));
+        written += 1;
+    }
+    let mut out = Vec::new();
+    harness.save(0, &mut out);
+    assert!(harness.recorder.has_next() && harness.instant(slot, written));
+    harness.finish(&mut out);
+    assert!(!harness.recorder.has_next(), "nothing is recorded");
+    assert_eq!(harness.collector.dropped(), 0);
+}
+
 #[test]
 fn streaming_keeps_all_of_it_in_order() {
     let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);

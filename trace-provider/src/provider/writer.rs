@@ -6,6 +6,7 @@ use std::sync::Arc;
 use trace_format::layout::StringRef;
 use trace_protocol::buffer::consumer::IdentityPolicy;
 use trace_protocol::buffer::producer::Slot;
+use trace_protocol::mode::BufferingMode;
 use trace_protocol::thread_id;
 
 use crate::engine::access::Access;
@@ -62,6 +63,16 @@ impl Writer {
     #[must_use]
     pub fn now(&self) -> u64 {
         (self.clock.ticks)()
+    }
+
+    /// Returns whether a further part of the buffer is free. In streaming mode, a writer that can
+    /// wait with its records should do so until one is. In other modes it is always true.
+    #[must_use]
+    pub fn has_space(&self) -> bool {
+        let recorder = self.engine.recorder;
+        let can_be_full =
+            recorder.is_recording() && recorder.mode() == Some(BufferingMode::Streaming);
+        !can_be_full || recorder.has_next()
     }
 
     /// Prepares the writer for the current recording. Returns its slot, and the recording.
