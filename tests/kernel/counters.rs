@@ -178,6 +178,29 @@ const SHELL: &str =
 const MANY: u64 = 20_000;
 const FEW: u64 = 5_000;
 
+/// The helper reads the buffer of many events again and again.
+#[test]
+fn counters_are_not_read_more_often_beside_many_events() {
+    if !super::can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "-c", "kernel:syscall", "--counters=page-faults", "-o"]);
+    command.arg(&output).args(["--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1"]);
+    let run = Run::of(command.args(["count=300000", "status=none"]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let archive = Archive::read(&output);
+    let kernel = archive.only();
+    let times: Vec<u64> = kernel.named("page-faults").map(|event| event.ticks).collect();
+    // The first one is the start, and the last one the end.
+    let between = times.get(1..times.len() - 1).unwrap_or_default();
+    for pair in between.windows(2) {
+        let nanos = kernel.rate.to_nanos(pair[1] - pair[0]);
+        assert!(nanos > 40_000_000, "{nanos} ns between two values");
+    }
+}
+
 /// The count begins anew, and faults during the pause are not in it.
 #[test]
 fn counters_are_paused_and_resumed() {

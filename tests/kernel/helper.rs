@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use super::harness::{subject_path, trace, wait_until, Archive, Provider, Run};
+use super::harness::{subject_path, trace, wait_until, Archive, Provider, Run, MODES};
 use super::schedule::{steps, Step};
 use super::{can_trace, record, TRACEFS};
 
@@ -249,4 +249,38 @@ fn a_recording_of_the_kernel_is_paused_and_resumed() {
     assert_eq!(run.code(), 0, "{run:?}");
     assert!(!run.stderr().contains("did not answer"), "{run:?}");
     assert!(matches!(kernel(&Archive::read(&output))[..], [(0, _), (1, 1..)]));
+}
+
+/// Others cannot end a recording by its instance.
+#[test]
+fn the_instance_of_a_recording_cannot_be_removed() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (recorder, helper) = start(&directory.path().join("t.fxt"));
+    let instance = Path::new(TRACEFS).join("instances").join(&instances(helper)[0]);
+    let refused = fs::remove_dir(instance).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::ResourceBusy);
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(!run.stderr().contains("missing") && instances(helper).is_empty(), "{run:?}");
+}
+
+#[test]
+fn all_modes_have_the_switches_and_the_names_of_threads() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    for mode in MODES {
+        record(&output, &["--sched", "--mode", mode], &["burst", "100"]);
+        let archive = Archive::read(&output);
+        let provider = |name: &str| archive.providers.iter().find(|it| it.name == name).unwrap();
+        let (subject, kernel) = (provider("subject"), provider("kernel"));
+        assert!(kernel.other_records["context switch"] > 0, "{mode}");
+        let names = &kernel.thread_names[&subject.pid];
+        assert!(names.contains(&"subject".to_owned()), "{mode}: {names:?}");
+    }
 }

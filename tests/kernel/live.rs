@@ -68,6 +68,30 @@ fn records_arrive_while_an_archive_is_recorded() {
     assert!(recorded.ends_with(&switches(&path("name.fxt"))), "from its start on");
 }
 
+/// The recorder saves nothing while a program has more events than the helper's buffer has space for.
+const WHILE_STOPPED: &str = r#"
+kill -STOP $PPID
+dd if=/dev/zero of=/dev/null bs=1 count=100000 2>/dev/null
+sleep 0.2
+kill -CONT $PPID"#;
+
+#[test]
+fn events_wait_in_the_buffer_of_the_kernel_until_the_archive_is_saved() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let options = ["record", "--strict", "-c", "kernel:syscall", "-b", "4M", "--kernel-buffer=64M"];
+    let mut record = command(directory.path(), &options);
+    let run = Run::of(record.args(["-o", "t.fxt", "--", "sh", "-c", WHILE_STOPPED]));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let archive = Archive::read(&directory.path().join("t.fxt"));
+    let calls = archive.only().events.iter().filter(|event| event.category == "kernel:syscall");
+    let number = |name: &str| calls.clone().filter(|event| event.name == name).count();
+    assert!(number("syscall 0") >= 100_000 && number("syscall 1") >= 100_000, "reads and writes");
+    assert_eq!(archive.only().lost(), 0);
+}
+
 /// A daemon in a directory of its own. It is killed when this is dropped.
 struct Daemon {
     directory: TempDir,

@@ -267,7 +267,7 @@ pub(crate) struct RecoverArgs {
     pub(crate) file: PathBuf,
 }
 
-/// Record the kernel's events for `record`, until standard input ends
+/// Record the kernel's events for a session, until standard input ends
 #[derive(Debug, Args)]
 pub(crate) struct KernelHelperArgs {
     /// Category pattern; repeatable

@@ -1,4 +1,4 @@
-//! The process that records the kernel's events for `trace record`.
+//! The process that records the kernel's events for `trace record` and for sessions of the daemon.
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Sender};

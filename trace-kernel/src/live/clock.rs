@@ -6,6 +6,9 @@ use trace_protocol::message::ClockSource;
 /// The number of attempts to read two clocks at the same time.
 const ATTEMPTS: usize = 5;
 
+/// The least time between two samples of the clocks in nanoseconds, after the first two.
+const MIN_SPAN: u64 = 25_000_000;
+
 /// From times of the kernel's events to ticks of the provider.
 #[derive(Debug)]
 pub(super) enum TraceClock {
@@ -50,10 +53,9 @@ impl TraceClock {
     /// Compares both clocks, for the times until the next call. `ticks` reads the provider's.
     pub(super) fn calibrate(&mut self, ticks: impl Fn() -> u64) {
         let Self::MonotonicRaw(calibration) = self else { return };
-        let sample = Sample::take(ticks);
-        let is_first = calibration.later == Sample::default();
-        calibration.earlier = if is_first { sample } else { calibration.later };
-        calibration.later = sample;
+        if calibration.is_due(monotonic_raw()) {
+            calibration.add(Sample::take(ticks));
+        }
     }
 
     /// Returns the ticks of a kernel's time.
@@ -66,6 +68,18 @@ impl TraceClock {
 }
 
 impl Calibration {
+    /// Returns whether another sample makes the line better. Rounds follow each other at once if the
+    /// kernel writes fast, and the errors of close samples would turn the line.
+    fn is_due(&self, raw: u64) -> bool {
+        self.earlier == self.later || raw.saturating_sub(self.later.raw) >= MIN_SPAN
+    }
+
+    fn add(&mut self, sample: Sample) {
+        let is_first = self.later == Sample::default();
+        self.earlier = if is_first { sample } else { self.later };
+        self.later = sample;
+    }
+
     fn ticks(&self, raw: u64) -> u64 {
         let Self { earlier, later } = *self;
         let difference = |later: u64, earlier: u64| i128::from(later) - i128::from(earlier);
@@ -100,6 +114,25 @@ mod tests {
     use super::*;
 
     const ALL: &str = "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n";
+
+    #[test]
+    fn samples_of_the_clocks_are_not_close() {
+        let mut calibration = Calibration::default();
+        let sample = |raw| Sample { raw, ticks: 2 * raw };
+        assert!(calibration.is_due(1000));
+        calibration.add(sample(1000));
+        // A line has two samples.
+        assert!(calibration.is_due(1001));
+        calibration.add(sample(1001));
+        assert_eq!(calibration.ticks(5000), 10_000);
+        assert!(!calibration.is_due(1000 + MIN_SPAN));
+        assert!(calibration.is_due(1001 + MIN_SPAN));
+        calibration.add(sample(1001 + MIN_SPAN));
+        assert_eq!(
+            (calibration.earlier, calibration.later),
+            (sample(1001), sample(1001 + MIN_SPAN))
+        );
+    }
 
     #[test]
     fn the_clock_of_the_provider_is_preferred() {

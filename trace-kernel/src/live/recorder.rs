@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace_provider::Writer;
 
@@ -32,6 +32,8 @@ pub(super) struct Recorder {
     /// The threads of the scope at its start; none for the machine.
     scope: Vec<u64>,
     destination: Destination,
+    /// The last round of all sources.
+    last: Option<Instant>,
 }
 
 impl Recorder {
@@ -43,7 +45,7 @@ impl Recorder {
     ) -> Self {
         let sources = sources.into_iter().map(|(backend, clock)| Source::new(backend, clock));
         let destination = Destination { tables, totals };
-        Self { sources: sources.collect(), scope: scope.to_vec(), destination }
+        Self { sources: sources.collect(), scope: scope.to_vec(), destination, last: None }
     }
 
     /// Serves requests until their sender is dropped.
@@ -74,7 +76,7 @@ impl Recorder {
     }
 
     fn start(&mut self, writer: &Writer) {
-        let Self { sources, scope, destination } = self;
+        let Self { sources, scope, destination, .. } = self;
         destination.tables.clear();
         let threads = processes::threads();
         for source in sources {
@@ -98,14 +100,19 @@ impl Recorder {
     /// Reads the events of all CPUs and writes those before this time. Returns whether there may be
     /// more.
     ///
-    /// While all parts of the session's buffer are full, the events stay in the kernel's buffer.
+    /// While all parts of the session's buffer are full, the events stay in the kernel's buffer. A
+    /// source that has more is read at once, and the others at their time.
     fn round(&mut self, writer: &mut Writer) -> bool {
         if !writer.has_space() {
             return false;
         }
-        let Self { sources, destination, .. } = self;
+        let Self { sources, destination, last, .. } = self;
+        let is_due = last.is_none_or(|last| last.elapsed() >= ROUND);
+        if is_due {
+            *last = Some(Instant::now());
+        }
         let mut has_more = false;
-        for source in sources {
+        for source in sources.iter_mut().filter(|source| is_due || source.has_more()) {
             has_more |= source.round(destination, writer);
         }
         has_more

@@ -24,6 +24,8 @@ pub(super) struct Source {
     backend: Box<dyn Backend>,
     clock: TraceClock,
     translator: Translator,
+    /// Whether the last round left events behind.
+    has_more: bool,
 }
 
 /// The destination of the records of all sources.
@@ -35,7 +37,7 @@ pub(super) struct Destination {
 
 impl Source {
     pub(super) fn new(backend: Box<dyn Backend>, clock: TraceClock) -> Self {
-        Self { backend, clock, translator: Translator::default() }
+        Self { backend, clock, translator: Translator::default(), has_more: false }
     }
 
     /// Starts recording the threads of `scope`, or all if there are none. `threads` are those that
@@ -87,7 +89,13 @@ impl Source {
         let Progress { rest, result } = self.backend.read(&self.clock);
         destination.note(result);
         self.write(destination, writer, rest.unwrap_or(begin).min(begin));
-        rest.is_some()
+        self.has_more = rest.is_some();
+        self.has_more
+    }
+
+    /// Returns whether the last round left events behind.
+    pub(super) fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// Writes the records of the events before `end`.

@@ -23,9 +23,9 @@ use crate::ByteOrder;
 /// The file with the layout of pages.
 const HEADER_PAGE: &str = "events/header_page";
 
-/// The most bytes of pages that a round reads. Their records fit into the free part of a buffer of
-/// the default size.
-const MAX_ROUND_BYTES: usize = 512 << 10;
+/// The bytes of pages that a round reads, and at least a page of each CPU. Their records fit into
+/// the free part of a buffer of a few MiB.
+const MAX_ROUND_BYTES: usize = 16 << 10;
 
 /// The inode of the kernel's first pid namespace: `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;

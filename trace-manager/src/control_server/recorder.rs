@@ -12,7 +12,7 @@ use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
-use super::companion;
+use super::companion::{self, Companion};
 use super::convert;
 use super::kept::{keep, KeptFile, NextPart};
 use super::limits::ControlLimits;
@@ -59,18 +59,9 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
         }
     };
-    let starter = shared.companions.as_deref();
-    let companion = companion::start(starter, &shared.manager, &request.config, request.peer);
-    let companion = match companion {
-        Ok(companion) => companion,
-        Err(error) => {
-            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
-        }
-    };
-    let companion_id = companion.as_ref().map(|companion| companion.id());
     let is_restored = request.earlier.is_some();
     let name = request.config.name.clone();
-    let Opened { running, transfer } = match open(&shared, request, companion_id) {
+    let (companion, Opened { running, transfer }) = match open_with_companion(&shared, request) {
         Ok(opened) => opened,
         Err(error) if is_restored => {
             log::error!("the session {name} does not go on: {error}");
@@ -173,6 +164,17 @@ fn next_notice(handle: &SessionHandle) -> Option<Notice> {
 struct Opened {
     running: Running,
     transfer: Option<Transfer>,
+}
+
+/// Starts a session, after its companion.
+fn open_with_companion(
+    shared: &Shared,
+    request: OpenRequest,
+) -> Result<(Option<Box<dyn Companion>>, Opened), ControlError> {
+    let starter = shared.companions.as_deref();
+    let companion = companion::start(starter, &shared.manager, &request.config, request.peer)?;
+    let id = companion.as_ref().map(|companion| companion.id());
+    Ok((companion, open(shared, request, id)?))
 }
 
 fn open(

@@ -90,7 +90,8 @@ fn what_ends_a_session_ends_the_wait_of_its_start() {
     let shut_down = |scene: &mut Scene| scene.on(Input::ShutDown);
     let trigger = |scene: &mut Scene| scene.on(Input::Session(1, SessionEvent::Stopping));
     let end = |scene: &mut Scene| scene.ended(1);
-    let cases: [(&dyn Fn(&mut Scene), &[&str]); 5] = [
+    type Case<'a> = (&'a dyn Fn(&mut Scene), &'a [&'a str]);
+    let cases: [Case<'_>; 5] = [
         (&request, &["stop 1"]),
         (&disconnect, &["stop 1"]),
         (&shut_down, &["stop 1"]),
