@@ -68,7 +68,8 @@ fn records_arrive_while_an_archive_is_recorded() {
     assert!(recorded.ends_with(&switches(&path("name.fxt"))), "from its start on");
 }
 
-/// The recorder saves nothing while a program has more events than the helper's buffer has space for.
+/// The recorder saves nothing while a program has more events than the helper's buffer has space
+/// for.
 const WHILE_STOPPED: &str = r#"
 kill -STOP $PPID
 dd if=/dev/zero of=/dev/null bs=1 count=100000 2>/dev/null

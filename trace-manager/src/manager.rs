@@ -96,8 +96,8 @@ impl Manager {
         self.machine_providers.spawn(command.env("TRACE_SOCKET", &self.path))
     }
 
-    /// Starts a process as [`spawn_machine_provider`](Self::spawn_machine_provider) does, which only
-    /// the session records that has its id as its [`companion`](SessionConfig::companion).
+    /// Starts a process as [`spawn_machine_provider`](Self::spawn_machine_provider) does. Only the
+    /// session records it that has its id as its [`companion`](SessionConfig::companion).
     ///
     /// # Errors
     ///

@@ -68,8 +68,8 @@ impl TraceClock {
 }
 
 impl Calibration {
-    /// Returns whether another sample makes the line better. Rounds follow each other at once if the
-    /// kernel writes fast, and the errors of close samples would turn the line.
+    /// Returns whether another sample makes the line better. Rounds follow each other at once if
+    /// the kernel writes fast, and the errors of close samples would turn the line.
     fn is_due(&self, raw: u64) -> bool {
         self.earlier == self.later || raw.saturating_sub(self.later.raw) >= MIN_SPAN
     }

@@ -6,7 +6,7 @@ const TEXTS: usize = 1 << 10;
 /// Spreads the bits of a text's ends.
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The newest text of each place, with its value. A text's place costs less than its hash, and texts
+/// The newest text of each place, with its value. A text's place costs less than its hash. Texts
 /// that collide replace each other, so that the cost of a text does not depend on the others.
 #[derive(Debug)]
 pub(super) struct Recent<T>(Vec<Option<(Box<[u8]>, T)>>);

@@ -71,7 +71,8 @@ impl Recorder {
         )
     }
 
-    /// Returns whether the rolling buffer after the current one is free. A hint: others may take it.
+    /// Returns whether the rolling buffer after the current one is free. A hint: others may take
+    /// it.
     pub fn has_next(&self) -> bool {
         let epoch = self.epoch.load(Ordering::Relaxed);
         is_recording(epoch) && self.ready.load(Ordering::Acquire) > epoch
