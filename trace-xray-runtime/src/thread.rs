@@ -234,8 +234,8 @@ pub(crate) fn refuse() {
 }
 
 /// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a
-/// destructor that runs later calls a traced function, the thread gets a new one, and this is called
-/// again.
+/// destructor that runs later calls a traced function, the thread gets a new one, and this is
+/// called again.
 extern "C" fn thread_ends(state: *mut c_void) {
     let ended: *const Entry<State> = state.cast_const().cast();
     if self::state() != ended {

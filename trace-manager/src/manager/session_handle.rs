@@ -202,9 +202,9 @@ impl SessionHandle {
 
     /// Waits for the next notice of the session, for at most `timeout`.
     ///
-    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first; the
-    /// summary has them all. Those of the session's state and of its guard are not dropped: if they
-    /// find no space, the last one of each kind waits.
+    /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first;
+    /// the summary has them all. Those of the session's state and of its guard are not dropped: if
+    /// they find no space, the last one of each kind waits.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
         self.notice_receiver.receive(timeout)
     }

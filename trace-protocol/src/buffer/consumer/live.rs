@@ -17,8 +17,8 @@
 //! any more, so that a thread with a record under way in one of them has nothing in those behind
 //! it. They are all that were not read before, whether a search of the directories found them or
 //! not: the provider may begin one behind the search, and then the newest one. One without a chunk
-//! has no records. The loss table comes first: events that are read report no less than it says. Strings come
-//! last: what a record refers to was registered before it.
+//! has no records. The loss table comes first: events that are read report no less than it says.
+//! Strings come last: what a record refers to was registered before it.
 
 use crate::buffer::header::{field, BufferingMode};
 
