@@ -68,8 +68,8 @@ pub(crate) fn by_thread(thread: Option<&Group>) -> String {
     thread.map_or_else(String::new, |thread| format!(" by {}", thread_label(thread)))
 }
 
-/// Returns `, first by` and the thread that got a processor from another one, or an empty text if it
-/// is unknown. Others can follow it until the thread continues.
+/// Returns `, first by` and the thread that got a processor from another one, or an empty text if
+/// it is unknown. Others can follow it until the thread continues.
 pub(crate) fn first_by_thread(thread: Option<&Group>) -> String {
     thread.map_or_else(String::new, |thread| format!(", first by {}", thread_label(thread)))
 }

@@ -72,8 +72,8 @@ pub enum Omission {
     /// Dropped records that were not reported before the archive was cut into parts. A later part
     /// reports them.
     ReportedLater = 10,
-    /// Buffers that providers had handed over to a recorder that was killed, and that are not in the
-    /// archive.
+    /// Buffers that providers had handed over to a recorder that was killed, and that are not in
+    /// the archive.
     Buffers = 11,
 }
 

@@ -211,8 +211,8 @@ impl Controller {
     }
 
     /// Starts a session. Returns when its programs record, the time to wait for them is over
-    /// ([`TraceConfig::start_timeout`]), or the session stops. Opening its output may wait, if it is
-    /// a pipe.
+    /// ([`TraceConfig::start_timeout`]), or the session stops. Opening its output may wait, if it
+    /// is a pipe.
     ///
     /// # Errors
     ///

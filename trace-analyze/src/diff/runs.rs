@@ -85,8 +85,8 @@ fn distance(before: &[f64], after: &[f64]) -> f64 {
 }
 
 /// Returns the least variance of a side. If durations have two lengths, the median is either, which
-/// a few runs may not show. But if the same requests are in each run, so that the median is the same
-/// one, all runs of both sides agree: their `range` is much less than the error allows.
+/// a few runs may not show. But if the same requests are in each run, so that the median is the
+/// same one, all runs of both sides agree: their `range` is much less than the error allows.
 fn least_variance(runs: &[Run], range: f64) -> f64 {
     let error = median(runs.iter().map(|run| run.error));
     let within = if range < AGREEING * error { 0.0 } else { error };

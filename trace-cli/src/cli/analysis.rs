@@ -84,11 +84,10 @@ pub(crate) struct StatsArgs {
     pub(crate) slowest: Option<usize>,
 
     /// Show the durations and async operations at a time, the longest first: 1.5s after the first
-    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints, also with a distance
-    /// (@12.5s+5ms). With scheduling
-    /// records, the states of threads come first: on which CPU, or since when not, and which thread
-    /// wakes it up next. --limit is that of each table. Times are in the form of TIME: since the
-    /// first event, or with `@` those of the clock
+    /// event, 60% of the trace's time, or `@` and a time that `trace dump` prints, also with a
+    /// distance (@12.5s+5ms). With scheduling records, the states of threads come first: on which
+    /// CPU, or since when not, and which thread wakes it up next. --limit is that of each table.
+    /// Times are in the form of TIME: since the first event, or with `@` those of the clock
     #[arg(long, value_name = "TIME", value_parser = parse_moment, conflicts_with_all = ["by", "flows", "counters", "instants", "csv"])]
     pub(crate) at: Option<Moment>,
 

@@ -16,8 +16,8 @@ use super::texts::Place;
 use crate::sorted::Sorted;
 use crate::ConvertError;
 
-/// The most begins and ends of operations that wait for each other. Flows have the same limit. It is
-/// half of that of other commands, because each has a thread and arguments.
+/// The most begins and ends of operations that wait for each other. Flows have the same limit. It
+/// is half of that of other commands, because each has a thread and arguments.
 const MAX_WAITING: usize = 1 << 19;
 
 /// The thread and the arguments of a begin or an end.
