@@ -66,7 +66,7 @@ pub use machine::{
 };
 pub use manager::{Manager, SessionHandle};
 pub use notice::Notice;
-pub use query::{ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
+pub use query::{EventCounts, ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 pub use records::Records;
 pub use recover::{recover, RecoverError, Recovered};
 pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};

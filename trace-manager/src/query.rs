@@ -113,3 +113,27 @@ pub struct ProviderStatistics {
     /// Its bytes in the session's archive so far.
     pub bytes: u64,
 }
+
+/// The events of a session so far, also those in the buffers of its providers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventCounts {
+    /// The events of providers that have left.
+    pub departed: u64,
+    /// The ids of the others, and their events.
+    pub providers: Vec<(u32, u64)>,
+}
+
+impl EventCounts {
+    /// Returns the number of events of all providers.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.providers.iter().fold(self.departed, |sum, (_, events)| sum.saturating_add(*events))
+    }
+
+    /// Returns the number of events of a provider that has not left.
+    #[must_use]
+    pub fn of(&self, provider: u32) -> u64 {
+        let mut found = self.providers.iter().filter(|(id, _)| *id == provider);
+        found.next().map_or(0, |(_, events)| *events)
+    }
+}

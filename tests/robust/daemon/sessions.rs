@@ -294,6 +294,25 @@ fn a_controller_stops_a_session_and_starts_it_again() {
     assert_eq!((first.interruptions.len(), second.interruptions.len()), (0, 1));
 }
 
+/// The events are in the buffer of the program.
+#[test]
+fn the_events_of_programs_add_up_to_those_of_their_session() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let mut controller = daemon.controller();
+    let mode = trace_protocol::mode::BufferingMode::Circular;
+    let config = TraceConfig { mode, ..streaming("a") };
+    let file = std::fs::File::create(daemon.path("a.fxt")).unwrap();
+    let session = controller.initialize(&config, &file).unwrap();
+    controller.start(&session).unwrap();
+    wait_until("both have the events", || {
+        let programs: u64 = controller.statistics("a").unwrap().iter().map(|it| it.events).sum();
+        programs > 0 && controller.sessions().unwrap()[0].events == programs
+    });
+    assert_eq!(controller.stop("a").unwrap().failure, None);
+}
+
 #[test]
 fn a_client_waits_for_alerts_and_states() {
     use trace_manager::controller::{SessionEvent, SessionState};

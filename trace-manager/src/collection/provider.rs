@@ -128,15 +128,15 @@ pub(crate) struct UncountedBuffer {
 }
 
 impl UncountedBuffer {
-    /// Returns the number of events of the provider so far, of which `filter` selects those of the
-    /// session. The provider may continue.
-    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> u64 {
+    /// Returns the provider's id and the number of its events so far, of which `filter` selects
+    /// those of the session. The provider may continue.
+    pub(crate) fn count_events(self, filter: &mut CategoryFilter) -> (u32, u64) {
         let Self { id, mut collector } = self;
         let mut words = Vec::new();
         collector.finish_copy(collector.copy_live(), &mut words);
         // Counts them.
         let _selected = filter.select_words(id, &words);
-        filter.events(id).unwrap_or_else(|| collector.stats().events)
+        (id, filter.events(id).unwrap_or_else(|| collector.stats().events))
     }
 }
 

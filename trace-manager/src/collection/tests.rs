@@ -250,7 +250,7 @@ fn a_count_has_the_events_until_its_copy() {
     write_event(&buffer, &layout, 1, 200);
     write_wrapped_count(&buffer, &layout, 1);
     let counted = std::thread::spawn(move || buffers.remove(0).count_events(&mut filter));
-    assert_eq!(counted.join().unwrap(), 2);
+    assert_eq!(counted.join().unwrap(), (identity().id, 2));
     let events = collection.of_session(1).map(ProviderData::events).sum::<u64>();
     assert_eq!(events, 0, "the collector is not changed");
 }

@@ -288,9 +288,9 @@ impl ControlLoop {
                 Message::KnownCategories(user, reply) => {
                     self.dispatch(Input::KnownCategories(user, reply));
                 }
-                Message::Counted(ticket, sessions, counts) => {
-                    self.counted(&counts);
-                    self.reply_sessions(ticket, sessions);
+                Message::Counted(ticket, query, counts) => {
+                    self.counted(counts);
+                    self.reply_counted(ticket, query);
                 }
                 Message::Connect(socket) => {
                     if let Some(id) = self.connect(socket) {

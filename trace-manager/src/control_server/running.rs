@@ -10,6 +10,7 @@ use super::companion::StartCompanion;
 use super::kept::KeptFile;
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
+use crate::query::EventCounts;
 
 /// Why a session cannot get a companion.
 const ONLY_AT_START: &str = "categories of the kernel cannot be added to a running session\nhint: \
@@ -23,7 +24,7 @@ pub(super) struct Running {
     /// Why it has no guard, if it should have one.
     pub(super) guard_failure: Option<&'static str>,
     /// Its events when they were counted the last time, and that time.
-    pub(super) counted: Option<(Instant, u64)>,
+    pub(super) counted: Option<(Instant, EventCounts)>,
     /// The file by which it goes on after a kill of the daemon.
     pub(super) kept: Option<KeptFile>,
     /// Why its categories cannot change, if they cannot.

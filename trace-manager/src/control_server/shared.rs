@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
-use trace_protocol::control::{ControlError, Reply, SessionInfo};
+use trace_protocol::control::{ControlError, Reply};
 use trace_protocol::socket::Socket;
 
 use super::companion::StartCompanion;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
-use super::machine::{SessionEvent, SessionId, Ticket};
+use super::machine::{Query, SessionEvent, SessionId, Ticket};
 use super::running::Running;
 use super::triggers::AllCommands;
 use super::{CategoryGroups, StartGuard};
 use crate::manager::Manager;
+use crate::query::EventCounts;
 use crate::waker::Waker;
 
 /// A message to the control thread.
@@ -27,8 +28,8 @@ pub(super) enum Message {
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
     /// The categories of the providers of a user, or of all users.
     KnownCategories(Option<u32>, Box<Reply>),
-    /// The sessions of a query are counted: their numbers of events.
-    Counted(Ticket, Vec<(SessionId, SessionInfo)>, Vec<(SessionId, u64)>),
+    /// The events of the sessions of a query are counted.
+    Counted(Ticket, Query, Vec<(SessionId, EventCounts)>),
     Groups(CategoryGroups),
     /// The daemon itself connects with this socket.
     Connect(Socket),

@@ -15,7 +15,7 @@ use crate::archive::{Backup, CompletedParts};
 use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::{Notice, NoticeReceiver};
-use crate::query::ProviderStatistics;
+use crate::query::{EventCounts, ProviderStatistics};
 use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};
 use crate::sink::{Finish, Follower, StreamLease};
@@ -223,7 +223,7 @@ impl SessionHandle {
     ///
     /// [`ManagerError::SessionEnded`], also if the copies would take too much memory;
     /// [`ManagerError::Ended`].
-    pub fn count_events(&self) -> Result<u64, ManagerError> {
+    pub fn count_events(&self) -> Result<EventCounts, ManagerError> {
         let session = self.number;
         let uncounted = query(&self.mailbox, |reply| Command::Uncounted { session, reply })?;
         uncounted.map(Uncounted::count).ok_or(ManagerError::SessionEnded)

@@ -10,6 +10,7 @@ use crate::clock::counter_rate;
 use crate::collection::{Collection, UncountedBuffer};
 use crate::error::ManagerError;
 use crate::memory::available_memory;
+use crate::query::EventCounts;
 use crate::records::{Records, Words};
 use crate::snapshot::{Contents, Requester, Snapshot};
 
@@ -24,9 +25,10 @@ pub(crate) struct Uncounted {
 
 impl Uncounted {
     /// Copies the buffers one after another, and counts the events.
-    pub(crate) fn count(mut self) -> u64 {
+    pub(crate) fn count(mut self) -> EventCounts {
         let buffers = self.buffers.into_iter();
-        self.departed + buffers.map(|it| it.count_events(&mut self.filter)).sum::<u64>()
+        let providers = buffers.map(|it| it.count_events(&mut self.filter)).collect();
+        EventCounts { departed: self.departed, providers }
     }
 }
 
@@ -141,6 +143,7 @@ mod tests {
         let mut filter = CategoryFilter::new(&[], Spares::default());
         filter.add(identity().id, 0);
         let buffers = vec![data.uncounted()];
-        assert_eq!(Uncounted { departed: 7, buffers, filter }.count(), 8);
+        let counts = Uncounted { departed: 7, buffers, filter }.count();
+        assert_eq!((counts.of(identity().id), counts.sum()), (1, 8));
     }
 }

@@ -59,7 +59,7 @@ record! {
         pub durable_size: u64,
         /// The size of its buffer in bytes.
         pub buffer_size: u64,
-        /// Its events that the session has collected so far.
+        /// Its events so far. Those in its buffer are counted at most once a second.
         pub events: u64,
         /// Its bytes in the session's archive so far.
         pub bytes: u64,

@@ -12,18 +12,17 @@ use crate::control_server::machine::{Input, Query, SessionId, Ticket};
 use crate::control_server::running::Running;
 use crate::control_server::shared::Message;
 use crate::manager::{Manager, SessionHandle};
+use crate::query::{EventCounts, ProviderStatistics};
 
 /// The shortest time between two counts of the events in the buffers of a session.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 impl ControlLoop {
     pub(super) fn query(&mut self, ticket: Ticket, query: Query) {
-        let reply = match query {
-            Query::Providers(user) => providers(&self.shared.manager, user),
-            Query::Sessions(sessions) => return self.query_sessions(ticket, sessions),
-            Query::Statistics(id) => self.statistics(id),
-        };
-        self.reply(ticket, reply);
+        match query {
+            Query::Providers(_) => self.reply_counted(ticket, query),
+            Query::Sessions(_) | Query::Statistics(_) => self.count(ticket, query),
+        }
     }
 
     /// Requests the categories on another thread, because the providers may take a second.
@@ -40,49 +39,58 @@ impl ControlLoop {
     }
 
     /// Counts the events in the buffers on another thread, if that was not done a moment ago, and
-    /// no other query does it.
-    fn query_sessions(&mut self, ticket: Ticket, sessions: Vec<(SessionId, SessionInfo)>) {
+    /// no other query does it. Then replies.
+    fn count(&mut self, ticket: Ticket, query: Query) {
         let is_recent = |at: Instant| at.elapsed() < COUNT_INTERVAL;
-        let handle = |(id, _): &(SessionId, SessionInfo)| {
-            let running = self.sessions.get(id)?;
-            let is_counted = running.counted.is_some_and(|(at, _)| is_recent(at));
-            (!is_counted).then(|| (*id, Arc::clone(&running.handle)))
+        let handle = |id: SessionId| {
+            let running = self.sessions.get(&id)?;
+            let is_counted = running.counted.as_ref().is_some_and(|(at, _)| is_recent(*at));
+            (!is_counted).then(|| (id, Arc::clone(&running.handle)))
         };
-        let handles: Vec<_> = sessions.iter().filter_map(handle).collect();
+        let handles: Vec<_> = match &query {
+            Query::Providers(_) => Vec::new(),
+            Query::Sessions(sessions) => {
+                sessions.iter().filter_map(|(id, _)| handle(*id)).collect()
+            }
+            Query::Statistics(id) => handle(*id).into_iter().collect(),
+        };
         if handles.is_empty() || self.is_counting {
-            return self.reply_sessions(ticket, sessions);
+            return self.reply_counted(ticket, query);
         }
-        let (shared, infos) = (Arc::clone(&self.shared), sessions.clone());
+        let (shared, counted) = (Arc::clone(&self.shared), query.clone());
         let builder = thread::Builder::new().name("trace-count".to_owned());
         let spawned = builder.spawn(move || {
             let count =
                 |(id, handle): (_, Arc<SessionHandle>)| Some((id, handle.count_events().ok()?));
             let counts = handles.into_iter().filter_map(count).collect();
-            shared.finish(Message::Counted(ticket, infos, counts));
+            shared.finish(Message::Counted(ticket, counted, counts));
         });
         self.is_counting = spawned.is_ok();
         if !self.is_counting {
-            self.reply_sessions(ticket, sessions);
+            self.reply_counted(ticket, query);
         }
     }
 
     /// Takes the counted events of sessions.
-    pub(super) fn counted(&mut self, counts: &[(SessionId, u64)]) {
+    pub(super) fn counted(&mut self, counts: Vec<(SessionId, EventCounts)>) {
         self.is_counting = false;
         for (id, events) in counts {
-            if let Some(running) = self.sessions.get_mut(id) {
-                running.counted = Some((Instant::now(), *events));
+            if let Some(running) = self.sessions.get_mut(&id) {
+                running.counted = Some((Instant::now(), events));
             }
         }
     }
 
-    pub(super) fn reply_sessions(
-        &mut self,
-        ticket: Ticket,
-        sessions: Vec<(SessionId, SessionInfo)>,
-    ) {
-        let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
-        let reply = Reply::Sessions(infos.collect());
+    /// Replies with the events that were counted the last time, or collected since.
+    pub(super) fn reply_counted(&mut self, ticket: Ticket, query: Query) {
+        let reply = match query {
+            Query::Providers(user) => providers(&self.shared.manager, user),
+            Query::Sessions(sessions) => {
+                let infos = sessions.into_iter().map(|(id, info)| self.with_progress(id, info));
+                Reply::Sessions(infos.collect())
+            }
+            Query::Statistics(id) => self.statistics(id),
+        };
         self.reply(ticket, reply);
     }
 
@@ -94,7 +102,7 @@ impl ControlLoop {
             info.elapsed = progress.elapsed;
             info.providers = progress.providers as u64;
             info.joined = progress.joined as u64;
-            let counted = counted.map_or(0, |(_, events)| events);
+            let counted = counted.as_ref().map_or(0, |(_, events)| events.sum());
             info.events = progress.events.max(counted);
             info.bytes = progress.bytes;
             info.lost = progress.lost;
@@ -105,10 +113,16 @@ impl ControlLoop {
     }
 
     fn statistics(&self, id: SessionId) -> Reply {
-        match self.sessions.get(&id).map(|session| session.handle.statistics()) {
-            Some(Ok(of)) => Reply::Statistics(of.into_iter().map(convert::statistics).collect()),
-            Some(Err(error)) => failed(&error),
-            None => Reply::Failed(no_session()),
+        let Some(running) = self.sessions.get(&id) else { return Reply::Failed(no_session()) };
+        let counted = |provider| running.counted.as_ref().map_or(0, |(_, it)| it.of(provider));
+        match running.handle.statistics() {
+            Ok(of) => Reply::Statistics(
+                of.into_iter()
+                    .map(|it| ProviderStatistics { events: it.events.max(counted(it.id)), ..it })
+                    .map(convert::statistics)
+                    .collect(),
+            ),
+            Err(error) => failed(&error),
         }
     }
 }

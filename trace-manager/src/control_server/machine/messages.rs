@@ -146,7 +146,7 @@ pub(in crate::control_server) struct FollowJob {
 }
 
 /// A query that the machine cannot reply to.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::control_server) enum Query {
     /// The providers of this user, or of all users.
     Providers(Option<u32>),
