@@ -3,6 +3,8 @@
 mod attach;
 mod ending;
 mod long_soak;
+mod numbered;
+mod overload;
 mod pausing;
 mod recorders;
 mod sessions;

@@ -112,9 +112,9 @@ fn gust(thread: u64, number: u64) {
 /// Events of [`publish`] between two pauses.
 const BURST: u64 = 5;
 
-/// Records numbered events of a program with this number, a few after each pause, and stores their
-/// number in a file, until standard input ends.
-pub(crate) fn publish(program: u64, file: &Path) {
+/// Records numbered events of a program with this number, a few after each pause of so many
+/// microseconds, and stores their number in a file, until standard input ends.
+pub(crate) fn publish(program: u64, file: &Path, pause: u64) {
     let numbers = sys::shared_numbers(file, 1);
     let _trace = crate::init();
     println!("ready");
@@ -123,7 +123,7 @@ pub(crate) fn publish(program: u64, file: &Path) {
             trace_instant!("publish", "event", "program" => program, "number" => number);
             numbers[0].store(number + 1, Ordering::SeqCst);
             if number % BURST == BURST - 1 {
-                std::thread::sleep(Duration::from_millis(20));
+                std::thread::sleep(Duration::from_micros(pause));
             }
         }
     });

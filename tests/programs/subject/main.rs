@@ -71,7 +71,7 @@ fn main() {
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))
         }
-        "publish" => counting::publish(number(0), argument(1).as_ref()),
+        "publish" => counting::publish(number(0), argument(1).as_ref(), number(2)),
         "storm" => counting::storm(),
         "burst" => counting::burst(number(0)),
         "crowd" => crowd::run(number(0), number(1)),

@@ -6,17 +6,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use trace_format::{EventKind, Item, Reader, Record};
 use trace_manager::controller::{Output, StartRequest};
 
+use super::numbered::Content;
 use super::soak::{Usage, NOISE};
 use super::*;
 
 /// The shortest time of a round: a user takes at most 60 snapshots in a minute.
 const ROUND: Duration = Duration::from_millis(1_100);
+
+/// The time between two bursts of events of a program, in microseconds.
+const PAUSE: &str = "20000";
 
 /// What was done and found.
 #[derive(Debug, Default, Clone, Copy)]
@@ -33,83 +35,6 @@ struct Tally {
     killed_programs: u64,
     killed_clients: u64,
     killed_daemons: u64,
-}
-
-/// The numbered events of an archive.
-#[derive(Debug, Default)]
-struct Content {
-    /// The numbers of each program, in ranges without gaps.
-    numbers: BTreeMap<u64, Vec<Range<u64>>>,
-    events: u64,
-    lost: u64,
-    /// Gaps that the archive reports: records dropped, and interruptions of a provider.
-    reports: usize,
-}
-
-impl Content {
-    fn read(path: &std::path::Path) -> Self {
-        let mut reader = Reader::new(std::io::BufReader::new(File::open(path).unwrap()));
-        let mut content = Self::default();
-        while let Some(item) = reader.next().unwrap() {
-            content.take(&item);
-        }
-        assert_eq!((reader.stats().bad_records, reader.stats().unknown_records), (0, 0));
-        content
-    }
-
-    fn take(&mut self, item: &Item<'_>) {
-        let Record::Event(event) = &item.record else { return };
-        let number = |name| {
-            let argument = event.arguments.iter().find(|it| item.text(it.name) == name);
-            match argument.map(|it| it.value) {
-                Some(trace_format::Value::Uint64(number)) => number,
-                other => panic!("{name} is {other:?}"),
-            }
-        };
-        match (&*item.text(event.category), &*item.text(event.name), event.kind) {
-            ("publish", "event", EventKind::Instant { .. }) => {
-                self.events += 1;
-                add(self.numbers.entry(number("program")).or_default(), number("number"));
-            }
-            ("trace", "records dropped", _) => {
-                self.reports += 1;
-                self.lost += number("number");
-            }
-            ("trace", "recording interrupted", _) => self.reports += 1,
-            _ => {}
-        }
-    }
-}
-
-impl Content {
-    /// Returns the programs of which published events are missing, and those with gaps beyond the
-    /// number of reported ones.
-    fn errors(&self, published: &BTreeMap<u64, u64>) -> Vec<String> {
-        let mut reports = self.reports;
-        let error = |(program, published): (&u64, &u64)| {
-            // The last records of a buffer may be behind those of the next one.
-            let mut ranges = self.numbers.get(program).cloned().unwrap_or_default();
-            ranges.sort_unstable_by_key(|range| range.start);
-            let is_whole = ranges.last().is_some_and(|last| last.end >= *published);
-            let is_distinct = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
-            let is_gap = |pair: &&[Range<u64>]| pair[0].end != pair[1].start;
-            let gaps = ranges.windows(2).filter(is_gap).count();
-            let are_reported = gaps <= reports;
-            reports = reports.saturating_sub(gaps);
-            let is_right = is_whole && is_distinct && are_reported;
-            let found = || format!("program {program}: {published} published, {ranges:?} found");
-            (!is_right).then(found)
-        };
-        published.iter().filter_map(error).collect()
-    }
-}
-
-/// Adds a number to ranges without gaps.
-fn add(ranges: &mut Vec<Range<u64>>, number: u64) {
-    match ranges.last_mut() {
-        Some(last) if last.end == number => last.end += 1,
-        _ => ranges.push(number..number + 1),
-    }
 }
 
 /// A program, with the number that its events have.
@@ -137,8 +62,6 @@ struct Site {
     /// The number of programs that were started.
     started: u64,
     tally: Tally,
-    /// The next number of each program in the parts of the session that is cut.
-    next: BTreeMap<u64, u64>,
     /// The events of killed programs.
     killed: BTreeMap<u64, u64>,
 }
@@ -147,8 +70,8 @@ impl Site {
     fn start(programs: usize) -> Self {
         let daemon = Daemon::start();
         let (members, tally) = (Vec::new(), Tally::default());
-        let (next, killed) = (BTreeMap::new(), BTreeMap::new());
-        let mut site = Self { daemon, members, started: 0, tally, next, killed };
+        let killed = BTreeMap::new();
+        let mut site = Self { daemon, members, started: 0, tally, killed };
         for _ in 0..programs {
             let member = site.start_program();
             site.members.push(member);
@@ -162,7 +85,7 @@ impl Site {
         self.started += 1;
         let numbers = self.daemon.path(&format!("{number}.numbers"));
         let mut command = subject(&["publish", &number.to_string()]);
-        command.arg(&numbers).env("TRACE_SOCKET", self.daemon.path("manager.sock"));
+        command.arg(&numbers).arg(PAUSE).env("TRACE_SOCKET", self.daemon.path("manager.sock"));
         Member { number, program: Program::start(&mut command), numbers }
     }
 
@@ -179,38 +102,36 @@ impl Site {
         self.members.iter().map(|member| (member.number, member.published())).collect()
     }
 
-    /// Reads an archive, and adds it to the tally.
-    fn read(&mut self, name: &str) -> Content {
-        let content = Content::read(&self.daemon.path(name));
-        self.tally.archives += 1;
-        self.tally.events += content.events;
-        self.tally.lost += content.lost;
-        self.tally.reports += content.reports;
-        content
-    }
-
-    /// Removes an archive without errors, and keeps any other.
+    /// Checks that archives, parts of one session, have each program's events up to those that were
+    /// published, or report the missing ones. Removes the archives; keeps them if they have errors.
     ///
     /// # Panics
     ///
-    /// If it has errors.
+    /// If they have errors.
     #[track_caller]
-    fn remove(&self, name: &str, errors: &[String]) {
-        let path = self.daemon.path(name);
+    fn check_all(&mut self, names: &[String], published: &BTreeMap<u64, u64>) {
+        let mut content = Content::default();
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.daemon.path(name)).collect();
+        paths.iter().for_each(|path| content.add(path));
+        self.tally.archives += paths.len() as u64;
+        self.tally.events += content.events;
+        self.tally.lost += content.lost;
+        self.tally.reports += content.reports();
+        let errors = content.errors(published);
         if !errors.is_empty() {
-            let kept = std::env::temp_dir().join(format!("soak-{name}"));
-            fs::copy(path, &kept).unwrap();
-            panic!("the archive is kept as {}:\n{}", kept.display(), errors.join("\n"));
+            let kept = std::env::temp_dir().join(format!("soak-{}", std::process::id()));
+            fs::create_dir_all(&kept).unwrap();
+            for (name, path) in names.iter().zip(&paths) {
+                fs::copy(path, kept.join(name)).unwrap();
+            }
+            panic!("the archives {names:?} are kept in {}:\n{}", kept.display(), errors.join("\n"));
         }
-        fs::remove_file(path).unwrap();
+        paths.iter().for_each(|path| fs::remove_file(path).unwrap());
     }
 
-    /// Checks that an archive has each program's events up to those that were published, or reports
-    /// the gaps. Removes it.
     #[track_caller]
     fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>) {
-        let errors = self.read(name).errors(published);
-        self.remove(name, &errors);
+        self.check_all(&[name.to_owned()], published);
     }
 
     /// Starts the two sessions that continue in all rounds.
@@ -231,16 +152,12 @@ impl Site {
             assert_eq!(summary["error"], Value::Null);
         }
         self.check("flight.fxt", &published);
-        self.check_parts();
         let killed = std::mem::take(&mut self.killed);
-        let next = std::mem::take(&mut self.next);
-        for (program, published) in published.into_iter().chain(killed) {
-            assert!(next[&program] >= published, "program {program}: {published}");
-        }
+        let names = self.names_of_parts();
+        self.check_all(&names, &published.into_iter().chain(killed).collect());
     }
 
-    /// Checks the complete parts that it has not yet seen, and removes them.
-    fn check_parts(&mut self) {
+    fn names_of_parts(&self) -> Vec<String> {
         let entries = fs::read_dir(self.daemon.path("")).unwrap();
         let number = |name: String| -> Option<u64> {
             name.strip_prefix("parts.")?.strip_suffix(".fxt")?.parse().ok()
@@ -248,21 +165,7 @@ impl Site {
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         let mut parts: Vec<u64> = names.filter_map(number).collect();
         parts.sort_unstable();
-        for part in parts {
-            let name = format!("parts.{part}.fxt");
-            let content = self.read(&name);
-            let mut errors = Vec::new();
-            for (program, ranges) in content.numbers {
-                for range in ranges {
-                    let next = self.next.insert(program, range.end);
-                    if next.is_some_and(|next| next != range.start) {
-                        errors.push(format!("program {program}: {range:?} is behind {next:?}"));
-                    }
-                }
-            }
-            let are_reported = errors.len() <= content.reports;
-            self.remove(&name, if are_reported { &[] } else { &errors });
-        }
+        parts.into_iter().map(|part| format!("parts.{part}.fxt")).collect()
     }
 
     /// Records all programs once, and stops in one of three ways.
@@ -388,7 +291,6 @@ impl Site {
         self.take_snapshot(controller);
         self.kill_client();
         self.kill_program(round);
-        self.check_parts();
         self.tally.rounds += 1;
         std::thread::sleep(ROUND.saturating_sub(begin.elapsed()));
     }
@@ -425,8 +327,9 @@ struct Sample {
 }
 
 /// Runs rounds, as many at a time as `rounds`, as long as `continues` holds for the number of
-/// times. A second daemon, with a few programs, is killed each time.
-fn soak(programs: usize, rounds: usize, continues: impl Fn(usize) -> bool) {
+/// times. A second daemon, with a few programs, is killed each time. Returns what was done with
+/// each.
+fn soak(programs: usize, rounds: usize, continues: impl Fn(usize) -> bool) -> [Tally; 2] {
     let (mut site, mut killed) = (Site::start(programs), Site::start(5));
     let begin = Instant::now();
     let mut controller = site.daemon.controller();
@@ -448,19 +351,22 @@ fn soak(programs: usize, rounds: usize, continues: impl Fn(usize) -> bool) {
         assert_eq!(numbers(first), numbers(last));
         assert!(last.anonymous <= first.anonymous + NOISE, "{first:?}, then {last:?}");
     }
+    [site.tally, killed.tally]
 }
 
+/// On a busy machine, a daemon may come too late for a full buffer: then the archives report it.
 #[test]
-fn sessions_and_kills_lose_nothing() {
+fn sessions_and_kills_lose_nothing_without_a_report() {
     soak(12, 4, |times| times < 2);
 }
 
-/// Run it with `--release -- --ignored --nocapture`, which prints the figures. `SOAK_MINUTES` is
-/// the time, 60 by default.
+/// Run it with `--release -- --ignored --nocapture` on a machine without other work. It prints the
+/// figures. `SOAK_MINUTES` is the time, 60 by default.
 #[test]
 #[ignore = "takes an hour"]
 fn an_hour_of_sessions_and_kills_loses_nothing() {
     let minutes = std::env::var("SOAK_MINUTES").map_or(60, |minutes| minutes.parse().unwrap());
     let (begin, time) = (Instant::now(), Duration::from_secs(minutes * 60));
-    soak(50, 20, |times| times == 0 || begin.elapsed() < time);
+    let tallies = soak(50, 20, |times| times == 0 || begin.elapsed() < time);
+    assert_eq!(tallies.map(|tally| tally.lost), [0, 0]);
 }

@@ -1,0 +1,199 @@
+//! A daemon on a machine with more work than processors: what is missing, the archives report.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use trace_manager::controller::{Output, StartRequest};
+
+use super::numbered::Content;
+use super::*;
+
+/// The programs, and the microseconds between two bursts of their events.
+const PROGRAMS: [u64; 6] = [20_000, 5_000, 1_000, 1_000, 200, 50];
+
+/// Threads that keep all processors busy, until this is dropped.
+struct Load {
+    ends: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Load {
+    fn new(number: usize) -> Self {
+        let ends = Arc::new(AtomicBool::new(false));
+        let work = || {
+            let ends = Arc::clone(&ends);
+            std::thread::spawn(move || {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            })
+        };
+        let threads = (0..number).map(|_| work()).collect();
+        Self { ends, threads }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| thread.join().unwrap());
+    }
+}
+
+/// A daemon and its programs.
+struct Site {
+    daemon: Daemon,
+    programs: Vec<(PathBuf, Program)>,
+    sessions: u64,
+    events: u64,
+    lost: u64,
+    reports: usize,
+}
+
+impl Site {
+    fn start() -> Self {
+        let daemon = Daemon::start();
+        let start = |(number, pause): (usize, u64)| {
+            let numbers = daemon.path(&format!("{number}.numbers"));
+            let mut command = subject(&["publish", &number.to_string()]);
+            command.arg(&numbers).arg(pause.to_string());
+            command.env("TRACE_SOCKET", daemon.path("manager.sock"));
+            let program = Program::start(&mut command);
+            (numbers, program)
+        };
+        let programs = PROGRAMS.into_iter().enumerate().map(start).collect();
+        daemon.wait_for_programs(PROGRAMS.len());
+        Self { daemon, programs, sessions: 0, events: 0, lost: 0, reports: 0 }
+    }
+
+    /// Returns the number of events of each program so far.
+    fn published(&self) -> BTreeMap<u64, u64> {
+        let number = |path| u64::from_le_bytes(fs::read(path).unwrap().try_into().unwrap());
+        (0..).zip(self.programs.iter().map(|(path, _)| number(path))).collect()
+    }
+
+    #[track_caller]
+    fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>) {
+        let path = self.daemon.path(name);
+        let content = Content::read(&path);
+        self.sessions += 1;
+        self.events += content.events;
+        self.lost += content.lost;
+        self.reports += content.reports();
+        let errors = content.errors(published);
+        if !errors.is_empty() {
+            let kept = std::env::temp_dir().join(format!("overload-{name}"));
+            fs::copy(path, &kept).unwrap();
+            panic!("{} is kept:\n{}", kept.display(), errors.join("\n"));
+        }
+        fs::remove_file(path).unwrap();
+    }
+
+    /// Records all programs until the client of the session is killed. Programs have so many
+    /// milliseconds to reply to the stop.
+    fn kill_client(&mut self, patience: u64) {
+        let mut record = trace(&["record", "--attach", "all", "-b", "64K", "-o", "killed.fxt"]);
+        record.args(["--stop-timeout", &format!("{patience}ms")]);
+        record.arg("--socket").arg(self.daemon.path("manager.sock"));
+        record.current_dir(self.daemon.path("")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut client = record.spawn().unwrap();
+        let name = format!("record-{}", client.id());
+        let mut controller = self.daemon.controller();
+        wait_until("the session records", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            let sessions = controller.sessions().unwrap();
+            sessions.iter().any(|it| it.name == name && it.providers as usize >= PROGRAMS.len())
+        });
+        self.daemon.wait_for_events(&name, PROGRAMS.len());
+        let published = self.published();
+        client.kill().unwrap();
+        client.wait().unwrap();
+        wait_until("the session ends", || {
+            std::thread::sleep(BETWEEN_REQUESTS);
+            controller.sessions().unwrap().iter().all(|it| it.name != name)
+        });
+        self.check("killed.fxt", &published);
+    }
+
+    /// Records all programs until the session is stopped, or paused, started again and stopped.
+    fn run_session(&mut self, controller: &mut Controller, patience: u64, pauses: bool) {
+        let config = TraceConfig {
+            buffer_size: 64 << 10,
+            stop_timeout: Duration::from_millis(patience),
+            ..streaming("short")
+        };
+        let output = File::create(self.daemon.path("short.fxt")).unwrap();
+        let name = controller.initialize(&config, &output).unwrap();
+        controller.start(&name).unwrap();
+        self.daemon.wait_for_events(&name, PROGRAMS.len());
+        if pauses {
+            controller.pause(&name).unwrap();
+            let session = name.clone();
+            controller.start_with(StartRequest { session, ..StartRequest::default() }).unwrap();
+            std::thread::sleep(Duration::from_millis(300));
+        }
+        let published = self.published();
+        controller.stop(&name).unwrap();
+        self.check("short.fxt", &published);
+    }
+
+    fn take_snapshot(&mut self, controller: &mut Controller) {
+        let published = self.published();
+        let output = File::create(self.daemon.path("snapshot.fxt")).unwrap();
+        controller.snapshot("flight", Output::Descriptor, &output).unwrap();
+        self.check("snapshot.fxt", &published);
+    }
+}
+
+/// Runs rounds beside so many busy threads as long as `continues` holds for the number of rounds.
+fn stress(threads: usize, continues: impl Fn(u64) -> bool) {
+    let mut site = Site::start();
+    let mut controller = site.daemon.controller();
+    let _load = Load::new(threads);
+    let mut round = 0;
+    while continues(round) {
+        let is_shared = round % 2 == 0;
+        if is_shared {
+            let flight = ["start", "--name", "flight", "-o", "flight.fxt", "-b", "256K"];
+            site.daemon.json(&flight);
+            site.daemon.wait_for_events("flight", PROGRAMS.len());
+        }
+        for patience in [1, 30, 5_000] {
+            site.kill_client(patience);
+            site.run_session(&mut controller, patience, false);
+            if patience == 5_000 {
+                site.run_session(&mut controller, patience, true);
+            }
+        }
+        if is_shared {
+            site.take_snapshot(&mut controller);
+            let published = site.published();
+            site.daemon.json(&["stop", "flight"]);
+            site.check("flight.fxt", &published);
+        }
+        round += 1;
+        let Site { sessions, events, lost, reports, .. } = &site;
+        eprintln!(
+            "{round} rounds, {sessions} archives, {events} events, {lost} lost, {reports} reports"
+        );
+    }
+}
+
+#[test]
+fn missing_events_are_reported_on_a_busy_machine() {
+    stress(4, |round| round < 2);
+}
+
+/// Run it with `--release -- --ignored --nocapture`, which prints the figures. `SOAK_MINUTES` is
+/// the time, and `SOAK_THREADS` the number of busy threads.
+#[test]
+#[ignore = "takes minutes"]
+fn missing_events_are_reported_on_a_busy_machine_for_minutes() {
+    let number = |name, default| std::env::var(name).map_or(default, |it| it.parse().unwrap());
+    let (begin, time) = (Instant::now(), Duration::from_secs(60 * number("SOAK_MINUTES", 5)));
+    stress(number("SOAK_THREADS", 16) as usize, |_| begin.elapsed() < time);
+}
