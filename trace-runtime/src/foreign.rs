@@ -107,6 +107,16 @@ pub fn prepare_threads() {
     thread::prepare();
 }
 
+/// Gives the calling thread's slot back before the thread ends, so that its end makes no system
+/// call. A later event would take another slot.
+///
+/// # Safety
+/// The thread is not interrupted in a call of this module, and uses no [`Writer`] that it got
+/// before.
+pub unsafe fn detach_thread() {
+    thread::detach();
+}
+
 /// Begins a duration of `site`, which has no keys, as [`begin`] does.
 ///
 /// # Safety

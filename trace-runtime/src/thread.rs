@@ -116,7 +116,18 @@ extern "C" fn thread_ends(slot: *mut libc::c_void) {
     }
     // SAFETY: the value of the key is the `&'static Slot` that `attach` stored, found above to be
     // this thread's.
-    let slot = unsafe { &*slot.cast_const().cast::<Slot>() };
+    give_back(unsafe { &*slot.cast_const().cast::<Slot>() });
+}
+
+/// Gives the thread's slot back, as its end does, which then makes no system call. Called outside
+/// of trace points.
+pub(crate) fn detach() {
+    if let Some(slot) = attached() {
+        give_back(slot);
+    }
+}
+
+fn give_back(slot: &'static Slot) {
     trace_provider::write_own_name(&ENGINE, slot);
     SLOT.set(ptr::null());
     RECORDER.detach(slot);

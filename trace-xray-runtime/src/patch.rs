@@ -155,7 +155,7 @@ impl Patcher {
     fn sled(&self, index: usize, address: u64, kind: Kind) -> Option<Sled> {
         let address = self.object.base.wrapping_add(address);
         let stub = self.stubs.stub(index, kind)?;
-        let range = address..address.checked_add(sled::BYTES as u64)?;
+        let range = address..address.checked_add(kind.length() as u64)?;
         if !self.object.contains(&range) {
             return None;
         }
@@ -172,9 +172,18 @@ enum State {
 }
 
 impl Sled {
-    /// Returns its state, or `None` if the code is another.
+    /// Returns the address of the instruction behind it.
+    fn next(&self) -> u64 {
+        self.address + sled::BYTES as u64
+    }
+
+    /// Returns its state, or `None` if the code is another, or the code behind it does not permit
+    /// that the sled is on.
     fn state(&self) -> Option<State> {
-        let bytes = text::read(self.address);
+        if self.kind == Kind::TailExit && sled::is_conditional(text::read(self.next())) {
+            return None;
+        }
+        let bytes = text::read::<{ sled::BYTES }>(self.address);
         if bytes == *self.kind.original() {
             return Some(State::Original);
         }

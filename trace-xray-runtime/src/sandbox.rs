@@ -4,8 +4,8 @@
 //! | restriction | what is done before it |
 //! |---|---|
 //! | the recorded program was executed with one | nothing is recorded (`start`) |
-//! | strict seccomp of a thread | the thread is not recorded from then on |
-//! | a filter for a thread | its traced calls make no system calls, as those of any thread, and neither does its end, nor that of the process |
+//! | strict seccomp of a thread | the thread is not recorded from then on, and its end makes no system call |
+//! | a filter for a thread | its traced calls make no system calls, and neither does its end, nor that of the process |
 //! | a filter for all threads, no processor's counter, or a namespace for processes with one thread | recording ends, with all threads of this library |
 //! | no processor's counter, after a filter | recording ends, without a system call |
 

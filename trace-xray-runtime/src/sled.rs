@@ -23,11 +23,17 @@
 //! ```
 //!
 //! A prepared sled stays prepared, so a thread may be anywhere in it when the switch is stored.
+//!
+//! LLVM up to version 18 joins a conditional jump and the jump to another function behind it: the
+//! tail exit is then in front of the conditional jump. Its call would change the flags of that
+//! jump, and report an exit also when there is none. Such a sled cannot be on.
 
 use trace_xray::layout::SledKind;
 
 /// The length of a sled.
 pub(crate) const BYTES: usize = 11;
+/// The bytes behind a tail exit that tell whether the jump there is conditional.
+const JUMP_BYTES: usize = 2;
 
 const ENTRY: [u8; BYTES] = [0xeb, 0x09, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0x02, 0, 0];
 const EXIT: [u8; BYTES] = [0xc3, 0x2e, 0x66, 0x0f, 0x1f, 0x84, 0, 0, 0x02, 0, 0];
@@ -53,6 +59,14 @@ impl Kind {
             SledKind::Exit => Some(Self::Exit),
             SledKind::TailExit => Some(Self::TailExit),
             SledKind::CustomEvent | SledKind::TypedEvent => None,
+        }
+    }
+
+    /// Returns the bytes of a sled, with those behind it that are read.
+    pub(crate) fn length(self) -> usize {
+        match self {
+            Self::Entry | Self::Exit => BYTES,
+            Self::TailExit => BYTES + JUMP_BYTES,
         }
     }
 
@@ -93,6 +107,11 @@ impl Kind {
             (Self::Exit, false) => (0, RETURN),
         }
     }
+}
+
+/// Returns whether the jump that begins with these bytes is a conditional one.
+pub(crate) fn is_conditional(jump: [u8; JUMP_BYTES]) -> bool {
+    matches!(jump, [0x70..=0x7f, _] | [0x0f, 0x80..=0x8f])
 }
 
 #[cfg(test)]

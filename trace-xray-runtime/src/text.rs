@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::{sled, sys};
+use crate::sys;
 
 /// How program text was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +34,12 @@ pub(crate) struct Text {
     memory: Option<File>,
 }
 
-/// Returns the bytes of a sled.
+/// Returns bytes of a sled, or behind it.
 ///
-/// It is text, as [`write`](Text::write) needs it.
-pub(crate) fn read(address: u64) -> [u8; sled::BYTES] {
-    // SAFETY: sleds are inside of a readable segment, as `Object::contains` has found, whose object
-    // is loaded.
+/// They are text, as [`write`](Text::write) needs it.
+pub(crate) fn read<const N: usize>(address: u64) -> [u8; N] {
+    // SAFETY: sleds, and what is read behind them, are inside of a readable segment, as
+    // `Object::contains` has found, whose object is loaded.
     unsafe { sys::read_text(address as usize) }
 }
 
@@ -114,6 +114,6 @@ mod tests {
         let page = page();
         let mut text = Text { memory: File::open("/proc/self/mem").ok() };
         text.write(page, &[7]).unwrap();
-        assert_eq!((read(page)[0], text.way()), (7, Way::Protection));
+        assert_eq!((read::<1>(page)[0], text.way()), (7, Way::Protection));
     }
 }

@@ -228,9 +228,18 @@ fn attach(current: *const Entry<State>) -> *const Entry<State> {
     state
 }
 
-/// Has the calling thread not be recorded from now on.
+/// Has the calling thread not be recorded from now on. Its end makes no system call, unless this is
+/// called in a signal handler that has interrupted a recording.
 pub(crate) fn refuse() {
+    let state = state();
     set_state(REFUSED);
+    // SAFETY: the pointer came from the pool, whose entries are never freed.
+    let entry = (state.addr() > ENDED.addr()).then(|| unsafe { &*state });
+    let is_recording = entry.is_some_and(|it| it.value.inside.load(Ordering::Relaxed) != 0);
+    if state != ATTACHING && !is_recording {
+        // SAFETY: the thread records nothing now, and its state is used no more.
+        unsafe { foreign::detach_thread() };
+    }
 }
 
 /// Frees the state of a thread that ends. Its open calls end: it has left them by unwinding. If a

@@ -1,10 +1,10 @@
 //! Programs that restrict their system calls, and are ended for any other.
 
-use std::ffi::{c_int, c_long, c_ulong, c_void};
+use std::ffi::{c_int, c_long, c_uint, c_ulong, c_void};
 use std::os::unix::process::CommandExt;
 use std::panic::resume_unwind;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::thread;
 
 use super::repeated;
@@ -20,6 +20,14 @@ extern "C" {
         ...
     ) -> c_int;
     fn unshare(flags: c_int) -> c_int;
+    fn pthread_create(
+        thread: *mut c_ulong,
+        attributes: *const c_void,
+        run: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn pthread_key_create(key: *mut c_uint, destructor: extern "C" fn(*mut c_void)) -> c_int;
+    fn pthread_setspecific(key: c_uint, value: *const c_void) -> c_int;
 }
 
 const WRITE: u32 = 1;
@@ -114,31 +122,89 @@ fn unwound() {
     resume_unwind(Box::new(()));
 }
 
-/// A thread under strict seccomp calls functions.
+/// A thread under strict seccomp.
+struct Strict {
+    calls_before: bool,
+    id: AtomicI64,
+    key: AtomicU32,
+    has_called: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+/// Threads under strict seccomp call functions, and end: the first one is recorded before, the
+/// second one is not.
 pub fn strict() {
-    static DONE: AtomicBool = AtomicBool::new(false);
-    static THREAD: AtomicI64 = AtomicI64::new(0);
     println!("{}", repeated(10));
-    let thread = thread::spawn(|| {
-        // SAFETY: the call has no arguments.
-        THREAD.store(unsafe { syscall(GETTID) }, Ordering::SeqCst);
-        let strict: c_ulong = 1;
-        // SAFETY: the call takes integers.
-        assert_eq!(unsafe { prctl(22, strict) }, 0);
-        let result = repeated(10);
-        DONE.store(result == 90, Ordering::SeqCst);
-        let status: c_long = 0;
-        // SAFETY: ends the thread.
-        unsafe { syscall(EXIT.into(), status) };
-    });
-    while !DONE.load(Ordering::SeqCst) {
-        assert!(!thread.is_finished(), "it has panicked");
-        let id = THREAD.load(Ordering::SeqCst);
-        let has_ended = id != 0 && !Path::new("/proc/self/task").join(id.to_string()).exists();
-        assert!(!has_ended || DONE.load(Ordering::SeqCst), "it was killed");
-        thread::sleep(std::time::Duration::from_millis(1));
+    for calls_before in [true, false] {
+        let strict: &Strict = Box::leak(Box::new(Strict {
+            calls_before,
+            id: AtomicI64::new(0),
+            key: AtomicU32::new(0),
+            has_called: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+        }));
+        let mut thread = 0;
+        let argument = std::ptr::from_ref(strict).cast_mut().cast();
+        // SAFETY: the function takes this argument.
+        let result =
+            unsafe { pthread_create(&mut thread, std::ptr::null(), run_strict, argument) };
+        assert_eq!(result, 0);
+        strict.wait();
     }
     println!("{}", repeated(10));
+}
+
+impl Strict {
+    /// Waits until the thread has ended. Fails if it was killed.
+    fn wait(&self) {
+        while !self.has_ended.load(Ordering::SeqCst) {
+            let id = self.id.load(Ordering::SeqCst);
+            let is_gone = id != 0 && !Path::new("/proc/self/task").join(id.to_string()).exists();
+            let has_called = self.has_called.load(Ordering::SeqCst);
+            let was_killed = is_gone && !self.has_ended.load(Ordering::SeqCst);
+            assert!(!was_killed, "it was killed, has called functions: {has_called}");
+            thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+/// Returns, so that destructors of keys run. No thread of the standard library does without system
+/// calls there.
+extern "C" fn run_strict(argument: *mut c_void) -> *mut c_void {
+    // SAFETY: the argument is that of `strict`.
+    let strict = unsafe { &*argument.cast::<Strict>() };
+    // SAFETY: the call has no arguments.
+    strict.id.store(unsafe { syscall(GETTID) }, Ordering::SeqCst);
+    let mut key = 0;
+    // SAFETY: the place for the key is valid.
+    assert_eq!(unsafe { pthread_key_create(&mut key, strict_ends) }, 0);
+    // SAFETY: the key was made above.
+    assert_eq!(unsafe { pthread_setspecific(key, argument) }, 0);
+    strict.key.store(key, Ordering::SeqCst);
+    if strict.calls_before {
+        assert_eq!(repeated(10), 90);
+    }
+    let mode: c_ulong = 1;
+    // SAFETY: the call takes integers.
+    assert_eq!(unsafe { prctl(22, mode) }, 0);
+    strict.has_called.store(repeated(10) == 90, Ordering::SeqCst);
+    std::ptr::null_mut()
+}
+
+/// Ends the thread in the second round of destructors: the C library would make other system calls.
+extern "C" fn strict_ends(argument: *mut c_void) {
+    // SAFETY: the value of the key is the argument of `strict`.
+    let strict = unsafe { &*argument.cast::<Strict>() };
+    let key = strict.key.swap(0, Ordering::SeqCst);
+    if key != 0 {
+        // SAFETY: the key was made by the thread.
+        unsafe { pthread_setspecific(key, argument) };
+        return;
+    }
+    strict.has_ended.store(strict.has_called.load(Ordering::SeqCst), Ordering::SeqCst);
+    let status: c_long = 0;
+    // SAFETY: ends the thread.
+    unsafe { syscall(EXIT.into(), status) };
 }
 
 /// A thread with a filter calls functions, the first ones of the thread, is unwound, and ends. So

@@ -52,7 +52,24 @@ fn patcher(path: &Path) -> Patcher {
 
 /// Returns the first two bytes of a function.
 fn code(function: Function) -> Vec<u8> {
-    text::read(function as usize as u64)[..2].to_vec()
+    text::read::<2>(function as usize as u64).to_vec()
+}
+
+/// LLVM 18 emits such a sled for `if (a) return f();`.
+#[test]
+fn a_tail_exit_before_a_conditional_jump_is_refused() {
+    let state = |kind: Kind, jump: [u8; 2]| {
+        let code: &[u8] = Vec::leak([&kind.original()[..], &jump].concat());
+        let address = code.as_ptr().expose_provenance() as u64;
+        Sled { address, kind, prepared: kind.prepared(address, address).unwrap() }.state()
+    };
+    for jump in [[0xe9, 0x80], [0xeb, 0x80], [0xff, 0xe0], [0x0f, 0x0b], [0x41, 0xff]] {
+        assert_eq!(state(Kind::TailExit, jump), Some(State::Original), "{jump:x?}");
+    }
+    for jump in [[0x0f, 0x80], [0x0f, 0x84], [0x0f, 0x8f], [0x70, 0], [0x75, 9], [0x7f, 0xff]] {
+        assert_eq!(state(Kind::TailExit, jump), None, "{jump:x?}");
+        assert_eq!(state(Kind::Entry, jump), Some(State::Original), "{jump:x?}");
+    }
 }
 
 /// `PATCH_ROUNDS` is how often all sleds are turned on and off.
