@@ -57,7 +57,7 @@ pub fn is_patched(function: *const u8) -> bool {
 }
 
 /// Waits until a function is patched. Fails if the process that records has ended.
-fn wait_until_patched(function: *const u8) {
+pub fn wait_until_patched(function: *const u8) {
     // SAFETY: the call has no arguments.
     let parent = unsafe { getppid() };
     while !is_patched(function) {

@@ -139,6 +139,8 @@ fn unwound_threads() {
 /// called functions a thousand times, also after each line of the input, whether a sled is on.
 #[inline(never)]
 fn endless() {
+    // The first calls of the threads are recorded, also if the recording begins late.
+    loading::wait_until_patched(middle as *const u8);
     let calls: &[AtomicU64; 3] = Box::leak(Box::default());
     for calls in calls {
         std::thread::spawn(|| unending(calls));
@@ -165,7 +167,7 @@ fn unending(calls: &AtomicU64) {
     }
 }
 
-/// Others than this thread run.
+/// Lets other threads run.
 #[inline(never)]
 fn rest() {
     std::thread::sleep(std::time::Duration::from_millis(1));
