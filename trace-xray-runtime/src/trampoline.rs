@@ -3,8 +3,8 @@
 //! At a sled every register may have a value that is needed: arguments, or results. The handler
 //! preserves what the calling convention has it preserve; the trampolines save the rest: rax, rcx,
 //! rdx, rsi, rdi, r8, r9, r11, and the vector registers for arguments and results, which are the
-//! first eight, as wide as the object uses them ([`wide`](crate::wide)). r10 is used by sleds, in
-//! LLVM's runtime, too.
+//! first eight, as wide as the object uses them ([`wide`](crate::wide)). A tail exit also saves
+//! r10, which may have the address of the other function; at an entry, it has the trace point.
 //!
 //! Without a session it returns at once: in a forked child, sleds are those of its parent.
 //!
@@ -66,6 +66,15 @@ extern "C" {
     fn trace_xray_tail_exit_avx512();
 }
 
+#[cfg(not(test))]
+macro_rules! of_tests {
+    () => {
+        ""
+    };
+}
+#[cfg(test)]
+use tests::of_tests;
+
 // The macros' frame: rbp, then the general registers below it, then, aligned, vector registers. The
 // upper bits of the others are dead: they have neither arguments nor results.
 global_asm!(
@@ -108,7 +117,7 @@ global_asm!(
         \\move \\register\\number, [rsp + \\bytes * \\number]
         .endr
     .endm
-    .macro trace_xray_trampoline name
+    .macro trace_xray_trampoline name, own
         .globl \\name
         .hidden \\name
         .type \\name, @function
@@ -116,7 +125,7 @@ global_asm!(
     \\name:
         .cfi_startproc
         endbr64
-        cmp dword ptr [rip + {own}], 0
+        cmp dword ptr [rip + \\own], 0
         jne 2f
         ret
     2:
@@ -126,29 +135,35 @@ global_asm!(
         .cfi_endproc
         .size \\name, . - \\name
     .endm
-    .macro trace_xray_trampolines suffix, move, register, bytes
-        trace_xray_trampoline trace_xray_entry_\\suffix
+    .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, own
+        trace_xray_trampoline trace_xray_entry_\\suffix, \\own
         mov rdi, r10
         lea rsi, [rbp + 16]
-        trace_xray_call {entry}, \\move, \\register, \\bytes
+        trace_xray_call \\entry, \\move, \\register, \\bytes
         trace_xray_restore_general
         trace_xray_end trace_xray_entry_\\suffix
-        trace_xray_trampoline trace_xray_tail_exit_\\suffix
+        trace_xray_trampoline trace_xray_tail_exit_\\suffix, \\own
+        push r10
         lea rdi, [rbp + 16]
-        trace_xray_call {exit}, \\move, \\register, \\bytes
+        trace_xray_call \\exit, \\move, \\register, \\bytes
+        mov r10, [rbp - 72]
         trace_xray_restore_general
         trace_xray_end trace_xray_tail_exit_\\suffix
-        trace_xray_trampoline trace_xray_exit_\\suffix
+        trace_xray_trampoline trace_xray_exit_\\suffix, \\own
         lea rdi, [rbp + 8]
-        trace_xray_call {exit}, \\move, \\register, \\bytes
+        trace_xray_call \\exit, \\move, \\register, \\bytes
         trace_xray_restore_general
         trace_xray_end trace_xray_exit_\\suffix
     .endm
     .text
-    trace_xray_trampolines sse, movups, xmm, 16
-    trace_xray_trampolines avx, vmovups, ymm, 32
-    trace_xray_trampolines avx512, vmovups, zmm, 64",
+    trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {own}
+    trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {own}
+    trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {own}",
+    of_tests!(),
     entry = sym handler::entry,
     exit = sym handler::exit,
     own = sym own::OWN,
 );
+
+#[cfg(test)]
+mod tests;

@@ -22,7 +22,7 @@ impl Width {
     /// Returns the largest width of the registers of instructions in `code`, or more.
     pub(crate) fn of(code: &[u8]) -> Self {
         // An instruction with another encoding begins with none of these, but may contain them.
-        if !code.iter().any(|byte| matches!(byte, 0xc4 | 0xc5 | 0x62)) {
+        if !code.iter().any(|byte| matches!(byte, 0xc4 | 0xc5 | 0x62 | 0x8f)) {
             return Self::Sse;
         }
         let decoder = Decoder::new(64, code, DecoderOptions::NONE);
@@ -33,7 +33,7 @@ impl Width {
     fn of_code(code: Code) -> Self {
         match code.encoding() {
             EncodingKind::EVEX => Self::Avx512,
-            EncodingKind::VEX => Self::Avx,
+            EncodingKind::VEX | EncodingKind::XOP => Self::Avx,
             _ => Self::Sse,
         }
     }
@@ -61,6 +61,8 @@ mod tests {
         let vaddpd_zmm = [0x62, 0xf1, 0xfd, 0x48, 0x58, 0xc1];
         assert_eq!(Width::of(&vaddpd_ymm), Width::Avx);
         assert_eq!(Width::of(&[&vaddpd_zmm[..], &vaddpd_ymm].concat()), Width::Avx512);
+        let vfrczps = [0x8f, 0xe9, 0x78, 0x80, 0xc1];
+        assert_eq!(Width::of(&vfrczps), Width::Avx, "an instruction of XOP");
         assert_eq!(Width::of(&[0x48, 0x89, 0xc5, 0xc3]), Width::Sse, "mov rbp, rax; ret");
         assert_eq!(Width::of(&[0x66, 0x0f, 0x58, 0xc1]), Width::Sse, "addpd xmm0, xmm1");
     }
