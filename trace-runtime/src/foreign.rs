@@ -16,6 +16,8 @@ mod records;
 mod site;
 mod text;
 
+use std::marker::PhantomData;
+
 use trace_protocol::buffer::producer::Slot;
 use trace_provider::Generation;
 
@@ -86,23 +88,41 @@ pub unsafe fn begin(scope: *mut Scope, site: *const Site, arguments: *const Argu
     unsafe { scope.write(begun) };
 }
 
-/// The place of a thread in the buffer, for callers that keep it beside a state of their own: it is
-/// not looked up for each event.
+/// Caches the thread's slot, for callers that have a state of their own for each thread.
+///
+/// It belongs to its thread, and is not [`Send`]:
+///
+/// ```compile_fail
+/// fn send<T: Send>() {}
+/// send::<trace_runtime::foreign::Writer>();
+/// ```
+///
+/// `None` of an `Option<Writer>` is all zeros.
 #[derive(Clone, Copy, Debug)]
-pub struct Writer(&'static Slot);
+#[repr(transparent)]
+pub struct Writer(&'static Slot, PhantomData<*const ()>);
 
 impl Writer {
+    fn new(slot: &'static Slot) -> Self {
+        Self(slot, PhantomData)
+    }
+
     /// Returns that of the calling thread, if it has or can get one.
     ///
     /// The thread has it until its end: until the destructor of a key that [`prepare_threads`] has
     /// made.
     #[inline]
     pub fn current() -> Option<Self> {
-        thread::slot().map(Self)
+        thread::slot().map(Self::new)
+    }
+
+    /// Returns that of the calling thread, if it has one.
+    pub fn attached() -> Option<Self> {
+        thread::attached().map(Self::new)
     }
 }
 
-/// Makes ready what the first event and the end of a thread need, before a provider does.
+/// Creates the key with which threads give their slots back, before a provider does.
 pub fn prepare_threads() {
     thread::prepare();
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 /// A call that is recorded from its begin to its end.
 pub(crate) trait Call {
     type Site: Copy;
-    /// What writes the records of the thread.
+    /// The thread's record writer.
     type Writer: Copy;
 
     fn begin(&mut self, writer: Self::Writer, site: Self::Site);

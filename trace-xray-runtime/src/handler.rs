@@ -19,6 +19,6 @@ pub(crate) extern "C" fn entry(site: *const Site, address: usize) {
 pub(crate) extern "C" fn exit(address: usize) {
     let session = own::session();
     if session != 0 {
-        thread::with_calls(address, |calls, writer| calls.exit(writer, session, address));
+        thread::with_open_calls(address, |calls, writer| calls.exit(writer, session, address));
     }
 }

@@ -1,11 +1,11 @@
-//! What is valid in this process, and not in forked children.
+//! State that forked children do not inherit.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::sys;
 
-/// What is valid in this process only: on a page of its own, which the kernel wipes in forked
-/// children.
+/// State that forked children do not inherit: on a page of its own, which the kernel wipes in
+/// them.
 #[repr(C, align(4096))]
 #[derive(Debug)]
 pub(crate) struct OwnPage {

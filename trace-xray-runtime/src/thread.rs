@@ -128,8 +128,8 @@ const ENDED: *const Entry<State> = ptr::without_provenance(3);
 /// The key whose destructor frees the states of ended threads, or -1.
 static KEY: AtomicI32 = AtomicI32::new(-1);
 
-/// Makes ready what threads need for their states. The keys that are made first take no memory of
-/// the C library when a value is stored.
+/// Creates the keys with which threads free their states. The keys that are made first take no
+/// memory of the C library when a value is stored.
 pub(crate) fn prepare() {
     // Destructors of threads run in the order of their keys.
     if let Some(key) = sys::make_key(thread_ends).and_then(|key| i32::try_from(key).ok()) {
@@ -157,9 +157,9 @@ pub(crate) fn take_missed() -> u64 {
     MISSED.swap(0, Ordering::Relaxed)
 }
 
-/// Runs a function with the open calls of this thread, for an entry or exit of the frame at
-/// `address`. Does not run it inside of another one: in a signal handler that interrupts it, or in
-/// an allocator with sleds that the library calls.
+/// Runs a function with the open calls of this thread, for an entry of the frame at `address`.
+/// Does not run it inside of another one: in a signal handler that interrupts it, or in an
+/// allocator with sleds that the library calls.
 #[inline(always)]
 pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writer)) {
     let state = state();
@@ -169,21 +169,46 @@ pub(crate) fn with_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writ
     }
     // SAFETY: the pointer came from the pool, whose entries are never freed.
     let state = unsafe { &(*state).value };
-    let inside = state.inside.load(Ordering::Relaxed);
-    if inside != 0 && is_nested(inside, address) {
+    state.record(address, |calls| {
+        if let Some(writer) = state.writer.get().or_else(|| state.find_writer()) {
+            run(calls, writer);
+        }
+    });
+}
+
+/// Runs a function as [`with_calls`] does, for an exit. Without a state or a slot, the thread has
+/// no open calls: it gets none, and nothing is counted as lost, since that is done at the entry.
+#[inline(always)]
+pub(crate) fn with_open_calls(address: usize, run: impl FnOnce(&mut ThreadCalls, Writer)) {
+    let state = state();
+    if state.addr() <= ENDED.addr() {
         return;
     }
-    state.inside.store(address, Ordering::Relaxed);
-    compiler_fence(Ordering::SeqCst);
-    if let Some(writer) = state.writer.get().or_else(|| state.find_writer()) {
-        // SAFETY: only this thread uses its state, and `inside` keeps code that interrupts it out.
-        run(unsafe { &mut *state.calls.get() }, writer);
-    }
-    compiler_fence(Ordering::SeqCst);
-    state.inside.store(0, Ordering::Relaxed);
+    // SAFETY: the pointer came from the pool, whose entries are never freed.
+    let state = unsafe { &(*state).value };
+    state.record(address, |calls| {
+        if let Some(writer) = state.writer.get().or_else(Writer::attached) {
+            run(calls, writer);
+        }
+    });
 }
 
 impl State {
+    /// Runs a function with the open calls, unless this is inside of another one.
+    #[inline(always)]
+    fn record(&self, address: usize, run: impl FnOnce(&mut ThreadCalls)) {
+        let inside = self.inside.load(Ordering::Relaxed);
+        if inside != 0 && is_nested(inside, address) {
+            return;
+        }
+        self.inside.store(address, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: only this thread uses its state, and `inside` keeps code that interrupts it out.
+        run(unsafe { &mut *self.calls.get() });
+        compiler_fence(Ordering::SeqCst);
+        self.inside.store(0, Ordering::Relaxed);
+    }
+
     /// Returns the writer of this thread, whose state this is, and keeps it if that is allowed.
     #[cold]
     #[inline(never)]
@@ -250,13 +275,63 @@ extern "C" fn thread_ends(state: *mut c_void) {
     if self::state() != ended {
         return;
     }
-    set_state(ENDED);
     // SAFETY: the value of the key is the thread's entry of the pool, which is never freed.
     let entry = unsafe { &*ended };
-    let State { inside, writer, calls, .. } = &entry.value;
-    inside.store(0, Ordering::Relaxed);
-    let kept = writer.take();
-    // SAFETY: the thread does not use its state any more, and nobody else does before `put`.
-    unsafe { &mut *calls.get() }.finish(|| kept.or_else(Writer::current), own::session());
+    let state = &entry.value;
+    // A recording that was left by a jump out of a signal handler is over.
+    state.inside.store(0, Ordering::Relaxed);
+    state.record(ALL_FRAMES, |calls| {
+        calls.finish(|| state.writer.take().or_else(Writer::attached), own::session());
+    });
+    state.writer.set(None);
+    set_state(ENDED);
     POOL.put(entry);
+}
+
+/// An address above all frames: calls of a signal handler are nested in what is recorded there.
+const ALL_FRAMES: usize = usize::MAX;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a test on a thread of its own, whose state it gets first.
+    fn with_state(test: impl FnOnce(&State) + Send) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                prepare();
+                make_states();
+                with_calls(0x1000, |_, _| {});
+                // SAFETY: the thread has got a state, from the pool.
+                test(unsafe { &(*state()).value });
+            });
+        });
+    }
+
+    /// Nor does it take the memory of one. There may be more threads than memory was made for.
+    #[test]
+    fn an_exit_of_a_thread_without_a_state_is_ignored() {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                prepare();
+                make_states();
+                with_open_calls(0x1000, |_, _| panic!("there are no open calls"));
+                assert!(state().is_null());
+            });
+        });
+    }
+
+    #[test]
+    fn calls_of_a_signal_handler_at_the_end_of_a_thread_are_nested() {
+        with_state(|state| {
+            state.record(ALL_FRAMES, |_| {
+                for address in [0x1000, 0x7fff_ffff_f000] {
+                    state.record(address, |_| panic!("it is nested"));
+                }
+            });
+            let mut runs = 0;
+            state.record(0x1000, |_| runs += 1);
+            assert_eq!(runs, 1);
+        });
+    }
 }
