@@ -1,7 +1,5 @@
 //! Trampolines whose handler changes all registers that it may change.
 
-use super::*;
-
 /// The handlers, trampolines that call them, and functions that call a trampoline: they load all
 /// registers before, and store them after.
 macro_rules! of_tests {
