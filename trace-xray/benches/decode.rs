@@ -1,6 +1,6 @@
 //! Measures how many records are decoded, and converted to calls, per second. Prints the best of
-//! several runs, and, if `llvm-xray-19` is installed, how many that converts, which also prints them
-//! as text.
+//! several runs, and, if `llvm-xray-19` is installed, how many that converts, which also prints
+//! them as text.
 //!
 //! ```sh
 //! cargo bench -p trace-xray
