@@ -74,6 +74,13 @@ impl MachineProviders {
         self.lock().iter().any(is_it)
     }
 
+    /// Returns whether a connection is one of a process that the manager has started: a helper of a
+    /// session, and no program to record.
+    pub(crate) fn is_helper(&self, peer: PeerCredentials, accepted: Instant) -> bool {
+        let is_it = |it: &MachineProcess| it.started.is_some() && it.is_peer(peer, accepted);
+        self.lock().iter().any(is_it)
+    }
+
     /// Returns the processes about which a provider may write records. `accepted` is the time at
     /// which its connection was accepted.
     pub(crate) fn policy(&self, peer: PeerCredentials, accepted: Instant) -> IdentityPolicy {
@@ -158,6 +165,9 @@ mod tests {
         let mut other = providers.spawn(command).unwrap();
         let is_companion = |pid, accepted| providers.is_companion(peer(pid, 1000), accepted);
         assert!(is_companion(companion.id(), Instant::now()));
+        let is_helper = |pid, accepted| providers.is_helper(peer(pid, 1000), accepted);
+        assert!(is_helper(companion.id(), Instant::now()) && is_helper(other.id(), Instant::now()));
+        assert!(!is_helper(companion.id(), before));
         assert!(!is_companion(companion.id(), before) && !is_companion(other.id(), Instant::now()));
         for child in [&mut companion, &mut other] {
             child.kill().unwrap();

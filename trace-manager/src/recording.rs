@@ -81,7 +81,7 @@ pub(crate) struct Recording {
     estimated_rate: u64,
     /// Providers whose last records are outstanding.
     finishing: usize,
-    /// The connections that have joined.
+    /// The connections of programs that have joined.
     joined: BTreeSet<ProviderId>,
     /// What connections recorded into the buffers that they have left.
     summaries: BTreeMap<ProviderId, ProviderSummary>,
@@ -119,6 +119,8 @@ pub(crate) struct Recording {
 #[derive(Debug)]
 pub(crate) struct Opened<'a> {
     pub(crate) id: ProviderId,
+    /// Whether it is a helper of a session, which does not count among the programs.
+    pub(crate) is_helper: bool,
     pub(crate) joined: JoinedProvider<'a>,
     pub(crate) now: ClockSample,
     /// The categories that it records.
@@ -258,9 +260,11 @@ impl Recording {
     /// Adds a provider: when it gets its buffer, or while it records for other sessions. `memory`
     /// is that of [`reserve`](Self::reserve).
     pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
-        let Opened { id, joined, now, recorded, late } = opened;
+        let Opened { id, is_helper, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
-        self.joined.insert(*id);
+        if !is_helper {
+            self.joined.insert(*id);
+        }
         self.withdraw_refusal(*id);
         let earlier = self.earlier.remove(id);
         let name = &joined.identity.name;

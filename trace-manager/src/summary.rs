@@ -21,8 +21,9 @@ pub struct Progress {
     /// The time since its start.
     pub elapsed: Duration,
     /// Providers that are in it now, also those that get their next buffer, or wait for one.
+    /// Processes that the manager has started for a session do not count.
     pub providers: usize,
-    /// Providers that have joined it so far.
+    /// Providers that have joined it so far, without such processes.
     pub joined: usize,
     /// Events collected so far. Oneshot and circular buffers are collected at the end.
     pub events: u64,

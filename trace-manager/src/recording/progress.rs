@@ -29,9 +29,14 @@ impl Recording {
         self.started.elapsed()
     }
 
-    /// Returns the number of providers now, and of all that have joined.
-    pub(crate) fn providers(&self, collection: &Collection) -> (usize, usize) {
-        (collection.of_session(self.number).count(), self.joined.len())
+    /// Returns the number of providers now.
+    pub(crate) fn providers(&self, collection: &Collection) -> usize {
+        collection.of_session(self.number).count()
+    }
+
+    /// Returns the number of programs that have joined, without helpers of sessions.
+    pub(crate) fn programs(&self) -> usize {
+        self.joined.len()
     }
 
     /// Returns the number of events collected so far.

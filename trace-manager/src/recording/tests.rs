@@ -59,7 +59,8 @@ fn join_with(
     let mut provider =
         ProviderData::new(identity, known, policy, collector, Arc::clone(&buffer), layout);
     let (joined, now) = (provider.joined(5, None, buffer.as_fd()), ClockSample::now());
-    recording.join(&Opened { id, joined, now, recorded: &[], late: None }, None);
+    let opened = Opened { id, is_helper: false, joined, now, recorded: &[], late: None };
+    recording.join(&opened, None);
     provider.open(1, Window::of_buffer(5, Duration::ZERO));
     collection.join(id, provider);
 }

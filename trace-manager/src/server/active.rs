@@ -92,12 +92,11 @@ impl Active {
     /// Returns the progress. `providers` is the number of those that take part now.
     pub(super) fn progress(&self, collection: &Collection, providers: usize) -> Progress {
         let status = self.recording.writer_status();
-        let (_, joined) = self.recording.providers(collection);
         Progress {
             state: self.state,
             elapsed: self.recording.elapsed(),
             providers,
-            joined,
+            joined: self.recording.programs(),
             events: self.recording.events(collection),
             bytes: status.bytes(),
             lost: self.recording.lost(collection),

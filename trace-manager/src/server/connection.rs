@@ -43,6 +43,8 @@ pub(crate) struct Connection {
     pub(crate) features: Features,
     pub(crate) register: Option<Register>,
     pub(crate) socket: Socket,
+    /// Whether it is a helper of a session, which does not count among the programs.
+    pub(crate) is_helper: bool,
     /// The process, to detect its end.
     pub(crate) process: Option<OwnedFd>,
     pub(crate) packets: Option<Socket>,
@@ -106,6 +108,7 @@ impl Connection {
             features: Features::default(),
             register: None,
             socket,
+            is_helper: false,
             packets: None,
             handles: None,
             buffer: None,

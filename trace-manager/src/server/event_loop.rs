@@ -234,8 +234,9 @@ impl EventLoop {
     }
 
     fn register(&mut self, id: ProviderId) {
-        let Some(connection) = self.connections.get(&id) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else { return };
         let Connection { peer, accepted, .. } = *connection;
+        connection.is_helper = self.machine_providers.is_helper(peer, accepted);
         let registration =
             connection.registration(self.machine_providers.is_companion(peer, accepted));
         self.dispatch(Input::Registered(id, registration));

@@ -35,7 +35,7 @@ impl EventLoop {
         let sessions = collection.sessions(id);
         for session in &sessions {
             let Some(active) = self.active.get_mut(session) else { continue };
-            let (providers, _) = active.recording.providers(collection);
+            let providers = active.recording.providers(collection);
             let slot = active.recording.allocate_slot(archive_id, &layout, providers);
             slots.extend(slot.map(|slot| (*session, slot)));
         }
@@ -102,6 +102,7 @@ impl EventLoop {
         let last_saved = provider.last_saved();
         let opened = Opened {
             id,
+            is_helper: connection.is_helper,
             joined: provider.joined(joined_at, Some(provider.all_dropped()), packets.as_fd()),
             now,
             recorded: &recorded,

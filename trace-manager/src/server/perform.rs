@@ -197,7 +197,10 @@ impl EventLoop {
             if active.published_at.elapsed() >= interval {
                 active.check_guard();
                 let providers = self.coordinator.participants(active.number);
-                let recorded = providers.filter(|id| !active.recording.lacks_memory(*id));
+                let is_helper =
+                    |id: &ProviderId| self.connections.get(id).is_some_and(|it| it.is_helper);
+                let programs = providers.filter(|id| !is_helper(id));
+                let recorded = programs.filter(|id| !active.recording.lacks_memory(*id));
                 active.shared.set(active.progress(collection, recorded.count()));
                 active.published_at = Instant::now();
             }

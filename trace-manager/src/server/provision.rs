@@ -286,6 +286,7 @@ impl EventLoop {
             let Ok(memory) = memory else { continue };
             let opened = Opened {
                 id,
+                is_helper: connection.is_helper,
                 joined: provider.joined(joined_at, None, endpoints.packets.as_fd()),
                 now,
                 recorded: &config.categories,

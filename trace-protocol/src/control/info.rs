@@ -97,9 +97,9 @@ record! {
         pub output: String,
         /// The time since its start.
         pub elapsed: Duration,
-        /// Providers that are in it now.
+        /// Programs that are in it now: providers without the session's own helper.
         pub providers: u64,
-        /// Providers that have joined it so far.
+        /// Programs that have joined it so far. After its end, all providers that have.
         pub joined: u64,
         /// Events collected so far.
         pub events: u64,
