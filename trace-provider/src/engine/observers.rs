@@ -154,11 +154,11 @@ impl Observers {
         self.mailbox.begin(self, patience)
     }
 
-    /// Enters a state, and waits until all observers have returned, within limits. Service
-    /// thread only.
-    pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer) {
+    /// Enters a state, and waits until all observers have returned, within limits. Calls
+    /// `meanwhile` every few milliseconds of the wait. Service thread only.
+    pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer, meanwhile: impl FnMut()) {
         self.state.store(state as u8, Ordering::SeqCst);
-        announcer.announce(state);
+        announcer.announce(state, meanwhile);
     }
 
     /// Resets the state in a forked child. Only stores.

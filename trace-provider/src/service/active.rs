@@ -75,10 +75,21 @@ impl<'a> Active<'a> {
         self.recording.select(categories);
     }
 
-    /// Stops recording. Returns whether there was a recording.
+    /// Returns a function that announces the end of the recording to observers. It calls its
+    /// argument every few milliseconds until they have returned.
+    pub(crate) fn announce_stop(&self) -> impl FnOnce(&mut dyn FnMut()) + use<'a> {
+        let (engine, announcer, started) = (self.engine, self.announcer, self.started);
+        move |meanwhile| {
+            if started {
+                engine.observers.enter(TraceState::Stopping, announcer, meanwhile);
+            }
+        }
+    }
+
+    /// Stops recording, after [`announce_stop`](Self::announce_stop). Returns whether there was a
+    /// recording.
     pub(crate) fn stop(&mut self) -> bool {
         if self.started {
-            self.enter(TraceState::Stopping);
             self.name_threads();
             self.recording.stop();
             self.enter(TraceState::Stopped);
@@ -87,7 +98,7 @@ impl<'a> Active<'a> {
     }
 
     fn enter(&self, state: TraceState) {
-        self.engine.observers.enter(state, self.announcer);
+        self.engine.observers.enter(state, self.announcer, || {});
     }
 
     /// Returns what happens when a rolling buffer is full.

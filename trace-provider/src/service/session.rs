@@ -99,6 +99,7 @@ impl<'a> ManagerSession<'a> {
     }
 
     pub(crate) fn stop(&mut self) -> Result<(), Closed> {
+        self.announce_stop()?;
         if !self.active.stop() {
             return Ok(());
         }
@@ -108,8 +109,22 @@ impl<'a> ManagerSession<'a> {
         self.send(Packet::Stopped)
     }
 
+    /// Announces the end of the recording to observers, whose last records may need more space than
+    /// the buffer has: full rolling buffers are saved until the observers have returned.
+    fn announce_stop(&mut self) -> Result<(), Closed> {
+        let mut result = Ok(());
+        let announce = self.active.announce_stop();
+        announce(&mut || {
+            if result.is_ok() {
+                result = self.receive_packets().and_then(|_| self.hand_over());
+            }
+        });
+        result
+    }
+
     /// Ends the session. A manager that does not take the last alerts has closed the connection.
     pub(crate) fn end(mut self) {
+        let _announced = self.announce_stop();
         if self.active.stop() {
             let _sent = self.send_last_alerts();
         }

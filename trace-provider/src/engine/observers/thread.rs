@@ -4,12 +4,15 @@
 //! thread does not have. So a thread of the application starts this thread, if there are observers.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::generation::Generation;
 use crate::lock::ProcessLock;
 use crate::sys;
 use crate::TraceState;
+
+/// The time between two calls of the function that runs during a wait for observers.
+const INTERVAL: Duration = Duration::from_millis(2);
 
 /// A list of observers.
 pub(super) trait Observed: Sync {
@@ -87,10 +90,10 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Has the observers called, and waits until all of them have returned, within limits. Service
-    /// thread only.
-    pub(super) fn announce(&self, state: TraceState) {
-        self.mailbox.send(state, self.patience);
+    /// Has the observers called, and waits until all of them have returned, within limits. Calls
+    /// `meanwhile` every few milliseconds of the wait. Service thread only.
+    pub(super) fn announce(&self, state: TraceState, meanwhile: impl FnMut()) {
+        self.mailbox.send(state, self.patience, meanwhile);
     }
 }
 
@@ -137,9 +140,9 @@ impl Mailbox {
     }
 
     /// Sends a state, and waits until the observers have been called with it, for `patience` at
-    /// most. Does not wait if an earlier call has not returned; the observers are then called with
-    /// the last state.
-    fn send(&self, state: TraceState, patience: Duration) {
+    /// most, during which it calls `meanwhile` in intervals. Does not wait if an earlier call has not
+    /// returned; the observers are then called with the last state.
+    fn send(&self, state: TraceState, patience: Duration, mut meanwhile: impl FnMut()) {
         let mut contents = self.lock();
         if !contents.has_thread {
             return;
@@ -152,10 +155,20 @@ impl Mailbox {
         let is_busy = |contents: &mut Contents| {
             contents.has_thread && (contents.request.is_some() || contents.is_calling)
         };
-        let (mut contents, _) = self
-            .changed
-            .wait_timeout_while(contents, patience, is_busy)
-            .unwrap_or_else(PoisonError::into_inner);
+        let start = Instant::now();
+        let mut contents = loop {
+            let rest = patience.saturating_sub(start.elapsed());
+            let (mut waited, _) = self
+                .changed
+                .wait_timeout_while(contents, rest.min(INTERVAL), is_busy)
+                .unwrap_or_else(PoisonError::into_inner);
+            if !is_busy(&mut waited) || rest.is_zero() {
+                break waited;
+            }
+            drop(waited);
+            meanwhile();
+            contents = self.lock();
+        };
         if !contents.has_thread {
             // A thread that could not start leaves the request. A later thread must not serve it.
             contents.request = None;
@@ -221,7 +234,7 @@ mod tests {
         mailbox.change(|contents| contents.has_thread = true);
         let refused = ObserverThread { mailbox: Arc::clone(&mailbox), observed: &NoObservers };
         std::thread::scope(|scope| {
-            scope.spawn(|| mailbox.send(TraceState::Started, Duration::MAX));
+            scope.spawn(|| mailbox.send(TraceState::Started, Duration::MAX, || {}));
             drop(mailbox.wait_while(|contents| contents.request.is_none()));
             drop(refused);
         });
@@ -251,15 +264,33 @@ mod tests {
         let observed = Box::leak(Box::new(Waiting { states, permission: Mutex::new(permission) }));
         let mailbox = Arc::new(Mailbox::default());
         mailbox.start_thread(observed);
-        mailbox.send(TraceState::Started, Duration::ZERO);
+        mailbox.send(TraceState::Started, Duration::ZERO, || {});
         assert_eq!(called_with.recv(), Ok(TraceState::Started));
-        mailbox.send(TraceState::Stopping, Duration::MAX);
-        mailbox.send(TraceState::Stopped, Duration::MAX);
+        mailbox.send(TraceState::Stopping, Duration::MAX, || {});
+        mailbox.send(TraceState::Stopped, Duration::MAX, || {});
         permit.send(()).unwrap();
         // The next state is the last one, not the one in between.
         assert_eq!(called_with.recv(), Ok(TraceState::Stopped));
         permit.send(()).unwrap();
         drop(mailbox.wait_while(|contents| contents.is_calling));
+        mailbox.change(|contents| contents.has_ended = true);
+    }
+
+    /// The observer returns only after the service thread has worked for the session.
+    #[test]
+    fn the_service_thread_works_while_it_waits_for_an_observer() {
+        let (states, called_with) = mpsc::channel();
+        let (permit, permission) = mpsc::channel();
+        let observed = Box::leak(Box::new(Waiting { states, permission: Mutex::new(permission) }));
+        let mailbox = Arc::new(Mailbox::default());
+        mailbox.start_thread(observed);
+        mailbox.send(TraceState::Stopping, Duration::MAX, || {
+            // Fails after the first time.
+            if called_with.try_recv().is_ok() {
+                permit.send(()).unwrap();
+            }
+        });
+        assert!(!mailbox.lock().is_calling);
         mailbox.change(|contents| contents.has_ended = true);
     }
 }
