@@ -161,6 +161,20 @@ pub(super) fn has_ended(pid: u64) -> bool {
 }
 
 #[test]
+fn a_helper_that_a_signal_ends_is_reported() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (recorder, helper) = start(&directory.path().join("t.fxt"));
+    let pid = rustix::process::Pid::from_raw(helper as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::Term).unwrap();
+    wait_until("the helper has ended", || has_ended(helper));
+    let run = Run::end_of(recorder);
+    assert!(run.stderr().contains("a signal ends the process trace-kernel"), "{run:?}");
+}
+
+#[test]
 fn the_next_start_removes_the_instance_of_a_killed_helper() {
     if !can_trace() {
         return;

@@ -179,6 +179,81 @@ fn sessions_of_a_daemon_record_the_kernel() {
     }
 }
 
+/// The helper is no program that the recording waits for.
+#[test]
+fn a_recording_of_running_programs_ends_with_them() {
+    if !can_trace() {
+        return;
+    }
+    let daemon = Daemon::start();
+    let mut subject = Command::new(subject_path());
+    subject.arg("idle").env("TRACE_SOCKET", daemon.socket());
+    let subject = subject.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut subject = subject.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(subject.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let pid = subject.id().to_string();
+    let arguments = ["record", "--attach", &pid, "--wait", "--strict", "-c", "kernel:sched"];
+    let mut record = command(daemon.directory.path(), &arguments);
+    record.args(["-o", "t.fxt", "--socket", &daemon.socket()]);
+    let record = record.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let sessions = || daemon.run(&["list", "sessions", "--json"]).stdout();
+    wait_until("the program has joined", || sessions().contains("\"joined\": 1"));
+    drop(subject.stdin.take());
+    assert!(subject.wait().unwrap().success());
+    let run = Run::end_of(record);
+    assert_eq!(run.code(), 0, "all selected events were recorded: {run:?}");
+    assert!(!switches(&daemon.path("t.fxt")).is_empty());
+}
+
+#[test]
+fn a_recording_of_the_command_and_the_kernel_ends_with_the_command() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["record", "--wait", "--sched", "-o", "t.fxt", "--", "true"];
+    assert_eq!(Run::of(&mut command(directory.path(), &arguments)).code(), 0);
+}
+
+/// The daemon reads the request before it has saved the helper's records.
+#[test]
+fn the_last_events_are_saved_when_a_session_of_a_daemon_stops() {
+    if !can_trace() {
+        return;
+    }
+    let daemon = Daemon::start();
+    let arguments = ["start", "--name", "t", "-c", "kernel:syscall", "-b", "4M", "-o", "t.fxt"];
+    daemon.done(&arguments);
+    let pid = rustix::process::Pid::from_child(&daemon.child);
+    let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
+    signal(rustix::process::Signal::Stop);
+    let mut load = Command::new("dd");
+    load.args(["if=/dev/zero", "of=/dev/null", "bs=1", "count=40000"]).stderr(Stdio::null());
+    assert!(load.status().unwrap().success());
+    let mut stop = command(daemon.directory.path(), &["stop", "t", "--socket", &daemon.socket()]);
+    let stop = stop.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    signal(rustix::process::Signal::Cont);
+    assert_eq!(Run::end_of(stop).code(), 0);
+    let archive = Archive::read(&daemon.path("t.fxt"));
+    let calls = archive.only().events.iter().filter(|event| event.category == "kernel:syscall");
+    let number = |name: &str| calls.clone().filter(|event| event.name == name).count();
+    let (reads, writes) = (number("syscall 0"), number("syscall 1"));
+    assert!(reads >= 40_000 && writes >= 40_000, "{reads} reads, {writes} writes");
+    assert_eq!(archive.only().lost(), 0);
+}
+
+#[test]
+fn sessions_of_a_daemon_refuse_unknown_categories_of_the_kernel() {
+    let daemon = Daemon::start();
+    let run = daemon.run(&["start", "-c", "kernel:shced", "-o", "t.fxt"]);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("did you mean kernel:sched"), "{run:?}");
+    let run = daemon.run(&["record", "--attach", "all", "--kernel-buffer", "1M", "-o", "t.fxt"]);
+    assert_eq!(run.code(), 2, "{run:?}");
+    assert!(!daemon.path("t.fxt").exists());
+}
+
 #[test]
 fn a_session_of_a_daemon_that_cannot_record_the_kernel_does_not_start() {
     if !can_trace() {

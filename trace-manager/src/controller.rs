@@ -37,10 +37,10 @@ use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
-    ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo, KnownCategory, Output,
-    ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec, ProviderStatistics,
-    RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError, StartRequest,
-    StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
+    CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo,
+    KnownCategory, Output, ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec,
+    ProviderStatistics, RotationOptions, SessionInfo, SessionState, SnapshotOptions, StartError,
+    StartRequest, StopError, Summary, TraceConfig, TriggerAction, TriggerSpec,
 };
 pub use trace_protocol::message::BufferDisposition;
 

@@ -47,7 +47,9 @@ pub use request::{
     CategoryChange, FollowRequest, Request, SnapshotRequest, StartRequest, StopRequest,
     TerminateRequest, ToDaemon,
 };
-pub use summary::{ArchiveFailure, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary};
+pub use summary::{
+    ArchiveFailure, CompanionResult, EndKind, ProviderResult, RefusalInfo, SnapshotInfo, Summary,
+};
 
 /// The file name of the control socket, in the folder of the registration socket.
 pub const CONTROL_SOCKET: &str = "control.sock";

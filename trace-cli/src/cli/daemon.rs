@@ -101,7 +101,7 @@ pub(crate) struct StartArgs {
     pub(crate) session: SessionArgs,
 
     /// Record the scheduling of all threads of the machine, with their names: -c
-    /// kernel:sched,kernel:tasks beside the selected categories. For users of the daemon
+    /// kernel:sched,kernel:tasks beside the selected categories. Requires root or the daemon's user
     #[arg(long)]
     pub(crate) sched: bool,
 

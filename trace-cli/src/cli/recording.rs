@@ -135,7 +135,7 @@ pub(crate) struct RecordArgs {
         value_parser = parse_attach,
         conflicts_with_all = [
             "command", "sched", "samples", "samples_by", "counters", "kernel_scope", "format",
-            "progress"
+            "progress", "kernel_buffer", "call_graph"
         ]
     )]
     pub(crate) attach: Option<Attach>,

@@ -18,6 +18,14 @@ use crate::descriptors;
 use crate::exit;
 use crate::message::{describe, HINT};
 
+/// Why the helper ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The recorder has closed its end of standard input, also because it was killed.
+    Closed,
+    Signal,
+}
+
 pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-kernel");
@@ -41,10 +49,15 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     report_sources(provider.sources());
     send(READY)?;
     // The threads that send end with this process.
-    let _end = end.recv();
+    let is_closed = end.recv() == Ok(End::Closed);
+    if !is_closed {
+        crate::say(
+            "later events of the kernel are missing: a signal ends the process trace-kernel",
+        );
+    }
     let has_all_sources = is_complete(provider.sources());
     let totals = provider.end();
-    let is_complete = has_all_sources && totals.error.is_none();
+    let is_complete = is_closed && has_all_sources && totals.error.is_none();
     if let Some(error) = &totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
@@ -139,21 +152,20 @@ fn reasons(refused: &[LiveError]) -> String {
     refused.iter().map(reason).collect()
 }
 
-/// Sends a message when the recorder closes its end of standard input, also because it was killed,
-/// and for a signal.
-fn watch(end: Sender<()>) -> Result<()> {
+/// Sends the reason when the helper is to end.
+fn watch(end: Sender<End>) -> Result<()> {
     let mut signals =
         Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT]).context("cannot watch for signals")?;
     let on_signal = end.clone();
     spawn(move || {
         if signals.forever().next().is_some() {
             // Fails when the helper ends already.
-            let _ended = on_signal.send(());
+            let _ended = on_signal.send(End::Signal);
         }
     })?;
     spawn(move || {
         let _closed = io::stdin().lock().read_to_end(&mut Vec::new());
-        let _ended = end.send(());
+        let _ended = end.send(End::Closed);
     })
 }
 

@@ -2,7 +2,7 @@
 
 mod alert;
 mod attach;
-mod categories;
+pub(crate) mod categories;
 mod child;
 mod commands;
 mod compiled_out;

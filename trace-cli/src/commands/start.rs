@@ -16,6 +16,7 @@ use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
 
 use super::daemon_client::{connect, output, print_json};
+use super::record::categories;
 use super::record::kernel::SCHED;
 use crate::cli::{SessionArgs, StartArgs};
 use crate::exit;
@@ -52,6 +53,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         false => directory.join(path),
     };
     options.triggers.iter().try_for_each(check_trigger)?;
+    categories::check(&options.categories)?;
     let (to, output) = output(&path)?;
     let config = TraceConfig {
         name,

@@ -9,6 +9,7 @@ use trace_manager::controller::Summary;
 use trace_manager::SessionSummary;
 
 use super::daemon_client::print_json;
+use super::record::kernel::KernelResult;
 use super::record::report::Report;
 use super::record::summary;
 use super::sessions::find_session;
@@ -18,13 +19,18 @@ use crate::message::HINT;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
-    let results = report(found.controller.stop(&found.name)?, args.json, args.quiet)?;
+    let (results, _) = report(found.controller.stop(&found.name)?, args.json, args.quiet)?;
     Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
 }
 
 /// Prints the results of a session of the daemon.
-pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<SessionSummary> {
+pub(crate) fn report(
+    results: Summary,
+    json: bool,
+    quiet: bool,
+) -> Result<(SessionSummary, Option<KernelResult>)> {
     let output = results.output.clone();
+    let kernel = results.companion.map(KernelResult::from);
     let report = Report {
         output: Path::new(&output),
         triggers: &[],
@@ -33,7 +39,7 @@ pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<Sessio
         json,
         quiet,
         logs: None,
-        kernel: None,
+        kernel,
     };
     let results = SessionSummary::from(results);
     summary::print(&report, &results)?;
@@ -43,7 +49,7 @@ pub(crate) fn report(results: Summary, json: bool, quiet: bool) -> Result<Sessio
     if let Some(path) = results.backup.as_ref().filter(|_| !quiet) {
         crate::say(&format!("the earlier archive is now {}", path.display()));
     }
-    Ok(results)
+    Ok((results, kernel))
 }
 
 pub(crate) fn abort(args: &AbortArgs) -> Result<u8> {

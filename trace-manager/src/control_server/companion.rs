@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trace_protocol::control::{ControlError, GeneralError, TraceConfig};
+use trace_protocol::control::{CompanionResult, ControlError, GeneralError, TraceConfig};
 use trace_protocol::socket::PeerCredentials;
 
 use super::output::is_deputy;
@@ -18,18 +18,26 @@ pub trait StartCompanion: fmt::Debug + Send + Sync {
     fn is_required(&self, categories: &[String]) -> bool;
 
     /// Starts a process with [`Manager::spawn_companion`], and waits until it has registered.
+    /// `session` is the session's name, for messages.
     ///
     /// # Errors
     ///
     /// A text for the user. The session does not start then.
-    fn start(&self, manager: &Manager, categories: &[String])
-        -> Result<Box<dyn Companion>, String>;
+    fn start(
+        &self,
+        manager: &Manager,
+        session: &str,
+        categories: &[String],
+    ) -> Result<Box<dyn Companion>, String>;
 }
 
-/// The companion of a session. It ends when this is dropped, after the session.
+/// The companion of a session. It ends when this is dropped.
 pub trait Companion: fmt::Debug + Send {
     /// Returns its process id.
     fn id(&self) -> u32;
+
+    /// Ends it, after the session. Returns its results.
+    fn end(self: Box<Self>) -> CompanionResult;
 }
 
 /// Starts the companion of a session, if it has one. It has the permissions of the daemon, so that
@@ -47,7 +55,7 @@ pub(super) fn start(
                       of your own, or use trace record";
         return Err(ControlError::general(GeneralError::Unsupported, reason));
     }
-    let started = starter.start(manager, &config.categories);
+    let started = starter.start(manager, &config.name, &config.categories);
     started.map(Some).map_err(|reason| ControlError::general(GeneralError::Failed, reason))
 }
 
@@ -64,7 +72,7 @@ mod tests {
             categories.iter().any(|category| category == "machine")
         }
 
-        fn start(&self, _: &Manager, _: &[String]) -> Result<Box<dyn Companion>, String> {
+        fn start(&self, _: &Manager, _: &str, _: &[String]) -> Result<Box<dyn Companion>, String> {
             Err("no permission".to_owned())
         }
     }

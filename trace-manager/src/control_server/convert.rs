@@ -169,6 +169,7 @@ pub(crate) fn summary(of: &SessionSummary, output: String) -> Summary {
         bytes,
         failure,
         guard_failure: of.guard_failure.clone(),
+        companion: None,
         parts: newest_parts(&of.parts),
         parts_removed: of.parts_removed,
         backup: of.backup.as_ref().map(|path| path.to_string_lossy().into_owned()),

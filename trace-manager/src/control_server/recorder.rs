@@ -143,7 +143,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     }
     drop(handle);
     kept.iter().for_each(KeptFile::remove);
-    drop(companion);
+    summary.companion = companion.map(Companion::end);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
 }
 
@@ -172,7 +172,11 @@ fn open_with_companion(
     request: OpenRequest,
 ) -> Result<(Option<Box<dyn Companion>>, Opened), ControlError> {
     let starter = shared.companions.as_deref();
-    let companion = companion::start(starter, &shared.manager, &request.config, request.peer)?;
+    let companion = companion::start(starter, &shared.manager, &request.config, request.peer);
+    // The session does not go on, also after the next start of the daemon.
+    let companion = companion.inspect_err(|_| {
+        request.earlier.iter().for_each(|(file, _)| file.remove());
+    })?;
     let id = companion.as_ref().map(|companion| companion.id());
     Ok((companion, open(shared, request, id)?))
 }

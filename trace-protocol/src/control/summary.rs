@@ -46,10 +46,29 @@ record! {
         pub refusals: u64,
         /// The first refused providers.
         pub refused: Vec<RefusalInfo>,
+        /// The results of its companion, if it has one.
+        pub companion: Option<CompanionResult>,
         /// The snapshots of alerts.
         pub snapshots: Vec<SnapshotInfo>,
         /// The providers, in the order of joining.
         pub providers: Vec<ProviderResult>,
+    }
+}
+
+record! {
+    /// The results of the process that recorded the kernel's events for a session.
+    #[derive(Copy)]
+    pub struct CompanionResult {
+        /// Whether it recorded all selected data until the end.
+        pub is_complete: bool,
+        /// The number of scheduling records, which have no category.
+        pub scheduling: u64,
+        /// The number of samples of call stacks, which have no category.
+        pub samples: u64,
+        /// The least number of events that the kernel dropped.
+        pub dropped: u64,
+        /// The number of pauses of sampling.
+        pub throttled: u64,
     }
 }
 

@@ -1,20 +1,24 @@
 //! The processes that record the kernel's events for sessions of the daemon.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::process::{ChildStderr, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use trace_convert::visible;
 use trace_kernel::live::{is_kernel_category, Options, SampleOptions};
+use trace_manager::controller::CompanionResult;
 use trace_manager::{Companion, Manager, StartCompanion};
 
-use crate::commands::record::kernel::{helper, of_kernel, Kernel};
+use crate::commands::record::kernel::{helper, of_kernel, Kernel, KernelResult};
 use crate::message::describe;
 
 /// The size of the kernel's buffer for each CPU in bytes, as in `trace record`.
 const BUFFER_BYTES: u64 = 8 << 20;
 
 /// The most bytes of a helper's error.
-const MAX_ERROR: u64 = 16 << 10;
+const MAX_ERROR: usize = 16 << 10;
 
 /// Starts a helper for each session that selects categories of the kernel by name.
 #[derive(Debug)]
@@ -28,6 +32,7 @@ impl StartCompanion for KernelCompanions {
     fn start(
         &self,
         manager: &Manager,
+        session: &str,
         categories: &[String],
     ) -> Result<Box<dyn Companion>, String> {
         let failed = |error: io::Error| format!("cannot trace the kernel: {}", describe(&error));
@@ -42,12 +47,16 @@ impl StartCompanion for KernelCompanions {
         let messages = process.stderr.take();
         let kernel = Kernel::of_process(process).map_err(failed)?;
         let messages = messages.ok_or(io::ErrorKind::BrokenPipe.into()).map_err(failed)?;
+        let is_recording = Arc::new(AtomicBool::new(false));
+        let log = Log { session: session.to_owned(), is_recording: Arc::clone(&is_recording) };
+        // Before the wait: a helper with many messages does not start until they are read.
+        let log = thread::Builder::new().spawn(move || log.run(messages)).map_err(failed)?;
         match kernel.wait_until_ready() {
             Ok(Some(kernel)) => {
-                let log = thread::Builder::new().spawn(|| log(messages)).map_err(failed)?;
-                Ok(Box::new(KernelHelper { kernel: Some(kernel), log: Some(log) }))
+                is_recording.store(true, Ordering::SeqCst);
+                Ok(Box::new(KernelHelper { kernel, log, is_recording }))
             }
-            Ok(None) => Err(text(messages)),
+            Ok(None) => Err(log.join().unwrap_or_default()),
             Err(error) => Err(failed(error)),
         }
     }
@@ -56,41 +65,54 @@ impl StartCompanion for KernelCompanions {
 /// A helper that records.
 #[derive(Debug)]
 struct KernelHelper {
-    /// `None` after the drop, like `log`.
-    kernel: Option<Kernel>,
+    kernel: Kernel,
     /// Ends when the helper has ended.
-    log: Option<JoinHandle<()>>,
+    log: JoinHandle<String>,
+    is_recording: Arc<AtomicBool>,
 }
 
 impl Companion for KernelHelper {
     fn id(&self) -> u32 {
-        self.kernel.as_ref().map_or(0, Kernel::id)
+        self.kernel.id()
+    }
+
+    fn end(self: Box<Self>) -> CompanionResult {
+        let Self { kernel, log, is_recording } = *self;
+        is_recording.store(false, Ordering::SeqCst);
+        let result = CompanionResult::from(kernel.end());
+        KernelResult::from(result).advice().for_each(|advice| log::warn!("{advice}"));
+        // If it panicked, messages are missing.
+        let _panicked = log.join();
+        result
     }
 }
 
-impl Drop for KernelHelper {
-    fn drop(&mut self) {
-        if let Some(kernel) = self.kernel.take() {
-            kernel.end().advice().for_each(|advice| log::warn!("{advice}"));
+/// The log of a helper.
+struct Log {
+    session: String,
+    /// Whether the helper records and must not end.
+    is_recording: Arc<AtomicBool>,
+}
+
+impl Log {
+    /// Logs the messages of a helper until it ends. Returns the first of them.
+    fn run(self, messages: ChildStderr) -> String {
+        let mut first = String::new();
+        let session = visible(&self.session);
+        for line in BufReader::new(messages).lines().map_while(Result::ok) {
+            let line = line.trim_start_matches("trace: ");
+            log::warn!("session {session}: {line}");
+            if first.len() + line.len() < MAX_ERROR {
+                first.extend((!first.is_empty()).then_some('\n'));
+                first.push_str(line);
+            }
         }
-        if let Some(log) = self.log.take() {
-            // If it panicked, messages are missing.
-            let _panicked = log.join();
+        if self.is_recording.load(Ordering::SeqCst) {
+            log::error!(
+                "session {session}: the process trace-kernel has ended; later events of the kernel \
+                 are missing"
+            );
         }
+        first
     }
-}
-
-/// Logs the messages of a helper until it ends.
-fn log(messages: ChildStderr) {
-    for line in BufReader::new(messages).lines().map_while(Result::ok) {
-        log::warn!("{}", line.trim_start_matches("trace: "));
-    }
-}
-
-/// Returns the error of a helper that has ended.
-fn text(messages: ChildStderr) -> String {
-    let mut bytes = Vec::new();
-    // An error cuts the text.
-    let _read = messages.take(MAX_ERROR).read_to_end(&mut bytes);
-    String::from_utf8_lossy(&bytes).trim_end().trim_start_matches("trace: ").to_owned()
 }

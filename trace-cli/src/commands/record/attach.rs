@@ -40,8 +40,8 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     note(args, &format!("recording {}; Ctrl-C stops", visible(&attach.to_string())));
     wait(args, &mut controller, &name, &events)?;
     let results = controller.stop(&name)?;
-    let summary = stop::report(results, args.json, args.quiet)?;
-    Ok(code(args, &summary, None, exit::OK))
+    let (summary, kernel) = stop::report(results, args.json, args.quiet)?;
+    Ok(code(args, &summary, kernel, exit::OK))
 }
 
 fn start_args(args: &RecordArgs) -> StartArgs {

@@ -11,7 +11,7 @@ use crate::near::nearest;
 const KERNEL: &str = "kernel:";
 
 /// Fails if a pattern selects or excludes a category of the kernel that does not exist.
-pub(super) fn check(patterns: &[String]) -> Result<()> {
+pub(crate) fn check(patterns: &[String]) -> Result<()> {
     let names: Vec<&str> = CATEGORIES.iter().map(|category| category.name).collect();
     for pattern in patterns {
         let name = pattern.strip_prefix('-').unwrap_or(pattern);

@@ -10,6 +10,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use trace_kernel::live::{
     is_kernel_category, Options, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
 };
+use trace_manager::controller::CompanionResult;
 use trace_manager::{Manager, SessionConfig, SessionSummary};
 use trace_protocol::categories::CategorySet;
 
@@ -26,6 +27,9 @@ pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
 const END_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest time in which the helper begins to record.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The categories of `--sched`.
 pub(crate) const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
@@ -50,6 +54,22 @@ pub(crate) struct KernelResult {
     pub(crate) dropped: u64,
     /// How often the kernel paused sampling.
     pub(crate) throttled: u64,
+    /// Whether a helper of the daemon recorded, which has no options of buffers and samples.
+    pub(crate) is_of_daemon: bool,
+}
+
+impl From<CompanionResult> for KernelResult {
+    fn from(of: CompanionResult) -> Self {
+        let CompanionResult { is_complete, scheduling, samples, dropped, throttled } = of;
+        Self { is_complete, scheduling, samples, dropped, throttled, is_of_daemon: true }
+    }
+}
+
+impl From<KernelResult> for CompanionResult {
+    fn from(of: KernelResult) -> Self {
+        let KernelResult { is_complete, scheduling, samples, dropped, throttled, .. } = of;
+        Self { is_complete, scheduling, samples, dropped, throttled }
+    }
 }
 
 /// Selects the categories of the session.
@@ -126,6 +146,10 @@ impl Kernel {
 
     /// Waits until the helper records. Returns `None` if it has reported an error.
     pub(crate) fn wait_until_ready(mut self) -> io::Result<Option<Self>> {
+        if !self.wait_for_output(START_TIMEOUT) {
+            let reason = "the process trace-kernel did not start in time and was killed";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+        }
         if self.line()? == READY {
             return Ok(Some(self));
         }
@@ -297,7 +321,7 @@ impl KernelResult {
         let (scheduling, samples) = (number()?, number()?);
         let (dropped, throttled) = (number()?, number()?);
         let is_complete = fields.next()?.parse().ok()?;
-        Some(Self { is_complete, scheduling, samples, dropped, throttled })
+        Some(Self { is_complete, scheduling, samples, dropped, throttled, is_of_daemon: false })
     }
 
     /// Returns whether all selected events were recorded.
@@ -311,25 +335,37 @@ impl KernelResult {
     }
 
     fn advice_of_pauses(self) -> Option<String> {
-        let Self { throttled, .. } = self;
+        let Self { throttled, is_of_daemon, .. } = self;
+        let remedy = match is_of_daemon {
+            true => "take fewer samples with trace record --samples",
+            false => "take fewer samples (--samples, --samples-by)",
+        };
         let noun = plural(throttled, "time", "times");
         (throttled > 0).then(|| {
             format!(
                 "the kernel paused sampling {throttled} {noun} because there were more samples \
-                 than kernel.perf_event_max_sample_rate permits{HINT}take fewer samples \
-                 (--samples, --samples-by)"
+                 than kernel.perf_event_max_sample_rate permits{HINT}{remedy}"
             )
         })
     }
 
     fn advice_of_losses(self) -> Option<String> {
-        let Self { dropped, .. } = self;
+        let Self { dropped, is_of_daemon, .. } = self;
+        let remedy = match is_of_daemon {
+            true => {
+                "record fewer categories (-c), or use trace record, which has a larger buffer \
+                 (--kernel-buffer)"
+            }
+            false => {
+                "use a larger buffer (--kernel-buffer), without root also a higher limit \
+                 (ulimit -l), or record fewer categories (-c)"
+            }
+        };
         let noun = plural(dropped, "event", "events");
         (dropped > 0).then(|| {
             format!(
-                "the kernel dropped at least {dropped} {noun} because its buffer was full{HINT}use \
-                 a larger buffer (--kernel-buffer), without root also a higher limit (ulimit -l), \
-                 or record fewer categories (-c)"
+                "the kernel dropped at least {dropped} {noun} because its buffer was full{HINT}\
+                 {remedy}"
             )
         })
     }
@@ -367,6 +403,7 @@ mod tests {
             samples: 5,
             dropped: 3,
             throttled: 2,
+            is_of_daemon: false,
         };
         assert_eq!(KernelResult::parse("totals 12 5 3 2 true"), Some(result));
         for wrong in
@@ -379,6 +416,9 @@ mod tests {
         let [losses, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
         assert!(losses.contains("dropped at least 3 events"));
         assert!(pauses.contains("paused sampling 2 times"));
+        let of_daemon = KernelResult::from(CompanionResult::from(result));
+        assert_eq!(KernelResult { is_of_daemon: false, ..of_daemon }, result);
+        assert!(of_daemon.advice().all(|advice| advice.contains("trace record")));
         let complete = KernelResult { is_complete: true, ..KernelResult::default() };
         assert_eq!(complete.advice().count(), 0);
         assert!(complete.has_all() && !KernelResult { throttled: 1, ..complete }.has_all());
@@ -417,6 +457,7 @@ mod tests {
             samples: 5,
             dropped: 3,
             throttled: 0,
+            is_of_daemon: false,
         };
         assert_eq!(ready.end(), expected);
     }
