@@ -113,7 +113,9 @@ fn read_flushed(
     block: &mut [u8],
     timeout: Duration,
 ) -> io::Result<Option<usize>> {
-    flusher.iter_mut().for_each(Flusher::flush);
+    if flusher.as_mut().is_some_and(|flusher| !flusher.flush()) {
+        *flusher = None;
+    }
     file.read(block, timeout)
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use trace_manager::controller::{Controller, SessionInfo};
+use trace_manager::controller::{Controller, ControllerError, SessionInfo};
 
 use crate::commands::servers;
 use crate::recorders::PATIENCE;
@@ -20,6 +20,7 @@ pub(super) struct Flusher {
 
 impl Flusher {
     /// Finds the session that writes this archive; `None` if there is none, or one of another user.
+    /// The paths are compared as texts: a link to an archive, and a part of it, have no session.
     pub(super) fn find(archive: &Path, socket: Option<&Path>) -> Option<Self> {
         let path = std::path::absolute(archive).ok()?;
         let writes = |session: &SessionInfo| Path::new(&session.output) == path;
@@ -38,12 +39,14 @@ impl Flusher {
         Some(Self { controller, session: session.name, last: None })
     }
 
-    /// Flushes the session five times a second.
-    pub(super) fn flush(&mut self) {
-        if self.last.is_none_or(|last| last.elapsed() >= INTERVAL) {
-            self.last = Some(Instant::now());
-            // Fails while the session is paused, and if it has ended.
-            let _refused = self.controller.flush(&self.session);
+    /// Flushes the session five times a second. Returns false if the connection cannot be used any
+    /// more, such as after a time-out: then each later request would wait as long.
+    pub(super) fn flush(&mut self) -> bool {
+        if self.last.is_some_and(|last| last.elapsed() < INTERVAL) {
+            return true;
         }
+        self.last = Some(Instant::now());
+        // It is refused while the session is paused, and if it has ended.
+        matches!(self.controller.flush(&self.session), Ok(()) | Err(ControllerError::Refused(_)))
     }
 }
