@@ -12,6 +12,9 @@ use crate::page::Missed;
 /// The reason of samples that are missing because the kernel paused them.
 const THROTTLED: &str = "sampling throttled: at least one";
 
+/// The reason of samples that the CPU lost, for which a larger buffer has no effect.
+const LOST_SAMPLES: &str = "samples lost by the CPU";
+
 /// A source of the kernel's events. An error is a text for the user: other events follow it.
 pub(super) trait Backend: fmt::Debug + Send {
     /// Starts recording.
@@ -61,6 +64,18 @@ impl Output<'_, '_> {
         note_loss(self.totals, missed);
         let written = self.translator.missed(&mut self.sink, cpu, missed, times);
         written.map_err(|error| error.to_string())
+    }
+
+    /// Reports samples that a CPU lost between two times.
+    pub(super) fn lost_samples(
+        &mut self,
+        cpu: u16,
+        number: u64,
+        times: (u64, u64),
+    ) -> Result<(), String> {
+        let written = self.translator.gap(&mut self.sink, cpu, (number, LOST_SAMPLES), times);
+        // The session is incomplete by this.
+        written.map_err(|error| error.to_string()).and(Err("a CPU lost samples".to_owned()))
     }
 
     /// Reports that the kernel took no samples on a CPU between two times.

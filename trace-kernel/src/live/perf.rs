@@ -16,6 +16,7 @@ mod record;
 mod ring;
 pub(super) mod samples;
 mod sys;
+mod throttled;
 mod timed;
 
 use self::cpus::Cpus;

@@ -1,6 +1,5 @@
 //! The events of all CPUs, and their records in the order of time.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
@@ -8,6 +7,7 @@ use super::cpu::{Cpu, CpuEvents};
 use super::record::{Body, SampleLayout};
 use super::ring::Ring;
 use super::sys::{Attributes, Target};
+use super::throttled::Throttled;
 use super::timed::Timed;
 use crate::live::backend::{Output, Progress};
 use crate::live::clock::TraceClock;
@@ -21,8 +21,7 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 pub(super) struct Cpus {
     cpus: Vec<Cpu>,
     waiting: Vec<Timed>,
-    /// The CPUs whose samples the kernel has stopped, and the ticks from which on.
-    throttled: BTreeMap<u16, u64>,
+    throttled: Throttled,
     /// The start of the last round.
     last_end: u64,
 }
@@ -99,7 +98,13 @@ impl Cpus {
             if let Some((missed, times)) = timed.loss() {
                 result = result.and(output.missed(timed.cpu(), missed, times));
             }
-            result = result.and(throttle(&mut self.throttled, &timed, output));
+            if let Body::LostSamples { number } = timed.record.body {
+                let times = (timed.since, timed.ticks);
+                result = result.and(output.lost_samples(timed.cpu(), number, times));
+            }
+            for (cpu, times) in self.throttled.note(&timed) {
+                result = result.and(output.throttled(cpu, times));
+            }
             let written = write(&timed, output);
             result = result.and(written);
         }
@@ -116,8 +121,8 @@ impl Cpus {
                 result = result.and(output.missed(cpu.number(), Missed::Count(number), times));
             }
         }
-        for (cpu, since) in std::mem::take(&mut self.throttled) {
-            result = result.and(output.throttled(cpu, (since, now)));
+        for (cpu, times) in self.throttled.finish(now) {
+            result = result.and(output.throttled(cpu, times));
         }
         result
     }
@@ -125,26 +130,6 @@ impl Cpus {
     /// Discards the records that have not been written. Returns their number.
     pub(super) fn discard(&mut self) -> u64 {
         std::mem::take(&mut self.waiting).len() as u64
-    }
-}
-
-/// Notes that samples of a CPU stop, or reports the time in which they did. A CPU has samples of
-/// several threads, of which others may continue.
-fn throttle(
-    throttled: &mut BTreeMap<u16, u64>,
-    timed: &Timed,
-    output: &mut Output<'_, '_>,
-) -> Result<(), String> {
-    match timed.record.body {
-        Body::Throttle => {
-            throttled.entry(timed.cpu()).or_insert(timed.ticks);
-            Ok(())
-        }
-        Body::Unthrottle => match throttled.remove(&timed.cpu()) {
-            Some(since) => output.throttled(timed.cpu(), (since, timed.ticks)),
-            None => Ok(()),
-        },
-        _ => Ok(()),
     }
 }
 

@@ -21,9 +21,7 @@ impl Timed {
     /// Returns the losses that this record reports, with the times around them.
     pub(super) fn loss(&self) -> Option<(Missed, (u64, u64))> {
         match self.record.body {
-            Body::Lost { number } | Body::LostSamples { number } => {
-                Some((Missed::Count(number), (self.since, self.ticks)))
-            }
+            Body::Lost { number } => Some((Missed::Count(number), (self.since, self.ticks))),
             _ => None,
         }
     }
