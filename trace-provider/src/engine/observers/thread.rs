@@ -140,8 +140,8 @@ impl Mailbox {
     }
 
     /// Sends a state, and waits until the observers have been called with it, for `patience` at
-    /// most, during which it calls `meanwhile` in intervals. Does not wait if an earlier call has not
-    /// returned; the observers are then called with the last state.
+    /// most, during which it calls `meanwhile` in intervals. Does not wait if an earlier call has
+    /// not returned; the observers are then called with the last state.
     fn send(&self, state: TraceState, patience: Duration, mut meanwhile: impl FnMut()) {
         let mut contents = self.lock();
         if !contents.has_thread {
