@@ -79,10 +79,10 @@ fn a_condition_takes_one_snapshot_with_the_events_before() {
 /// The first operations make way for the last one, which is reported.
 #[test]
 fn operations_without_an_end_do_not_end_the_evaluation() {
-    let trigger = "duration:web/request>50ms:status=4";
+    let trigger = "duration:web/separate>50ms:status=4";
     let recorded = Recorded::of(&[trigger], "operations without an end");
     assert_eq!(recorded.run.code(), 4, "{:?}", recorded.run);
-    let line = "the trigger 'duration:web/request>50ms' was not observed completely";
+    let line = "the trigger 'duration:web/separate>50ms' was not observed completely";
     assert!(recorded.run.stderr().contains(line), "{:?}", recorded.run);
 }
 

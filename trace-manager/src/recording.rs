@@ -162,6 +162,7 @@ pub(crate) struct EndedRecording {
     pub(crate) unknown_conditions: Vec<String>,
     pub(crate) stopped_by: Option<Cause>,
     pub(crate) incomplete_conditions: Vec<String>,
+    pub(crate) late_conditions: Vec<String>,
     pub(crate) snapshots: FinishingSnapshots,
     pub(crate) categories: Vec<String>,
     pub(crate) archive: Finish,
@@ -269,7 +270,8 @@ impl Recording {
         let earlier = self.earlier.remove(id);
         let name = &joined.identity.name;
         let opening = Opening { joined: *joined, now: *now, counter_rate: self.estimated_rate };
-        self.conditions.open(provider, opening.ticks_per_second());
+        let is_live = mode == BufferingMode::Streaming;
+        self.conditions.open(provider, opening.ticks_per_second(), is_live);
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
         self.retention.add(*id, provider, mode, memory);
         let own = self.config.categories_for(&joined.identity.name, &self.categories);
@@ -450,6 +452,7 @@ impl Recording {
             conditions: self.held,
             unknown_conditions: self.conditions.unknown(),
             incomplete_conditions,
+            late_conditions: self.conditions.late(),
             stopped_by: self.stopped_by,
             snapshots: self.snapshots.finish(),
             categories: self.config.categories,

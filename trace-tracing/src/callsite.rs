@@ -153,10 +153,10 @@ impl Callsite {
             };
             let first = fields(MAX_ARGUMENTS - POLL_KEYS.len(), &POLL_KEYS);
             Box::new(TrackPoints {
-                begin: make(EventType::AsyncBegin, &fields(MAX_ARGUMENTS - 1, &["parent"])),
+                begin: TracePoint::operation(target, name, &fields(MAX_ARGUMENTS - 1, &["parent"])),
                 end: make(EventType::AsyncEnd, &["poll-count"]),
-                first_poll: make(EventType::DurationBegin, &first),
-                poll: make(EventType::DurationBegin, &POLL_KEYS),
+                first_poll: TracePoint::poll(target, name, &first),
+                poll: TracePoint::poll(target, name, &POLL_KEYS),
                 bound: make(EventType::AsyncInstant, &BOUND_KEYS),
                 recorded: make(EventType::AsyncInstant, &self.keys),
                 follows: make(EventType::AsyncInstant, &["follows_from"]),

@@ -23,7 +23,7 @@ impl Poll {
         match track {
             None => callsite.point.begin(values),
             Some(track) if number > 1 => {
-                callsite.track().poll.begin(&[Value::Uint64(track), Value::Uint32(number)])
+                callsite.track().poll.begin_poll(&[Value::Uint64(track), Value::Uint32(number)])
             }
             Some(track) => begin_first(callsite, track, values),
         }
@@ -38,5 +38,5 @@ fn begin_first(callsite: &Callsite, track: u64, values: &[Value<'_>]) -> Duratio
     let omitted = std::iter::repeat(&Value::Omitted);
     let values = values.iter().chain(omitted).take(fields).chain(&last);
     places.zip(values).for_each(|(place, value)| *place = *value);
-    callsite.track().first_poll.begin(&arguments)
+    callsite.track().first_poll.begin_poll(&arguments)
 }

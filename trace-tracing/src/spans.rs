@@ -267,20 +267,43 @@ fn end_track(slots: &impl Slots, id: u64, left: Option<Left>) {
     if let Some(left) = left.filter(|_| dropped.is_none()) {
         bind_first(slots, &left);
     }
-    let end = |slot: &Slot| {
-        let _values = slot.values();
-        let callsite = slot.callsite()?;
-        let recording = recording();
-        if slot.end_track(id, session::number_of(recording)) {
-            let track = slot.track();
-            if let Some(left) = dropped {
-                bind(&left, track, &[Value::Omitted, DROPPED]);
-            }
-            let polls = slot.polls().saturating_sub(u32::from(dropped.is_some()));
-            let end = callsite.track().end;
-            end.write_in(recording, Timestamp::now(), &[Value::Uint32(polls)], track);
-        }
-        Some(())
-    };
-    slots.with(id, end);
+    if let Some(ended) = slots.with(id, |slot| end_begun(slot, id, dropped)).flatten() {
+        ended.compare();
+    }
+}
+
+/// A track that has ended.
+struct Ended {
+    callsite: &'static Callsite,
+    recording: u64,
+    created: Timestamp,
+    closed: Timestamp,
+}
+
+impl Ended {
+    /// Compares the time of the span with conditions. Without a lock: this may wake a thread.
+    fn compare(self) {
+        let Self { callsite, recording, created, closed } = self;
+        callsite.track().begin.compare(recording, created, closed);
+    }
+}
+
+/// Writes the end of the track of a span, if its begin was written in the current session.
+/// `dropped` is the entry in which the future was dropped.
+fn end_begun(slot: &Slot, id: u64, dropped: Option<Left>) -> Option<Ended> {
+    let _values = slot.values();
+    let callsite = slot.callsite()?;
+    let recording = recording();
+    if !slot.end_track(id, session::number_of(recording)) {
+        return None;
+    }
+    let track = slot.track();
+    if let Some(left) = dropped {
+        bind(&left, track, &[Value::Omitted, DROPPED]);
+    }
+    let polls = slot.polls().saturating_sub(u32::from(dropped.is_some()));
+    let created = Timestamp::from_ticks(slot.created.load(Ordering::Relaxed));
+    let closed = Timestamp::now();
+    callsite.track().end.write_in(recording, closed, &[Value::Uint32(polls)], track);
+    Some(Ended { callsite, recording, created, closed })
 }

@@ -4,8 +4,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use trace_runtime::{
-    raise_alert, trace_async_enter, trace_counter, trace_duration, trace_instant, trace_log,
-    trace_nonce,
+    raise_alert, trace_async_begin, trace_async_end, trace_async_enter, trace_counter,
+    trace_duration, trace_instant, trace_log, trace_nonce,
 };
 
 /// Traces, meets the condition `kind`, waits for `milliseconds`, and traces again.
@@ -33,9 +33,12 @@ fn plant(kind: &str, time: Duration) {
         }
         "operations without an end" => {
             for _ in 0..5000 {
-                std::mem::forget(trace_async_enter!("web", "request", trace_nonce!()));
+                trace_async_begin!("web", "separate", trace_nonce!());
             }
-            plant("operation", time);
+            let id = trace_nonce!();
+            trace_async_begin!("web", "separate", id);
+            sleep(time);
+            trace_async_end!("web", "separate", id);
         }
         "counter" => trace_counter!("app", "queue", 1, "depth" => 200),
         "log" => trace_log!("app", "ERROR app: planted"),

@@ -206,7 +206,8 @@ pub(crate) struct SessionArgs {
     /// Act on a condition; repeatable. CONDITION is alert:NAME (or NAME, with an ACTION),
     /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER,
     /// optionally with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
-    /// or signal:USR1 or USR2. Actions: `snapshot` writes the records so far to FILE
+    /// or signal:USR1 or USR2. A duration of a traced future is that of the operation,
+    /// not of its polls. Actions: `snapshot` writes the records so far to FILE
     /// with `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends
     /// the recording, and COMMAND continues; `exit` or `exit=STATUS` ends both; with
     /// `status=STATUS` record exits with it if COMMAND succeeds; `run:COMMAND`, which is

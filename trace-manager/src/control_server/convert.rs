@@ -166,6 +166,7 @@ pub(crate) fn summary(of: &SessionSummary, output: String) -> Summary {
         stopped_by,
         stopped_by_condition,
         incomplete_conditions: of.incomplete_conditions.clone(),
+        late_conditions: of.late_conditions.clone(),
         bytes,
         failure,
         guard_failure: of.guard_failure.clone(),

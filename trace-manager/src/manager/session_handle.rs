@@ -262,6 +262,7 @@ impl SessionHandle {
             conditions: ended.conditions,
             unknown_conditions: ended.unknown_conditions,
             incomplete_conditions: ended.incomplete_conditions,
+            late_conditions: ended.late_conditions,
             categories: ended.categories,
             archive,
             parts,

@@ -19,6 +19,7 @@ pub enum Condition {
     /// `alert:NAME`: a program raises this alert.
     Alert(String),
     /// `duration:CATEGORY/NAME>TIME`: a scope or an asynchronous operation ends that took longer.
+    /// Polls of an operation do not count.
     Duration(DurationCondition),
     /// `counter:CATEGORY/NAME.SERIES>X for TIME`: a counter is over or under a value.
     Counter(CounterCondition),
@@ -48,7 +49,7 @@ pub struct DurationCondition {
 }
 
 impl DurationCondition {
-    /// Returns the condition for providers, which compare it at the end of a scope.
+    /// Returns the condition for providers, which compare it at the end of a scope or operation.
     pub(super) fn watch(&self, number: u32, counter_rate: u64) -> DurationWatch {
         let nanos = self.limit.as_nanos();
         let ticks = nanos * u128::from(counter_rate) / 1_000_000_000;

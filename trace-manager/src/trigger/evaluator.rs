@@ -23,7 +23,7 @@ use trace_protocol::words::as_bytes;
 use self::evaluated::{Evaluated, State};
 use self::groups::Groups;
 use self::observations::Observations;
-use self::provider::{Provider, LEVEL};
+use self::provider::{Provider, LEVEL, POLL, POLL_STATE};
 use super::{Condition, LogLevel, TriggerRule};
 use crate::machine::DurationWatch;
 
@@ -64,6 +64,10 @@ impl Evaluator {
                 Condition::Counter(counter) => {
                     compared.extend(counter.dotted_name().map(|name| name.into_bytes().into()));
                 }
+                Condition::Duration(_) => {
+                    let keys = POLL.into_iter().chain([POLL_STATE]);
+                    compared.extend(keys.map(|key| key.as_bytes().into()));
+                }
                 Condition::Log(_) => {
                     let names = LogLevel::names().chain([LEVEL.to_owned()]);
                     compared.extend(names.map(|name| name.into_bytes().into()));
@@ -103,13 +107,14 @@ impl Evaluator {
         self.conditions.iter().any(|rule| matches!(rule.state, State::Drop))
     }
 
-    /// Adds a provider whose clock has this many ticks in a second.
-    pub(crate) fn open(&mut self, provider: u32, ticks_per_second: u64) {
+    /// Adds a provider whose clock has this many ticks in a second. `is_live` is whether its
+    /// records are collected while it records.
+    pub(crate) fn open(&mut self, provider: u32, ticks_per_second: u64, is_live: bool) {
         if !self.needs_records {
             return;
         }
         if let Some(rate) = TickRate::from_ticks_per_second(ticks_per_second) {
-            self.providers.insert(provider, Provider::new(rate));
+            self.providers.insert(provider, Provider::new(rate, is_live));
         }
     }
 
@@ -257,6 +262,13 @@ impl Evaluator {
     pub(crate) fn incomplete(&self, has_lost: bool) -> Vec<String> {
         let incomplete = self.conditions.iter().filter(|rule| rule.is_incomplete(has_lost));
         incomplete.map(|rule| rule.cause.clone()).collect()
+    }
+
+    /// Returns the conditions on durations that programs did not compare, and whose records were
+    /// collected at the end of the recording.
+    pub(crate) fn late(&self) -> Vec<String> {
+        let late = self.conditions.iter().filter(|rule| rule.is_late);
+        late.map(|rule| rule.cause.clone()).collect()
     }
 
     /// Returns the conditions whose category and name no program has.

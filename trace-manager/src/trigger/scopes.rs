@@ -40,9 +40,27 @@ type Age = (bool, u64, Owner);
 #[derive(Debug, Clone)]
 struct Stack {
     /// The begins, the innermost last.
-    begins: Vec<u64>,
+    begins: Vec<Begin>,
     /// The number of scopes in them that are not observed.
     ignored: u64,
+}
+
+/// The begin of a scope, an operation or a poll.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Begin {
+    nanos: u64,
+    /// A poll does not count: its operation has the same name.
+    is_poll: bool,
+}
+
+impl Begin {
+    pub(super) fn of_scope(nanos: u64) -> Self {
+        Self { nanos, is_poll: false }
+    }
+
+    pub(super) fn of_poll(nanos: u64) -> Self {
+        Self { nanos, is_poll: true }
+    }
 }
 
 impl ScopeState {
@@ -56,14 +74,14 @@ impl ScopeState {
     }
 
     /// Handles a begin. Returns false if the provider has too many open scopes to observe all.
-    pub(super) fn begin(&mut self, provider: u32, owner: Owner, nanos: u64) -> bool {
-        self.providers.entry(provider).or_default().begin(owner, nanos)
+    pub(super) fn begin(&mut self, provider: u32, owner: Owner, begin: Begin) -> bool {
+        self.providers.entry(provider).or_default().begin(owner, begin)
     }
 
     /// Handles an end. Returns whether the condition holds for the innermost open scope.
     pub(super) fn end(&mut self, provider: u32, owner: Owner, nanos: u64) -> bool {
         let begin = self.providers.get_mut(&provider).and_then(|open| open.end(owner));
-        begin.is_some_and(|begin| self.holds(begin, nanos))
+        begin.is_some_and(|begin| !begin.is_poll && self.holds(begin.nanos, nanos))
     }
 
     /// Returns whether a scope from `begin` to `end` took longer than the limit.
@@ -87,7 +105,7 @@ impl ScopeState {
 }
 
 impl OpenScopes {
-    fn begin(&mut self, owner: Owner, nanos: u64) -> bool {
+    fn begin(&mut self, owner: Owner, begin: Begin) -> bool {
         match self.stacks.get_mut(&owner) {
             // Inside an ignored scope.
             Some(stack) if stack.ignored > 0 => {
@@ -97,13 +115,13 @@ impl OpenScopes {
             _ => {}
         }
         if self.number < MAX_OPEN {
-            self.push(owner, nanos);
+            self.push(owner, begin);
             return true;
         }
         match self.by_age.iter().find(|(.., other)| *other != owner) {
             Some((.., oldest)) => {
                 self.remove(*oldest);
-                self.push(owner, nanos);
+                self.push(owner, begin);
             }
             // All are scopes of this owner.
             None => self.stacks.values_mut().for_each(|stack| stack.ignored += 1),
@@ -111,18 +129,18 @@ impl OpenScopes {
         false
     }
 
-    fn push(&mut self, owner: Owner, nanos: u64) {
+    fn push(&mut self, owner: Owner, begin: Begin) {
         let stack = self.stacks.entry(owner);
         let stack = stack.or_insert_with(|| Stack { begins: Vec::new(), ignored: 0 });
         if stack.begins.is_empty() {
-            self.by_age.insert(age(owner, nanos));
+            self.by_age.insert(age(owner, begin));
         }
-        stack.begins.push(nanos);
+        stack.begins.push(begin);
         self.number += 1;
     }
 
     /// Returns the begin of the innermost scope, if it is observed.
-    fn end(&mut self, owner: Owner) -> Option<u64> {
+    fn end(&mut self, owner: Owner) -> Option<Begin> {
         let stack = self.stacks.get_mut(&owner)?;
         if stack.ignored > 0 {
             stack.ignored -= 1;
@@ -153,8 +171,8 @@ impl OpenScopes {
     }
 }
 
-fn age(owner: Owner, begin: u64) -> Age {
-    (matches!(owner, Owner::Thread { .. }), begin, owner)
+fn age(owner: Owner, begin: Begin) -> Age {
+    (matches!(owner, Owner::Thread { .. }), begin.nanos, owner)
 }
 
 #[cfg(test)]
@@ -185,8 +203,8 @@ mod tests {
     #[test]
     fn an_open_scope_holds_at_its_end() {
         let mut state = state();
-        state.begin(1, thread(1), 0);
-        state.begin(1, thread(2), 30 * MS);
+        state.begin(1, thread(1), Begin::of_scope(0));
+        state.begin(1, thread(2), Begin::of_scope(30 * MS));
         assert!(!state.end(1, thread(2), 60 * MS) && state.end(1, thread(1), 60 * MS));
         assert!(!state.end(1, thread(1), 900 * MS), "an end without a begin");
     }
@@ -194,8 +212,16 @@ mod tests {
     #[test]
     fn nested_scopes_end_from_the_inside() {
         let mut state = state();
-        state.begin(1, thread(1), 0);
-        state.begin(1, thread(1), 50 * MS);
+        state.begin(1, thread(1), Begin::of_scope(0));
+        state.begin(1, thread(1), Begin::of_scope(50 * MS));
+        assert!(!state.end(1, thread(1), 60 * MS) && state.end(1, thread(1), 60 * MS));
+    }
+
+    #[test]
+    fn polls_do_not_count() {
+        let mut state = state();
+        state.begin(1, thread(1), Begin::of_scope(0));
+        state.begin(1, thread(1), Begin::of_poll(0));
         assert!(!state.end(1, thread(1), 60 * MS) && state.end(1, thread(1), 60 * MS));
     }
 
@@ -203,15 +229,16 @@ mod tests {
     fn operations_end_on_any_thread() {
         let mut state = state();
         let operation = Owner::Operation;
-        state.begin(1, operation(1), 0);
-        state.begin(1, operation(2), 0);
+        state.begin(1, operation(1), Begin::of_scope(0));
+        state.begin(1, operation(2), Begin::of_scope(0));
         assert!(!state.end(1, operation(1), MS) && state.end(1, operation(2), 51 * MS));
     }
 
     #[test]
     fn the_number_of_open_scopes_is_limited() {
         let mut state = state();
-        let begun = (0..2 * MAX_OPEN as u64).filter(|id| state.begin(1, thread(*id), *id));
+        let begun =
+            (0..2 * MAX_OPEN as u64).filter(|id| state.begin(1, thread(*id), Begin::of_scope(*id)));
         assert_eq!(begun.count(), MAX_OPEN);
         let open = &state.providers[&1];
         assert_eq!([open.stacks.len(), open.by_age.len(), open.number], [MAX_OPEN; 3]);
@@ -223,8 +250,9 @@ mod tests {
     #[test]
     fn operations_are_removed_before_threads() {
         let mut state = state();
-        state.begin(1, thread(1), 0);
-        let begun = (0..MAX_OPEN as u64).filter(|id| state.begin(1, Owner::Operation(*id), MS));
+        state.begin(1, thread(1), Begin::of_scope(0));
+        let begun = (0..MAX_OPEN as u64)
+            .filter(|id| state.begin(1, Owner::Operation(*id), Begin::of_scope(MS)));
         assert_eq!(begun.count(), MAX_OPEN - 1);
         assert!(!state.end(1, Owner::Operation(0), 900 * MS) && state.end(1, thread(1), 900 * MS));
     }
@@ -238,7 +266,7 @@ mod tests {
                 _ => thread(step * 17 % 300),
             };
             match step * 104_729 % 8 {
-                0..5 => state.begin(1, owner, step),
+                0..5 => state.begin(1, owner, Begin::of_scope(step)),
                 _ => state.end(1, owner, step),
             };
             if step % 9973 == 0 {

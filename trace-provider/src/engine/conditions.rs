@@ -1,4 +1,4 @@
-//! Conditions on durations, which trace points compare at the end of a scope.
+//! Conditions on durations, which trace points compare at the end of a scope or operation.
 //!
 //! ```text
 //!   refs of category and name ──► head of a list ──► place ──► place

@@ -48,13 +48,38 @@ impl TracePoint {
         name: &'static str,
         keys: &[&'static str],
     ) -> Self {
+        match event_type {
+            EventType::DurationBegin => Self::of(Site::scope, category, name, keys),
+            event_type => {
+                let site = |category, name, keys| Site::event(event_type, category, name, keys);
+                Self::of(site, category, name, keys)
+            }
+        }
+    }
+
+    /// Creates a trace point for the begins of asynchronous operations whose durations the caller
+    /// compares at their ends: [`TracePoint::compare`]. Otherwise like [`TracePoint::new`].
+    ///
+    /// Write them by [`TracePoint::write_in`].
+    pub fn operation(category: &'static str, name: &'static str, keys: &[&'static str]) -> Self {
+        Self::of(Site::operation, category, name, keys)
+    }
+
+    /// Creates a trace point for the durations of polls of an [operation](TracePoint::operation)
+    /// with the same category and name. Conditions count the operation only. Begin them by
+    /// [`TracePoint::begin_poll`]. Otherwise like [`TracePoint::new`].
+    pub fn poll(category: &'static str, name: &'static str, keys: &[&'static str]) -> Self {
+        Self::of(Site::poll, category, name, keys)
+    }
+
+    fn of(
+        site: impl FnOnce(&'static str, Name, &'static [Key]) -> Site,
+        category: &'static str,
+        name: &'static str,
+        keys: &[&'static str],
+    ) -> Self {
         let keys: Vec<Key> = keys.iter().take(MAX_KEYS).map(|key| Key::new(key)).collect();
-        let (name, keys) = (Name::Text(name), &*Vec::leak(keys));
-        let site = match event_type {
-            EventType::DurationBegin => Site::scope(category, name, keys),
-            event_type => Site::event(event_type, category, name, keys),
-        };
-        let site = Box::leak(Box::new(site));
+        let site = Box::leak(Box::new(site(category, Name::Text(name), Vec::leak(keys))));
         registry::add(site);
         match ENGINE.table_unless_nested() {
             Some(mut table) => table.iter_mut().for_each(|table| table.turn(site)),
@@ -110,6 +135,17 @@ impl TracePoint {
         identity.event(kind, &Literal, self.0.keys(), &self.arguments(values), time.ticks())
     }
 
+    /// Compares the duration of an operation with the conditions of the session in which it began,
+    /// the recording with this [number](super::spans::recording). `start` and `end` are the times
+    /// of its begin and its end.
+    ///
+    /// Only for a trace point of [`TracePoint::operation`]. Costs one load and a branch if there is
+    /// no condition.
+    #[inline]
+    pub fn compare(self, recording: u64, start: Timestamp, end: Timestamp) {
+        write::compare_operation(self.0, recording, start.ticks(), || end.ticks());
+    }
+
     /// Records an event with a name that is known only at run time. Otherwise like
     /// [`TracePoint::write`].
     ///
@@ -142,6 +178,17 @@ impl TracePoint {
             write::begin(self.0, self.0.keys(), Literal, self.arguments(values))
         } else {
             DurationScope::NOT_RECORDED
+        }
+    }
+
+    /// Begins a duration like [`TracePoint::begin`].
+    ///
+    /// Only for a trace point of [`TracePoint::poll`].
+    #[inline]
+    pub fn begin_poll(self, values: &[Value<'_>]) -> DurationScope {
+        match self.is_on() {
+            true => write::begin_poll(self.0, self.0.keys(), self.arguments(values)),
+            false => DurationScope::NOT_RECORDED,
         }
     }
 

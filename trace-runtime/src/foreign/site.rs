@@ -63,7 +63,7 @@ impl Turn for Site {
         let is_compared = match self.event_type()? {
             EventType::DurationBegin => true,
             EventType::DurationEnd | EventType::DurationComplete => false,
-            // A task has the durations of its polls.
+            // Its end is a site of its own.
             EventType::AsyncBegin => false,
             _ => return None,
         };

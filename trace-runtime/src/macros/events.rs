@@ -180,7 +180,7 @@ macro_rules! trace_async_end {
 macro_rules! trace_async_enter {
     ($category:literal, $name:literal, $id:expr $(, $key:expr => $value:expr)* $(,)?) => {
         $crate::__trace_site!(
-            AsyncBegin,
+            operation,
             ($category, $crate::__private::Name::Text($name)),
             $crate::__private::Literal,
             [$($key),*],

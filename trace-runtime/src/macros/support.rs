@@ -25,6 +25,9 @@ macro_rules! __trace_site {
     (scope, $site:tt, $($rest:tt)*) => {
         $crate::__trace_site!(@ scope [] $site, $($rest)*)
     };
+    (operation, $site:tt, $($rest:tt)*) => {
+        $crate::__trace_site!(@ operation [] $site, $($rest)*)
+    };
     ($event:ident, $site:tt, $($rest:tt)*) => {
         $crate::__trace_site!(@ event [$crate::__private::EventType::$event,] $site, $($rest)*)
     };

@@ -56,7 +56,7 @@ macro_rules! __trace_future_args {
     ($site:tt, $names:expr, $($key:expr => $value:expr),*) => {{
         const _: ::core::primitive::usize = $crate::__count_future_keys(&[$($key),*]);
         $crate::__trace_site!(
-            AsyncBegin,
+            operation,
             $site,
             $names,
             [$($key),*],
@@ -88,7 +88,7 @@ macro_rules! __trace_task_begin {
     ($site:tt $(, $key:expr => $value:expr)* $(,)?) => {{
         const _: ::core::primitive::usize = $crate::__count_future_keys(&[$($key),*]);
         $crate::__trace_site!(
-            AsyncBegin,
+            operation,
             $site,
             $crate::__private::Literal,
             [$($key),*],
@@ -111,12 +111,8 @@ macro_rules! __trace_task_make {
         // `#[used]`: it is stored to through the section, which the compiler does not see.
         #[used]
         #[link_section = "trace_sites"]
-        static __TRACE_SITE: $crate::__private::Site = $crate::__private::Site::event(
-            $crate::__private::EventType::AsyncBegin,
-            $category,
-            $name,
-            &[],
-        );
+        static __TRACE_SITE: $crate::__private::Site =
+            $crate::__private::Site::operation($category, $name, &[]);
         $crate::__private::Task::unbegun(&__TRACE_SITE)
     }};
 }

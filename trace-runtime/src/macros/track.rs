@@ -60,7 +60,7 @@ macro_rules! trace_track {
 macro_rules! __trace_begin_on {
     ($track:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_site!(
-            DurationBegin,
+            scope,
             $site,
             $names,
             [$($key),*],

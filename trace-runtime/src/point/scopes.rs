@@ -12,7 +12,7 @@ use crate::RECORDER;
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
 use super::place::{Here, On, Place};
-use super::site::{Key, Site};
+use super::site::{Key, Site, Switch, Unscoped};
 use super::write;
 
 /// A duration on a track, until the guard is dropped on any thread.
@@ -37,6 +37,8 @@ struct Begun {
     site: &'static Site,
     /// The recording of the beginning: the end is written only into the same one.
     recording: u64,
+    /// The time of the beginning, in ticks.
+    start: u64,
 }
 
 impl TrackScope {
@@ -81,14 +83,14 @@ fn begin<N: Names, A: Arguments, const TAIL: usize>(
     arguments: A,
     tail: [u64; TAIL],
 ) -> Option<Begun> {
-    let (open, header) = write::open_at(site, keys, place, &names, &arguments, TAIL)?;
-    let begun = Begun { site, recording: RECORDER.recording() };
+    let (open, header) = write::open_at(&Unscoped(site), keys, place, &names, &arguments, TAIL)?;
+    let recording = RECORDER.recording();
     for (word, value) in open.words().iter().rev().zip(tail) {
         word.store(value, Ordering::Relaxed);
     }
-    write::stamp(&open, place);
+    let start = write::stamp(&open, place);
     open.commit(header);
-    Some(begun)
+    Some(Begun { site, recording, start })
 }
 
 impl Drop for TrackScope {
@@ -120,14 +122,26 @@ impl Begun {
         self.end(EventType::AsyncEnd, Here, [id]);
     }
 
-    /// Writes an end without arguments, with the names of the string table.
+    /// Writes an end, and compares the duration.
     fn end<P: Place, const TAIL: usize>(&self, event_type: EventType, place: P, tail: [u64; TAIL]) {
+        let end = self.write_end(event_type, place, tail);
+        let end = || end.unwrap_or_else(|| place.ticks());
+        write::compare_operation(self.site, self.recording, self.start, end);
+    }
+
+    /// Writes an end without arguments, with the names of the string table. Returns its time.
+    fn write_end<P: Place, const TAIL: usize>(
+        &self,
+        event_type: EventType,
+        place: P,
+        tail: [u64; TAIL],
+    ) -> Option<u64> {
         let words = 2 + P::WORDS + TAIL;
-        let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, words)) else { return };
-        let header = self.site.header();
+        let open = slot()?.open(&RECORDER, words)?;
+        let header = Unscoped(self.site).header();
         if header == 0 || RECORDER.recording() != self.recording {
             open.abandon();
-            return;
+            return None;
         }
         if let Some((koids, last)) =
             open.words().get(2..).and_then(|rest| rest.split_at_checked(P::WORDS))
@@ -137,8 +151,9 @@ impl Begun {
                 word.store(value, Ordering::Relaxed);
             }
         }
-        write::stamp(&open, place);
+        let end = write::stamp(&open, place);
         let header = event::EventType::set(place.header(header), event_type.bits());
         open.commit(header | record::Size::make(words as u64));
+        Some(end)
     }
 }

@@ -24,7 +24,7 @@ pub trait Switch {
 #[repr(C)]
 pub struct Site {
     /// 0 while the site is off, else the header of its records without size and number of
-    /// arguments, and [`WATCHED`] if the durations of its scopes are compared.
+    /// arguments, and [`WATCHED`] if its durations are compared.
     ///
     /// Rules: stored by the service thread while nothing is recorded, and by the thread that
     /// creates the site, before its first use. A trace point loads it twice: first to check whether
@@ -34,13 +34,36 @@ pub struct Site {
     name: Name,
     keys: &'static [Key],
     event_type: Option<EventType>,
-    /// Whether its durations are scopes, which end on the thread that began them.
-    is_scope: bool,
+    comparison: Comparison,
 }
 
-/// In the word of a site that is on: the durations of its scopes are compared with conditions. The
-/// bit of the name's ref that is set only for text in the record, which no site has.
+/// In the word of a site that is on: its durations are compared with conditions. The bit of the
+/// name's ref that is set only for text in the record, which no site has.
 pub(crate) const WATCHED: u64 = 1 << 63;
+
+/// The evaluation of conditions on the durations of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    /// The program compares each one at its end: the guard or the future that ends it has its
+    /// begin.
+    AtEnd,
+    /// The manager compares the records: begin and end have separate sites.
+    OfRecords,
+    /// None: they are polls, and the operation with their name is compared.
+    Never,
+}
+
+/// The switch of a site whose records begin no scope. Its header is without [`WATCHED`], with which
+/// the thread's next scopes would take the slower path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unscoped(pub(crate) &'static Site);
+
+impl Switch for Unscoped {
+    #[inline(always)]
+    fn header(&self) -> u64 {
+        self.0.header() & !WATCHED
+    }
+}
 
 /// The name of a site.
 #[derive(Clone, Copy, Debug)]
@@ -127,13 +150,27 @@ impl Site {
             name,
             keys,
             event_type: Some(event_type),
-            is_scope: false,
+            comparison: Comparison::OfRecords,
         }
     }
 
     /// Creates the site of a scope. If category or name is empty, each scope has its own.
     pub const fn scope(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
-        Self { is_scope: true, ..Self::event(EventType::DurationBegin, category, name, keys) }
+        let event = Self::event(EventType::DurationBegin, category, name, keys);
+        Self { comparison: Comparison::AtEnd, ..event }
+    }
+
+    /// Creates the site of an operation whose end has the time of its begin. If category or name is
+    /// empty, each operation has its own.
+    pub const fn operation(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
+        let event = Self::event(EventType::AsyncBegin, category, name, keys);
+        Self { comparison: Comparison::AtEnd, ..event }
+    }
+
+    /// Creates the site of the polls of an operation that has their category and name.
+    pub(crate) const fn poll(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
+        let event = Self::event(EventType::DurationBegin, category, name, keys);
+        Self { comparison: Comparison::Never, ..event }
     }
 
     /// Creates a site that only checks a category: on while the category is recorded, or, if it is
@@ -145,7 +182,7 @@ impl Site {
             name: Name::Text(""),
             keys: &[],
             event_type: None,
-            is_scope: false,
+            comparison: Comparison::Never,
         }
     }
 
@@ -176,14 +213,19 @@ impl Turn for Site {
     }
 
     fn durations(&self) -> Option<Durations<'_>> {
-        let is_compared = match self.event_type? {
-            EventType::DurationBegin => self.is_scope,
-            EventType::DurationEnd | EventType::DurationComplete => false,
-            // A task has the durations of its polls.
-            EventType::AsyncBegin => false,
-            _ => return None,
+        let has_durations = matches!(
+            self.event_type?,
+            EventType::DurationBegin
+                | EventType::DurationEnd
+                | EventType::DurationComplete
+                | EventType::AsyncBegin
+        );
+        let is_compared = match self.comparison {
+            Comparison::AtEnd => true,
+            Comparison::OfRecords => false,
+            Comparison::Never => return None,
         };
-        Some(Durations { name: self.name.text(), is_compared })
+        has_durations.then(|| Durations { name: self.name.text(), is_compared })
     }
 
     fn turn_on(

@@ -20,7 +20,7 @@ use crate::{ENGINE, RECORDER};
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
 use super::place::{At, Here, Place};
-use super::site::{Key, Site, Switch, WATCHED};
+use super::site::{Key, Site, Switch, Unscoped, WATCHED};
 
 /// The words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
@@ -101,6 +101,24 @@ pub(crate) fn begin_inline<N: Names, A: Arguments>(
     }
 }
 
+/// Begins the duration of a poll. It has the names of its operation, whose conditions must not find
+/// it: the thread's slot may be marked by a watched scope around it.
+#[inline(never)]
+pub(crate) fn begin_poll<A: Arguments>(
+    site: &'static Site,
+    keys: &'static [Key],
+    arguments: A,
+) -> DurationScope {
+    match open(&Unscoped(site), keys, &Literal, &arguments, 1) {
+        Some((open, header)) => {
+            open.unwatch();
+            let start = stamp(&open, Here);
+            DurationScope(OpenScope::begin(open, header, start))
+        }
+        None => DurationScope::NOT_RECORDED,
+    }
+}
+
 /// Begins a scope with literal names and without arguments: [`begin`], compiled once in this crate.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
@@ -170,9 +188,30 @@ fn end(scope: &OpenScope) {
     }
 }
 
-/// Compares the duration of a scope of a watched site with the conditions of the session.
+/// Compares a duration of a watched site with the conditions of the session.
 fn compare(duration: WatchedDuration<'_>) {
     ENGINE.compare(duration);
+}
+
+/// Compares the duration of an operation that began at `start` in `recording`, if its site is
+/// watched. Call it after the end was written: also if the end was dropped.
+#[inline(always)]
+pub(crate) fn compare_operation(
+    site: &Site,
+    recording: u64,
+    start: u64,
+    end: impl FnOnce() -> u64,
+) {
+    let header = site.header();
+    if header & WATCHED != 0 {
+        compare_watched(header & !WATCHED, recording, end().saturating_sub(start));
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn compare_watched(header: u64, recording: u64, ticks: u64) {
+    compare(WatchedDuration::of_operation(header, ticks, &RECORDER, recording));
 }
 
 /// Reserves the record of an event on this thread, and stores names and arguments. The caller

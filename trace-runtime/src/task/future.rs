@@ -40,7 +40,7 @@ pub trait TraceFutureExt: Future + Sized {
     /// ```
     ///
     /// Costs two clock reads a poll while the category is recorded, else one load and a branch.
-    /// Does not allocate. The future grows by 56 bytes and the size of the arguments.
+    /// Does not allocate. The future grows by 64 bytes and the size of the arguments.
     fn trace<V>(self, arguments: TraceFutureArgs<V>) -> TraceFuture<Self, V>
     where
         V: Stored,

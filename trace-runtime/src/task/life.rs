@@ -21,6 +21,7 @@ use super::strings::{self, State};
 use crate::point::arguments::Arguments;
 use crate::point::names::Names;
 use crate::point::site::{Key, Site};
+use crate::point::write;
 use crate::recorder::nonce;
 use crate::RECORDER;
 
@@ -30,6 +31,8 @@ pub(super) struct Life {
     pub(super) identity: TaskIdentity,
     /// The task whose poll created this one.
     creator: Current,
+    /// The time of the begin in this recording, in ticks.
+    start: u64,
     /// The number of polls in this recording.
     pub(super) polls: u32,
     phase: Phase,
@@ -52,6 +55,7 @@ impl Life {
         Self {
             identity: TaskIdentity { site, id: 0, recording: 0 },
             creator,
+            start: 0,
             polls: 0,
             phase: Phase::Created,
             flows: false,
@@ -96,12 +100,12 @@ impl Life {
         ) {
             return None;
         }
-        *self =
-            Self { identity, creator: self.creator, polls: 0, phase: Phase::Begun, flows: false };
+        let (creator, phase) = (self.creator, Phase::Begun);
+        *self = Self { identity, creator, start: now, polls: 0, phase, flows: false };
         Some(now)
     }
 
-    /// Ends the task, with its final state.
+    /// Ends the task, with its final state, and compares its duration.
     #[inline(always)]
     pub(super) fn end(&mut self, names: &impl Names, state: State, now: u64) {
         self.phase = Phase::Ended;
@@ -112,5 +116,7 @@ impl Life {
             &(state, ()),
             now,
         );
+        let TaskIdentity { site, recording, .. } = self.identity;
+        write::compare_operation(site, recording, self.start, || now);
     }
 }

@@ -10,7 +10,7 @@ use trace_protocol::clock::ticks;
 use super::strings::{self, State};
 use crate::point::arguments::Arguments;
 use crate::point::names::Names;
-use crate::point::site::{Key, Site};
+use crate::point::site::{Key, Site, Unscoped};
 use crate::point::write;
 use crate::RECORDER;
 
@@ -66,7 +66,7 @@ impl TaskIdentity {
         keys: &'static [Key],
         arguments: &impl Arguments,
     ) -> Option<(Reservation<'static>, u64)> {
-        let (open, header) = write::open(self.site, keys, names, arguments, 1)?;
+        let (open, header) = write::open(&Unscoped(self.site), keys, names, arguments, 1)?;
         if RECORDER.recording() != self.recording {
             open.abandon();
             return None;

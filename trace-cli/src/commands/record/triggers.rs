@@ -1,5 +1,5 @@
-//! Triggers whose condition cannot hold: their alert was not raised, or no program has their
-//! category and name.
+//! Triggers whose condition cannot hold, or was evaluated incompletely or late: their alert was not
+//! raised, or no program has their category and name.
 
 use trace_convert::visible;
 use trace_manager::{Condition, SessionSummary};
@@ -46,13 +46,23 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<Strin
     let alerts = alerts_not_raised(report, summary).into_iter().map(message);
     let unknown = summary.unknown_conditions.iter().map(unknown);
     let incomplete = summary.incomplete_conditions.iter().map(|condition| incomplete(condition));
-    alerts.chain(unknown).chain(incomplete).collect()
+    let late = summary.late_conditions.iter().map(|condition| late(condition));
+    alerts.chain(unknown).chain(incomplete).chain(late).collect()
 }
 
 fn incomplete(condition: &str) -> String {
     format!(
         "the trigger '{}' was not observed completely: records were dropped, or a program had more \
          than 1024 such counters or 4096 such open scopes",
+        visible(condition)
+    )
+}
+
+fn late(condition: &str) -> String {
+    format!(
+        "the trigger '{}' was evaluated at the end of the recording, for durations that programs do \
+         not compare{HINT}trace them with a guard, an attribute or a future and literal names, or \
+         record in streaming mode",
         visible(condition)
     )
 }

@@ -6,7 +6,7 @@ use super::observation::{Observation, Observed};
 use crate::trigger::counter::CounterState;
 use crate::trigger::names::Names;
 use crate::trigger::schedule::Schedule;
-use crate::trigger::scopes::ScopeState;
+use crate::trigger::scopes::{Begin, ScopeState};
 use crate::trigger::{Condition, LogLevel, TriggerRule};
 
 /// A condition, with its state.
@@ -21,6 +21,8 @@ pub(super) struct Evaluated {
     pub(super) held: u64,
     /// Whether all its records were compared so far.
     pub(super) is_complete: bool,
+    /// Whether records were compared that were collected after the end of the recording.
+    pub(super) is_late: bool,
 }
 
 /// The state of a condition.
@@ -48,7 +50,7 @@ impl Evaluated {
         };
         let (condition, cause) = (rule.condition.clone(), rule.condition.to_string());
         let is_known = condition.texts().is_empty();
-        Self { condition, cause, state, is_known, held: 0, is_complete: true }
+        Self { condition, cause, state, is_known, held: 0, is_complete: true, is_late: false }
     }
 
     pub(super) fn hold_if(&mut self, holds: bool) {
@@ -63,7 +65,11 @@ impl Evaluated {
                 counter.sample(provider, key, nanos, value)
             }
             (State::Scopes(scopes), Observed::Begin(owner)) => {
-                self.is_complete &= scopes.begin(provider, owner, nanos);
+                self.is_complete &= scopes.begin(provider, owner, Begin::of_scope(nanos));
+                false
+            }
+            (State::Scopes(scopes), Observed::BeginPoll(owner)) => {
+                self.is_complete &= scopes.begin(provider, owner, Begin::of_poll(nanos));
                 false
             }
             (State::Scopes(scopes), Observed::End(owner)) => scopes.end(provider, owner, nanos),

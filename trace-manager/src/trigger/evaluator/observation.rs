@@ -19,7 +19,9 @@ pub(super) enum Observed {
     Value { key: Key, value: f64 },
     /// The begin of a scope or an asynchronous operation.
     Begin(Owner),
-    /// Its end.
+    /// The begin of a poll, which does not count.
+    BeginPoll(Owner),
+    /// The end of what began last.
     End(Owner),
     /// A scope from the event's time to `end`.
     Complete { end: u64 },

@@ -18,20 +18,29 @@ use crate::trigger::LogLevel;
 /// The argument of an event that has the level of a log message.
 pub(super) const LEVEL: &str = "level";
 
+/// The arguments of each poll of an operation, except for an end. Its category and name are those
+/// of the operation.
+pub(super) const POLL: [&str; 2] = ["task", "poll-count"];
+
+/// The argument that an end of a poll has as its only one.
+pub(super) const POLL_STATE: &str = "poll-state";
+
 /// The tables of a provider, and the rate of its clock.
 #[derive(Debug)]
 pub(super) struct Provider {
     pub(super) names: Names,
     pub(super) threads: BTreeMap<u8, ThreadKoids>,
     pub(super) rate: TickRate,
+    /// Whether its records are collected while it records.
+    is_live: bool,
     /// The indices of the conditions that its trace points compare.
     pub(super) watched: BTreeSet<usize>,
 }
 
 impl Provider {
-    pub(super) fn new(rate: TickRate) -> Self {
+    pub(super) fn new(rate: TickRate, is_live: bool) -> Self {
         let (names, threads) = (Names::default(), BTreeMap::new());
-        Self { names, threads, rate, watched: BTreeSet::new() }
+        Self { names, threads, rate, is_live, watched: BTreeSet::new() }
     }
 
     /// Adds the observations of an event to `observations`.
@@ -70,7 +79,9 @@ impl Provider {
                     if self.watched.contains(&condition) && is_compared(event) {
                         continue;
                     }
-                    self.scope(event.thread, kind).into_iter().for_each(add);
+                    let Some(observed) = self.scope(event, kind) else { continue };
+                    add(observed);
+                    evaluated.is_late |= !self.is_live;
                 }
                 _ => {}
             }
@@ -82,17 +93,29 @@ impl Provider {
         Observed::Lost(is_of_thread.then(|| self.thread(event.thread)))
     }
 
-    fn scope(&self, thread: Thread, kind: EventKind) -> Option<Observed> {
+    fn scope(&self, event: &Event<'_>, kind: EventKind) -> Option<Observed> {
+        let thread = || self.thread(event.thread);
         match kind {
+            EventKind::DurationComplete { .. } if self.is_poll(event) => None,
             EventKind::DurationComplete { end } => {
                 Some(Observed::Complete { end: self.rate.to_nanos(end) })
             }
-            EventKind::DurationBegin => Some(Observed::Begin(self.thread(thread))),
+            EventKind::DurationBegin if self.is_poll(event) => Some(Observed::BeginPoll(thread())),
+            EventKind::DurationBegin => Some(Observed::Begin(thread())),
             EventKind::AsyncBegin { id } => Some(Observed::Begin(Owner::Operation(id))),
-            EventKind::DurationEnd => Some(Observed::End(self.thread(thread))),
+            EventKind::DurationEnd => Some(Observed::End(thread())),
             EventKind::AsyncEnd { id } => Some(Observed::End(Owner::Operation(id))),
             _ => None,
         }
+    }
+
+    /// Returns whether a duration is a poll of an operation.
+    fn is_poll(&self, event: &Event<'_>) -> bool {
+        let has = |key: &str| {
+            let mut names = event.arguments.iter().map(|argument| argument.name);
+            names.any(|name| self.names.text(name) == key.as_bytes())
+        };
+        POLL.into_iter().all(has) || (event.arguments.iter().count() == 1 && has(POLL_STATE))
     }
 
     fn thread(&self, thread: Thread) -> Owner {
@@ -121,10 +144,8 @@ impl Provider {
 }
 
 /// Returns whether an event is of a duration that the program compares if it compares those of its
-/// category and name: it is no asynchronous operation, and its name is not of run time.
+/// category and name: its name is not of run time.
 fn is_compared(event: &Event<'_>) -> bool {
     let is_registered = |text| matches!(text, Text::Indexed(_));
-    let is_operation =
-        matches!(event.kind, EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. });
-    !is_operation && is_registered(event.category) && is_registered(event.name)
+    is_registered(event.category) && is_registered(event.name)
 }

@@ -14,7 +14,7 @@ const SECOND: u64 = 1000 * MS;
 fn evaluator(triggers: &[&str]) -> Evaluator {
     let rules: Vec<TriggerRule> = triggers.iter().map(|text| text.parse().unwrap()).collect();
     let mut evaluator = Evaluator::new(&rules, SystemTime::UNIX_EPOCH);
-    evaluator.open(1, SECOND);
+    evaluator.open(1, SECOND, true);
     evaluator
 }
 
@@ -190,7 +190,7 @@ fn an_inner_scope_does_not_end_an_outer_one() {
 #[test]
 fn open_scopes_are_limited_for_each_provider() {
     let mut evaluator = evaluator(&[LIMIT]);
-    evaluator.open(2, SECOND);
+    evaluator.open(2, SECOND, true);
     let begins: Vec<_> = (0..5000).map(|id| async_begin(id, 0)).collect();
     evaluator.records(2, &encode(&begins));
     assert!(holds(&mut evaluator, &[async_begin(1, 0), async_end(1, 51 * MS)]));
@@ -262,7 +262,7 @@ fn a_value_that_is_not_a_number_is_ignored() {
 #[test]
 fn names_are_resolved_in_the_table_of_their_provider() {
     let mut evaluator = evaluator(&[LIMIT]);
-    evaluator.open(2, SECOND);
+    evaluator.open(2, SECOND, true);
     let names = [(1, "web"), (2, "request"), (3, "other")].map(|(index, text)| string(index, text));
     evaluator.records(1, &encode(&names));
     let scope = |name| {
@@ -296,7 +296,7 @@ fn threads_are_resolved_in_the_table_of_their_provider() {
 #[test]
 fn times_are_in_ticks_of_the_providers_clock() {
     let mut evaluator = evaluator(&[LIMIT]);
-    evaluator.open(2, 1000);
+    evaluator.open(2, 1000, true);
     evaluator.records(2, &encode(&[async_begin(1, 0), async_end(1, 51)]));
     assert!(!evaluator.take().is_empty(), "51 ms");
     assert!(!holds(&mut evaluator, &[async_begin(1, 0), async_end(1, 51)]), "51 ns");
@@ -392,8 +392,42 @@ fn the_state_of_a_provider_ends_with_it() {
     assert!(!holds(&mut evaluator, &[async_begin(1, 0), value(0, &high)]));
     evaluator.close(1);
     assert!(!evaluator.waits_for(1));
-    evaluator.open(1, SECOND);
+    evaluator.open(1, SECOND, true);
     assert!(!holds(&mut evaluator, &[async_end(1, 900 * MS), value(3 * SECOND, &high)]));
+}
+
+/// The operation of a poll has the same name.
+#[test]
+fn polls_do_not_count() {
+    let poll = [
+        Argument::new("task", Value::Uint64(7)),
+        Argument::new("poll-count", Value::Uint32(1)),
+        Argument::new("poll-state", Value::String("pending".into())),
+    ];
+    let with = |ticks, kind, arguments: &'static [Argument<'static>]| {
+        let (category, name, arguments) = ("web".into(), "request".into(), arguments.into());
+        Record::Event(Event { ticks, thread: thread(1), category, name, kind, arguments })
+    };
+    let poll: &[Argument<'_>] = Box::leak(Box::new(poll));
+    let long = EventKind::DurationComplete { end: 60 * MS };
+    let mut evaluator = evaluator(&[LIMIT]);
+    assert!(!holds(&mut evaluator, &[with(0, long, poll)]));
+    assert!(!holds(&mut evaluator, &[with(0, long, &poll[2..])]), "without its begin");
+    let late = [with(0, EventKind::DurationBegin, &poll[..2]), end(1, 60 * MS)];
+    assert!(!holds(&mut evaluator, &late));
+    assert!(holds(&mut evaluator, &[with(0, long, &poll[..1])]), "has another argument");
+}
+
+#[test]
+fn durations_of_records_that_are_collected_at_the_end_are_late() {
+    let mut evaluator = evaluator(&[LIMIT, "duration:web/other>1ms"]);
+    assert!(holds(&mut evaluator, &[begin(1, 0), end(1, 60 * MS)]));
+    assert!(evaluator.late().is_empty());
+    evaluator.open(2, SECOND, false);
+    evaluator.records(2, &encode(&[event(thread(1), 0, "request", EventKind::FlowEnd { id: 1 })]));
+    assert!(evaluator.late().is_empty(), "no duration");
+    evaluator.records(2, &encode(&[begin(1, 0)]));
+    assert_eq!(evaluator.late(), [LIMIT]);
 }
 
 /// A provider compares the durations of registered names itself.
@@ -428,14 +462,12 @@ fn watched_durations_are_not_evaluated_again() {
         indexed(0, long),
         indexed(0, EventKind::DurationBegin),
         indexed(60 * MS, EventKind::DurationEnd),
-    ];
-    evaluator.records(1, &encode(&compared));
-    assert_eq!(evaluator.take(), []);
-    let others = [
-        event(thread(1), 0, "request", long),
         indexed(0, EventKind::AsyncBegin { id: 1 }),
         indexed(60 * MS, EventKind::AsyncEnd { id: 1 }),
     ];
+    evaluator.records(1, &encode(&compared));
+    assert_eq!(evaluator.take(), []);
+    let others = [event(thread(1), 0, "request", long), async_begin(1, 0), async_end(1, 60 * MS)];
     evaluator.records(1, &encode(&others));
     assert_eq!(evaluator.take(), [("duration:web/request>50ms".to_owned(), 2)]);
     assert!(evaluator.hold_watched(11, 3) && !evaluator.hold_watched(12, 1));

@@ -161,6 +161,13 @@ impl Reservation<'_> {
         self.slot.watch_scopes(true);
     }
 
+    /// Has the duration of the scope that begins with this record not passed on, also if it begins
+    /// in a watched one.
+    #[inline(always)]
+    pub fn unwatch(&self) {
+        self.slot.watch_scopes(false);
+    }
+
     /// The epoch that the record belongs to, as [`OpenScope`](super::OpenScope) keeps it.
     #[inline(always)]
     pub(super) fn epoch(&self) -> u64 {

@@ -16,7 +16,7 @@ use super::slot::{Slot, WATCHED};
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;
 
-/// The duration of a watched scope that has ended.
+/// The duration of a watched scope or operation that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchedDuration<'a> {
     /// The string refs of the category, in the low half, and of the name.
@@ -27,7 +27,14 @@ pub struct WatchedDuration<'a> {
     epoch: u64,
 }
 
-impl WatchedDuration<'_> {
+impl<'a> WatchedDuration<'a> {
+    /// Returns the duration of an operation that began in `recording`, as
+    /// [`Recorder::recording`] numbers them. `header` is that of a record with its names.
+    pub fn of_operation(header: u64, ticks: u64, recorder: &'a Recorder, recording: u64) -> Self {
+        // A recording has the number of its first epoch.
+        Self { names: names(header), ticks, recorder, epoch: recording }
+    }
+
     /// Whether the recording of the scope goes on: the refs of another one may have other strings.
     pub fn is_current(&self) -> bool {
         // What the caller has loaded was loaded before the epoch.
@@ -164,7 +171,7 @@ impl OpenScope {
         if self.epoch & WATCHED != 0 {
             slot.watch_scopes(false);
             let ticks = now.saturating_sub(self.start);
-            watch(WatchedDuration { names: self.names(), ticks, recorder, epoch });
+            watch(WatchedDuration { names: names(self.header), ticks, recorder, epoch });
         }
     }
 
@@ -185,12 +192,6 @@ impl OpenScope {
             WATCHED => slot.while_current(recorder, epoch, light_fence, turn),
             _ => slot.while_current(recorder, epoch, || fence(Ordering::SeqCst), turn),
         }
-    }
-
-    /// The string refs of the category, in the low half, and of the name.
-    fn names(&self) -> u32 {
-        let category = event::CategoryRef::get(self.header) as u32;
-        category | (event::NameRef::get(self.header) as u32) << 16
     }
 
     /// The begin is, or will be, in the archive: its end follows.
@@ -225,4 +226,10 @@ impl OpenScope {
         let header = event::CategoryRef::set(header, kept(event::CategoryRef::get(header)));
         event::NameRef::set(header, kept(event::NameRef::get(header)))
     }
+}
+
+/// The string refs of the category, in the low half, and of the name, in a header.
+fn names(header: u64) -> u32 {
+    let category = event::CategoryRef::get(header) as u32;
+    category | (event::NameRef::get(header) as u32) << 16
 }
