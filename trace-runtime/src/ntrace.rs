@@ -124,6 +124,16 @@ impl TracePoint {
         Self(PhantomData)
     }
 
+    /// Returns a trace point that is never on.
+    pub fn operation(_category: &'static str, _name: &'static str, _keys: &[&'static str]) -> Self {
+        Self(PhantomData)
+    }
+
+    /// Returns a trace point that is never on.
+    pub fn poll(_category: &'static str, _name: &'static str, _keys: &[&'static str]) -> Self {
+        Self(PhantomData)
+    }
+
     /// Returns `false`.
     #[inline(always)]
     pub fn is_on(self) -> bool {
@@ -163,6 +173,16 @@ impl TracePoint {
     pub fn begin(self, _values: &[Value<'_>]) -> DurationScope {
         DurationScope(PhantomData)
     }
+
+    /// Returns a guard without effect.
+    #[inline(always)]
+    pub fn begin_poll(self, _values: &[Value<'_>]) -> DurationScope {
+        DurationScope(PhantomData)
+    }
+
+    /// Does nothing.
+    #[inline(always)]
+    pub fn compare(self, _recording: u64, _start: Timestamp, _end: Timestamp) {}
 }
 
 /// Spans of a bridge, which are not recorded.
