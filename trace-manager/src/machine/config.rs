@@ -63,11 +63,11 @@ pub struct ProviderConfig {
     pub companion: Option<u32>,
     /// Differences for the providers of single names.
     pub providers: Vec<ProviderSpec>,
-    /// Conditions that providers compare at the end of a scope.
+    /// Conditions that providers compare at the end of a scope or operation.
     pub watches: Vec<DurationWatch>,
 }
 
-/// A condition on durations that providers compare at the end of a scope.
+/// A condition on durations that providers compare at the end of a scope or operation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DurationWatch {
     /// The number of the condition, which no other one of the manager has.
