@@ -43,8 +43,8 @@
 //! There is one exception. A function with `#[trace_fn(args…)]` that returns a future, and is not
 //! an `async fn`, has its arguments only during the call. Its task begins then.
 //!
-//! A condition on durations (`trace record --trigger`) is compared with the time from async begin to
-//! async end, at the end, and not with those of polls.
+//! A condition on durations (`trace record --trigger`) is compared with the time from async begin
+//! to async end, at the end, and not with those of polls.
 //!
 //! The parent is the task whose poll calls `trace`. If no task does, it is the task that polls the
 //! future first. So children of `join!` and `select!` have a parent. A spawned task has one if

@@ -79,8 +79,8 @@
 //! enters the span for each poll, but not to drop the response. Its last poll counts as a drop, and
 //! the sum of polls and drops is the number of entries.
 //!
-//! A condition on durations (`trace record --trigger`) counts the operation, and not its polls, once
-//! the span is known to be asynchronous.
+//! A condition on durations (`trace record --trigger`) counts the operation, and not its polls,
+//! once the span is known to be asynchronous.
 //!
 //! Spans and traced futures of `trace-runtime` are one tree: a future that begins in a span is a
 //! child of the span, whose track is written then, and a span that is created in a future is a
