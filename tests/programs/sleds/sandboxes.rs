@@ -146,8 +146,7 @@ pub fn strict() {
         let mut thread = 0;
         let argument = std::ptr::from_ref(strict).cast_mut().cast();
         // SAFETY: the function takes this argument.
-        let result =
-            unsafe { pthread_create(&mut thread, std::ptr::null(), run_strict, argument) };
+        let result = unsafe { pthread_create(&mut thread, std::ptr::null(), run_strict, argument) };
         assert_eq!(result, 0);
         strict.wait();
     }
