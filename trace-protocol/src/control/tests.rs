@@ -314,7 +314,33 @@ fn the_corpus_has_each_message() {
     let requests = every_request().into_iter().map(|request| request.kind());
     let expected: std::collections::BTreeSet<u16> =
         requests.chain(every_reply().iter().map(Reply::kind)).collect();
-    assert_eq!(kinds, expected);
+    assert_eq!(kinds, expected, "a message has changed: write the corpus again");
+}
+
+/// Writes the files of the corpus that have each message, after a change of one:
+/// `cargo test -p trace-protocol --lib write_the_corpus -- --ignored`.
+#[test]
+#[ignore = "writes to the repository"]
+fn write_the_corpus() {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/corpus/control");
+    let requests = (1..).zip(every_request()).map(|(id, request)| ToDaemon { id, request });
+    let requests = requests.flat_map(|message| message.encode());
+    let replies = (1..).zip(every_reply()).map(|(id, reply)| ToController { id, reply });
+    let replies: Vec<_> = replies.collect();
+    let kinds = |kinds: &[u16]| -> Vec<u8> {
+        let selected =
+            replies.iter().filter(|it| kinds.is_empty() || kinds.contains(&it.reply.kind()));
+        selected.flat_map(ToController::encode).collect()
+    };
+    for (name, messages) in [
+        ("requests", requests.collect()),
+        ("replies", kinds(&[])),
+        ("stopped", kinds(&[0x307])),
+        ("statistics", kinds(&[0x30b])),
+    ] {
+        // The first byte divides the messages.
+        std::fs::write(format!("{corpus}/{name}"), [&[9], &messages[..]].concat()).unwrap();
+    }
 }
 
 proptest! {
