@@ -223,6 +223,9 @@ pub(crate) struct DiffArgs {
 /// selected durations. The rows are sorted by SELF, which shows where a change
 /// of the code would save the most time.
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+trace top [OPTIONS] <FILE>
+       trace top --live [OPTIONS] [SESSION]")]
 #[command(after_long_help = "\
 Examples:
   trace top trace.fxt

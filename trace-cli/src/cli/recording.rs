@@ -165,8 +165,8 @@ pub(crate) enum RecordFormat {
 pub(crate) struct SessionArgs {
     /// Archive to write; compressed at the end if the name ends in .gz or .zst. An
     /// earlier one is renamed to FILE.old; a recording without records leaves it as it
-    /// is. In FILE, %p is the id of this process, %n the name of COMMAND, %t the time
-    /// in UTC, and %% a percent sign
+    /// is. In FILE, %p is the id of this process, %n the name of the COMMAND of
+    /// `trace record`, %t the time in UTC, and %% a percent sign
     #[arg(short, long, value_name = "FILE", default_value = "trace.fxt", value_parser = output_name())]
     pub(crate) output: PathBuf,
 
@@ -176,9 +176,9 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = parse_category)]
     pub(crate) categories: Vec<String>,
 
-    /// Stop after TIME, such as 1.5s, 200ms or 2m, and stop COMMAND [default: never]. As in
-    /// `timeout`, a number alone is in seconds. With --wait and no COMMAND, TIME begins when the
-    /// first program joins
+    /// Stop after TIME, such as 1.5s, 200ms or 2m, also the COMMAND of `trace record`
+    /// [default: never]. As in `timeout`, a number alone is in seconds. With `trace record --wait`
+    /// and no COMMAND, TIME begins when the first program joins
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 
@@ -204,15 +204,15 @@ pub(crate) struct SessionArgs {
     pub(crate) mode: Mode,
 
     /// Act on a condition; repeatable. CONDITION is alert:NAME (or NAME, with an ACTION),
-    /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER,
-    /// optionally with ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC,
-    /// or signal:USR1 or USR2. A duration of a traced future is that of the operation,
-    /// not of its polls. Actions: `snapshot` writes the records so far to FILE
-    /// with `-snapshot-` and the time in its name, as SIGUSR1 does at once; `stop` ends
-    /// the recording, and COMMAND continues; `exit` or `exit=STATUS` ends both; with
-    /// `status=STATUS` record exits with it if COMMAND succeeds; `run:COMMAND`, which is
-    /// last, runs a command of the shell, whose `$1` is the archive's path. `keep=N` and
-    /// `min-interval=TIME` are limits of this trigger [default action: snapshot]
+    /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER, optionally with
+    /// ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC, or signal:USR1 or USR2. A
+    /// duration of a traced future is that of the operation, not of its polls. Actions: `snapshot`
+    /// writes the records so far to FILE with `-snapshot-` and the time in its name, as SIGUSR1
+    /// does at once; `stop` ends the recording, and the COMMAND of `trace record` continues; `exit`
+    /// or `exit=STATUS` ends both; with `status=STATUS` `trace record` exits with it if COMMAND
+    /// succeeds; `run:COMMAND`, which is last, runs a command of the shell, whose `$1` is the
+    /// archive's path. `keep=N` and `min-interval=TIME` are limits of this trigger [default action:
+    /// snapshot]
     #[arg(long = "trigger", value_name = "CONDITION[:ACTION...]", value_parser = parse_trigger)]
     pub(crate) triggers: Vec<TriggerRule>,
 

@@ -51,6 +51,10 @@ fn bash_completes_commands_and_options() {
     assert_eq!(complete("trace rec"), "record recover\n");
     assert_eq!(complete("trace record --min-i"), "--min-interval\n");
     assert_eq!(complete("trace record --mode c"), "circular\n");
+    assert_eq!(complete("trace list prov"), "providers\n");
+    // Bash completes files where the function has no words.
+    assert_eq!(complete("trace stats \"\""), "\n");
+    assert!(complete("trace list \"\"").contains("providers"));
 }
 
 #[test]

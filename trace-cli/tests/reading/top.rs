@@ -47,3 +47,10 @@ fn an_archive_without_durations_is_an_error() {
     let run = place.run(&["top", "good.fxt", "-n", "-poll"]);
     assert!(run.stderr.contains("has no selected durations"), "{run:?}");
 }
+
+#[test]
+fn without_a_file_the_usage_names_live_sessions() {
+    let run = Place::new().run(&["top"]);
+    assert_eq!(run.code, 2);
+    assert!(run.stderr.contains("trace top --live [OPTIONS] [SESSION]"), "{run:?}");
+}

@@ -12,6 +12,7 @@ use super::{Feed, TIMEOUT};
 use crate::cli::TopArgs;
 use crate::exit;
 use crate::live::State;
+use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
 
 /// The time between two tables.
@@ -57,10 +58,10 @@ fn as_table(window: &Window, rows: &[Row]) -> String {
         ]);
     }
     let mut text = format!(
-        "{:.0} events/s, {} lost, {} programs\n{}",
+        "{:.0} events/s, {} lost, {}\n{}",
         window.events_per_second(),
         window.lost,
-        window.providers.len(),
+        counted(window.providers.len() as u64, "program", "programs"),
         table.text()
     );
     for (name, value) in &window.counters {

@@ -8,6 +8,7 @@ use ratatui::Frame;
 
 use super::rows::{Order, Row};
 use super::state::App;
+use crate::message::counted;
 use crate::table::human_nanos;
 
 /// The most lines of counters, with their head.
@@ -59,10 +60,10 @@ fn draw_head(frame: &mut Frame<'_>, app: &App, area: Rect) {
         number => format!(", {number} malformed"),
     };
     let second = format!(
-        "{:.0} events/s, {} lost{malformed}, {} programs: {}",
+        "{:.0} events/s, {} lost{malformed}, {}: {}",
         app.events_per_second,
         app.lost,
-        app.providers.len(),
+        counted(app.providers.len() as u64, "program", "programs"),
         app.providers.join(", ")
     );
     let style = if app.lost > 0 { Style::new().bold() } else { Style::new() };

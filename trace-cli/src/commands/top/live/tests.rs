@@ -102,7 +102,7 @@ fn a_picture_has_80_columns_and_24_lines() {
     app.update(&busy());
     let lines = picture(&mut app, 80, 24);
     assert_eq!(lines[0], "web: live, last 5 s, by LOAD");
-    assert_eq!(lines[1], "202 events/s, 12 lost, 1 programs: server");
+    assert_eq!(lines[1], "202 events/s, 12 lost, 1 program: server");
     assert_eq!(lines[2], " *LOAD      RATE     MEAN      P99      MAX NAME");
     assert_eq!(lines[3], "  4.0%     1.0/s  40.00ms  50.00ms  50.00ms web:slow");
     assert_eq!(lines[4], "  0.0%   200.0/s  1.000µs  1.000µs  1.000µs web:fast");
@@ -208,7 +208,22 @@ fn begins_and_ends_are_durations() {
     add(&mut window, &records, SECOND);
     let rows = rows(&window, Order::Name, "");
     let found: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.max)).collect();
-    assert_eq!(found, [("web:inner", 50), ("web:outer", 1000), ("web:request", 300)]);
+    assert_eq!(found, [("web:inner", 50), ("web:outer", 1000), ("web:request (operations)", 300)]);
+}
+
+#[test]
+fn an_operation_and_its_polls_have_two_rows() {
+    let mut window = window(&["web"]);
+    let records = [
+        event("request", 100, EventKind::AsyncBegin { id: 5 }),
+        event("request", 100, EventKind::DurationComplete { end: 150 }),
+        event("request", 900, EventKind::DurationComplete { end: 910 }),
+        event("request", 910, EventKind::AsyncEnd { id: 5 }),
+    ];
+    add(&mut window, &records, SECOND);
+    let rows = rows(&window, Order::Name, "");
+    let found: Vec<_> = rows.iter().map(|row| (row.name.as_str(), row.max)).collect();
+    assert_eq!(found, [("web:request", 50), ("web:request (operations)", 810)]);
 }
 
 #[test]

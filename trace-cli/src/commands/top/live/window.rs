@@ -28,7 +28,7 @@ pub(super) struct Window {
     length: Duration,
     filter: Filter,
     threads: Threads,
-    numbers: HashMap<(String, String), usize>,
+    numbers: HashMap<(String, String, Kind), usize>,
     /// Escaped names of scopes, by number.
     names: Vec<String>,
     parts: VecDeque<Part>,
@@ -42,6 +42,13 @@ pub(super) struct Window {
     /// Reads with malformed records so far.
     pub(super) malformed: u64,
     now: Duration,
+}
+
+/// What has a begin and an end. An operation and its polls can have one name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Duration,
+    Operation,
 }
 
 /// The counts of a part of the window.
@@ -120,27 +127,27 @@ impl Window {
         match event.kind {
             EventKind::DurationComplete { end } => {
                 let duration = item.nanos(end).saturating_sub(at);
-                let number = self.number(item, event);
+                let number = self.number(item, event, Kind::Duration);
                 self.count(number, duration);
             }
             EventKind::DurationBegin => {
-                let number = self.number(item, event);
+                let number = self.number(item, event, Kind::Duration);
                 self.open.begin(provider, thread, number, at);
             }
             EventKind::DurationEnd => {
                 // An end without a category or a name ends any scope.
                 let is_any =
                     item.text(event.category).is_empty() || item.text(event.name).is_empty();
-                let number = if is_any { None } else { self.number(item, event) };
+                let number = if is_any { None } else { self.number(item, event, Kind::Duration) };
                 let ended = self.open.end(provider, thread, |name| is_any || name == number, at);
                 ended.into_iter().for_each(|(number, duration)| self.count(Some(number), duration));
             }
             EventKind::AsyncBegin { id } => {
-                let Some(number) = self.number(item, event) else { return };
+                let Some(number) = self.number(item, event, Kind::Operation) else { return };
                 self.open.begin_operation((thread.process, number, id), at);
             }
             EventKind::AsyncEnd { id } => {
-                let Some(number) = self.number(item, event) else { return };
+                let Some(number) = self.number(item, event, Kind::Operation) else { return };
                 let duration = self.open.end_operation((thread.process, number, id), at);
                 duration.into_iter().for_each(|duration| self.count(Some(number), duration));
             }
@@ -165,9 +172,9 @@ impl Window {
     }
 
     /// Returns the number of a scope's name, or `None` if it is not selected.
-    fn number(&mut self, item: &Item<'_>, event: &Event<'_>) -> Option<usize> {
+    fn number(&mut self, item: &Item<'_>, event: &Event<'_>, kind: Kind) -> Option<usize> {
         let (category, name) = (item.text(event.category), item.text(event.name));
-        let key = (category.into_owned(), name.into_owned());
+        let key = (category.into_owned(), name.into_owned(), kind);
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
@@ -178,7 +185,11 @@ impl Window {
             return Some(0);
         }
         let number = self.names.len();
-        self.names.push(visible(&format!("{}:{}", key.0, key.1)).into_owned());
+        let of = match kind {
+            Kind::Duration => "",
+            Kind::Operation => " (operations)",
+        };
+        self.names.push(visible(&format!("{}:{}", key.0, key.1)).into_owned() + of);
         self.numbers.insert(key, number);
         Some(number)
     }
