@@ -277,14 +277,26 @@ extern "C" fn thread_ends(state: *mut c_void) {
     }
     // SAFETY: the value of the key is the thread's entry of the pool, which is never freed.
     let entry = unsafe { &*ended };
-    let state = &entry.value;
+    end_calls(&entry.value);
+    release(entry);
+}
+
+/// Ends the open calls of a thread that ends.
+fn end_calls(state: &State) {
     // A recording that was left by a jump out of a signal handler is over.
     state.inside.store(0, Ordering::Relaxed);
     state.record(ALL_FRAMES, |calls| {
         calls.finish(|| state.writer.take().or_else(Writer::attached), own::session());
     });
-    state.writer.set(None);
+}
+
+/// Gives the calling thread's state back, without a writer: the next thread of the state would
+/// write to a slot that is not its own.
+fn release(entry: &'static Entry<State>) {
     set_state(ENDED);
+    // A signal handler in between keeps its writer in another state, or nowhere.
+    compiler_fence(Ordering::SeqCst);
+    entry.value.writer.set(None);
     POOL.put(entry);
 }
 
@@ -305,6 +317,22 @@ mod tests {
                 // SAFETY: the thread has got a state, from the pool.
                 test(unsafe { &(*state()).value });
             });
+        });
+    }
+
+    /// A call of a signal handler between the two steps finds the thread's writer again.
+    #[test]
+    fn a_state_is_given_back_without_a_writer() {
+        let place = tempfile::tempdir().unwrap();
+        let _trace = trace_runtime::builder().output(place.path().join("app.fxt")).init();
+        with_state(|state| {
+            end_calls(state);
+            // Kept, as in a call that a signal handler makes here.
+            assert!(state.find_writer().is_some() && state.writer.get().is_some());
+            // SAFETY: the pointer came from the pool, whose entries are never freed.
+            release(unsafe { &*self::state() });
+            assert!(state.writer.get().is_none());
+            assert_eq!(self::state(), ENDED);
         });
     }
 
