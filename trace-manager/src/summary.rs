@@ -75,8 +75,9 @@ pub struct SessionSummary {
     /// The conditions of triggers that may have held without notice: records were dropped, or a
     /// program had too many counters or open scopes of the condition.
     pub incomplete_conditions: Vec<String>,
-    /// The conditions on durations that were evaluated at the end of the recording, for durations
-    /// that programs do not compare: their records are collected then, except in streaming mode.
+    /// The conditions on durations that were evaluated only when a program or the recording ended,
+    /// for durations that programs do not compare: their records are collected then, except in
+    /// streaming mode.
     pub late_conditions: Vec<String>,
     /// The snapshots of alerts, and those that the caller requested without waiting, in order.
     pub snapshots: Vec<SnapshotSummary>,

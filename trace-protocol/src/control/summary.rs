@@ -24,7 +24,7 @@ record! {
         pub unknown_conditions: Vec<String>,
         /// The conditions of triggers of which some records were not compared.
         pub incomplete_conditions: Vec<String>,
-        /// The conditions on durations that were evaluated at the end of the recording.
+        /// The conditions on durations that were evaluated when a program or the recording ended.
         pub late_conditions: Vec<String>,
         /// The alert that stopped it.
         pub stopped_by: Option<String>,

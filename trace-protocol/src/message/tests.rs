@@ -68,7 +68,7 @@ fn the_features_of_a_provider_have_these_bytes() {
     assert!(later.contains(Features::SET_CATEGORIES), "unknown bits are accepted");
     assert!(!Features::default().contains(Features::SET_CATEGORIES));
     let both = Features::SET_CATEGORIES.with(Features::SET_CONDITIONS);
-    assert_eq!(both, Features::from_bits(3));
+    assert_eq!(both, Features::from_bits(5));
 }
 
 #[test]

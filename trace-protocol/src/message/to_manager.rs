@@ -64,8 +64,9 @@ impl Features {
     /// Accepts [`SetCategories`](super::ToProvider::SetCategories).
     pub const SET_CATEGORIES: Self = Self(1);
 
-    /// Accepts [`SetConditions`](super::ToProvider::SetConditions).
-    pub const SET_CONDITIONS: Self = Self(2);
+    /// Accepts [`SetConditions`](super::ToProvider::SetConditions), also for operations. Bit 1 was
+    /// that of programs that compared scopes only.
+    pub const SET_CONDITIONS: Self = Self(4);
 
     /// Returns this set with `features`.
     #[must_use]

@@ -105,7 +105,7 @@ impl Table {
             indices: HashMap::new(),
             threads: HashMap::new(),
             selected: None,
-            watches: Watches::new(conditions, layout.mode()),
+            watches: Watches::new(conditions),
             disabled_sites: 0,
             omitted_names: 0,
             contents: next_contents(),

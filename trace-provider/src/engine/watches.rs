@@ -1,12 +1,11 @@
 //! The conditions that a session requests, and the trace points that compare them.
 //!
 //! A condition is *watched* once a trace point that is on compares its durations. The manager is
-//! then informed, and no longer evaluates the condition for this provider. In streaming mode, in
-//! which the manager can evaluate it, this requires that all trace points of its name compare.
+//! then informed, and no longer evaluates the condition for this provider. This requires that all
+//! trace points of its name compare: else the manager evaluates it over the records of all.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::message::DurationLimit;
 
 use crate::engine::conditions::Conditions;
@@ -16,7 +15,6 @@ use crate::engine::problem::Problem;
 #[derive(Debug)]
 pub(crate) struct Watches {
     conditions: &'static Conditions,
-    mode: BufferingMode,
     /// By category and name.
     names: BTreeMap<String, BTreeMap<String, Named>>,
     /// The places that are in a list.
@@ -46,9 +44,9 @@ struct Limit {
 }
 
 impl Watches {
-    pub(crate) fn new(conditions: &'static Conditions, mode: BufferingMode) -> Self {
+    pub(crate) fn new(conditions: &'static Conditions) -> Self {
         let (listed, reported) = (BTreeSet::new(), BTreeSet::new());
-        Self { conditions, mode, names: BTreeMap::new(), listed, reported }
+        Self { conditions, names: BTreeMap::new(), listed, reported }
     }
 
     /// Replaces the requested conditions. Trace points compare those that are new once they are
@@ -96,14 +94,13 @@ impl Watches {
     /// Adds a trace point of a name that is requested. `refs` are those of its category and name.
     /// Returns whether it must compare.
     pub(crate) fn add(&mut self, category: &str, name: &str, compares: bool, refs: u32) -> bool {
-        let Self { conditions, mode, names, listed, reported } = self;
+        let Self { conditions, names, listed, reported } = self;
         let Some(named) = names.get_mut(category).and_then(|names| names.get_mut(name)) else {
             return false;
         };
         named.compares |= compares;
         named.has_others |= !compares;
-        let may_compare =
-            named.compares && (!named.has_others || *mode != BufferingMode::Streaming);
+        let may_compare = named.compares && !named.has_others;
         for limit in &mut named.limits {
             let is_reported = limit.numbers.iter().any(|number| reported.contains(number));
             limit.is_watched = may_compare || is_reported;
@@ -170,16 +167,16 @@ mod tests {
     }
 
     /// Returns conditions on durations beyond 5 and 9 ticks of `web/request`.
-    fn watches(mode: BufferingMode) -> Watches {
+    fn watches() -> Watches {
         let conditions = Box::leak(Box::new(Conditions::new()));
-        let mut watches = Watches::new(conditions, mode);
+        let mut watches = Watches::new(conditions);
         watches.request(&[limit(1, "request", 5), limit(2, "request", 9)]).unwrap();
         watches
     }
 
     #[test]
     fn conditions_are_reported_once_a_trace_point_compares() {
-        let mut watches = watches(BufferingMode::Streaming);
+        let mut watches = watches();
         assert!(watches.has("web", "request") && !watches.has("web", "other"));
         assert!(!watches.conditions.has_new() && watches.take_new().is_empty());
         assert!(watches.add("web", "request", true, 7));
@@ -193,25 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_other_trace_points_is_not_watched_in_streaming_mode() {
-        for (mode, watched) in [
-            (BufferingMode::Streaming, &[][..]),
-            (BufferingMode::Circular, &[1, 2]),
-            (BufferingMode::Oneshot, &[1, 2]),
-        ] {
-            for first in [true, false] {
-                let mut watches = watches(mode);
-                watches.add("web", "request", first, 7);
-                watches.add("web", "request", !first, 7);
-                assert_eq!(watches.take_new(), watched, "{mode:?}");
-            }
+    fn a_name_with_other_trace_points_is_not_watched() {
+        for first in [true, false] {
+            let mut watches = watches();
+            watches.add("web", "request", first, 7);
+            watches.add("web", "request", !first, 7);
+            assert!(watches.take_new().is_empty());
         }
     }
 
     /// The manager evaluates it no more.
     #[test]
     fn a_reported_condition_stays_watched() {
-        let mut watches = watches(BufferingMode::Streaming);
+        let mut watches = watches();
         watches.add("web", "request", true, 7);
         assert_eq!(watches.take_new(), [1, 2]);
         watches.add("web", "request", false, 7);
@@ -220,7 +211,7 @@ mod tests {
 
     #[test]
     fn conditions_with_one_limit_share_a_place() {
-        let mut watches = watches(BufferingMode::Streaming);
+        let mut watches = watches();
         let limits = [limit(1, "request", 5), limit(3, "request", 5), limit(4, "other", 5)];
         watches.request(&limits).unwrap();
         assert_eq!(watches.limits().count(), 2);

@@ -60,9 +60,9 @@ fn incomplete(condition: &str) -> String {
 
 fn late(condition: &str) -> String {
     format!(
-        "the trigger '{}' was evaluated at the end of the recording, for durations that programs do \
-         not compare{HINT}trace them with a guard, an attribute or a future and literal names, or \
-         record in streaming mode",
+        "the trigger '{}' was evaluated only when a program or the recording ended, for durations \
+         that programs do not compare{HINT}record in streaming mode, or trace them with a guard, an \
+         attribute or a future and literal names",
         visible(condition)
     )
 }

@@ -49,9 +49,13 @@ fn a_provider_gets_conditions_in_ticks_of_its_clock_before_it_starts() {
 
 #[test]
 fn providers_without_the_feature_and_sessions_without_conditions_get_no_message() {
-    for (features, config) in
-        [(Features::SET_CATEGORIES, watching(&[7])), (Features::SET_CONDITIONS, config())]
-    {
+    // Programs that compare scopes, but no operations.
+    let of_scopes = Features::from_bits(2);
+    for (features, config) in [
+        (Features::SET_CATEGORIES, watching(&[7])),
+        (of_scopes, watching(&[7])),
+        (Features::SET_CONDITIONS, config()),
+    ] {
         let mut scene = Scene::new(0);
         let registration = Registration { features, ..Registration::default() };
         scene.dispatch(Input::Registered(1, registration));

@@ -80,8 +80,10 @@ impl Provider {
                         continue;
                     }
                     let Some(observed) = self.scope(event, kind) else { continue };
+                    let has_ended =
+                        matches!(observed, Observed::End(_) | Observed::Complete { .. });
                     add(observed);
-                    evaluated.is_late |= !self.is_live;
+                    evaluated.is_late |= has_ended && !self.is_live;
                 }
                 _ => {}
             }

@@ -427,6 +427,8 @@ fn durations_of_records_that_are_collected_at_the_end_are_late() {
     evaluator.records(2, &encode(&[event(thread(1), 0, "request", EventKind::FlowEnd { id: 1 })]));
     assert!(evaluator.late().is_empty(), "no duration");
     evaluator.records(2, &encode(&[begin(1, 0)]));
+    assert!(evaluator.late().is_empty(), "an open scope does not count");
+    evaluator.records(2, &encode(&[end(1, 1)]));
     assert_eq!(evaluator.late(), [LIMIT]);
 }
 
