@@ -126,5 +126,5 @@ fn the_last_seconds_of_a_session_are_shown() {
     assert_eq!(last["programs"], serde_json::json!(["subject"]), "{last}");
     assert!(last["events_per_second"].as_f64().unwrap() > 0.0, "{last}");
     let run = daemon.run(&["top", "--live", "--count", "1"]);
-    assert!(run.stdout().contains("events/s, 0 lost, 1 programs"), "{run:?}");
+    assert!(run.stdout().contains("events/s, 0 lost, 1 program\n"), "{run:?}");
 }

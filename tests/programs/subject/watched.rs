@@ -126,7 +126,7 @@ fn has_snapshot(directory: &Path) -> bool {
 }
 
 /// Runs as many scopes, operations and spans of a name each, of at least 2 ms, and begins and ends
-/// as many durations and operations of further names.
+/// as many durations and operations of further names. A scope and an operation share the last one.
 pub(crate) fn requests(count: u64) {
     let _trace = crate::init();
     tracing::subscriber::with_default(trace_tracing::subscriber(), || trace_requests(count));
@@ -152,6 +152,11 @@ fn trace_requests(count: u64) {
         trace_async_begin!("web", "separate", id);
         sleep(long);
         trace_async_end!("web", "separate", id);
+        trace_duration!("web", "mixed");
+        let id = trace_nonce!();
+        trace_async_begin!("web", "mixed", id);
+        sleep(long);
+        trace_async_end!("web", "mixed", id);
     }
 }
 
