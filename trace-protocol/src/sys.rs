@@ -3,9 +3,9 @@
 pub mod counter;
 pub(crate) mod fd_passing;
 pub(crate) mod files;
-pub(crate) mod large_pages;
 pub(crate) mod membarrier;
 pub(crate) mod memory_files;
+pub(crate) mod pages;
 pub(crate) mod region;
 pub mod slices;
 pub(crate) mod sockets;

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `collector` | which parts to read, in which order, once each |
 //! | `chunks` | the chunks of a rolling buffer |
+//! | `copy_memory` | memory for copies of them |
 //! | `live` | the same of a buffer that is being written |
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
@@ -22,6 +23,7 @@ mod category_counts;
 mod check;
 mod chunks;
 mod collector;
+mod copy_memory;
 mod filter;
 mod frame;
 mod live;

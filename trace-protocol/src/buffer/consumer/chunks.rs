@@ -5,7 +5,8 @@ use std::ops::Range;
 use crate::buffer::header::{directory_entry, Layout};
 use crate::buffer::memory::ReadMapping;
 use crate::sync::{AtomicU64, Ordering};
-use crate::sys::large_pages;
+
+use super::copy_memory::CopyMemory;
 
 /// A copy of a rolling buffer as it was when it was copied.
 ///
@@ -38,7 +39,7 @@ impl RawSave {
 /// Copies of chunks that are being written, in one piece of memory.
 #[derive(Debug, Default)]
 pub(super) struct LiveChunks {
-    words: Vec<u64>,
+    words: CopyMemory,
     /// The chunks, in the order of their records.
     chunks: Vec<Range<usize>>,
 }
@@ -47,10 +48,7 @@ impl LiveChunks {
     /// Removes all copies, and makes space for this many words.
     pub(super) fn restart(&mut self, words: usize) {
         self.clear();
-        if self.words.capacity() < words {
-            self.words = Vec::with_capacity(words);
-            large_pages::prefer(&mut self.words);
-        }
+        self.words.reserve(words);
     }
 
     pub(super) fn clear(&mut self) {
@@ -68,7 +66,7 @@ impl LiveChunks {
         for chunk in chunks.iter().rev() {
             let start = self.words.len();
             // Acquired: behind a header that is seen, the record is.
-            self.words.extend(chunk.iter().map(|word| word.load(Ordering::Acquire)));
+            self.words.append(chunk.iter().map(|word| word.load(Ordering::Acquire)));
             self.chunks.push(start..self.words.len());
         }
         self.chunks.get_mut(first..).into_iter().for_each(<[_]>::reverse);
@@ -76,9 +74,16 @@ impl LiveChunks {
 
     /// Passes each chunk to `read`.
     pub(super) fn for_each(&mut self, mut read: impl FnMut(&mut [u64])) {
+        let words = self.words.as_mut_slice();
         for chunk in &self.chunks {
-            self.words.get_mut(chunk.clone()).into_iter().for_each(&mut read);
+            words.get_mut(chunk.clone()).into_iter().for_each(&mut read);
         }
+    }
+
+    /// Returns the number of words for which there is memory.
+    #[cfg(test)]
+    pub(super) fn reserved(&self) -> usize {
+        self.words.capacity()
     }
 
     /// Returns the number of words.

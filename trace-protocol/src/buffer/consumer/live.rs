@@ -17,10 +17,12 @@
 //! any more, so that a thread with a record under way in one of them has nothing in those behind
 //! it. They are all that were not read before, whether a search of the directories found them or
 //! not: the provider may begin one behind the search, and then the newest one. One without a chunk
-//! has no records. The loss table comes first: events that are read report no less than it says.
-//! Strings come last: what a record refers to was registered before it.
+//! has no records. The chunks of all are listed before the first is copied, so the memory of the
+//! copy is as large as they are. The loss table comes first: events that are read report no less
+//! than it says. Strings come last: what a record refers to was registered before it.
 
 use crate::buffer::header::{field, BufferingMode};
+use crate::sync::AtomicU64;
 
 use super::chunks::{live_chunks, live_wraps, LiveChunks};
 use super::collector::Collector;
@@ -92,16 +94,15 @@ impl Collector {
         let listed: Vec<_> = live_chunks(mapping, layout, newest).collect();
         let unread = self.last_saved.map_or(0, |last| last.saturating_add(1));
         let first = unread.max(self.overwritten_before(newest));
-        // At most that of all rolling buffers.
-        let number = newest.saturating_sub(first) as usize + 1;
-        attempt.begin(first, number * layout.rolling_size() / 8);
-        for older in first..newest {
-            let chunks: Vec<_> = live_chunks(mapping, layout, older).collect();
+        let older = (first..newest).map(|it| (it, live_chunks(mapping, layout, it).collect()));
+        let mut buffers: Vec<(u32, Vec<&[AtomicU64]>)> = older.collect();
+        buffers.push((newest, listed));
+        let chunks = buffers.iter().flat_map(|(_, chunks)| chunks);
+        attempt.begin(first, chunks.map(|chunk| chunk.len()).sum());
+        for (wrapped_count, chunks) in buffers {
             attempt.chunks.add_backwards(&chunks);
-            attempt.check(older, self.is_overwritten(older));
+            attempt.check(wrapped_count, self.is_overwritten(wrapped_count));
         }
-        attempt.chunks.add_backwards(&listed);
-        attempt.check(newest, self.is_overwritten(newest));
     }
 
     /// Whether the rolling buffer that held `wrapped_count` may hold something else by now.
@@ -140,8 +141,13 @@ impl Attempt {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
-    use crate::sync::AtomicU64;
+    use crate::buffer::consumer::IdentityPolicy;
+    use crate::buffer::header::{directory_entry, Layout};
+    use crate::buffer::memory::WriteMapping;
+    use crate::sync::Ordering;
 
     #[test]
     fn what_is_kept_has_no_gap() {
@@ -162,17 +168,44 @@ mod tests {
         assert!(kept(&[(3, false), (4, true)]).1.is_empty());
     }
 
-    /// Their memory may have large pages.
+    /// Returns whether a mapping of this process has large pages requested, also of another test.
+    fn requests_large_pages() -> bool {
+        let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+        let flags = mappings.lines().filter(|line| line.starts_with("VmFlags:"));
+        flags.flat_map(str::split_whitespace).any(|flag| flag == "hg")
+    }
+
+    /// Else later allocations of the process would take more memory than they use.
     #[test]
-    fn copies_of_several_mebibytes_keep_the_order_of_chunks() {
-        let mut chunks = LiveChunks::default();
-        chunks.restart(1 << 20);
+    fn copies_of_several_mebibytes_keep_the_order_and_their_large_pages_end_with_them() {
         let parts: Vec<Vec<AtomicU64>> = (0..4)
             .map(|part| (0..1 << 18).map(|word| AtomicU64::new(part << 18 | word)).collect())
             .collect();
-        chunks.add_backwards(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
-        let mut copied = Vec::new();
-        chunks.for_each(|chunk| copied.extend_from_slice(chunk));
-        assert_eq!((copied, chunks.len()), (Vec::from_iter(0..1 << 20), 1 << 20));
+        // From the second on, an allocation of this size may be from the heap.
+        for _ in 0..3 {
+            let mut chunks = LiveChunks::default();
+            chunks.restart(1 << 20);
+            chunks.add_backwards(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let mut copied = Vec::new();
+            chunks.for_each(|chunk| copied.extend_from_slice(chunk));
+            assert_eq!((copied, chunks.len()), (Vec::from_iter(0..1 << 20), 1 << 20));
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while requests_large_pages() {
+            assert!(Instant::now() < deadline, "the advice remains");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// A program that is idle has one chunk of a large buffer.
+    #[test]
+    fn a_copy_takes_the_memory_of_its_chunks() {
+        let layout = Layout::plan(BufferingMode::Streaming, 16 << 20, 0).unwrap();
+        let memory = WriteMapping::anonymous(layout.total_size());
+        let entry = &memory.words()[layout.rolling_start(0)];
+        entry.store(directory_entry(0, 1), Ordering::Relaxed);
+        let unit = layout.unit_words();
+        let collector = Collector::new(memory.reader(), layout, IdentityPolicy::Own(1)).unwrap();
+        assert_eq!(collector.copy_live().rolling.reserved(), unit);
     }
 }
