@@ -108,6 +108,14 @@ struct Provider {
     membership: Membership,
 }
 
+impl Provider {
+    /// Returns the time until which the sessions wait for its reply, if they do.
+    fn deadline(&self) -> Option<Time> {
+        let Self { tracee, membership, .. } = self;
+        tracee.deadline().into_iter().chain(membership.deadline(tracee)).min()
+    }
+}
+
 impl Coordinator {
     /// Creates a coordinator without providers and without sessions.
     pub fn new() -> Self {
@@ -158,10 +166,20 @@ impl Coordinator {
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        let deadlines = |Provider { tracee, membership, .. }: &Provider| {
-            tracee.deadline().into_iter().chain(membership.deadline(tracee)).min()
-        };
-        self.providers.values().filter_map(deadlines).min()
+        self.providers.values().filter_map(Provider::deadline).min()
+    }
+
+    /// Returns the providers whose time for a reply is over at the time `now`. Their packets should
+    /// be read before an [`Input::Tick`]: the reply may be among them.
+    pub fn overdue(&self, now: Time) -> Vec<ProviderId> {
+        let ids = self.providers.keys().copied();
+        ids.filter(|id| self.is_overdue(*id, now)).collect()
+    }
+
+    /// Returns whether the provider's time for a reply is over at the time `now`.
+    pub fn is_overdue(&self, id: ProviderId, now: Time) -> bool {
+        let deadline = self.providers.get(&id).and_then(Provider::deadline);
+        deadline.is_some_and(|deadline| deadline <= now)
     }
 
     /// Handles an event at the time `now`. Returns the actions, in order.

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventFlags, EventVec};
+use trace_protocol::buffer::header::Layout;
 use trace_protocol::packet::Packet;
 use trace_protocol::slices;
 
@@ -14,7 +15,7 @@ use super::connection::{Connection, Received, ReceivedPacket};
 use super::source::Source;
 use super::state::EventLoop;
 use crate::collection::Collection;
-use crate::machine::{Input, ProviderId, TraceeEvent};
+use crate::machine::{Input, ProviderId, Time, TraceeEvent};
 use crate::wait::milliseconds;
 
 /// The interval of updates of a session's progress.
@@ -26,8 +27,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections that are accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// The most packets that are read at the end of a provider. A socket's default buffer has fewer
-/// packets, and a provider cannot enlarge it beyond the system's limit.
+/// The most packets that are read at the end of a provider, or of the wait for its reply. A socket's
+/// default buffer has fewer packets, and a provider cannot enlarge it beyond the system's limit.
 const LAST_PACKETS: usize = 64 * 64;
 
 /// What a packet was.
@@ -78,9 +79,7 @@ impl EventLoop {
 
     /// Handles deadlines and collected records between two waits.
     pub(super) fn housekeeping(&mut self) {
-        if self.coordinator.deadline().is_some_and(|deadline| deadline <= self.now()) {
-            self.dispatch(Input::Tick);
-        }
+        self.end_waits(self.now());
         // Only one copy: a provider that waits for its reply comes first.
         self.pass_one_on();
         self.take_final();
@@ -274,6 +273,33 @@ impl EventLoop {
         }
     }
 
+    /// Ends the waits for the replies of providers whose time is over at the time `now`. A reply
+    /// may wait in the socket behind requests to save: those packets are read first.
+    fn end_waits(&mut self, now: Time) {
+        let overdue = self.coordinator.overdue(now);
+        if !overdue.is_empty() {
+            overdue.into_iter().for_each(|id| self.read_overdue(id, now));
+            self.dispatch_at(Input::Tick, now);
+        }
+    }
+
+    /// Reads packets of a provider until it is not overdue. Its rolling buffers are all that can
+    /// wait before a reply.
+    fn read_overdue(&mut self, id: ProviderId, now: Time) {
+        let mut saves = 0;
+        for _ in 0..LAST_PACKETS {
+            let ends = saves == Layout::MAX_ROLLING_BUFFERS;
+            if ends || !self.coordinator.is_overdue(id, now) {
+                return;
+            }
+            match self.read_packet(id) {
+                Some(Handled::Save) => saves += 1,
+                Some(Handled::Other) => {}
+                None => return,
+            }
+        }
+    }
+
     /// Handles the next packet of a provider. Returns `None` if there is none, or was the end.
     fn read_packet(&mut self, id: ProviderId) -> Option<Handled> {
         let received = self.connections.get_mut(&id)?.receive_packet();
@@ -300,7 +326,11 @@ impl EventLoop {
 
     /// Passes an event to the coordinator, and performs the returned actions.
     pub(super) fn dispatch(&mut self, input: Input) {
-        let outputs = self.coordinator.on(input, self.now());
+        self.dispatch_at(input, self.now());
+    }
+
+    fn dispatch_at(&mut self, input: Input, now: Time) {
+        let outputs = self.coordinator.on(input, now);
         for output in outputs {
             self.perform(output);
         }

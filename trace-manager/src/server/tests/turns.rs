@@ -22,27 +22,64 @@ fn saved(packets: &Socket) -> usize {
     std::iter::from_fn(|| packets.recv(&mut bytes).ok()).count()
 }
 
+/// Returns a scene with a streaming provider that records and has no time to stop.
+fn recording() -> (Scene, Started, Peer, Socket) {
+    let mut scene = Scene::new(Limits::default());
+    let timeouts = Timeouts { stop: Duration::ZERO, ..Timeouts::default() };
+    let mode = BufferingMode::Streaming;
+    let config = SessionConfig { mode, timeouts, ..SessionConfig::default() };
+    let session = scene.start_config(config).unwrap();
+    let peer = scene.register();
+    let packets = packets(&peer);
+    send(&packets, Packet::Started { version: 1 });
+    scene.event_loop.read_packets(peer.id);
+    (scene, session, peer, packets)
+}
+
+fn send(packets: &Socket, packet: Packet) {
+    packets.send(&packet.encode(), &[]).unwrap();
+}
+
+fn save(packets: &Socket, wrapped_count: u32) {
+    send(packets, Packet::SaveBuffer { wrapped_count, durable_data_end: 0 });
+}
+
+/// The manager copies one rolling buffer of a provider in a turn.
+#[test]
+fn a_reply_behind_saves_is_read_before_its_wait_ends() {
+    let (mut scene, (session, ..), peer, packets) = recording();
+    scene.command(Command::Pause { session });
+    (0..2).for_each(|wrapped_count| save(&packets, wrapped_count));
+    send(&packets, Packet::Stopped);
+    scene.event_loop.read_packets(peer.id);
+    assert!(matches!(scene.state(&peer), TraceeState::Stopping { .. }));
+    scene.event_loop.housekeeping();
+    let replies = scene.event_loop.coordinator.tracee(peer.id).unwrap().replies();
+    assert_eq!((scene.state(&peer), replies.stop), (TraceeState::Stopped, true));
+    assert_eq!(saved(&packets), 2);
+}
+
+/// Else a provider that requests saves all the time would delay the others.
+#[test]
+fn the_end_of_a_wait_copies_no_more_than_all_rolling_buffers_of_a_provider() {
+    let (mut scene, (session, ..), peer, packets) = recording();
+    scene.command(Command::Pause { session });
+    (0..20).for_each(|wrapped_count| save(&packets, wrapped_count));
+    scene.event_loop.housekeeping();
+    assert_eq!((scene.state(&peer), saved(&packets)), (TraceeState::Stopped, 8));
+}
+
 /// Else the others would wait for all copies of a provider that fills its buffers all the time.
 #[test]
 fn a_turn_copies_one_rolling_buffer_of_a_provider() {
-    let mut scene = Scene::new(Limits::default());
-    let mode = BufferingMode::Streaming;
-    let _session = scene.start_config(SessionConfig { mode, ..SessionConfig::default() }).unwrap();
-    let peer = scene.register();
-    let packets = packets(&peer);
-    let send = |packet: Packet| packets.send(&packet.encode(), &[]).unwrap();
-    send(Packet::Started { version: 1 });
-    for wrapped_count in 0..2 {
-        send(Packet::SaveBuffer { wrapped_count, durable_data_end: 0 });
-    }
+    let (mut scene, _session, peer, packets) = recording();
+    (0..2).for_each(|wrapped_count| save(&packets, wrapped_count));
     for _ in 0..2 {
         scene.event_loop.read_packets(peer.id);
         assert_eq!(saved(&packets), 1);
     }
     // All of them at the end of a provider.
-    for wrapped_count in 2..5 {
-        send(Packet::SaveBuffer { wrapped_count, durable_data_end: 0 });
-    }
+    (2..5).for_each(|wrapped_count| save(&packets, wrapped_count));
     scene.event_loop.drain_packets(peer.id);
     assert_eq!(saved(&packets), 3);
 }
