@@ -13,10 +13,16 @@ use trace_protocol::socket::Listener;
 use tempfile::TempDir;
 
 use crate::provider::{Provider, Session};
-use crate::LONG;
 
 /// The time in which a reply arrives that does not wait for a provider.
 const SHORT: Duration = Duration::from_millis(300);
+
+/// The time in which a start is replied to that does not wait any longer: less than the time-outs
+/// of the session.
+const BEFORE_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time-outs of the session.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A control server with a session, and a provider for it.
 struct Scene {
@@ -46,8 +52,8 @@ impl Scene {
             name: "session".to_owned(),
             output: Output::Beneath("out.fxt".to_owned()),
             buffer_size: 64 << 10,
-            start_timeout: Duration::from_secs(60),
-            stop_timeout: Duration::from_secs(60),
+            start_timeout: TIMEOUT,
+            stop_timeout: TIMEOUT,
             detached: true,
             ..TraceConfig::default()
         };
@@ -94,7 +100,7 @@ fn a_session_has_started_when_its_providers_record() {
         let session = scene.initialize();
         assert!(has_started.recv_timeout(SHORT).is_err(), "the provider does not record yet");
         session.send(Packet::Started { version: 1 });
-        has_started.recv_timeout(LONG).unwrap();
+        has_started.recv_timeout(BEFORE_TIMEOUT).unwrap();
         if !is_again {
             let mut controller = scene.controller();
             let pausing = std::thread::spawn(move || controller.pause("session").unwrap());
@@ -113,7 +119,7 @@ fn a_stop_ends_the_wait_of_a_start() {
     let session = scene.initialize();
     let mut controller = scene.controller();
     let stopping = std::thread::spawn(move || controller.stop("session").unwrap());
-    has_started.recv_timeout(LONG).unwrap();
+    has_started.recv_timeout(BEFORE_TIMEOUT).unwrap();
     assert_eq!(scene.provider.next(), Some(ToProvider::Stop));
     session.send(Packet::Started { version: 1 });
     session.send(Packet::Stopped);
