@@ -17,8 +17,8 @@
 //!                                       stopped
 //! ```
 //!
-//! A start waits until the programs record. What stops the session before that ends the wait: once
-//! its output is open, Starting is as Started to a stop.
+//! A start waits until the programs record. A stop, or the end of the session, ends the wait. Once
+//! the output is open, requests for a session that records are accepted in Starting, too.
 //!
 //! Paused and Pausing end as Started does. A session that ends by itself is Stopping, too. Watchers
 //! are notified of each phase, and of the removal of the session.
@@ -225,7 +225,7 @@ impl ControlMachine {
 
     /// Ends a session in any phase.
     fn end(&mut self, id: SessionId) {
-        self.recording(id);
+        self.end_start(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
         match &mut session.phase {
@@ -289,7 +289,7 @@ impl ControlMachine {
     fn session_event(&mut self, id: SessionId, event: SessionEvent, now: Time) {
         match event {
             SessionEvent::Opened => self.opened(id, now),
-            SessionEvent::Recording => self.recording(id),
+            SessionEvent::Recording => self.recording(id, now),
             SessionEvent::NotOpened(error) => self.not_opened(id, error),
             SessionEvent::Alert(name) => {
                 let Some(session) = self.sessions.get(&id) else { return };
@@ -309,16 +309,23 @@ impl ControlMachine {
         let Phase::Starting(starting) = &mut session.phase else { return };
         starting.until = Some(until);
         let stops = starting.stops;
-        session.started = Some(now);
-        let duration = session.config.duration;
-        session.deadline = (!duration.is_zero()).then(|| now.saturating_add(duration));
         if stops || self.is_ending {
             self.end(id);
         }
     }
 
+    /// Notes that the programs of a session record, or have not replied in time. Its time begins
+    /// with the first start.
+    fn recording(&mut self, id: SessionId, now: Time) {
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if session.starts_until().is_some() {
+            session.begin(now);
+        }
+        self.end_start(id);
+    }
+
     /// Ends the wait of a start, if its session has opened.
-    fn recording(&mut self, id: SessionId) {
+    fn end_start(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get(&id) else { return };
         let Phase::Starting(Starting { ticket, until: Some(_), .. }) = session.phase else {
             return;
@@ -329,7 +336,7 @@ impl ControlMachine {
 
     /// Notes that a session ends which no request has stopped.
     fn stopping(&mut self, id: SessionId) {
-        self.recording(id);
+        self.end_start(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Phase::Started | Phase::Pausing(_) | Phase::Paused = session.phase {
             session.deadline = None;
@@ -352,7 +359,7 @@ impl ControlMachine {
 
     /// Replies to those that wait for the results, or else keeps these.
     fn ended(&mut self, id: SessionId, mut summary: Box<Summary>) {
-        self.recording(id);
+        self.end_start(id);
         self.refuse_pauses(id);
         let Some(session) = self.sessions.get_mut(&id) else { return };
         session.deadline = None;
@@ -410,7 +417,7 @@ impl ControlMachine {
             sessions.map(|(id, _)| *id).collect()
         };
         let (started, ended) = (over(ControlledSession::starts_until), over(|it| it.deadline));
-        started.into_iter().for_each(|id| self.recording(id));
+        started.into_iter().for_each(|id| self.recording(id, now));
         ended.into_iter().for_each(|id| self.end(id));
     }
 

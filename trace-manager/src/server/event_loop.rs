@@ -27,11 +27,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections that are accepted in one turn.
 const ACCEPTS_PER_TURN: usize = 64;
 
-/// The most packets that are read at the end of a provider, or of the wait for its reply. A socket's
-/// default buffer has fewer packets, and a provider cannot enlarge it beyond the system's limit.
+/// The most packets that are read at the end of a provider, or of the wait for its reply. The
+/// default buffer of a socket has fewer packets, and a provider cannot enlarge it beyond the
+/// system's limit.
 const LAST_PACKETS: usize = 64 * 64;
 
-/// What a packet was.
+/// The kind of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Handled {
     /// A request to save a rolling buffer.

@@ -51,7 +51,8 @@ record! {
         /// Keeps the records in a file of the daemon until the end. For an output that is a
         /// descriptor.
         pub defer_transfer: bool,
-        /// The time after which the session stops; zero if it does not stop by itself.
+        /// The time after which the session stops, from the time on at which its programs record;
+        /// zero if it does not stop by itself.
         pub duration: Duration,
         /// Whether the session continues when the controller's connection ends.
         pub detached: bool,

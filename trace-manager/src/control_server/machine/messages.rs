@@ -1,4 +1,4 @@
-//! What goes into the state machine of the control socket, and what comes out of it.
+//! The inputs and outputs of the state machine of the control socket.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

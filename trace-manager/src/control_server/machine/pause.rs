@@ -12,9 +12,14 @@ use crate::machine::Time;
 
 impl ControlMachine {
     /// Stops a session without results. The reply is sent when its providers have stopped.
-    pub(super) fn pause(&mut self, ticket: Ticket, id: SessionId) -> Result<(), Refused> {
+    pub(super) fn pause(
+        &mut self,
+        ticket: Ticket,
+        id: SessionId,
+        now: Time,
+    ) -> Result<(), Refused> {
         let refused = |error, reason: &str| Err((ErrorCode::Stop(error), reason.to_owned()));
-        self.recording(id);
+        self.recording(id, now);
         let Some(session) = self.sessions.get_mut(&id) else { return Ok(()) };
         match &mut session.phase {
             Phase::Started => {

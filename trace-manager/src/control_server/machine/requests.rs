@@ -18,6 +18,8 @@ use crate::control_server::triggers::check_rules;
 use crate::machine::Time;
 use crate::sink::StreamLease;
 
+const NOT_RECORDING: &str = "the session does not record";
+
 /// A refused request.
 pub(super) type Refused = (ErrorCode, String);
 
@@ -61,7 +63,7 @@ impl ControlMachine {
             Request::GetSessions => self.query_sessions(ticket),
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
             Request::Start(start) => return self.start(ticket, start, now),
-            Request::Stop(stop) => return self.request_stop(ticket, &stop),
+            Request::Stop(stop) => return self.request_stop(ticket, &stop, now),
             Request::Terminate(end) => return self.terminate(ticket, &end),
             Request::Flush(name) => return self.flush(ticket, &name),
             Request::Snapshot(snapshot) => return self.snapshot(ticket, snapshot, descriptor, now),
@@ -275,7 +277,12 @@ impl ControlMachine {
         Ok(())
     }
 
-    fn request_stop(&mut self, ticket: Ticket, stop: &StopRequest) -> Result<(), Refused> {
+    fn request_stop(
+        &mut self,
+        ticket: Ticket,
+        stop: &StopRequest,
+        now: Time,
+    ) -> Result<(), Refused> {
         let refused = |error, reason: String| Err((ErrorCode::Stop(error), reason));
         let id = match self.find(ticket, &stop.session) {
             Ok(id) => id,
@@ -293,7 +300,7 @@ impl ControlMachine {
         }
         match stop.write_results {
             true => self.end_for(ticket, id, false),
-            false => self.pause(ticket, id),
+            false => self.pause(ticket, id, now),
         }
     }
 
@@ -330,20 +337,26 @@ impl ControlMachine {
         Ok(())
     }
 
+    /// Fails if a session does not record.
+    fn check_records(&self, id: SessionId) -> Result<(), Refused> {
+        match self.sessions.get(&id).is_some_and(ControlledSession::records) {
+            true => Ok(()),
+            false => Err(general(GeneralError::NoSession, NOT_RECORDING)),
+        }
+    }
+
     fn flush(&mut self, ticket: Ticket, name: &str) -> Result<(), Refused> {
         let refused = |error, reason: String| Err((ErrorCode::Flush(error), reason));
         let id = match self.find(ticket, name) {
             Ok(id) => id,
             Err((_, reason)) => return refused(FlushError::NotInitialized, reason),
         };
-        match self.sessions.get(&id) {
-            Some(ControlledSession { phase: Phase::Started, .. }) => {
-                self.outputs.push(Output::Flush(id));
-                self.reply(ticket, Reply::Flushed);
-                Ok(())
-            }
-            _ => refused(FlushError::NotStarted, "the session does not record".to_owned()),
+        if !self.sessions.get(&id).is_some_and(ControlledSession::records) {
+            return refused(FlushError::NotStarted, NOT_RECORDING.to_owned());
         }
+        self.outputs.push(Output::Flush(id));
+        self.reply(ticket, Reply::Flushed);
+        Ok(())
     }
 
     fn snapshot(
@@ -357,10 +370,7 @@ impl ControlMachine {
         request.output.check().map_err(bad)?;
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         let id = self.find(ticket, &request.session)?;
-        if !matches!(self.sessions.get(&id), Some(ControlledSession { phase: Phase::Started, .. }))
-        {
-            return Err(general(GeneralError::NoSession, "the session does not record"));
-        }
+        self.check_records(id)?;
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
         let running = self.running_snapshots.get(&peer.uid).copied().unwrap_or(0);
         if running >= self.limits.running_snapshots {
@@ -388,10 +398,7 @@ impl ControlMachine {
         check_categories(&request.categories).map_err(bad)?;
         let categories = self.expand(&request.categories)?;
         let id = self.find(ticket, &request.session)?;
-        if !matches!(self.sessions.get(&id), Some(ControlledSession { phase: Phase::Started, .. }))
-        {
-            return Err(general(GeneralError::NoSession, "the session does not record"));
-        }
+        self.check_records(id)?;
         let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
         let lease = self.lease_stream(peer.uid)?;
         let job = FollowJob { categories, descriptor, peer, lease };
@@ -429,10 +436,8 @@ impl ControlMachine {
         }
         let (add, remove) = (self.expand(&change.add)?, self.expand(&change.remove)?);
         let id = self.find(ticket, &change.session)?;
+        self.check_records(id)?;
         let Some(session) = self.sessions.get(&id) else { return Ok(()) };
-        if !matches!(session.phase, Phase::Started) {
-            return Err(general(GeneralError::NoSession, "the session does not record"));
-        }
         let earlier = session.category_patterns().map_err(bad)?;
         let changed = categories::change(&earlier, &add, &remove);
         check_categories(&changed).map_err(bad)?;

@@ -26,7 +26,8 @@ pub(super) struct ControlledSession {
     pub(super) waiting: Vec<Ticket>,
     watchers: Vec<ClientId>,
     pub(super) alerts: Arc<AlertQueue>,
-    pub(super) started: Option<Time>,
+    /// Whether its programs have recorded.
+    has_begun: bool,
     /// The time at which it stops.
     pub(super) deadline: Option<Time>,
     /// Whether its results are not written.
@@ -82,14 +83,15 @@ impl ControlledSession {
         Self { client, ..Self::in_phase(Phase::Initialized(descriptor), peer, config) }
     }
 
-    /// Returns a session that its own process has started. No connection ends it.
+    /// Returns a session that its own process has started, and ends. No connection ends it.
     pub(super) fn served(
         owner: PeerCredentials,
         config: TraceConfig,
         alerts: Arc<AlertQueue>,
         no_pause: Option<String>,
     ) -> Self {
-        Self { alerts, no_pause, ..Self::in_phase(Phase::Started, owner, config) }
+        let session = Self::in_phase(Phase::Started, owner, config);
+        Self { alerts, no_pause, has_begun: true, ..session }
     }
 
     /// Returns a session of a killed daemon, which starts again. Nobody waits for it.
@@ -112,7 +114,7 @@ impl ControlledSession {
             waiting: Vec::new(),
             watchers: Vec::new(),
             alerts: Arc::default(),
-            started: None,
+            has_begun: false,
             deadline: None,
             aborted: false,
             no_pause: None,
@@ -122,6 +124,11 @@ impl ControlledSession {
     /// Returns whether it has not ended.
     pub(super) fn is_active(&self) -> bool {
         !matches!(self.phase, Phase::Stopped(_))
+    }
+
+    /// Returns whether programs record for it. It may wait for others that start.
+    pub(super) fn records(&self) -> bool {
+        matches!(self.phase, Phase::Started | Phase::Starting(Starting { until: Some(_), .. }))
     }
 
     /// Returns its category patterns with those of single programs, as `PROGRAM/PATTERN`.
@@ -171,6 +178,15 @@ impl ControlledSession {
     /// Returns [`starts_until`](Self::starts_until) of a start at `now`.
     pub(super) fn start_deadline(&self, now: Time) -> Time {
         now.saturating_add(convert::timeouts(&self.config).start)
+    }
+
+    /// Notes that its programs record from `now` on. Its time begins if they do so for the first
+    /// time.
+    pub(super) fn begin(&mut self, now: Time) {
+        let duration = self.config.duration;
+        if !std::mem::replace(&mut self.has_begun, true) && !duration.is_zero() {
+            self.deadline = Some(now.saturating_add(duration));
+        }
     }
 
     pub(super) fn state(&self) -> SessionState {

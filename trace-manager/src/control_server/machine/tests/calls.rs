@@ -3,10 +3,12 @@
 use super::*;
 use trace_protocol::control::{CategoryChange, FollowRequest, Output, SnapshotRequest};
 
-const STATES: [&str; 8] = [
+const STATES: [&str; 9] = [
     "none",
     "initialized",
     "starting",
+    // Has opened, and waits for programs.
+    "opened",
     "started",
     "stopping",
     "stopped",
@@ -18,26 +20,29 @@ const STATES: [&str; 8] = [
 /// The calls, and their results in each of [`STATES`]: a reply or an error as `domain.value`,
 /// `waits` if there is no reply yet.
 #[rustfmt::skip]
-const TABLE: [(&str, [&str; 8]); 11] = [
-    ("start", ["start 1", "waits", "start 2", "start 2", "start 3", "start 4", "start 3", "waits"]),
-    ("stop", ["stop 1", "stop 2", "waits", "waits", "waits", "stopped", "waits", "waits"]),
-    ("pause", ["stop 1", "stop 2", "stop 2", "waits", "stop 3", "stop 3", "waits", "paused"]),
-    ("abort",
-     ["general 2", "terminated", "waits", "waits", "waits", "stopped", "waits", "waits"]),
-    ("terminate",
-     ["general 2", "terminated", "waits", "waits", "waits", "stopped", "waits", "waits"]),
-    ("flush",
-     ["flush 1", "flush 2", "flush 2", "flushed", "flush 2", "flush 2", "flush 2", "flush 2"]),
-    ("snapshot", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2",
-                  "general 2", "general 2"]),
-    ("follow", ["general 2", "general 2", "general 2", "waits", "general 2", "general 2",
+const TABLE: [(&str, [&str; 9]); 11] = [
+    ("start", ["start 1", "waits", "start 2", "start 2", "start 2", "start 3", "start 4",
+               "start 3", "waits"]),
+    ("stop",
+     ["stop 1", "stop 2", "waits", "waits", "waits", "waits", "stopped", "waits", "waits"]),
+    ("pause",
+     ["stop 1", "stop 2", "stop 2", "waits", "waits", "stop 3", "stop 3", "waits", "paused"]),
+    ("abort", ["general 2", "terminated", "waits", "waits", "waits", "waits", "stopped", "waits",
+               "waits"]),
+    ("terminate", ["general 2", "terminated", "waits", "waits", "waits", "waits", "stopped",
+                   "waits", "waits"]),
+    ("flush", ["flush 1", "flush 2", "flush 2", "flushed", "flushed", "flush 2", "flush 2",
+               "flush 2", "flush 2"]),
+    ("snapshot", ["general 2", "general 2", "general 2", "waits", "waits", "general 2",
+                  "general 2", "general 2", "general 2"]),
+    ("follow", ["general 2", "general 2", "general 2", "waits", "waits", "general 2", "general 2",
                 "general 2", "general 2"]),
-    ("categories", ["general 2", "general 2", "general 2", "changed", "general 2", "general 2",
-                    "general 2", "general 2"]),
+    ("categories", ["general 2", "general 2", "general 2", "changed", "changed", "general 2",
+                    "general 2", "general 2", "general 2"]),
     ("watch", ["general 2", "watching", "watching", "watching", "watching", "watching",
-               "watching", "watching"]),
+               "watching", "watching", "watching"]),
     ("initialize", ["initialized", "general 3", "general 3", "general 3", "general 3",
-                    "initialized", "general 3", "general 3"]),
+                    "general 3", "initialized", "general 3", "general 3"]),
 ];
 
 /// Returns a scene with the session `a` in this state.
@@ -51,21 +56,24 @@ fn scene_in(state: &str) -> Scene {
         scene.call(CLIENT, start());
     }
     if steps >= 3 {
-        scene.opened(1);
+        scene.on(Input::Session(1, SessionEvent::Opened));
     }
-    if steps >= 6 {
+    if steps >= 4 {
+        scene.on(Input::Session(1, SessionEvent::Recording));
+    }
+    if steps >= 7 {
         scene.connect(3, USER);
         scene.send(3, stop("a", false));
     }
-    if steps == 7 {
+    if steps == 8 {
         scene.on(Input::Session(1, SessionEvent::Paused));
     }
-    if steps == 4 {
+    if steps == 5 {
         // The request of another client, so that this one may wait.
         scene.connect(3, USER);
         scene.send(3, stop("a", true));
     }
-    if steps == 5 {
+    if steps == 6 {
         scene.ended(1);
     }
     scene.take_actions();

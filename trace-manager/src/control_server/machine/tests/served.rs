@@ -10,7 +10,8 @@ fn scene() -> Scene {
 fn scene_with(no_pause: Option<String>) -> Scene {
     let mut scene = Scene::new();
     let owner = PeerCredentials { pid: 1, uid: USER, gid: USER };
-    scene.machine.serve(owner, detached("app"), Arc::default(), no_pause);
+    let config = TraceConfig { duration: Duration::from_secs(60), ..detached("app") };
+    scene.machine.serve(owner, config, Arc::default(), no_pause);
     scene
 }
 
@@ -54,6 +55,7 @@ fn the_session_of_a_recorder_stops_and_starts_again() {
     assert_eq!(scene.reply(CLIENT, id), None, "its program does not record yet");
     scene.on(Input::Session(SERVED, SessionEvent::Recording));
     assert_eq!(scene.reply(CLIENT, id), Some(Reply::Started));
+    assert_eq!(scene.machine.deadline(), None, "its process ends it at its time");
 }
 
 #[test]

@@ -79,20 +79,24 @@ fn a_stop_during_the_start_follows_it() {
     assert_eq!(scene.reply(CLIENT, stop), stopped("a"));
 }
 
-/// Each is what ends a session: a stop, the end of its client, that of the daemon, a trigger, and
-/// the session's own end.
+/// Each is what ends a session: a stop, an abort, the end of its client, that of the daemon, a
+/// trigger, and the session's own end.
 #[test]
 fn what_ends_a_session_ends_the_wait_of_its_start() {
     let request = |scene: &mut Scene| {
         scene.send(3, stop("a", true));
+    };
+    let aborted = |scene: &mut Scene| {
+        scene.send(3, abort("a"));
     };
     let disconnect = |scene: &mut Scene| scene.on(Input::Disconnected(CLIENT));
     let shut_down = |scene: &mut Scene| scene.on(Input::ShutDown);
     let trigger = |scene: &mut Scene| scene.on(Input::Session(1, SessionEvent::Stopping));
     let end = |scene: &mut Scene| scene.ended(1);
     type Case<'a> = (&'a dyn Fn(&mut Scene), &'a [&'a str]);
-    let cases: [Case<'_>; 5] = [
+    let cases: [Case<'_>; 6] = [
         (&request, &["stop 1"]),
+        (&aborted, &["discard 1"]),
         (&disconnect, &["stop 1"]),
         (&shut_down, &["stop 1"]),
         (&trigger, &[]),
@@ -124,5 +128,43 @@ fn a_start_does_not_wait_longer_than_its_time_and_the_session_continues() {
     scene.now = second;
     scene.on(Input::Tick);
     assert_eq!(scene.reply(CLIENT, start), Some(Reply::Started));
-    assert_eq!((scene.take_actions().len(), scene.machine.deadline()), (0, Some(duration)));
+    assert_eq!(scene.take_actions().len(), 0);
+    assert_eq!(scene.machine.deadline(), Some(second + duration));
+}
+
+/// Else a program that takes long to start would be recorded for less time, or not at all.
+#[test]
+fn the_time_of_a_session_begins_when_its_programs_record_for_the_first_time() {
+    let second = Duration::from_secs(1);
+    let mut scene = Scene::new();
+    let config = TraceConfig { duration: 2 * second, start_timeout: 9 * second, ..named("a") };
+    let start = scene.starting(CLIENT, config);
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.now = 5 * second;
+    scene.on(Input::Tick);
+    assert_eq!(scene.reply(CLIENT, start), None);
+    scene.on(Input::Session(1, SessionEvent::Recording));
+    assert_eq!(scene.machine.deadline(), Some(7 * second));
+    scene.now = 6 * second;
+    scene.send(CLIENT, stop("a", false));
+    scene.on(Input::Session(1, SessionEvent::Paused));
+    scene.call(CLIENT, Request::Start(StartRequest::default()));
+    scene.on(Input::Session(1, SessionEvent::Recording));
+    assert_eq!(scene.machine.deadline(), Some(7 * second), "not the second time");
+    scene.take_actions();
+    scene.now = 7 * second;
+    scene.on(Input::Tick);
+    assert_eq!(scene.take_actions(), ["stop 1"]);
+}
+
+/// A stop without results ends the wait of the start, so the time begins.
+#[test]
+fn the_time_of_a_session_begins_if_it_stops_while_it_starts() {
+    let mut scene = Scene::new();
+    let second = Duration::from_secs(1);
+    scene.starting(CLIENT, TraceConfig { duration: second, ..named("a") });
+    scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.now = second;
+    scene.send(CLIENT, stop("a", false));
+    assert_eq!(scene.machine.deadline(), Some(2 * second));
 }
