@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use trace_manager::controller::{Output, StartRequest};
 
-use super::numbered::Content;
+use super::numbered::{self, Content};
 use super::soak::{Usage, NOISE};
 use super::*;
 
@@ -64,14 +64,16 @@ struct Site {
     tally: Tally,
     /// The events of killed programs.
     killed: BTreeMap<u64, u64>,
+    /// The first events that the session `parts` has of each program.
+    parts: BTreeMap<u64, u64>,
 }
 
 impl Site {
     fn start(programs: usize) -> Self {
         let daemon = Daemon::start();
         let (members, tally) = (Vec::new(), Tally::default());
-        let killed = BTreeMap::new();
-        let mut site = Self { daemon, members, started: 0, tally, killed };
+        let (killed, parts) = Default::default();
+        let mut site = Self { daemon, members, started: 0, tally, killed, parts };
         for _ in 0..programs {
             let member = site.start_program();
             site.members.push(member);
@@ -102,14 +104,25 @@ impl Site {
         self.members.iter().map(|member| (member.number, member.published())).collect()
     }
 
-    /// Checks that archives, parts of one session, have each program's events up to those that were
-    /// published, or report the missing ones. Removes the archives; keeps them if they have errors.
+    /// Returns the number of the first event of each program that the sessions have which record
+    /// all programs now. The event before it may be under way.
+    fn first_events(&self) -> BTreeMap<u64, u64> {
+        self.published().into_iter().map(|(program, number)| (program, number + 1)).collect()
+    }
+
+    /// Checks that archives, parts of one session, have each program's events from those of
+    /// `started` up to those that were published, or report the missing ones. Removes the archives; keeps them if they have errors.
     ///
     /// # Panics
     ///
     /// If they have errors.
     #[track_caller]
-    fn check_all(&mut self, names: &[String], published: &BTreeMap<u64, u64>) {
+    fn check_all(
+        &mut self,
+        names: &[String],
+        started: &BTreeMap<u64, u64>,
+        published: &BTreeMap<u64, u64>,
+    ) {
         let mut content = Content::default();
         let paths: Vec<PathBuf> = names.iter().map(|name| self.daemon.path(name)).collect();
         paths.iter().for_each(|path| content.add(path));
@@ -117,7 +130,7 @@ impl Site {
         self.tally.events += content.events;
         self.tally.lost += content.lost;
         self.tally.reports += content.reports();
-        let errors = content.errors(published);
+        let errors = content.errors(&numbered::expected(started, published));
         if !errors.is_empty() {
             let kept = std::env::temp_dir().join(format!("soak-{}", std::process::id()));
             fs::create_dir_all(&kept).unwrap();
@@ -130,8 +143,8 @@ impl Site {
     }
 
     #[track_caller]
-    fn check(&mut self, name: &str, published: &BTreeMap<u64, u64>) {
-        self.check_all(&[name.to_owned()], published);
+    fn check(&mut self, name: &str, started: &BTreeMap<u64, u64>, published: &BTreeMap<u64, u64>) {
+        self.check_all(&[name.to_owned()], started, published);
     }
 
     /// Starts the two sessions that continue in all rounds.
@@ -142,6 +155,7 @@ impl Site {
         self.daemon.json(&[&flight[..], &["circular"]].concat());
         self.tally.sessions += 2;
         self.wait_for_events("parts");
+        self.parts = self.first_events();
         self.wait_for_events("flight");
     }
 
@@ -151,10 +165,11 @@ impl Site {
             let summary = self.daemon.json(&["stop", name]);
             assert_eq!(summary["error"], Value::Null);
         }
-        self.check("flight.fxt", &published);
-        let killed = std::mem::take(&mut self.killed);
+        // Older events are overwritten.
+        self.check("flight.fxt", &BTreeMap::new(), &published);
+        let (killed, started) = (std::mem::take(&mut self.killed), std::mem::take(&mut self.parts));
         let names = self.names_of_parts();
-        self.check_all(&names, &published.into_iter().chain(killed).collect());
+        self.check_all(&names, &started, &published.into_iter().chain(killed).collect());
     }
 
     fn names_of_parts(&self) -> Vec<String> {
@@ -175,16 +190,17 @@ impl Site {
         let name = controller.initialize(&config, &output).unwrap();
         controller.start(&name).unwrap();
         self.wait_for_events(&name);
+        let started = self.first_events();
         self.tally.sessions += 1;
         match round % 3 {
             0 => drop(controller.abort(&name).unwrap()),
-            1 => self.stop_session(controller, &name),
+            1 => self.stop_session(controller, &name, &started),
             _ => {
                 controller.pause(&name).unwrap();
                 let session = name.clone();
                 controller.start_with(StartRequest { session, ..StartRequest::default() }).unwrap();
                 self.wait_for_further_events(&name);
-                self.stop_session(controller, &name);
+                self.stop_session(controller, &name, &started);
             }
         }
     }
@@ -204,11 +220,16 @@ impl Site {
         });
     }
 
-    fn stop_session(&mut self, controller: &mut Controller, name: &str) {
+    fn stop_session(
+        &mut self,
+        controller: &mut Controller,
+        name: &str,
+        started: &BTreeMap<u64, u64>,
+    ) {
         let published = self.published();
         let summary = controller.stop(name).unwrap();
         assert_eq!((summary.failure, summary.refusals), (None, 0));
-        self.check("short.fxt", &published);
+        self.check("short.fxt", started, &published);
     }
 
     fn take_snapshot(&mut self, controller: &mut Controller) {
@@ -216,7 +237,7 @@ impl Site {
         let output = File::create(self.daemon.path("snapshot.fxt")).unwrap();
         controller.snapshot("flight", Output::Descriptor, &output).unwrap();
         self.tally.snapshots += 1;
-        self.check("snapshot.fxt", &published);
+        self.check("snapshot.fxt", &BTreeMap::new(), &published);
     }
 
     /// Kills the client of a session.
@@ -233,7 +254,7 @@ impl Site {
             sessions.iter().any(|it| it.name == name && it.providers as usize >= self.members.len())
         });
         self.wait_for_events(&name);
-        let published = self.published();
+        let (started, published) = (self.first_events(), self.published());
         client.kill().unwrap();
         client.wait().unwrap();
         wait_until("the session ends", || {
@@ -242,7 +263,7 @@ impl Site {
         });
         (self.tally.sessions, self.tally.killed_clients) =
             (self.tally.sessions + 1, self.tally.killed_clients + 1);
-        self.check("killed.fxt", &published);
+        self.check("killed.fxt", &started, &published);
     }
 
     /// Kills a program, and starts another one. The first program is never killed.
@@ -256,6 +277,9 @@ impl Site {
         self.tally.killed_programs += 1;
         self.wait_for_all();
         self.wait_for_events("parts");
+        let mut started = self.first_events();
+        started.append(&mut self.parts);
+        self.parts = started;
         self.wait_for_events("flight");
     }
 
@@ -265,7 +289,7 @@ impl Site {
         let kept = ["start", "--name", "kept", "-o", "kept.fxt", "-b", "256K", "--keep-alive"];
         self.daemon.json(&kept);
         self.wait_for_events("kept");
-        let published = self.published();
+        let (started, published) = (self.first_events(), self.published());
         self.daemon.signal(Signal::Kill);
         assert_eq!(self.daemon.wait(), None);
         let empty = tempfile::tempdir().unwrap();
@@ -273,13 +297,13 @@ impl Site {
         self.daemon = Daemon::start_in(directory, &[]);
         let path = self.daemon.path("kept.fxt");
         wait_until("the guard completes the archive", || path.exists());
-        self.check("kept.fxt", &published);
+        self.check("kept.fxt", &started, &published);
         self.wait_for_all();
         self.wait_for_events("kept");
-        let published = self.published();
+        let (started, published) = (self.first_events(), self.published());
         let summary = self.daemon.json(&["stop", "kept"]);
         assert_eq!(summary["error"], Value::Null);
-        self.check("kept.2.fxt", &published);
+        self.check("kept.2.fxt", &started, &published);
         self.tally.sessions += 1;
         self.tally.killed_daemons += 1;
     }
