@@ -59,7 +59,8 @@ pub enum Omission {
     Strings = 3,
     /// Records that the manager refused: malformed ones, and those that a provider may not write.
     Refused = 4,
-    /// Buffers that were read while the provider wrote, because it did not answer the stop.
+    /// Buffers that were read while the provider wrote, because it did not answer the stop in time,
+    /// or did not notice in time that its recorder was killed.
     Unfinished = 5,
     /// Providers that were cut off because they violated the protocol.
     CutOff = 6,
@@ -72,8 +73,8 @@ pub enum Omission {
     /// Dropped records that were not reported before the archive was cut into parts. A later part
     /// reports them.
     ReportedLater = 10,
-    /// Buffers that providers had handed over to a recorder that was killed, and that are not in
-    /// the archive.
+    /// Buffers, at most, that providers had handed over to a recorder that was killed, and that are
+    /// not in the archive.
     Buffers = 11,
 }
 
@@ -106,7 +107,7 @@ impl Omission {
             Self::Alerts => "alerts not sent",
             Self::Strings => "strings cut: too long",
             Self::Refused => "records refused",
-            Self::Unfinished => "buffers read unfinished: no answer to the stop",
+            Self::Unfinished => "buffers read before the program stopped",
             Self::CutOff => "providers cut off",
             Self::Interruptions => INTERRUPTED,
             Self::Connections => "connections refused",

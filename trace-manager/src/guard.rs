@@ -76,7 +76,8 @@ pub enum GuardOutcome {
     Completed {
         /// Its path.
         archive: PathBuf,
-        /// Copies of rolling buffers that were lost, because they were in the manager's own memory.
+        /// Copies of rolling buffers, at most, that were lost, because they were in the manager's
+        /// own memory.
         missing: u64,
     },
     /// The manager died, and the archive is a pipe or a socket, which cannot be completed.

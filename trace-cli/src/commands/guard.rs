@@ -86,7 +86,7 @@ fn report_logs(archive: &Path, min_nanos: u64, outcome: GuardOutcome) -> u8 {
 fn report_missing(outcome: GuardOutcome) {
     if let GuardOutcome::Completed { missing: missing @ 1.., .. } = outcome {
         let are = plural(missing, "buffer is", "buffers are");
-        crate::say(&format!("{missing} {are} missing in them, because the disk was too slow"));
+        crate::say(&format!("up to {missing} {are} missing in them: the disk was too slow"));
     }
 }
 
@@ -98,7 +98,7 @@ fn report(outcome: GuardOutcome) -> u8 {
             crate::say(&format!("the recorder was killed: the archive {archive} is complete"));
             if missing != 0 {
                 crate::say(&format!(
-                    "{missing} {} missing in it, because the disk was too slow",
+                    "up to {missing} {} missing in it: the disk was too slow",
                     plural(missing, "buffer is", "buffers are")
                 ));
             }

@@ -23,9 +23,9 @@ pub(super) struct RemainingRecords {
     reported: u64,
     /// The losses that earlier parts of the archive report.
     reported_before: u64,
-    /// Copies that were in the manager's own memory and are not archived.
+    /// Copies, at most, that were in the manager's own memory and are not archived.
     pub(super) missing: u64,
-    /// Whether the provider does not write to its buffer any more.
+    /// Whether the provider has left its buffer.
     has_left: bool,
 }
 
@@ -99,6 +99,8 @@ impl RemainingRecords {
 
     /// Appends the rest of the buffer, and the closing records.
     pub(super) fn finish(mut self, words: &mut Vec<u64>) {
+        // A provider that stops after this may have records that are not in the copy.
+        let is_finished = self.has_left || self.collector.stopped_at().is_some();
         match self.has_left {
             true => self.collector.finish(words),
             false => self.collector.finish_copy(self.collector.copy_live(), words),
@@ -112,7 +114,7 @@ impl RemainingRecords {
         }
         closing.leave_out(self.reported_before);
         for (omission, number) in
-            [(Omission::Unfinished, u64::from(!self.has_left)), (Omission::Buffers, self.missing)]
+            [(Omission::Unfinished, u64::from(!is_finished)), (Omission::Buffers, self.missing)]
         {
             if number != 0 {
                 archive::omission(words, provider, to, omission, number);

@@ -16,7 +16,7 @@ use trace_format::record::Record;
 use trace_format::Reader;
 use trace_protocol::archive::{self, ClockSample};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, SaveSlot};
-use trace_protocol::buffer::header::{BufferingMode, PAGE_SIZE};
+use trace_protocol::buffer::header::{field, BufferingMode, PAGE_SIZE};
 use trace_protocol::socket::Socket;
 use trace_protocol::words::as_bytes;
 
@@ -318,8 +318,21 @@ fn a_provider_that_does_not_leave_its_buffer_is_reported() {
     assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
     let (times, others, _) = read(&path);
     assert_eq!(times, [100]);
-    let unfinished = "buffers read unfinished: no answer to the stop";
+    let unfinished = "buffers read before the program stopped";
     assert_eq!(others, ["clock anchor", unfinished, "clock anchor"]);
+}
+
+/// Its session is paused, for example.
+#[test]
+fn a_provider_that_has_stopped_and_not_left_its_buffer_is_complete() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    manager.buffer.write_at(&101u64.to_ne_bytes(), field::STOPPED_AT as u64 * 8).unwrap();
+    let (outcome, path, _directory) = manager.die_beside(|provider| provider);
+    assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
+    let (times, others, _) = read(&path);
+    assert_eq!((times, others), (vec![100], ["clock anchor"; 2].map(str::to_owned).to_vec()));
 }
 
 #[test]

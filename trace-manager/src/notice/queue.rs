@@ -12,8 +12,8 @@ use super::Notice;
 const CAPACITY: usize = 1024;
 
 impl Notice {
-    /// Returns whether it is never dropped: a caller may wait for it. If the queue is full, it
-    /// replaces an earlier one of its kind.
+    /// Returns whether a caller may wait for it. If the queue is full, it replaces the earlier ones
+    /// of its kind, and is behind all others.
     fn is_kept(&self) -> bool {
         match self {
             Self::Stopped
@@ -37,11 +37,16 @@ struct Queue {
     notices: VecDeque<Notice>,
     /// Whether no sender is left.
     is_closed: bool,
+    /// Whether the receiver is gone.
+    is_abandoned: bool,
 }
 
 impl Queue {
     /// Appends a notice if it has space.
     fn push(&mut self, notice: Notice) {
+        if self.is_abandoned {
+            return;
+        }
         let capacity = match notice {
             Notice::Alert { .. } => CAPACITY / 2,
             _ => CAPACITY,
@@ -88,7 +93,7 @@ impl NoticeSender {
     }
 
     /// Sends a notice without waiting. If the queue is full, drops it, unless a caller may wait for
-    /// it.
+    /// it. Without a receiver, drops it.
     pub(crate) fn send(&self, notice: Notice) {
         let shared = &self.0 .0;
         shared.lock().push(notice);
@@ -116,6 +121,14 @@ impl NoticeReceiver {
     #[cfg(test)]
     fn len(&self) -> usize {
         self.0.lock().notices.len()
+    }
+}
+
+impl Drop for NoticeReceiver {
+    fn drop(&mut self) {
+        let mut queue = self.0.lock();
+        queue.is_abandoned = true;
+        queue.notices.clear();
     }
 }
 
@@ -170,6 +183,20 @@ mod tests {
         let guard = Notice::GuardFailed { reason: "reason".to_owned() };
         let expected = [Notice::Stopped, Notice::StartedAgain, Notice::Started, guard, stopping()];
         assert_eq!((received.len(), &received[1024..]), (1029, &expected[..]));
+    }
+
+    /// The session may go on for a long time.
+    #[test]
+    fn notices_without_a_receiver_take_no_memory() {
+        let (notices, receiver) = NoticeSender::new();
+        let waiting = || notices.0 .0.lock().notices.len();
+        (0..2).for_each(|pid| notices.send(alert(pid)));
+        assert_eq!(waiting(), 2);
+        drop(receiver);
+        assert_eq!(waiting(), 0);
+        notices.send(alert(2));
+        notices.send(stopping());
+        assert_eq!(waiting(), 0);
     }
 
     #[test]
