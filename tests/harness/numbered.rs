@@ -75,12 +75,6 @@ pub(crate) fn expected(
 }
 
 impl Content {
-    pub(crate) fn read(path: &Path) -> Self {
-        let mut content = Self::default();
-        content.add(path);
-        content
-    }
-
     /// Adds the events and reports of the next part of an archive.
     pub(crate) fn add(&mut self, path: &Path) {
         let mut reader = Reader::new(BufReader::new(File::open(path).unwrap()));
@@ -141,8 +135,8 @@ impl Content {
     }
 }
 
-/// Uses up the reports that explain so many missing events of this time. Returns the number of those
-/// that are not explained.
+/// Uses up the reports that explain so many missing events of this time. Returns the number of
+/// events that are not explained.
 fn explain(
     reports: &mut [Report],
     process: u64,

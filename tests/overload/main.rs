@@ -101,7 +101,8 @@ impl Site {
     #[track_caller]
     fn check(&mut self, name: &str, started: &BTreeMap<u64, u64>, published: &BTreeMap<u64, u64>) {
         let path = self.daemon.path(name);
-        let content = Content::read(&path);
+        let mut content = Content::default();
+        content.add(&path);
         self.sessions += 1;
         self.events += content.events;
         self.lost += content.lost;

@@ -111,7 +111,8 @@ impl Site {
     }
 
     /// Checks that archives, parts of one session, have each program's events from those of
-    /// `started` up to those that were published, or report the missing ones. Removes the archives; keeps them if they have errors.
+    /// `started` up to those that were published, or report the missing ones. Removes the
+    /// archives; keeps them if they have errors.
     ///
     /// # Panics
     ///
