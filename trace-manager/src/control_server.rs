@@ -35,6 +35,7 @@ mod kept;
 mod limits;
 mod machine;
 mod output;
+mod outputs;
 mod recorder;
 mod running;
 mod served;

@@ -71,6 +71,20 @@ fn the_status_counts_events_in_buffers() {
     }
 }
 
+/// The archive of one would become `NAME.old`, and that of a third session would replace it.
+#[test]
+fn two_sessions_do_not_write_one_file() {
+    let daemon = Daemon::start();
+    daemon.json(&["start", "--name", "first", "-o", "out.fxt"]);
+    let refused = daemon.run(&["start", "--name", "second", "-o", "out.fxt"]);
+    assert_ne!(refused.code(), 0, "{refused:?}");
+    assert!(refused.stderr().contains("another session writes "), "{refused:?}");
+    assert_eq!(daemon.json(&["status"]).as_array().unwrap().len(), 1);
+    daemon.json(&["stop", "first"]);
+    daemon.json(&["start", "--name", "second", "-o", "out.fxt"]);
+    daemon.json(&["stop", "second"]);
+}
+
 /// The programs have the same name, as their executable has.
 #[test]
 fn categories_and_buffers_are_selected_for_one_program() {

@@ -26,6 +26,7 @@ use super::machine::{
     ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket, SERVED,
 };
 use super::output::OpenOutput;
+use super::outputs::Outputs;
 use super::running::{Running, Served};
 use super::served::ServedSession;
 use super::shared::{Message, Shared};
@@ -97,6 +98,7 @@ impl ControlLoop {
             kept: sessions.map(KeptFolder::new),
             companions,
             commands: AllCommands::default(),
+            outputs: Outputs::default(),
             messages: sender,
             waker,
         };

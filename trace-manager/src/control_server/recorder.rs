@@ -13,15 +13,16 @@ use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
 use super::companion::{self, Companion};
-use super::convert;
 use super::kept::{keep, KeptFile, NextPart};
 use super::limits::ControlLimits;
 use super::machine::{OpenRequest, SessionEvent, SessionId};
 use super::output::{is_deputy, OpenOutput};
+use super::outputs::{OutputLease, Outputs};
 use super::running::Running;
 use super::shared::{Message, Shared};
 use super::snapshot;
 use super::triggers::takes_snapshots;
+use super::{convert, other};
 use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
@@ -61,16 +62,17 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     };
     let is_restored = request.earlier.is_some();
     let name = request.config.name.clone();
-    let (companion, Opened { running, transfer }) = match open_with_companion(&shared, request) {
-        Ok(opened) => opened,
-        Err(error) if is_restored => {
-            log::error!("the session {name} does not go on: {error}");
-            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
-        }
-        Err(error) => {
-            return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
-        }
-    };
+    let (companion, Opened { running, transfer, lease }) =
+        match open_with_companion(&shared, request) {
+            Ok(opened) => opened,
+            Err(error) if is_restored => {
+                log::error!("the session {name} does not go on: {error}");
+                return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
+            }
+            Err(error) => {
+                return shared.finish(Message::Session(id, SessionEvent::NotOpened(error)));
+            }
+        };
     let Running { guard_failure, .. } = running;
     let (handle, output, kept) =
         (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
@@ -141,7 +143,7 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
             commands.on_end(&cause, Path::new(archive));
         }
     }
-    drop(handle);
+    drop((handle, lease));
     kept.iter().for_each(KeptFile::remove);
     summary.companion = companion.map(Companion::end);
     shared.finish(Message::Session(id, SessionEvent::Ended(summary)));
@@ -164,6 +166,8 @@ fn next_notice(handle: &SessionHandle) -> Option<Notice> {
 struct Opened {
     running: Running,
     transfer: Option<Transfer>,
+    /// Keeps other sessions from the file that it writes.
+    lease: Option<OutputLease>,
 }
 
 /// Starts a session, after its companion.
@@ -211,6 +215,7 @@ fn open_part(
 ) -> Result<Opened, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
+    let lease = reserve(&shared.outputs, &output).map_err(failed)?;
     let description = output.description();
     let (target, transfer) = target(shared, output, config, peer).map_err(failed)?;
     let user = (peer.uid != 0).then_some(peer.uid);
@@ -220,7 +225,8 @@ fn open_part(
         let running = Running::new(Arc::new(handle), description);
         let kept = part.file;
         let fixed_categories = companion.map(|_| companion::FIXED_CATEGORIES.to_owned());
-        Opened { running: Running { guard_failure, kept, fixed_categories, ..running }, transfer }
+        let running = Running { guard_failure, kept, fixed_categories, ..running };
+        Opened { running, transfer, lease }
     };
     session.map(opened).map_err(|error| {
         let code = match error {
@@ -234,6 +240,19 @@ fn open_part(
         };
         ControlError::general(code, error.to_string())
     })
+}
+
+/// Reserves the file of a session. Fails if another session writes it: one archive would replace
+/// the other.
+fn reserve(outputs: &Outputs, output: &OpenOutput) -> io::Result<Option<OutputLease>> {
+    let OpenOutput::New(file) = output else { return Ok(None) };
+    match outputs.reserve(file)? {
+        Some(lease) => Ok(Some(lease)),
+        None => Err(other(format!(
+            "another session writes {}\nhint: choose another name, or stop that session",
+            output.description()
+        ))),
+    }
 }
 
 /// Returns the target of the archive, and the copy that follows at the end.

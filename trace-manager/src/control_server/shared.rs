@@ -11,6 +11,7 @@ use super::companion::StartCompanion;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{Query, SessionEvent, SessionId, Ticket};
+use super::outputs::Outputs;
 use super::running::Running;
 use super::triggers::AllCommands;
 use super::{CategoryGroups, StartGuard};
@@ -45,6 +46,8 @@ pub(super) struct Shared {
     pub(super) kept: Option<KeptFolder>,
     pub(super) companions: Option<Box<dyn StartCompanion>>,
     pub(super) commands: AllCommands,
+    /// The files that sessions write.
+    pub(super) outputs: Outputs,
     pub(super) messages: Sender<Message>,
     pub(super) waker: Waker,
 }
