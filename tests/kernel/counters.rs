@@ -103,11 +103,22 @@ fn counters_of_the_machine_are_those_of_its_cpus() {
 }
 
 #[test]
-fn unknown_counters_are_refused_with_the_names() {
-    let run =
-        Run::of(&mut trace(&["record", "--counters", "faults", "-o", "/dev/null", "--", "true"]));
-    assert!(run.stderr().contains("there is no counter faults"), "{run:?}");
-    assert!(run.stderr().contains("hint: the counters are task-clock, page-faults"), "{run:?}");
+fn unknown_counters_and_rates_are_refused_before_the_command_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let (output, ran) = (directory.path().join("app.fxt"), directory.path().join("ran"));
+    let refused = |option: &str| {
+        let mut command = trace(&["record", option, "-o"]);
+        let run = Run::of(command.arg(&output).args(["--", "touch"]).arg(&ran));
+        assert_eq!((run.code(), output.exists(), ran.exists()), (2, false, false), "{run:?}");
+        run.stderr()
+    };
+    let unknown = refused("--counters=page-faults,faults");
+    assert!(unknown.contains("there is no counter faults"), "{unknown}");
+    assert!(unknown.contains("the counters are task-clock, page-faults"), "{unknown}");
+    if fs::exists("/proc/sys/kernel/perf_event_max_sample_rate").unwrap() {
+        let rate = refused("--samples=4294967295");
+        assert!(rate.contains("the kernel permits at most "), "{rate}");
+    }
 }
 
 /// What happens in the kernel is not counted without permission, and never as 0.

@@ -33,7 +33,7 @@ pub(crate) use mode::Mode;
 pub(crate) use moment::{parse_moment, Moment, Span};
 pub(crate) use output_name::output_name;
 pub(crate) use rotate::{parse_part_limit, PartLimit};
-pub(crate) use samples_by::{parse_samples_by, SamplesBy};
+pub(crate) use samples_by::{parse_counter, parse_sample_rate, parse_samples_by, SamplesBy};
 pub(crate) use share::parse_share;
 pub(crate) use size::{parse_provider_size, parse_size};
 pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, StatsBy};

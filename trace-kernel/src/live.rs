@@ -35,10 +35,10 @@ mod tracefs;
 
 pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES};
 pub use choice::{probe, BackendKind, Fallback};
-pub use error::{LiveError, PerfScope};
+pub use error::{check_sample_rate, LiveError, PerfScope};
 pub use instance::check;
 pub use options::{CallGraph, Options, SampleEvent, SampleOptions, SampleRate, SampledCounter};
-pub use perf::counters::{probe as probe_counters, CounterReport};
+pub use perf::counters::{check_name as check_counter, probe as probe_counters, CounterReport};
 pub use perf::samples::{probe as probe_samples, SampleCounter, SampleSource};
 pub use processes::threads_of;
 pub use provider::KernelProvider;

@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::args::{
-    output_name, parse_attach, parse_call_graph, parse_category, parse_duration,
-    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_samples_by, parse_size,
-    parse_time, parse_trigger, Attach, KernelScope, Mode, PartLimit, SamplesBy,
+    output_name, parse_attach, parse_call_graph, parse_category, parse_counter, parse_duration,
+    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_sample_rate, parse_samples_by,
+    parse_size, parse_time, parse_trigger, Attach, KernelScope, Mode, PartLimit, SamplesBy,
 };
 use trace_kernel::live::CallGraph;
 use trace_manager::TriggerRule;
@@ -71,9 +71,10 @@ pub(crate) struct RecordArgs {
     pub(crate) sched: bool,
 
     /// Sample the call stacks of running threads HZ times a second of CPU time: -c cpu:perf
-    /// beside the selected categories [default rate: 1000]
+    /// beside the selected categories [default rate: 1000]. At most
+    /// kernel.perf_event_max_sample_rate
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
-          default_missing_value = "1000", value_parser = clap::value_parser!(u32).range(1..))]
+          default_missing_value = "1000", value_parser = parse_sample_rate)]
     pub(crate) samples: Option<u32>,
 
     /// Sample at each Nth event of a counter in place of CPU time, such as page-faults:100;
@@ -85,7 +86,7 @@ pub(crate) struct RecordArgs {
     /// Count events of threads and CPUs, such as page-faults,context-switches,instructions:
     /// -c cpu:counter:NAME beside the selected categories. `*` stands for any letters, and
     /// `trace doctor` lists the names
-    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = parse_counter)]
     pub(crate) counters: Vec<String>,
 
     /// Find the stacks of samples by frame pointers (`fp`), or by unwind tables (`dwarf`, or

@@ -81,6 +81,28 @@ pub enum LiveError {
     Thread(io::Error),
 }
 
+/// Checks that the kernel permits so many samples a second, as far as it reports that.
+///
+/// # Errors
+///
+/// [`LiveError::SampleRate`].
+pub fn check_sample_rate(frequency: u64) -> Result<(), LiveError> {
+    check_rate(frequency, sample_limit())
+}
+
+fn check_rate(frequency: u64, limit: Option<u64>) -> Result<(), LiveError> {
+    match limit {
+        Some(limit) if frequency > limit => Err(LiveError::SampleRate { frequency, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the most samples a second that the kernel permits.
+fn sample_limit() -> Option<u64> {
+    let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
+    limit.ok().and_then(|limit| limit.trim().parse().ok())
+}
+
 impl LiveError {
     /// Returns the error of a file of tracefs.
     pub(super) fn file(path: impl Into<PathBuf>, error: io::Error) -> Self {
@@ -92,9 +114,7 @@ impl LiveError {
 
     /// Returns the error of the event of samples with this frequency in Hz.
     pub(super) fn samples(scope: PerfScope, error: io::Error, frequency: u64) -> Self {
-        let limit = fs::read_to_string("/proc/sys/kernel/perf_event_max_sample_rate");
-        let limit = limit.ok().and_then(|limit| limit.trim().parse().ok());
-        Self::samples_with(scope, error, frequency, limit)
+        Self::samples_with(scope, error, frequency, sample_limit())
     }
 
     /// Returns the error of samples by a counter with this frequency in Hz; 0 for a period.

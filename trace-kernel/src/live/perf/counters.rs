@@ -249,14 +249,23 @@ impl Counter {
 
 /// Fails if a pattern names a counter that does not exist.
 fn check_names(patterns: &[String]) -> Result<(), LiveError> {
-    let names = patterns.iter().filter_map(|pattern| pattern.strip_prefix(COUNTER_PREFIX));
-    for name in names {
-        let set = CategorySet::new(&[name]);
-        if !KNOWN.iter().any(|known| set.matches(known.name)) {
-            return Err(LiveError::NoCounter(name.to_owned()));
-        }
+    let mut names = patterns.iter().filter_map(|pattern| pattern.strip_prefix(COUNTER_PREFIX));
+    names.try_for_each(check_name)
+}
+
+/// Checks that a name is that of a counter, or a pattern such as `*-faults` of some.
+///
+/// # Errors
+///
+/// There is none. That this machine lacks the counter is no error.
+pub fn check_name(name: &str) -> Result<(), LiveError> {
+    let set = CategorySet::new(&[name]);
+    // No pattern, or an exclusion alone, would match all others.
+    let is_included = !name.is_empty() && !name.starts_with('-');
+    match is_included && KNOWN.iter().any(|known| set.matches(known.name)) {
+        true => Ok(()),
+        false => Err(LiveError::NoCounter(name.to_owned())),
     }
-    Ok(())
 }
 
 /// Opens a counter at all places, with the kernel if that is permitted. Returns whether it counts
