@@ -115,7 +115,8 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) strict: bool,
 
-    /// Print the summary as JSON on standard output
+    /// Print the summary as JSON on standard output, after the output of COMMAND. To separate
+    /// them, redirect that of COMMAND: trace record --json -- sh -c './app >app.log'
     #[arg(long)]
     pub(crate) json: bool,
 
