@@ -44,8 +44,8 @@ impl Cpus {
         let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
         let cpus = events.into_iter().zip(rings);
         let cpus = cpus.map(|(events, ring)| Cpu::new(events, ring, layout));
-        let (waiting, throttled) = Default::default();
-        Ok(Self { cpus: cpus.collect::<io::Result<_>>()?, waiting, throttled, last_end: 0 })
+        let cpus = cpus.collect::<io::Result<_>>()?;
+        Ok(Self { cpus, waiting: Vec::new(), throttled: Throttled::new(targets), last_end: 0 })
     }
 
     /// Starts the events.

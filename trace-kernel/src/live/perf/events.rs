@@ -132,9 +132,10 @@ impl Events {
             }
             Body::Mmap(_) | Body::Sample(_) | Body::Other => Ok(()),
             // `Cpus` reports them.
-            Body::Lost { .. } | Body::LostSamples { .. } | Body::Throttle | Body::Unthrottle => {
-                Ok(())
-            }
+            Body::Lost { .. }
+            | Body::LostSamples { .. }
+            | Body::Throttle { .. }
+            | Body::Unthrottle { .. } => Ok(()),
         }
     }
 

@@ -83,9 +83,10 @@ pub(super) enum Body {
     /// The CPU lost samples before the kernel could write them.
     LostSamples { number: u64 },
     /// The kernel stops an event whose samples take too much time, until the next timer interrupt.
-    Throttle,
+    /// Each event has a number of its own, also those that threads inherit.
+    Throttle { event: u64 },
     /// The event continues.
-    Unthrottle,
+    Unthrottle { event: u64 },
     /// A record of another type.
     Other,
 }
@@ -200,8 +201,8 @@ impl Body {
                 Self::Lost { number: fields.u64()? }
             }
             LOST_SAMPLES => Self::LostSamples { number: fields.u64()? },
-            THROTTLE => Self::Throttle,
-            UNTHROTTLE => Self::Unthrottle,
+            THROTTLE => Self::Throttle { event: stream(fields)? },
+            UNTHROTTLE => Self::Unthrottle { event: stream(fields)? },
             _ => Self::Other,
         })
     }
@@ -215,6 +216,12 @@ impl Body {
             false => Self::SwitchIn { from: other },
         }
     }
+}
+
+/// Returns the number of the event that a record of a pause is about.
+fn stream(mut fields: Fields<'_>) -> Option<u64> {
+    let (_time, _inherited_from) = (fields.u64()?, fields.u64()?);
+    fields.u64()
 }
 
 impl fmt::Display for RecordError {
@@ -299,8 +306,8 @@ pub(super) mod tests {
             (EXIT, 0, words(&[10, 1, 11, 1, 0, 0]), Body::Exit { process: 10, thread: 11 }),
             (LOST, 0, lost, Body::Lost { number: 5 }),
             (LOST_SAMPLES, 0, 5_u64.to_ne_bytes().to_vec(), Body::LostSamples { number: 5 }),
-            (THROTTLE, 0, vec![0; 24], Body::Throttle),
-            (UNTHROTTLE, 0, vec![0; 24], Body::Unthrottle),
+            (THROTTLE, 0, longs(&[77, 5, 6]), Body::Throttle { event: 6 }),
+            (UNTHROTTLE, 0, longs(&[77, 5, 6]), Body::Unthrottle { event: 6 }),
             (99, 0, vec![0; 16], Body::Other),
         ];
         let all: Vec<u8> =
@@ -398,9 +405,9 @@ pub(super) mod tests {
             record[6..8].copy_from_slice(&size.to_ne_bytes());
             assert_eq!(parsed(&record), [Err(short)], "{size}");
         }
-        for (kind, fields) in
-            [(SWITCH_CPU_WIDE, 4), (COMM, 4), (FORK, 12), (EXIT, 8), (LOST, 8), (LOST_SAMPLES, 0)]
-        {
+        let switches = [(SWITCH_CPU_WIDE, 4), (COMM, 4), (FORK, 12), (EXIT, 8)];
+        let losses = [(LOST, 8), (LOST_SAMPLES, 0), (THROTTLE, 16), (UNTHROTTLE, 16)];
+        for (kind, fields) in switches.into_iter().chain(losses) {
             let record = bytes(kind, 0, &vec![0; fields], ID);
             assert_eq!(parsed(&record), [Err(short)], "{kind}");
         }

@@ -153,7 +153,10 @@ impl Threads {
             }
             Body::SwitchIn { .. } | Body::SwitchOut { .. } | Body::Other => {}
             // `Cpus` reports them.
-            Body::Lost { .. } | Body::LostSamples { .. } | Body::Throttle | Body::Unthrottle => {}
+            Body::Lost { .. }
+            | Body::LostSamples { .. }
+            | Body::Throttle { .. }
+            | Body::Unthrottle { .. } => {}
         }
         Ok(())
     }
