@@ -6,7 +6,7 @@
 mod tests;
 mod thread;
 
-pub(crate) use thread::Announcer;
+pub(crate) use thread::{Announcer, Work};
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU8, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::wake::WakeWord;
 use crate::generation::Generation;
 use crate::TraceState;
 
@@ -150,15 +151,19 @@ impl Observers {
 
     /// Begins a provider that waits for observers for `patience` at most. `None` if the service
     /// thread of an earlier one has not ended. Called on a thread of the application.
-    pub(crate) fn begin(&'static self, patience: Duration) -> Option<Announcer> {
-        self.mailbox.begin(self, patience)
+    pub(crate) fn begin(
+        &'static self,
+        patience: Duration,
+        wake: &'static WakeWord,
+    ) -> Option<Announcer> {
+        self.mailbox.begin(self, patience, wake)
     }
 
-    /// Enters a state, and waits until all observers have returned, within limits. Calls
-    /// `meanwhile` every few milliseconds of the wait. Service thread only.
-    pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer, meanwhile: impl FnMut()) {
+    /// Enters a state, and waits until all observers have returned, within limits. Does the work
+    /// of the wait, if there is any, each time the thread is woken. Service thread only.
+    pub(crate) fn enter(&self, state: TraceState, announcer: &Announcer, work: Option<Work<'_>>) {
         self.state.store(state as u8, Ordering::SeqCst);
-        announcer.announce(state, meanwhile);
+        announcer.announce(state, work);
     }
 
     /// Resets the state in a forked child. Only stores.

@@ -9,7 +9,7 @@ use trace_protocol::buffer::omission::Omission;
 
 use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
-use crate::engine::observers::Announcer;
+use crate::engine::observers::{Announcer, Work};
 use crate::engine::Engine;
 use crate::service::recording::Recording;
 use crate::service::slots::add_slots;
@@ -75,13 +75,13 @@ impl<'a> Active<'a> {
         self.recording.select(categories);
     }
 
-    /// Returns a function that announces the end of the recording to observers. It calls its
-    /// argument every few milliseconds until they have returned.
-    pub(crate) fn announce_stop(&self) -> impl FnOnce(&mut dyn FnMut()) + use<'a> {
+    /// Returns a function that announces the end of the recording to observers. It does its
+    /// argument's work until they have returned.
+    pub(crate) fn announce_stop(&self) -> impl FnOnce(Option<Work<'_>>) + use<'a> {
         let (engine, announcer, started) = (self.engine, self.announcer, self.started);
-        move |meanwhile| {
+        move |work| {
             if started {
-                engine.observers.enter(TraceState::Stopping, announcer, meanwhile);
+                engine.observers.enter(TraceState::Stopping, announcer, work);
             }
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Active<'a> {
     }
 
     fn enter(&self, state: TraceState) {
-        self.engine.observers.enter(state, self.announcer, || {});
+        self.engine.observers.enter(state, self.announcer, None);
     }
 
     /// Returns what happens when a rolling buffer is full.

@@ -180,7 +180,7 @@ impl<'a> Output<'a> {
 
     /// Completes the archive and renames it.
     fn finish(mut self) -> io::Result<()> {
-        self.active.announce_stop()(&mut || {});
+        self.active.announce_stop()(None);
         self.active.stop();
         if let Some(error) = self.failed.take() {
             return Err(error);

@@ -114,11 +114,15 @@ impl<'a> ManagerSession<'a> {
     fn announce_stop(&mut self) -> Result<(), Closed> {
         let mut result = Ok(());
         let announce = self.active.announce_stop();
-        announce(&mut || {
-            if result.is_ok() {
-                result = self.receive_packets().and_then(|_| self.hand_over());
-            }
-        });
+        let is_oneshot = self.active.mode() == BufferingMode::Oneshot;
+        let mut save = || {
+            let saved = if result.is_ok() { self.save() } else { Ok(false) };
+            saved.unwrap_or_else(|closed| {
+                result = Err(closed);
+                false
+            })
+        };
+        announce(if is_oneshot { None } else { Some(&mut save) });
         result
     }
 
@@ -133,13 +137,20 @@ impl<'a> ManagerSession<'a> {
 
     /// Does the work that no message requests. Returns whether there is more.
     pub(crate) fn work(&mut self) -> Result<bool, Closed> {
-        let more = self.receive_packets()?;
         // Before alerts, which could fill the packet socket.
-        self.hand_over()?;
+        let more = self.save()?;
         self.reply_to_change()?;
         self.send_watched()?;
         self.send_alerts()?;
         self.active.serve_threads();
+        Ok(more)
+    }
+
+    /// Frees the saved rolling buffers, and hands over the full ones. Returns whether there may be
+    /// more packets of the manager.
+    fn save(&mut self) -> Result<bool, Closed> {
+        let more = self.receive_packets()?;
+        self.hand_over()?;
         Ok(more)
     }
 

@@ -40,7 +40,8 @@ pub(crate) fn spawn(
     // First, because an earlier service thread uses the engine until it has ended.
     let writes_archive = config.output.is_some();
     let patience = if writes_archive { OBSERVER_PATIENCE } else { Duration::MAX };
-    let announcer = engine.observers.begin(patience).ok_or_else(earlier_has_not_ended)?;
+    let announcer = engine.observers.begin(patience, &engine.wake);
+    let announcer = announcer.ok_or_else(earlier_has_not_ended)?;
     slots::prepare(engine.recorder, config.membarrier)?;
     let wake_ups = WakeUps::new(&engine.wake);
     let run = move || {

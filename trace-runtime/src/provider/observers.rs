@@ -22,12 +22,12 @@ pub fn trace_state() -> TraceState {
 /// The thread `trace-observer` calls it. This thread has the application's file descriptors, and
 /// blocks every signal. A session has started when all observers have returned from
 /// [`TraceState::Started`]; [`init`](crate::init) does not return before. Events that they record
-/// then, or in [`TraceState::Stopping`], are in the trace. No buffer is saved while an observer
-/// runs: it must return quickly. A manager, or a process that writes its own archive, waits five
-/// seconds for it. It must not drop the guard of `init`, which would wait for this thread. A call
-/// of `init` in an observer does nothing. A panic is caught, unless panics abort, and the observer
-/// is called again at the next change. It is not called with the current state: [`trace_state`]
-/// returns that.
+/// then, or in [`TraceState::Stopping`], are in the trace. An observer must return quickly: while
+/// it runs, buffers are saved only in `Stopping`, and only by a manager. A manager, or a process
+/// that writes its own archive, waits five seconds for it. It must not drop the guard of `init`,
+/// which would wait for this thread. A call of `init` in an observer does nothing. A panic is
+/// caught, unless panics abort, and the observer is called again at the next change. It is not
+/// called with the current state: [`trace_state`] returns that.
 ///
 /// The drop of the guard waits until `observer` has returned, unless `observer` itself drops the
 /// guard.

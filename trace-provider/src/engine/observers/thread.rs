@@ -6,13 +6,18 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::engine::wake::{WakeUps, WakeWord};
 use crate::generation::Generation;
 use crate::lock::ProcessLock;
 use crate::sys;
 use crate::TraceState;
 
-/// The time between two calls of the function that runs during a wait for observers.
-const INTERVAL: Duration = Duration::from_millis(2);
+/// The longest time between two calls of [`Work`]: as during a recording, for threads that were
+/// preempted in a trace point, and those that must not wake the service thread.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Work of the service thread while it waits for observers. Returns whether there is more.
+pub(crate) type Work<'a> = &'a mut dyn FnMut() -> bool;
 
 /// A list of observers.
 pub(super) trait Observed: Sync {
@@ -30,10 +35,12 @@ pub(super) trait Observed: Sync {
 pub(super) struct CurrentMailbox(ProcessLock<Option<Arc<Mailbox>>>);
 
 /// The state that the service thread sends to the observers' thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Mailbox {
     contents: Mutex<Contents>,
     changed: Condvar,
+    /// Wakes the service thread if it works while it waits for observers.
+    wake: &'static WakeWord,
 }
 
 #[derive(Debug, Default)]
@@ -66,12 +73,13 @@ impl CurrentMailbox {
         &'static self,
         observed: &'static dyn Observed,
         patience: Duration,
+        wake: &'static WakeWord,
     ) -> Option<Announcer> {
         let mut current = self.0.lock();
         if current.is_some() {
             return None;
         }
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::new(Mailbox::new(wake));
         if observed.has_observers() {
             mailbox.start_thread(observed);
         }
@@ -90,10 +98,10 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Has the observers called, and waits until all of them have returned, within limits. Calls
-    /// `meanwhile` every few milliseconds of the wait. Service thread only.
-    pub(super) fn announce(&self, state: TraceState, meanwhile: impl FnMut()) {
-        self.mailbox.send(state, self.patience, meanwhile);
+    /// Has the observers called, and waits until all of them have returned, within limits. Does
+    /// the work of the wait, if there is any, each time the thread is woken. Service thread only.
+    pub(super) fn announce(&self, state: TraceState, work: Option<Work<'_>>) {
+        self.mailbox.send(state, self.patience, work);
     }
 }
 
@@ -104,7 +112,18 @@ impl Drop for Announcer {
     }
 }
 
+impl Contents {
+    /// Returns whether observers have to be called, or have not returned.
+    fn is_busy(&mut self) -> bool {
+        self.has_thread && (self.request.is_some() || self.is_calling)
+    }
+}
+
 impl Mailbox {
+    fn new(wake: &'static WakeWord) -> Self {
+        Self { contents: Mutex::default(), changed: Condvar::new(), wake }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Contents> {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -112,6 +131,7 @@ impl Mailbox {
     fn change(&self, change: impl FnOnce(&mut Contents)) {
         change(&mut self.lock());
         self.changed.notify_all();
+        self.wake.wake();
     }
 
     fn wait_while(&self, condition: impl Fn(&Contents) -> bool) -> MutexGuard<'_, Contents> {
@@ -140,9 +160,9 @@ impl Mailbox {
     }
 
     /// Sends a state, and waits until the observers have been called with it, for `patience` at
-    /// most, during which it calls `meanwhile` in intervals. Does not wait if an earlier call has
-    /// not returned; the observers are then called with the last state.
-    fn send(&self, state: TraceState, patience: Duration, mut meanwhile: impl FnMut()) {
+    /// most. Does not wait if an earlier call has not returned; the observers are then called with
+    /// the last state.
+    fn send(&self, state: TraceState, patience: Duration, work: Option<Work<'_>>) {
         let mut contents = self.lock();
         if !contents.has_thread {
             return;
@@ -152,26 +172,44 @@ impl Mailbox {
             return;
         }
         self.changed.notify_all();
-        let is_busy = |contents: &mut Contents| {
-            contents.has_thread && (contents.request.is_some() || contents.is_calling)
-        };
-        let start = Instant::now();
-        let mut contents = loop {
-            let rest = patience.saturating_sub(start.elapsed());
-            let (mut waited, _) = self
-                .changed
-                .wait_timeout_while(contents, rest.min(INTERVAL), is_busy)
-                .unwrap_or_else(PoisonError::into_inner);
-            if !is_busy(&mut waited) || rest.is_zero() {
-                break waited;
+        let mut contents = match work {
+            None => self.sleep(contents, patience),
+            Some(work) => {
+                drop(contents);
+                self.work(patience, work)
             }
-            drop(waited);
-            meanwhile();
-            contents = self.lock();
         };
         if !contents.has_thread {
             // A thread that could not start leaves the request. A later thread must not serve it.
             contents.request = None;
+        }
+    }
+
+    /// Waits until the observers have returned, for `patience` at most.
+    fn sleep<'a>(
+        &'a self,
+        contents: MutexGuard<'a, Contents>,
+        patience: Duration,
+    ) -> MutexGuard<'a, Contents> {
+        let waited = self.changed.wait_timeout_while(contents, patience, Contents::is_busy);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Works until the observers have returned, for `patience` at most.
+    fn work(&self, patience: Duration, work: Work<'_>) -> MutexGuard<'_, Contents> {
+        // Before the work, so that a request during it counts.
+        let (start, wake_ups) = (Instant::now(), WakeUps::new(self.wake));
+        loop {
+            let has_more = work();
+            let mut contents = self.lock();
+            let rest = patience.saturating_sub(start.elapsed());
+            if !contents.is_busy() || rest.is_zero() {
+                return contents;
+            }
+            drop(contents);
+            if !has_more {
+                wake_ups.wait(Some(rest.min(INTERVAL)));
+            }
         }
     }
 
@@ -217,6 +255,8 @@ mod tests {
 
     use super::*;
 
+    static WAKE: WakeWord = WakeWord::new();
+
     struct NoObservers;
 
     impl Observed for NoObservers {
@@ -230,16 +270,17 @@ mod tests {
     /// The system refuses the thread after the service thread has sent a state.
     #[test]
     fn a_request_to_a_thread_that_could_not_start_is_removed() {
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::new(Mailbox::new(&WAKE));
         mailbox.change(|contents| contents.has_thread = true);
         let refused = ObserverThread { mailbox: Arc::clone(&mailbox), observed: &NoObservers };
         std::thread::scope(|scope| {
-            scope.spawn(|| mailbox.send(TraceState::Started, Duration::MAX, || {}));
+            scope.spawn(|| mailbox.send(TraceState::Started, Duration::MAX, None));
             drop(mailbox.wait_while(|contents| contents.request.is_none()));
             drop(refused);
         });
         assert_eq!(mailbox.lock().request, None);
     }
+
     /// An observer that waits for the test, and reports the states that it is called with.
     struct Waiting {
         states: mpsc::Sender<TraceState>,
@@ -262,12 +303,12 @@ mod tests {
         let (states, called_with) = mpsc::channel();
         let (permit, permission) = mpsc::channel();
         let observed = Box::leak(Box::new(Waiting { states, permission: Mutex::new(permission) }));
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::new(Mailbox::new(&WAKE));
         mailbox.start_thread(observed);
-        mailbox.send(TraceState::Started, Duration::ZERO, || {});
+        mailbox.send(TraceState::Started, Duration::ZERO, None);
         assert_eq!(called_with.recv(), Ok(TraceState::Started));
-        mailbox.send(TraceState::Stopping, Duration::MAX, || {});
-        mailbox.send(TraceState::Stopped, Duration::MAX, || {});
+        mailbox.send(TraceState::Stopping, Duration::MAX, None);
+        mailbox.send(TraceState::Stopped, Duration::MAX, None);
         permit.send(()).unwrap();
         // The next state is the last one, not the one in between.
         assert_eq!(called_with.recv(), Ok(TraceState::Stopped));
@@ -282,15 +323,22 @@ mod tests {
         let (states, called_with) = mpsc::channel();
         let (permit, permission) = mpsc::channel();
         let observed = Box::leak(Box::new(Waiting { states, permission: Mutex::new(permission) }));
-        let mailbox = Arc::new(Mailbox::default());
+        let mailbox = Arc::new(Mailbox::new(&WAKE));
         mailbox.start_thread(observed);
-        mailbox.send(TraceState::Stopping, Duration::MAX, || {
-            // Fails after the first time.
-            if called_with.try_recv().is_ok() {
-                permit.send(()).unwrap();
+        let mut number = 0;
+        let mut work = || {
+            number += 1;
+            match number {
+                1 => assert_eq!(called_with.recv(), Ok(TraceState::Stopping)),
+                // There was more to do, then a request.
+                2 => WAKE.wake(),
+                3 => permit.send(()).unwrap(),
+                _ => {}
             }
-        });
-        assert!(!mailbox.lock().is_calling);
+            number == 1
+        };
+        mailbox.send(TraceState::Stopping, Duration::MAX, Some(&mut work));
+        assert!(number >= 3 && !mailbox.lock().is_calling);
         mailbox.change(|contents| contents.has_ended = true);
     }
 }
