@@ -31,7 +31,8 @@ pub(crate) struct Active<'a> {
     layout: Layout,
     /// The oldest wrapped count that is not handed over yet.
     next: u32,
-    started: bool,
+    /// The state that was announced last. A recording stops only after it is `Stopping`.
+    state: TraceState,
     /// The time at which changed names were recorded last.
     named: Instant,
 }
@@ -52,13 +53,14 @@ impl<'a> Active<'a> {
             populate_rest(mapping);
         }
         let named = Instant::now();
-        Some(Self { engine, recording, announcer, layout, next: 0, started: false, named })
+        let state = TraceState::Stopped;
+        Some(Self { engine, recording, announcer, layout, next: 0, state, named })
     }
 
     /// Starts recording `categories`, with a cleared durable buffer if `clear`. Does nothing during
     /// a recording.
     pub(crate) fn start(&mut self, categories: &SelectedCategories, clear: bool) {
-        if self.started {
+        if self.is_started() {
             return;
         }
         if clear {
@@ -66,7 +68,6 @@ impl<'a> Active<'a> {
         }
         // Not the current one: threads may have filled the first one already.
         self.next = self.recording.start(categories).unwrap_or(0);
-        self.started = true;
         self.enter(TraceState::Started);
     }
 
@@ -75,12 +76,16 @@ impl<'a> Active<'a> {
         self.recording.select(categories);
     }
 
-    /// Returns a function that announces the end of the recording to observers. It does its
+    /// Returns a function that announces the end of the recording to observers, once. It does its
     /// argument's work until they have returned.
-    pub(crate) fn announce_stop(&self) -> impl FnOnce(Option<Work<'_>>) + use<'a> {
-        let (engine, announcer, started) = (self.engine, self.announcer, self.started);
+    pub(crate) fn announce_stop(&mut self) -> impl FnOnce(Option<Work<'_>>) + use<'a> {
+        let (engine, announcer) = (self.engine, self.announcer);
+        let is_first = self.state == TraceState::Started;
+        if is_first {
+            self.state = TraceState::Stopping;
+        }
         move |work| {
-            if started {
+            if is_first {
                 engine.observers.enter(TraceState::Stopping, announcer, work);
             }
         }
@@ -89,15 +94,17 @@ impl<'a> Active<'a> {
     /// Stops recording, after [`announce_stop`](Self::announce_stop). Returns whether there was a
     /// recording.
     pub(crate) fn stop(&mut self) -> bool {
-        if self.started {
-            self.name_threads();
-            self.recording.stop();
-            self.enter(TraceState::Stopped);
+        if !self.is_started() {
+            return false;
         }
-        std::mem::take(&mut self.started)
+        self.name_threads();
+        self.recording.stop();
+        self.enter(TraceState::Stopped);
+        true
     }
 
-    fn enter(&self, state: TraceState) {
+    fn enter(&mut self, state: TraceState) {
+        self.state = state;
         self.engine.observers.enter(state, self.announcer, None);
     }
 
@@ -106,8 +113,9 @@ impl<'a> Active<'a> {
         self.layout.mode()
     }
 
+    /// Returns whether there is a recording, which may be about to stop.
     pub(crate) fn is_started(&self) -> bool {
-        self.started
+        self.state != TraceState::Stopped
     }
 
     /// Returns the number of bytes that are written to the durable buffer.
@@ -120,7 +128,7 @@ impl<'a> Active<'a> {
     /// [`Active::hand_over`].
     pub(crate) fn next_full(&self) -> Option<u32> {
         let wrapped_count = self.next;
-        if !self.started || self.engine.recorder.current()? <= wrapped_count {
+        if !self.is_started() || self.engine.recorder.current()? <= wrapped_count {
             return None;
         }
         if !self.engine.recorder.quiesce(PATIENCE) {
@@ -143,7 +151,7 @@ impl<'a> Active<'a> {
     /// Frees full rolling buffers without writers, in circular mode: all of them after one check of
     /// the threads.
     pub(crate) fn recycle(&mut self) {
-        if self.mode() != BufferingMode::Circular || !self.started {
+        if self.mode() != BufferingMode::Circular || !self.is_started() {
             return;
         }
         let full = self.engine.recorder.current().and_then(|current| current.checked_sub(1));
@@ -174,7 +182,7 @@ impl<'a> Active<'a> {
     /// Adds slots for more threads, and records the names of new threads, and periodically the
     /// changed names.
     pub(crate) fn serve_threads(&mut self) {
-        if !self.started {
+        if !self.is_started() {
             return;
         }
         // Without memory, threads without a slot count their losses.
