@@ -93,6 +93,9 @@ fn events_wait_in_the_buffer_of_the_kernel_until_the_archive_is_saved() {
     assert_eq!(archive.only().lost(), 0);
 }
 
+/// The file of a daemon's log.
+const LOG: &str = "daemon.log";
+
 /// A daemon in a directory of its own. It is killed when this is dropped.
 struct Daemon {
     directory: TempDir,
@@ -104,7 +107,8 @@ impl Daemon {
         let directory = tempfile::tempdir().unwrap();
         let mut daemon = command(directory.path(), &["daemon", "--dir"]);
         daemon.arg(directory.path()).arg("--socket").arg(directory.path().join("manager.sock"));
-        let child = daemon.stderr(Stdio::null()).spawn().unwrap();
+        let log = File::create(directory.path().join(LOG)).unwrap();
+        let child = daemon.stderr(log).spawn().unwrap();
         let daemon = Self { directory, child };
         wait_until("the daemon answers", || daemon.run(&["list", "sessions"]).code() == 0);
         daemon
@@ -264,4 +268,19 @@ fn a_session_of_a_daemon_that_cannot_record_the_kernel_does_not_start() {
     assert_eq!(run.code(), 1, "{run:?}");
     assert!(run.stderr().contains("the kernel has no event sched/none"), "{run:?}");
     assert!(!daemon.path("t.fxt").exists());
+}
+
+/// The helper records before the session is refused.
+#[test]
+fn the_end_of_a_session_that_is_refused_is_not_that_of_a_recording() {
+    if !can_trace() {
+        return;
+    }
+    let daemon = Daemon::start();
+    let start = ["start", "--name", "t", "-c", "kernel:sched", "--rotate", "1K", "-o", "t.fxt"];
+    let run = daemon.run(&start);
+    assert_eq!(run.code(), 1, "{run:?}");
+    assert!(run.stderr().contains("too small"), "{run:?}");
+    let log = fs::read_to_string(daemon.path(LOG)).unwrap();
+    assert!(!log.contains("trace-kernel"), "{log}");
 }

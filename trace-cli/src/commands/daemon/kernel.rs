@@ -47,28 +47,29 @@ impl StartCompanion for KernelCompanions {
         let messages = process.stderr.take();
         let kernel = Kernel::of_process(process).map_err(failed)?;
         let messages = messages.ok_or(io::ErrorKind::BrokenPipe.into()).map_err(failed)?;
-        let is_recording = Arc::new(AtomicBool::new(false));
-        let log = Log { session: session.to_owned(), is_recording: Arc::clone(&is_recording) };
+        let recording = Recording::default();
+        let log = Log { session: session.to_owned(), is_recording: Arc::clone(&recording.0) };
         // Before the wait: a helper with many messages does not start until they are read.
-        let log = thread::Builder::new().spawn(move || log.run(messages)).map_err(failed)?;
+        let log = LogThread::start(log, messages).map_err(failed)?;
         match kernel.wait_until_ready() {
             Ok(Some(kernel)) => {
-                is_recording.store(true, Ordering::SeqCst);
-                Ok(Box::new(KernelHelper { kernel, log, is_recording }))
+                recording.0.store(true, Ordering::SeqCst);
+                Ok(Box::new(KernelHelper { recording, kernel, log }))
             }
-            Ok(None) => Err(log.join().unwrap_or_default()),
+            Ok(None) => Err(log.join()),
             Err(error) => Err(failed(error)),
         }
     }
 }
 
-/// A helper that records.
+/// A helper that records. If the session cannot start, it is dropped, which ends the helper.
+///
+/// Rules: the fields are dropped in this order.
 #[derive(Debug)]
 struct KernelHelper {
+    recording: Recording,
     kernel: Kernel,
-    /// Ends when the helper has ended.
-    log: JoinHandle<String>,
-    is_recording: Arc<AtomicBool>,
+    log: LogThread,
 }
 
 impl Companion for KernelHelper {
@@ -77,13 +78,43 @@ impl Companion for KernelHelper {
     }
 
     fn end(self: Box<Self>) -> CompanionResult {
-        let Self { kernel, log, is_recording } = *self;
-        is_recording.store(false, Ordering::SeqCst);
+        let Self { recording, kernel, log } = *self;
+        drop(recording);
         let result = CompanionResult::from(kernel.end());
         KernelResult::from(result).advice().for_each(|advice| log::warn!("{advice}"));
-        // If it panicked, messages are missing.
-        let _panicked = log.join();
+        drop(log);
         result
+    }
+}
+
+/// Whether the helper records and must not end: not any more when this is dropped.
+#[derive(Debug, Default)]
+struct Recording(Arc<AtomicBool>);
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+/// The thread of a log, which ends when the helper has ended. A drop waits for it.
+#[derive(Debug)]
+struct LogThread(Option<JoinHandle<String>>);
+
+impl LogThread {
+    fn start(log: Log, messages: ChildStderr) -> io::Result<Self> {
+        Ok(Self(Some(thread::Builder::new().spawn(move || log.run(messages))?)))
+    }
+
+    /// Waits for the end. Returns the first messages. If the thread panicked, messages are missing.
+    fn join(mut self) -> String {
+        self.0.take().map(|thread| thread.join().unwrap_or_default()).unwrap_or_default()
+    }
+}
+
+impl Drop for LogThread {
+    fn drop(&mut self) {
+        let _messages = self.0.take().map(JoinHandle::join);
     }
 }
 
