@@ -138,6 +138,11 @@ impl<'a> Active<'a> {
         Some(wrapped_count)
     }
 
+    /// Returns whether a full rolling buffer is not handed over or free yet.
+    pub(crate) fn has_full(&self) -> bool {
+        self.engine.recorder.current().is_some_and(|current| current > self.next)
+    }
+
     /// Marks the wrapped count of [`Active::next_full`] as handed over.
     pub(crate) fn hand_over(&mut self) {
         self.next += 1;

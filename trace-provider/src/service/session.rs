@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::omission::Omission;
@@ -14,10 +15,14 @@ use trace_protocol::socket::Socket;
 use crate::engine::categories::SelectedCategories;
 use crate::engine::client::Client;
 use crate::engine::Engine;
-use crate::service::active::Active;
+use crate::service::active::{Active, NAMES_INTERVAL};
 use crate::service::alert_sender::{AlertSender, SendResult};
 use crate::service::received::{check_conditions, check_patterns, Closed};
 use crate::sys;
+
+/// The time after which a full rolling buffer is checked again that a thread was still writing, at
+/// the end of a recording.
+const RETRY: Duration = Duration::from_millis(2);
 
 /// The most packets that are read in a turn.
 const PACKETS_AT_ONCE: usize = 64;
@@ -116,11 +121,18 @@ impl<'a> ManagerSession<'a> {
         let announce = self.active.announce_stop();
         let is_oneshot = self.active.mode() == BufferingMode::Oneshot;
         let mut save = || {
-            let saved = if result.is_ok() { self.save() } else { Ok(false) };
-            saved.unwrap_or_else(|closed| {
-                result = Err(closed);
-                false
-            })
+            if result.is_err() {
+                return NAMES_INTERVAL;
+            }
+            match self.save() {
+                Ok(true) => Duration::ZERO,
+                Ok(false) if self.active.has_full() => RETRY,
+                Ok(false) => NAMES_INTERVAL,
+                Err(closed) => {
+                    result = Err(closed);
+                    NAMES_INTERVAL
+                }
+            }
         };
         announce(if is_oneshot { None } else { Some(&mut save) });
         result

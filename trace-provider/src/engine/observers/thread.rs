@@ -12,12 +12,9 @@ use crate::lock::ProcessLock;
 use crate::sys;
 use crate::TraceState;
 
-/// The longest time between two calls of [`Work`]: as during a recording, for threads that were
-/// preempted in a trace point, and those that must not wake the service thread.
-const INTERVAL: Duration = Duration::from_millis(100);
-
-/// Work of the service thread while it waits for observers. Returns whether there is more.
-pub(crate) type Work<'a> = &'a mut dyn FnMut() -> bool;
+/// Work of the service thread while it waits for observers. Returns the longest time until it must
+/// be called again.
+pub(crate) type Work<'a> = &'a mut dyn FnMut() -> Duration;
 
 /// A list of observers.
 pub(super) trait Observed: Sync {
@@ -200,16 +197,14 @@ impl Mailbox {
         // Before the work, so that a request during it counts.
         let (start, wake_ups) = (Instant::now(), WakeUps::new(self.wake));
         loop {
-            let has_more = work();
+            let until_next = work();
             let mut contents = self.lock();
             let rest = patience.saturating_sub(start.elapsed());
             if !contents.is_busy() || rest.is_zero() {
                 return contents;
             }
             drop(contents);
-            if !has_more {
-                wake_ups.wait(Some(rest.min(INTERVAL)));
-            }
+            wake_ups.wait(Some(rest.min(until_next)));
         }
     }
 
@@ -330,12 +325,16 @@ mod tests {
             number += 1;
             match number {
                 1 => assert_eq!(called_with.recv(), Ok(TraceState::Stopping)),
-                // There was more to do, then a request.
+                // The time is over, then there is a request.
                 2 => WAKE.wake(),
                 3 => permit.send(()).unwrap(),
                 _ => {}
             }
-            number == 1
+            if number == 1 {
+                Duration::ZERO
+            } else {
+                Duration::MAX
+            }
         };
         mailbox.send(TraceState::Stopping, Duration::MAX, Some(&mut work));
         assert!(number >= 3 && !mailbox.lock().is_calling);
