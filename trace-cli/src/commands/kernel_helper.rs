@@ -61,8 +61,10 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     if let Some(error) = &totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
-    let Totals { scheduling, samples, dropped, throttled, .. } = totals;
-    send(&format!("{TOTALS} {scheduling} {samples} {dropped} {throttled} {is_complete}"))?;
+    let Totals { scheduling, samples, dropped, lost_samples, throttled, .. } = totals;
+    send(&format!(
+        "{TOTALS} {scheduling} {samples} {dropped} {lost_samples} {throttled} {is_complete}"
+    ))?;
     Ok(exit::OK)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::clock::TraceClock;
 use super::sink::ContextSink;
-use super::totals::{lock, note_loss, Totals};
+use super::totals::{lock, note_loss, note_lost_samples, Totals};
 use crate::fxt::Translator;
 use crate::page::Missed;
 
@@ -73,9 +73,9 @@ impl Output<'_, '_> {
         number: u64,
         times: (u64, u64),
     ) -> Result<(), String> {
+        note_lost_samples(self.totals, number);
         let written = self.translator.gap(&mut self.sink, cpu, (number, LOST_SAMPLES), times);
-        // The session is incomplete by this.
-        written.map_err(|error| error.to_string()).and(Err("a CPU lost samples".to_owned()))
+        written.map_err(|error| error.to_string())
     }
 
     /// Reports that the kernel took no samples on a CPU between two times.

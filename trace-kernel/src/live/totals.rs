@@ -13,6 +13,8 @@ pub struct Totals {
     pub samples: u64,
     /// The least number of events that the kernel dropped because its buffer was full.
     pub dropped: u64,
+    /// Samples that the CPU lost before the kernel could write them.
+    pub lost_samples: u64,
     /// How often the kernel paused sampling, because it took too much time.
     pub throttled: u64,
     /// The first error that made other events missing.
@@ -31,4 +33,9 @@ pub(super) fn note_loss(totals: &Mutex<Totals>, missed: Missed) {
     };
     let mut totals = lock(totals);
     totals.dropped = totals.dropped.saturating_add(number);
+}
+
+pub(super) fn note_lost_samples(totals: &Mutex<Totals>, number: u64) {
+    let mut totals = lock(totals);
+    totals.lost_samples = totals.lost_samples.saturating_add(number);
 }

@@ -69,6 +69,8 @@ record! {
         pub samples: u64,
         /// The least number of events that the kernel dropped.
         pub dropped: u64,
+        /// The number of samples that the CPU lost.
+        pub lost_samples: u64,
         /// The number of pauses of sampling.
         pub throttled: u64,
     }

@@ -22,7 +22,7 @@ use crate::message::{describe, plural, HINT};
 pub(crate) const READY: &str = "ready";
 
 /// The start of the line with the helper's numbers of scheduling records, of samples, of dropped
-/// events and of pauses of sampling, and whether all selected data were recorded.
+/// events, of lost samples and of pauses of sampling, and whether all selected data were recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The longest time in which the helper writes its last records and ends.
@@ -52,6 +52,8 @@ pub(crate) struct KernelResult {
     pub(crate) samples: u64,
     /// The least number of events that the kernel dropped.
     pub(crate) dropped: u64,
+    /// The number of samples that the CPU lost.
+    pub(crate) lost_samples: u64,
     /// How often the kernel paused sampling.
     pub(crate) throttled: u64,
     /// Whether a helper of the daemon recorded, which has no options of buffers and samples.
@@ -60,15 +62,18 @@ pub(crate) struct KernelResult {
 
 impl From<CompanionResult> for KernelResult {
     fn from(of: CompanionResult) -> Self {
-        let CompanionResult { is_complete, scheduling, samples, dropped, throttled } = of;
-        Self { is_complete, scheduling, samples, dropped, throttled, is_of_daemon: true }
+        let CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled } =
+            of;
+        let is_of_daemon = true;
+        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled, is_of_daemon }
     }
 }
 
 impl From<KernelResult> for CompanionResult {
     fn from(of: KernelResult) -> Self {
-        let KernelResult { is_complete, scheduling, samples, dropped, throttled, .. } = of;
-        Self { is_complete, scheduling, samples, dropped, throttled }
+        let KernelResult { is_complete, scheduling, samples, dropped, lost_samples, .. } = of;
+        let throttled = of.throttled;
+        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled }
     }
 }
 
@@ -319,34 +324,59 @@ impl KernelResult {
         let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
         let mut number = || fields.next()?.parse().ok();
         let (scheduling, samples) = (number()?, number()?);
-        let (dropped, throttled) = (number()?, number()?);
-        let is_complete = fields.next()?.parse().ok()?;
-        Some(Self { is_complete, scheduling, samples, dropped, throttled, is_of_daemon: false })
+        let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
+        let (is_complete, is_of_daemon) = (fields.next()?.parse().ok()?, false);
+        Some(Self {
+            is_complete,
+            scheduling,
+            samples,
+            dropped,
+            lost_samples,
+            throttled,
+            is_of_daemon,
+        })
     }
 
     /// Returns whether all selected events were recorded.
     pub(crate) fn has_all(self) -> bool {
-        self.is_complete && self.dropped == 0 && self.throttled == 0
+        self.is_complete && self.dropped == 0 && self.lost_samples == 0 && self.throttled == 0
     }
 
     /// Returns warnings with their hints.
     pub(crate) fn advice(self) -> impl Iterator<Item = String> {
-        self.advice_of_losses().into_iter().chain(self.advice_of_pauses())
+        let samples = self.advice_of_samples().into_iter().chain(self.advice_of_pauses());
+        self.advice_of_losses().into_iter().chain(samples)
+    }
+
+    /// A larger buffer has no effect on them.
+    fn advice_of_samples(self) -> Option<String> {
+        let Self { lost_samples, .. } = self;
+        let noun = plural(lost_samples, "sample", "samples");
+        (lost_samples > 0).then(|| {
+            format!(
+                "the CPU lost {lost_samples} {noun} before the kernel could write them{HINT}{}",
+                self.fewer_samples()
+            )
+        })
     }
 
     fn advice_of_pauses(self) -> Option<String> {
-        let Self { throttled, is_of_daemon, .. } = self;
-        let remedy = match is_of_daemon {
-            true => "take fewer samples with trace record --samples",
-            false => "take fewer samples (--samples, --samples-by)",
-        };
+        let Self { throttled, .. } = self;
         let noun = plural(throttled, "time", "times");
         (throttled > 0).then(|| {
             format!(
                 "the kernel paused sampling {throttled} {noun} because there were more samples \
-                 than kernel.perf_event_max_sample_rate permits{HINT}{remedy}"
+                 than kernel.perf_event_max_sample_rate permits{HINT}{}",
+                self.fewer_samples()
             )
         })
+    }
+
+    fn fewer_samples(self) -> &'static str {
+        match self.is_of_daemon {
+            true => "take fewer samples with trace record --samples",
+            false => "take fewer samples (--samples, --samples-by)",
+        }
     }
 
     fn advice_of_losses(self) -> Option<String> {
@@ -402,19 +432,20 @@ mod tests {
             scheduling: 12,
             samples: 5,
             dropped: 3,
+            lost_samples: 4,
             throttled: 2,
             is_of_daemon: false,
         };
-        assert_eq!(KernelResult::parse("totals 12 5 3 2 true"), Some(result));
-        for wrong in
-            ["", "ready", "totals", "totals 1 2 3 4", "totals 1 2 3 true", "totals x 5 3 2 true"]
-        {
+        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 true"), Some(result));
+        for wrong in ["", "ready", "totals", "totals 1 2 3 4 5", "totals 1 2 3 4 true"] {
             assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
         }
+        assert_eq!(KernelResult::parse("totals x 5 3 4 2 true"), None);
         let sampled = KernelResult { is_complete: false, ..result };
-        assert_eq!(KernelResult::parse("totals 12 5 3 2 false"), Some(sampled));
-        let [losses, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
+        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 false"), Some(sampled));
+        let [losses, samples, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
         assert!(losses.contains("dropped at least 3 events"));
+        assert!(samples.contains("the CPU lost 4 samples") && !samples.contains("buffer"));
         assert!(pauses.contains("paused sampling 2 times"));
         let of_daemon = KernelResult::from(CompanionResult::from(result));
         assert_eq!(KernelResult { is_of_daemon: false, ..of_daemon }, result);
@@ -423,6 +454,7 @@ mod tests {
         assert_eq!(complete.advice().count(), 0);
         assert!(complete.has_all() && !KernelResult { throttled: 1, ..complete }.has_all());
         assert!(!KernelResult { dropped: 1, ..complete }.has_all());
+        assert!(!KernelResult { lost_samples: 1, ..complete }.has_all());
     }
 
     #[test]
@@ -449,13 +481,14 @@ mod tests {
         let mut hanging = kernel("sleep", "infinity");
         assert!(!hanging.wait_for_output(Duration::from_millis(10)));
         assert_eq!(hanging.line().unwrap(), "", "it has ended");
-        let mut ready = kernel("echo", "totals 12 5 3 0 true");
+        let mut ready = kernel("echo", "totals 12 5 3 0 0 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
         let expected = KernelResult {
             is_complete: true,
             scheduling: 12,
             samples: 5,
             dropped: 3,
+            lost_samples: 0,
             throttled: 0,
             is_of_daemon: false,
         };

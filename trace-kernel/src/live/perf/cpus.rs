@@ -152,7 +152,69 @@ fn parse_cpus(list: &str) -> impl Iterator<Item = u16> + '_ {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
+    use trace_format::{Reader, Record, Value};
+    use trace_provider::Provider;
+
+    use super::super::record::{PerfRecord, SampleId};
     use super::*;
+    use crate::fxt::Translator;
+    use crate::live::sink::{ContextSink, Tables};
+    use crate::live::totals::Totals;
+
+    /// Writes records of CPU 2 to an archive. Returns the totals, and the reported reasons and
+    /// numbers of losses.
+    fn written(bodies: &[Body]) -> (Totals, Vec<(String, u64)>) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("t.fxt");
+        let provider = Provider::builder("test").about_machine().output(&path).connect().unwrap();
+        let mut writer = provider.writer();
+        let sample = SampleId { process: 0, thread: 7, time: 0, cpu: 2 };
+        let timed = |body: &Body| {
+            let record = PerfRecord { sample, body: body.clone() };
+            Timed { ticks: 9, since: 5, record }
+        };
+        let waiting = bodies.iter().map(timed).collect();
+        let throttled = Throttled::new(&[Target::Cpu]);
+        let mut cpus = Cpus { cpus: Vec::new(), waiting, throttled, last_end: 0 };
+        let (mut tables, mut translator) = (Tables::new(&[]), Translator::default());
+        let totals = Mutex::default();
+        let sink = ContextSink::new(writer.context().unwrap(), &mut tables);
+        let mut output = Output { translator: &mut translator, sink, totals: &totals };
+        cpus.write(u64::MAX, &mut output, |_, _| Ok(())).unwrap();
+        drop(output);
+        drop((writer, provider));
+        (totals.into_inner().unwrap(), losses(&std::fs::read(path).unwrap()))
+    }
+
+    /// Returns the reasons and numbers of the losses that events of an archive report.
+    fn losses(archive: &[u8]) -> Vec<(String, u64)> {
+        let (mut reader, mut losses) = (Reader::new(archive), Vec::new());
+        while let Some(item) = reader.next().unwrap() {
+            let Record::Event(event) = &item.record else { continue };
+            if item.text(event.name) != "records dropped" {
+                continue;
+            }
+            let argument = |name: &str| {
+                event.arguments.iter().find(|it| item.text(it.name) == name).unwrap().value
+            };
+            let Value::String(reason) = argument("reason") else { panic!("{event:?}") };
+            let number = argument("number").unsigned().unwrap();
+            losses.push((item.text(reason).into_owned(), number));
+        }
+        losses
+    }
+
+    /// A larger buffer has no effect on them, so they are not those that the kernel dropped.
+    #[test]
+    fn samples_that_the_cpu_lost_are_reported_and_counted() {
+        let lost = [Body::LostSamples { number: 3 }, Body::Lost { number: 4 }];
+        let (totals, losses) = written(&lost);
+        assert_eq!((totals.lost_samples, totals.dropped, totals.error), (3, 4, None));
+        let expected = [("samples lost by the CPU", 3), ("kernel buffer full", 4)];
+        assert_eq!(losses, expected.map(|(reason, number)| (reason.to_owned(), number)));
+    }
 
     #[test]
     fn lists_of_cpus() {

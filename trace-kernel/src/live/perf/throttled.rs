@@ -132,11 +132,4 @@ mod tests {
         assert_eq!(throttled.note(&timed(4, (0, 8), throttle(5))), [(0, (1, 4))]);
         assert_eq!(throttled.note(&timed(6, (0, 9), unthrottle(5))), [(0, (4, 6))]);
     }
-
-    #[test]
-    fn samples_that_the_cpu_lost_are_no_losses_of_the_buffer() {
-        let lost = timed(5, (0, 7), Body::LostSamples { number: 3 });
-        assert!(lost.loss().is_none());
-        assert!(timed(5, (0, 7), Body::Lost { number: 3 }).loss().is_some());
-    }
 }
