@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
+use rustix::process::{kill_process, Pid, Signal};
 use serde_json::Value;
 
 use crate::daemon::Daemon;
@@ -79,6 +80,39 @@ fn an_archive_is_followed_until_it_is_complete() {
     assert!(recorder.wait().unwrap().success());
     assert_eq!(follow.wait().unwrap().code(), Some(0));
     assert_eq!(words(&path), words(&directory.path().join("live.fxt")));
+}
+
+/// Returns whether a process has a socket.
+fn has_socket(process: u32) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let mut targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.any(|target| target.to_string_lossy().starts_with("socket:"))
+}
+
+/// The buffers are never full, so that records are saved only at a flush.
+#[test]
+fn a_file_is_flushed_again_after_its_recorder_was_stopped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let mut recorder = record(&["-b", "256M"], &path("out.fxt"), &["chatter"]);
+    recorder.env("XDG_RUNTIME_DIR", directory.path());
+    let mut recorder = recorder.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    wait_until("the archive is written", || path(".out.fxt.partial").exists());
+    let mut follow = trace(&["follow", "--format", "fxt"]);
+    follow.arg(path("out.fxt")).env("XDG_RUNTIME_DIR", directory.path());
+    let mut follow = follow.stdout(File::create(path("live.fxt")).unwrap()).spawn().unwrap();
+    let received = || std::fs::metadata(path("live.fxt")).unwrap().len();
+    wait_for_bytes(&path("live.fxt"));
+    let pid = Pid::from_child(&recorder);
+    kill_process(pid, Signal::Stop).unwrap();
+    wait_until("it gives up the connection", || !has_socket(follow.id()));
+    let before = received();
+    kill_process(pid, Signal::Cont).unwrap();
+    wait_until("it connects again", || has_socket(follow.id()));
+    wait_until("events are streamed again", || received() > before + 20_000);
+    drop(recorder.stdin.take());
+    assert!(recorder.wait().unwrap().success());
+    assert_eq!(follow.wait().unwrap().code(), Some(0));
 }
 
 /// The file has its name, so that only its records show that it is complete.

@@ -113,8 +113,8 @@ fn read_flushed(
     block: &mut [u8],
     timeout: Duration,
 ) -> io::Result<Option<usize>> {
-    if flusher.as_mut().is_some_and(|flusher| !flusher.flush()) {
-        *flusher = None;
+    if let Some(flusher) = flusher {
+        flusher.flush();
     }
     file.read(block, timeout)
 }

@@ -1,6 +1,6 @@
 //! Flushing the session that records a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use trace_manager::controller::{Controller, ControllerError, SessionInfo};
@@ -11,19 +11,68 @@ use crate::recorders::PATIENCE;
 /// The time between two flushes, as of the streams of sessions.
 const INTERVAL: Duration = Duration::from_millis(200);
 
+/// The longest time between two attempts to connect.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
 /// Lets the session that writes an archive save its records before its buffers are full.
 pub(super) struct Flusher {
+    archive: PathBuf,
+    socket: Option<PathBuf>,
+    /// `None` after a request failed.
+    connection: Option<Connection>,
+    /// The time of the next flush, or of the next attempt to connect.
+    next: Instant,
+    /// The time after the next failure until the next attempt to connect.
+    pause: Duration,
+}
+
+/// A connection to the server of a session.
+struct Connection {
     controller: Controller,
     session: String,
-    last: Option<Instant>,
 }
 
 impl Flusher {
     /// Finds the session that writes this archive; `None` if there is none, or one of another user.
     /// The paths are compared as texts: a link to an archive, and a part of it, have no session.
     pub(super) fn find(archive: &Path, socket: Option<&Path>) -> Option<Self> {
-        let path = std::path::absolute(archive).ok()?;
-        let writes = |session: &SessionInfo| Path::new(&session.output) == path;
+        let archive = std::path::absolute(archive).ok()?;
+        let connection = Some(Connection::find(&archive, socket)?);
+        let socket = socket.map(Path::to_owned);
+        Some(Self { archive, socket, connection, next: Instant::now(), pause: PATIENCE })
+    }
+
+    /// Flushes the session five times a second.
+    ///
+    /// A connection cannot be used after a time-out, so another one is made. The time until then
+    /// doubles with each failure in a row: a recorder may be stopped, and each attempt waits for it.
+    pub(super) fn flush(&mut self) {
+        if Instant::now() < self.next {
+            return;
+        }
+        let Self { archive, socket, connection, .. } = self;
+        let connected = connection.take().or_else(|| Connection::find(archive, socket.as_deref()));
+        self.connection = connected.and_then(Connection::flush);
+        let wait = after(self.connection.is_some(), &mut self.pause);
+        self.next = Instant::now() + wait;
+    }
+}
+
+/// Returns the time until the next request. `pause` is that after a failure.
+fn after(has_succeeded: bool, pause: &mut Duration) -> Duration {
+    match has_succeeded {
+        true => {
+            *pause = PATIENCE;
+            INTERVAL
+        }
+        false => std::mem::replace(pause, (*pause * 2).min(LONGEST_PAUSE)),
+    }
+}
+
+impl Connection {
+    /// Connects to the server of the session that writes this archive.
+    fn find(archive: &Path, socket: Option<&Path>) -> Option<Self> {
+        let writes = |session: &SessionInfo| Path::new(&session.output) == archive;
         let (daemon, recorders) = servers(socket);
         let of_recorder = recorders.into_iter().find(|recorder| writes(&recorder.session));
         let (mut controller, session) = match of_recorder {
@@ -36,17 +85,28 @@ impl Flusher {
             }
         };
         controller.set_timeout(Some(PATIENCE));
-        Some(Self { controller, session: session.name, last: None })
+        Some(Self { controller, session: session.name })
     }
 
-    /// Flushes the session five times a second. Returns false if the connection cannot be used any
-    /// more, such as after a time-out: then each later request would wait as long.
-    pub(super) fn flush(&mut self) -> bool {
-        if self.last.is_some_and(|last| last.elapsed() < INTERVAL) {
-            return true;
-        }
-        self.last = Some(Instant::now());
+    /// Flushes the session. Returns `None` if the connection cannot be used any more.
+    fn flush(mut self) -> Option<Self> {
         // It is refused while the session is paused, and if it has ended.
-        matches!(self.controller.flush(&self.session), Ok(()) | Err(ControllerError::Refused(_)))
+        let flushed = self.controller.flush(&self.session);
+        matches!(flushed, Ok(()) | Err(ControllerError::Refused(_))).then_some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_doubles_with_each_failure_in_a_row_up_to_a_minute() {
+        let mut pause = PATIENCE;
+        let mut waits = |results: &[bool]| -> Vec<u64> {
+            results.iter().map(|it| after(*it, &mut pause).as_secs()).collect()
+        };
+        assert_eq!(waits(&[false; 6]), [5, 10, 20, 40, 60, 60]);
+        assert_eq!(waits(&[true, false, false]), [0, 5, 10]);
     }
 }
