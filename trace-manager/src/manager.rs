@@ -87,7 +87,8 @@ impl Manager {
     /// records with the koids of other processes. `TRACE_SOCKET` is set for it.
     ///
     /// The records of the process are trusted, so it should be a program of the caller. Connections
-    /// of its children do not have this right.
+    /// of its children do not have this right. It does not count among the programs of a running
+    /// session: [`Progress`](crate::Progress), [`SessionHandle::wait_provider`].
     ///
     /// # Errors
     ///

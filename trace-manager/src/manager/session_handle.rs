@@ -231,6 +231,9 @@ impl SessionHandle {
     }
 
     /// Waits until a provider has joined, for at most `timeout`. Returns whether one has.
+    ///
+    /// Processes of [`spawn_machine_provider`](crate::Manager::spawn_machine_provider) and
+    /// [`spawn_companion`](crate::Manager::spawn_companion) do not count.
     pub fn wait_provider(&self, timeout: Duration) -> bool {
         self.shared.wait(timeout, |progress| progress.joined > 0)
     }

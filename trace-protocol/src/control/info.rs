@@ -99,7 +99,8 @@ record! {
         pub elapsed: Duration,
         /// Programs that are in it now: providers without the session's own helper.
         pub providers: u64,
-        /// Programs that have joined it so far. After its end, all providers that have.
+        /// Programs that have joined it so far. After its end, all providers that have: also the
+        /// session's own helper.
         pub joined: u64,
         /// Events collected so far.
         pub events: u64,
