@@ -4,12 +4,13 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 use trace_format::{Reader, Record};
 
 use super::can_trace;
-use super::harness::{subject_path, trace, wait_until, Archive, Run};
+use super::harness::{subject_path, trace, wait_until, Archive, Provider, Run};
 use super::helper::{has_ended, instances};
 
 /// Starts `trace follow` of an archive or a session. It writes an archive.
@@ -68,6 +69,12 @@ fn records_arrive_while_an_archive_is_recorded() {
     assert!(recorded.ends_with(&switches(&path("name.fxt"))), "from its start on");
 }
 
+/// Lets one test at a time make many system calls: some record those of the whole machine.
+fn many_calls() -> MutexGuard<'static, ()> {
+    static MANY_CALLS: Mutex<()> = Mutex::new(());
+    MANY_CALLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The recorder saves nothing while a program has more events than the helper's buffer has space
 /// for.
 const WHILE_STOPPED: &str = r#"
@@ -81,6 +88,7 @@ fn events_wait_in_the_buffer_of_the_kernel_until_the_archive_is_saved() {
     if !can_trace() {
         return;
     }
+    let _others_wait = many_calls();
     let directory = tempfile::tempdir().unwrap();
     let options = ["record", "--strict", "-c", "kernel:syscall", "-b", "4M", "--kernel-buffer=64M"];
     let mut record = command(directory.path(), &options);
@@ -92,6 +100,9 @@ fn events_wait_in_the_buffer_of_the_kernel_until_the_archive_is_saved() {
     assert!(number("syscall 0") >= 100_000 && number("syscall 1") >= 100_000, "reads and writes");
     assert_eq!(archive.only().lost(), 0);
 }
+
+/// The reason of events that the kernel dropped.
+const KERNEL_FULL: &str = "kernel buffer full";
 
 /// The file of a daemon's log.
 const LOG: &str = "daemon.log";
@@ -220,12 +231,18 @@ fn a_recording_of_the_command_and_the_kernel_ends_with_the_command() {
     assert_eq!(Run::of(&mut command(directory.path(), &arguments)).code(), 0);
 }
 
+/// The number of reads, and of writes, of a program. Their records have 6 MB, of which the helper's
+/// buffer has space for 4 MB. The events of the others have 1.2 MB: the kernel's buffer has 8 MB for
+/// each CPU.
+const CALLS: usize = 20_000;
+
 /// The daemon reads the request before it has saved the helper's records.
 #[test]
 fn the_last_events_are_saved_when_a_session_of_a_daemon_stops() {
     if !can_trace() {
         return;
     }
+    let _others_wait = many_calls();
     let daemon = Daemon::start();
     let arguments = ["start", "--name", "t", "-c", "kernel:syscall", "-b", "4M", "-o", "t.fxt"];
     daemon.done(&arguments);
@@ -233,18 +250,35 @@ fn the_last_events_are_saved_when_a_session_of_a_daemon_stops() {
     let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
     signal(rustix::process::Signal::Stop);
     let mut load = Command::new("dd");
-    load.args(["if=/dev/zero", "of=/dev/null", "bs=1", "count=40000"]).stderr(Stdio::null());
-    assert!(load.status().unwrap().success());
+    load.args(["if=/dev/zero", "of=/dev/null", "bs=1", &format!("count={CALLS}")]);
+    let mut load = load.stderr(Stdio::null()).spawn().unwrap();
+    assert!(load.wait().unwrap().success());
     let mut stop = command(daemon.directory.path(), &["stop", "t", "--socket", &daemon.socket()]);
     let stop = stop.stderr(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     signal(rustix::process::Signal::Cont);
-    assert_eq!(Run::end_of(stop).code(), 0);
+    let run = Run::end_of(stop);
+    assert_eq!(run.code(), 0, "{run:?}");
+    if run.stderr().contains("did not answer the stop") {
+        return eprintln!("skipped: a busy machine, on which saving takes longer than a stop may");
+    }
     let archive = Archive::read(&daemon.path("t.fxt"));
-    let calls = archive.only().events.iter().filter(|event| event.category == "kernel:syscall");
-    let number = |name: &str| calls.clone().filter(|event| event.name == name).count();
-    let (reads, writes) = (number("syscall 0"), number("syscall 1"));
-    assert!(reads >= 40_000 && writes >= 40_000, "{reads} reads, {writes} writes");
-    assert_eq!(archive.only().lost(), 0);
+    assert_has_calls(archive.only(), load.id().into());
+}
+
+/// Checks that all calls of a program were recorded, or that the kernel reports the missing events:
+/// other programs of the machine may fill its buffer.
+fn assert_has_calls(kernel: &Provider, thread: u64) {
+    let is_call = |name: &str| name == "syscall 0" || name == "syscall 1";
+    let calls = kernel.events.iter().filter(|it| it.thread == thread && is_call(&it.name));
+    let is_of_kernel = |reason: &String| reason.starts_with(KERNEL_FULL);
+    assert!(kernel.lost.keys().all(is_of_kernel), "the helper lost none: {:?}", kernel.lost);
+    if kernel.lost.keys().any(|reason| reason != KERNEL_FULL) {
+        return eprintln!("skipped: the kernel does not report how many events it dropped");
+    }
+    // A call is missing if one of its two events is, or if events between them are.
+    let most_missing = kernel.lost() + kernel.losses.len() as u64;
+    let calls = calls.count() as u64;
+    assert!(calls + most_missing >= 2 * CALLS as u64, "{calls} calls, {:?}", kernel.lost);
 }
 
 #[test]
