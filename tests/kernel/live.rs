@@ -232,8 +232,8 @@ fn a_recording_of_the_command_and_the_kernel_ends_with_the_command() {
 }
 
 /// The number of reads, and of writes, of a program. Their records have 6 MB, of which the helper's
-/// buffer has space for 4 MB. The events of the others have 1.2 MB: the kernel's buffer has 8 MB for
-/// each CPU.
+/// buffer has space for 4 MB. The events of the others have 1.2 MB: the kernel's buffer has 8 MB
+/// for each CPU.
 const CALLS: usize = 20_000;
 
 /// The daemon reads the request before it has saved the helper's records.

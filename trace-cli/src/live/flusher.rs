@@ -45,7 +45,8 @@ impl Flusher {
     /// Flushes the session five times a second.
     ///
     /// A connection cannot be used after a time-out, so another one is made. The time until then
-    /// doubles with each failure in a row: a recorder may be stopped, and each attempt waits for it.
+    /// doubles with each failure in a row: a recorder may be stopped, and each attempt waits for
+    /// it.
     pub(super) fn flush(&mut self) {
         if Instant::now() < self.next {
             return;
