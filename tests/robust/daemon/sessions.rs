@@ -82,7 +82,13 @@ fn two_sessions_do_not_write_one_file() {
     assert_eq!(daemon.json(&["status"]).as_array().unwrap().len(), 1);
     daemon.json(&["stop", "first"]);
     daemon.json(&["start", "--name", "second", "-o", "out.fxt"]);
-    daemon.json(&["stop", "second"]);
+    // Parts have names of their own.
+    for name in ["third", "fourth"] {
+        daemon.json(&["start", "--name", name, "-o", "out.fxt", "--rotate", "1m"]);
+    }
+    for name in ["second", "third", "fourth"] {
+        daemon.json(&["stop", name]);
+    }
 }
 
 /// The programs have the same name, as their executable has.

@@ -180,7 +180,8 @@ pub(crate) struct SessionArgs {
 
     /// Stop after TIME, such as 1.5s, 200ms or 2m, also the COMMAND of `trace record`
     /// [default: never]. As in `timeout`, a number alone is in seconds. With `trace record --wait`
-    /// and no COMMAND, TIME begins when the first program joins
+    /// and no COMMAND, TIME begins when the first program joins; with `trace start`, when the
+    /// programs record
     #[arg(short, long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) duration: Option<Duration>,
 

@@ -215,7 +215,11 @@ fn open_part(
 ) -> Result<Opened, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
-    let lease = reserve(&shared.outputs, &output).map_err(failed)?;
+    let lease = match config.rotation.is_cut() {
+        // Parts get numbers that no other session uses.
+        true => None,
+        false => reserve(&shared.outputs, &output).map_err(failed)?,
+    };
     let description = output.description();
     let (target, transfer) = target(shared, output, config, peer).map_err(failed)?;
     let user = (peer.uid != 0).then_some(peer.uid);

@@ -203,9 +203,9 @@ impl SessionHandle {
     /// Waits for the next notice of the session, for at most `timeout`.
     ///
     /// About a thousand notices can wait for the caller. Further ones are dropped, alerts first;
-    /// the summary has them all. Notices of the session's state and of its guard are not dropped:
-    /// if the queue is full, each replaces the earlier ones of its kind, and is then behind all
-    /// others. So the last notice of each kind always arrives, but earlier ones may be missing.
+    /// the summary has them all. If the queue is full, a notice of the session's state or of its
+    /// guard replaces the earlier ones of its kind, and is behind all others: the last one of each
+    /// kind always arrives.
     pub fn next_notice(&self, timeout: Duration) -> Option<Notice> {
         self.notice_receiver.receive(timeout)
     }

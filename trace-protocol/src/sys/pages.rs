@@ -102,6 +102,41 @@ mod tests {
         }
     }
 
+    /// Returns whether large pages are requested for the mapping at an address.
+    fn prefers_large(address: usize) -> bool {
+        let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut is_here = false;
+        for line in mappings.lines() {
+            let range = line.split_whitespace().next().and_then(|range| range.split_once('-'));
+            let range =
+                range.map(|(start, end)| [start, end].map(|it| usize::from_str_radix(it, 16)));
+            if let Some([Ok(start), Ok(end)]) = range {
+                is_here = (start..end).contains(&address);
+            } else if let Some(flags) = line.strip_prefix("VmFlags:").filter(|_| is_here) {
+                return flags.split_whitespace().any(|flag| flag == "hg");
+            }
+        }
+        false
+    }
+
+    #[test]
+    fn large_pages_are_requested_where_they_are_filled() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return;
+        }
+        let words = LARGE / 8;
+        for (length, requested) in [(words - 1, 0), (words, 1), (3 * words - 1, 2), (3 * words, 3)]
+        {
+            let pages = Pages::new(length).unwrap();
+            let large = |number: usize| pages.words().as_ptr().addr() + number * LARGE;
+            let found: Vec<_> = (0..4).map(|number| prefers_large(large(number))).collect();
+            let expected: Vec<_> = (0..4).map(|number| number < requested).collect();
+            // Behind the words may be the mapping of another test.
+            let own = (length * 8).div_ceil(LARGE);
+            assert_eq!(found[..own], expected[..own], "{length}");
+        }
+    }
+
     #[test]
     fn more_than_the_address_space_is_an_error() {
         for length in [usize::MAX, usize::MAX / 8, usize::MAX / 16] {

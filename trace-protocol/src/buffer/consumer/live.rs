@@ -141,7 +141,6 @@ impl Attempt {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::buffer::consumer::IdentityPolicy;
@@ -168,33 +167,17 @@ mod tests {
         assert!(kept(&[(3, false), (4, true)]).1.is_empty());
     }
 
-    /// Returns whether a mapping of this process has large pages requested, also of another test.
-    fn requests_large_pages() -> bool {
-        let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-        let flags = mappings.lines().filter(|line| line.starts_with("VmFlags:"));
-        flags.flat_map(str::split_whitespace).any(|flag| flag == "hg")
-    }
-
-    /// Else later allocations of the process would take more memory than they use.
     #[test]
-    fn copies_of_several_mebibytes_keep_the_order_and_their_large_pages_end_with_them() {
+    fn copies_of_several_mebibytes_keep_the_order() {
         let parts: Vec<Vec<AtomicU64>> = (0..4)
             .map(|part| (0..1 << 18).map(|word| AtomicU64::new(part << 18 | word)).collect())
             .collect();
-        // From the second on, an allocation of this size may be from the heap.
-        for _ in 0..3 {
-            let mut chunks = LiveChunks::default();
-            chunks.restart(1 << 20);
-            chunks.add_backwards(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
-            let mut copied = Vec::new();
-            chunks.for_each(|chunk| copied.extend_from_slice(chunk));
-            assert_eq!((copied, chunks.len()), (Vec::from_iter(0..1 << 20), 1 << 20));
-        }
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while requests_large_pages() {
-            assert!(Instant::now() < deadline, "the advice remains");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let mut chunks = LiveChunks::default();
+        chunks.restart(1 << 20);
+        chunks.add_backwards(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let mut copied = Vec::new();
+        chunks.for_each(|chunk| copied.extend_from_slice(chunk));
+        assert_eq!((copied, chunks.len()), (Vec::from_iter(0..1 << 20), 1 << 20));
     }
 
     /// A program that is idle has one chunk of a large buffer.
