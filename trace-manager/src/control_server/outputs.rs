@@ -1,5 +1,5 @@
-//! The files that sessions write. The archives of two sessions with the same file would replace each
-//! other.
+//! The files that sessions write. The archives of two sessions with the same file would replace
+//! each other.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
