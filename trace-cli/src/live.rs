@@ -33,7 +33,7 @@ pub(crate) struct Source {
 
 enum Input {
     Stream(UnixStream),
-    File(GrowingFile, Option<Flusher>),
+    File(GrowingFile, Option<Box<Flusher>>),
     Complete(Box<dyn Read>),
 }
 
@@ -109,7 +109,7 @@ impl Source {
 /// Reads a file whose session is flushed.
 fn read_flushed(
     file: &mut GrowingFile,
-    flusher: &mut Option<Flusher>,
+    flusher: &mut Option<Box<Flusher>>,
     block: &mut [u8],
     timeout: Duration,
 ) -> io::Result<Option<usize>> {
@@ -127,6 +127,7 @@ fn open_file(path: &Path, socket: Option<&Path>) -> Result<Input> {
         false => None,
     };
     let flusher = if file.is_partial() { Flusher::find(path, socket) } else { None };
+    let flusher = flusher.map(Box::new);
     Ok(complete.map_or(Input::File(file, flusher), Input::Complete))
 }
 
