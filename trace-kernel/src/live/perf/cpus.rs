@@ -183,7 +183,6 @@ mod tests {
         let sink = ContextSink::new(writer.context().unwrap(), &mut tables);
         let mut output = Output { translator: &mut translator, sink, totals: &totals };
         cpus.write(u64::MAX, &mut output, |_, _| Ok(())).unwrap();
-        drop(output);
         drop((writer, provider));
         (totals.into_inner().unwrap(), losses(&std::fs::read(path).unwrap()))
     }
