@@ -329,6 +329,7 @@ impl ControlLoop {
             Output::Close(id) => self.close(id),
             Output::Disconnect(id) => self.disconnect(id),
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
+            Output::Begin(id) => self.sessions.get(&id).into_iter().for_each(Running::note_begin),
             Output::Pause(id) => handle(id).into_iter().for_each(|it| it.pause()),
             Output::StartAgain(id, ticket, disposition, categories) => {
                 let companions = self.shared.companions.as_deref();

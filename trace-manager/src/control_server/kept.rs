@@ -104,6 +104,11 @@ impl KeptFile {
         })
     }
 
+    /// Notes that the session's duration begins.
+    pub(super) fn note_begin(&self) {
+        self.note(&KeptItem::Began(since_boot()));
+    }
+
     /// Notes that the session has stopped, and can start again.
     pub(super) fn note_pause(&self) {
         self.note(&KeptItem::Paused(since_boot()));
@@ -122,6 +127,26 @@ impl KeptFile {
             }
             _ => {}
         }
+    }
+
+    /// Returns the rest of the duration of the session, zero if it has none; `None` if it is over.
+    /// The time before the duration began does not count.
+    pub(super) fn rest_of(&self, session: &KeptSession) -> Option<Duration> {
+        let duration = session.config.duration;
+        if duration.is_zero() || session.boot != boot() {
+            return Some(duration);
+        }
+        let Some(began) = self.began_at() else { return Some(duration) };
+        let rest = duration.checked_sub(since_boot().saturating_sub(began));
+        rest.filter(|rest| !rest.is_zero())
+    }
+
+    /// Returns when the session's duration began, if it did.
+    fn began_at(&self) -> Option<Duration> {
+        self.items().into_iter().find_map(|item| match item {
+            KeptItem::Began(at) => Some(at),
+            _ => None,
+        })
     }
 
     /// Returns when the session stopped, if it did not start again.
@@ -209,16 +234,6 @@ pub(super) fn open_directory(session: &KeptSession) -> io::Result<OwnedFd> {
         true => Ok(directory),
         false => Err(other(format!("{} is another directory now", session.directory))),
     }
-}
-
-/// Returns the rest of the duration of a session, zero if it has none; `None` if it is over.
-pub(super) fn rest_of(session: &KeptSession) -> Option<Duration> {
-    let duration = session.config.duration;
-    if duration.is_zero() || session.boot != boot() {
-        return Some(duration);
-    }
-    let rest = duration.checked_sub(since_boot().saturating_sub(session.started));
-    rest.filter(|rest| !rest.is_zero())
 }
 
 /// Notes in the file of a session, if there is one, that the daemon has ended now.
@@ -375,21 +390,46 @@ mod tests {
         assert_eq!(file.interrupted_at(&earlier), Duration::ZERO);
     }
 
+    /// Returns the rest of a duration whose begin is noted if it has one.
+    fn rest_of(duration: Duration, began: Option<Duration>, boot: String) -> Option<Duration> {
+        let place = Place::new();
+        place.keep(None);
+        let (file, session) = place.only();
+        began.iter().for_each(|at| file.note(&KeptItem::Began(*at)));
+        let config = TraceConfig { duration, ..config() };
+        file.rest_of(&KeptSession { config, boot, ..session })
+    }
+
     #[test]
     fn a_duration_goes_on() {
         let hour = Duration::from_secs(3600);
-        let of = |duration, started| KeptSession {
-            config: TraceConfig { duration, ..config() },
-            started,
-            boot: boot(),
-            ..KeptSession::default()
-        };
-        assert_eq!(rest_of(&of(Duration::ZERO, Duration::ZERO)), Some(Duration::ZERO));
-        let rest = rest_of(&of(hour, since_boot())).unwrap();
+        assert_eq!(rest_of(Duration::ZERO, Some(Duration::ZERO), boot()), Some(Duration::ZERO));
+        let rest = rest_of(hour, Some(since_boot()), boot()).unwrap();
         assert!(rest <= hour && !rest.is_zero());
-        assert_eq!(rest_of(&of(Duration::from_nanos(1), Duration::ZERO)), None);
-        let other = KeptSession { boot: "another".to_owned(), ..of(hour, Duration::ZERO) };
-        assert_eq!(rest_of(&other), Some(hour));
+        assert_eq!(rest_of(Duration::from_nanos(1), Some(Duration::ZERO), boot()), None);
+        let another = "another".to_owned();
+        assert_eq!(rest_of(hour, Some(Duration::ZERO), another), Some(hour));
+    }
+
+    /// The session waits for its programs. It can have existed for longer than its duration.
+    #[test]
+    fn a_duration_that_has_not_begun_is_whole() {
+        let short = Duration::from_nanos(1);
+        assert_eq!(rest_of(short, None, boot()), Some(short));
+    }
+
+    #[test]
+    fn each_part_notes_the_begin_of_its_own_duration() {
+        let place = Place::new();
+        place.keep(None);
+        let (file, session) = place.only();
+        let before = since_boot();
+        file.note_begin();
+        let began = file.began_at().unwrap();
+        assert!(before <= began && began <= since_boot());
+        note_end(file.path()).unwrap();
+        place.keep(Some((file, session)));
+        assert_eq!(place.only().0.began_at(), None);
     }
 
     #[test]

@@ -318,8 +318,8 @@ impl ControlMachine {
     /// with the first start.
     fn recording(&mut self, id: SessionId, now: Time) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        if session.starts_until().is_some() {
-            session.begin(now);
+        if session.starts_until().is_some() && session.begin(now) {
+            self.outputs.push(Output::Begin(id));
         }
         self.end_start(id);
     }

@@ -44,6 +44,11 @@ impl Running {
         Self { handle, output, guard_failure: None, counted, kept, fixed_categories, served: None }
     }
 
+    /// Notes that its duration begins, for a start after a kill of the daemon.
+    pub(super) fn note_begin(&self) {
+        self.kept.iter().for_each(KeptFile::note_begin);
+    }
+
     pub(super) fn stop(&self) {
         self.kept.iter().for_each(KeptFile::remove);
         match &self.served {

@@ -1,11 +1,16 @@
 //! Sessions of a controller.
 
-use std::fs::File;
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
 
 use trace_manager::controller::{Controller, Output, StartRequest, TraceConfig};
-use trace_manager::{CategoryGroups, ControlLimits, ControlServer, ControlSettings, Manager};
+use trace_manager::{
+    note_end, CategoryGroups, ControlLimits, ControlServer, ControlSettings, Manager,
+};
+use trace_protocol::control::KeptItem;
 use trace_protocol::message::{StartOptions, ToProvider};
 use trace_protocol::packet::Packet;
 use trace_protocol::socket::Listener;
@@ -13,6 +18,7 @@ use trace_protocol::socket::Listener;
 use tempfile::TempDir;
 
 use crate::provider::{Provider, Session};
+use crate::wait_until;
 
 /// The time in which a reply arrives that does not wait for a provider.
 const SHORT: Duration = Duration::from_millis(300);
@@ -31,22 +37,31 @@ struct Scene {
     provider: Provider,
 }
 
+/// Starts a server with its sockets in `directory`, and the files of its sessions in `sessions`.
+fn serve(directory: &Path, sessions: PathBuf) -> ControlServer {
+    let settings = ControlSettings {
+        groups: CategoryGroups::new(),
+        limits: ControlLimits::default(),
+        scratch: directory.to_owned(),
+        guard: None,
+        sessions: Some(sessions),
+        companions: None,
+    };
+    let manager = Manager::bind(&directory.join("manager.sock")).unwrap();
+    let listener = Listener::bind(&directory.join("control.sock")).unwrap();
+    ControlServer::start(listener, manager, settings).unwrap()
+}
+
 impl Scene {
     fn new() -> Self {
+        Self::with(TraceConfig::default())
+    }
+
+    /// Initializes a session with the duration, if it has one, and `keep_alive` of `config`.
+    fn with(config: TraceConfig) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let path = |name: &str| directory.path().join(name);
-        let settings = ControlSettings {
-            groups: CategoryGroups::new(),
-            limits: ControlLimits::default(),
-            scratch: directory.path().to_owned(),
-            guard: None,
-            sessions: None,
-            companions: None,
-        };
-        let manager = Manager::bind(&path("manager.sock")).unwrap();
-        let listener = Listener::bind(&path("control.sock")).unwrap();
-        let server = ControlServer::start(listener, manager, settings).unwrap();
-        let (provider, _) = Provider::register(&path("manager.sock"), "late");
+        let server = serve(directory.path(), directory.path().join("sessions"));
+        let (provider, _) = Provider::register(&directory.path().join("manager.sock"), "late");
         let scene = Self { directory, _server: server, provider };
         let config = TraceConfig {
             name: "session".to_owned(),
@@ -55,11 +70,27 @@ impl Scene {
             start_timeout: TIMEOUT,
             stop_timeout: TIMEOUT,
             detached: true,
-            ..TraceConfig::default()
+            ..config
         };
         let folder = File::open(scene.directory.path()).unwrap();
         scene.controller().initialize(&config, &folder).unwrap();
         scene
+    }
+
+    /// Initializes a session that goes on after a kill of its server, and starts it. Its provider
+    /// has not replied.
+    fn kept(duration: Duration) -> (Self, Session, Receiver<()>) {
+        let config = TraceConfig { duration, keep_alive: true, ..TraceConfig::default() };
+        let mut scene = Self::with(config);
+        let has_started = scene.start();
+        let session = scene.initialize();
+        (scene, session, has_started)
+    }
+
+    /// Returns the file by which the session goes on.
+    fn kept_file(&self) -> PathBuf {
+        let mut files = fs::read_dir(self.directory.path().join("sessions")).unwrap();
+        files.next().unwrap().unwrap().path()
     }
 
     fn controller(&self) -> Controller {
@@ -126,4 +157,34 @@ fn a_stop_ends_the_wait_of_a_start() {
     assert_eq!(scene.provider.next(), Some(ToProvider::Terminate));
     drop(session);
     assert_eq!(stopping.join().unwrap().providers.len(), 1);
+}
+
+/// A server that continues the session after a kill needs the begin.
+#[test]
+fn the_begin_of_a_duration_is_noted_when_the_providers_record() {
+    let (scene, session, has_started) = Scene::kept(Duration::from_secs(3600));
+    let has_begun = || {
+        let items = KeptItem::decode_all(&fs::read(scene.kept_file()).unwrap());
+        items.iter().any(|item| matches!(item, KeptItem::Began(_)))
+    };
+    assert!(!has_begun());
+    session.send(Packet::Started { version: 1 });
+    has_started.recv_timeout(BEFORE_TIMEOUT).unwrap();
+    assert!(has_begun());
+}
+
+/// It has waited for longer than its duration, which has not begun. The file is what a killed
+/// server leaves.
+#[test]
+fn a_session_that_waits_for_its_providers_goes_on_after_a_kill() {
+    let (scene, _session, _has_started) = Scene::kept(Duration::from_nanos(1));
+    let next = tempfile::tempdir().unwrap();
+    let sessions = next.path().join("sessions");
+    DirBuilder::new().mode(0o700).create(&sessions).unwrap();
+    let left = sessions.join(scene.kept_file().file_name().unwrap());
+    fs::copy(scene.kept_file(), &left).unwrap();
+    note_end(&left).unwrap();
+    let _server = serve(next.path(), sessions);
+    let part = scene.directory.path().join("out.2.fxt");
+    wait_until(|| part.exists());
 }

@@ -1,8 +1,9 @@
 //! The record of a session that goes on after a kill of the daemon.
 //!
 //! The daemon writes it into a file of its own when the session starts, and removes it when the
-//! session ends. The guard appends the time at which it noticed that the daemon was killed, and the
-//! daemon each stop without results and the start after it.
+//! session ends. The guard appends the time at which it noticed that the daemon was killed. The
+//! daemon appends the begin of the session's duration, each stop without results, and the start
+//! after it.
 
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ messages! {
         Paused(at: Duration) = 0x403,
         /// It started again.
         StartedAgain = 0x404,
+        /// The session's duration began at this time since the start of the machine.
+        Began(at: Duration) = 0x405,
     }
 }
 

@@ -375,16 +375,17 @@ fn the_items_of_a_kept_session_are_read_up_to_a_malformed_one() {
     let at = Duration::from_secs(3);
     let items = [
         KeptItem::Session(session),
+        KeptItem::Began(at),
         KeptItem::Paused(at),
         KeptItem::StartedAgain,
         KeptItem::Ended(at),
     ];
     let mut bytes: Vec<u8> = items.iter().flat_map(KeptItem::encode).collect();
     assert_eq!(KeptItem::decode_all(&bytes), items);
-    assert_eq!(KeptItem::decode_all(&bytes[..bytes.len() - 1]), items[..3], "a partial item");
+    assert_eq!(KeptItem::decode_all(&bytes[..bytes.len() - 1]), items[..4], "a partial item");
     let last = bytes.len() - 10;
     bytes[last] = 0xff;
-    assert_eq!(KeptItem::decode_all(&bytes), items[..3], "an unknown kind");
+    assert_eq!(KeptItem::decode_all(&bytes), items[..4], "an unknown kind");
 }
 
 /// A controller that starts a stopped session again loses no records.

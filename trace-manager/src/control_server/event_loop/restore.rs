@@ -7,7 +7,7 @@ use trace_protocol::control::KeptSession;
 use trace_protocol::socket::PeerCredentials;
 
 use super::ControlLoop;
-use crate::control_server::kept::{open_directory, rest_of, KeptFile, KeptFolder};
+use crate::control_server::kept::{open_directory, KeptFile, KeptFolder};
 use crate::control_server::machine::{Input, OpenRequest};
 
 impl ControlLoop {
@@ -25,7 +25,7 @@ impl ControlLoop {
 
     fn restore_session(&mut self, file: &KeptFile, session: KeptSession) -> Result<(), String> {
         session.config.check()?;
-        let duration = rest_of(&session).ok_or("its duration is over")?;
+        let duration = file.rest_of(&session).ok_or("its duration is over")?;
         let descriptor = open_directory(&session).map_err(|error| error.to_string())?;
         let peer = PeerCredentials { pid: process::id(), uid: session.uid, gid: session.gid };
         let mut config = session.config.clone();

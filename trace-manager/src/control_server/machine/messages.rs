@@ -90,6 +90,8 @@ pub(in crate::control_server) enum Output {
     Disconnect(ClientId),
     /// Start a session's thread.
     Open(SessionId, Box<OpenRequest>),
+    /// Note that the duration of a session begins. It goes on after a kill of the daemon.
+    Begin(SessionId),
     /// Stop a session that may start again.
     Pause(SessionId),
     /// Start a stopped session again, with these category patterns if there are any.

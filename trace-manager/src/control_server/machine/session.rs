@@ -180,13 +180,15 @@ impl ControlledSession {
         now.saturating_add(convert::timeouts(&self.config).start)
     }
 
-    /// Notes that its programs record from `now` on. Its time begins if they do so for the first
-    /// time.
-    pub(super) fn begin(&mut self, now: Time) {
+    /// Notes that its programs record from `now` on. Its duration begins, if it has one, when they
+    /// do so for the first time. Returns whether it begins.
+    pub(super) fn begin(&mut self, now: Time) -> bool {
         let duration = self.config.duration;
-        if !std::mem::replace(&mut self.has_begun, true) && !duration.is_zero() {
+        let begins = !std::mem::replace(&mut self.has_begun, true) && !duration.is_zero();
+        if begins {
             self.deadline = Some(now.saturating_add(duration));
         }
+        begins
     }
 
     pub(super) fn state(&self) -> SessionState {

@@ -71,6 +71,7 @@ impl Scene {
                 Output::Open(id, request) => {
                     self.actions.push(format!("open {id} {:?}", request.config.categories));
                 }
+                Output::Begin(id) => self.actions.push(format!("begin {id}")),
                 Output::Pause(id) => self.actions.push(format!("pause {id}")),
                 Output::StartAgain(id, ticket, disposition, categories) => {
                     self.actions.push(format!("start {id} {disposition:?} {categories:?}"));

@@ -128,7 +128,7 @@ fn a_start_does_not_wait_longer_than_its_time_and_the_session_continues() {
     scene.now = second;
     scene.on(Input::Tick);
     assert_eq!(scene.reply(CLIENT, start), Some(Reply::Started));
-    assert_eq!(scene.take_actions().len(), 0);
+    assert_eq!(scene.take_actions(), ["begin 1"]);
     assert_eq!(scene.machine.deadline(), Some(second + duration));
 }
 
@@ -140,10 +140,12 @@ fn the_time_of_a_session_begins_when_its_programs_record_for_the_first_time() {
     let config = TraceConfig { duration: 2 * second, start_timeout: 9 * second, ..named("a") };
     let start = scene.starting(CLIENT, config);
     scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.take_actions();
     scene.now = 5 * second;
     scene.on(Input::Tick);
-    assert_eq!(scene.reply(CLIENT, start), None);
+    assert_eq!((scene.reply(CLIENT, start), scene.take_actions().len()), (None, 0));
     scene.on(Input::Session(1, SessionEvent::Recording));
+    assert_eq!(scene.take_actions(), ["begin 1"]);
     assert_eq!(scene.machine.deadline(), Some(7 * second));
     scene.now = 6 * second;
     scene.send(CLIENT, stop("a", false));
@@ -151,7 +153,7 @@ fn the_time_of_a_session_begins_when_its_programs_record_for_the_first_time() {
     scene.call(CLIENT, Request::Start(StartRequest::default()));
     scene.on(Input::Session(1, SessionEvent::Recording));
     assert_eq!(scene.machine.deadline(), Some(7 * second), "not the second time");
-    scene.take_actions();
+    assert!(!scene.take_actions().contains(&"begin 1".to_owned()));
     scene.now = 7 * second;
     scene.on(Input::Tick);
     assert_eq!(scene.take_actions(), ["stop 1"]);
@@ -164,7 +166,9 @@ fn the_time_of_a_session_begins_if_it_stops_while_it_starts() {
     let second = Duration::from_secs(1);
     scene.starting(CLIENT, TraceConfig { duration: second, ..named("a") });
     scene.on(Input::Session(1, SessionEvent::Opened));
+    scene.take_actions();
     scene.now = second;
     scene.send(CLIENT, stop("a", false));
     assert_eq!(scene.machine.deadline(), Some(2 * second));
+    assert_eq!(scene.take_actions(), ["begin 1", "pause 1"]);
 }
