@@ -127,6 +127,13 @@ impl ArchiveSink {
         }
     }
 
+    /// Notes that a provider has reported its stop.
+    pub(crate) fn stopped(&self, provider: u32) {
+        if let Some(ledger) = self.ledger(provider) {
+            ledger.stopped();
+        }
+    }
+
     /// Notes that the copies of a provider's rolling buffers up to `last_saved` are not a part of
     /// this archive.
     pub(crate) fn resume(&self, provider: u32, last_saved: Option<u32>) {

@@ -272,6 +272,11 @@ impl ProviderLedger {
         self.ledger.set(provider::SAVED, u64::from(wrapped_count) + 1);
     }
 
+    /// Notes that the provider has reported its stop: it writes nothing more into its buffer.
+    pub(crate) fn stopped(&self) {
+        self.ledger.set(provider::STOPPED, 1);
+    }
+
     /// Notes the losses that the provider's own records report, after a copy was read.
     pub(crate) fn set_reported(&self, losses: u64) {
         self.ledger.set(provider::REPORTED, losses);

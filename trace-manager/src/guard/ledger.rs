@@ -46,6 +46,8 @@ pub(super) mod provider {
     pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
     /// The losses that parts before the one with its opening report.
     pub(in crate::guard) const REPORTED_BEFORE: usize = 7;
+    /// 1 if the provider has replied to Stop, or has stopped by itself.
+    pub(in crate::guard) const STOPPED: usize = 8;
 
     /// The offset is not known yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;

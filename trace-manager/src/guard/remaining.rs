@@ -27,6 +27,9 @@ pub(super) struct RemainingRecords {
     pub(super) missing: u64,
     /// Whether the provider has left its buffer.
     has_left: bool,
+    /// Whether the buffer is complete. The time of a stop in its header does not show that: the
+    /// provider writes last names and ends of scopes after it.
+    is_finished: bool,
 }
 
 impl RemainingRecords {
@@ -51,6 +54,7 @@ impl RemainingRecords {
         let unshared = ledger.get(provider::UNSHARED);
         let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
         let reported_before = ledger.get(provider::REPORTED_BEFORE);
+        let is_finished = has_left || ledger.get(provider::STOPPED) != 0;
         Some(Self {
             provider,
             collector,
@@ -60,6 +64,7 @@ impl RemainingRecords {
             reported_before,
             missing,
             has_left,
+            is_finished,
         })
     }
 
@@ -99,8 +104,6 @@ impl RemainingRecords {
 
     /// Appends the rest of the buffer, and the closing records.
     pub(super) fn finish(mut self, words: &mut Vec<u64>) {
-        // A provider that stops after this may have records that are not in the copy.
-        let is_finished = self.has_left || self.collector.stopped_at().is_some();
         match self.has_left {
             true => self.collector.finish(words),
             false => self.collector.finish_copy(self.collector.copy_live(), words),
@@ -113,9 +116,10 @@ impl RemainingRecords {
             closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
         }
         closing.leave_out(self.reported_before);
-        for (omission, number) in
-            [(Omission::Unfinished, u64::from(!is_finished)), (Omission::Buffers, self.missing)]
-        {
+        for (omission, number) in [
+            (Omission::Unfinished, u64::from(!self.is_finished)),
+            (Omission::Buffers, self.missing),
+        ] {
             if number != 0 {
                 archive::omission(words, provider, to, omission, number);
             }

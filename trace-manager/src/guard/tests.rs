@@ -328,11 +328,26 @@ fn a_provider_that_has_stopped_and_not_left_its_buffer_is_complete() {
     let mut manager = Manager::start(BufferingMode::Streaming);
     manager.open();
     manager.record(0, 100);
-    manager.buffer.write_at(&101u64.to_ne_bytes(), field::STOPPED_AT as u64 * 8).unwrap();
+    manager.ledger.stopped();
     let (outcome, path, _directory) = manager.die_beside(|provider| provider);
     assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
     let (times, others, _) = read(&path);
     assert_eq!((times, others), (vec![100], ["clock anchor"; 2].map(str::to_owned).to_vec()));
+}
+
+/// It writes last names and ends of scopes before it replies to the stop.
+#[test]
+fn a_provider_that_is_about_to_stop_is_reported() {
+    let mut manager = Manager::start(BufferingMode::Streaming);
+    manager.open();
+    manager.record(0, 100);
+    manager.buffer.write_at(&101u64.to_ne_bytes(), field::STOPPED_AT as u64 * 8).unwrap();
+    let (outcome, path, _directory) = manager.die_beside(|provider| provider);
+    assert!(matches!(outcome, GuardOutcome::Completed { missing: 0, .. }), "{outcome:?}");
+    let (times, others, _) = read(&path);
+    assert_eq!(times, [100]);
+    let unfinished = "buffers read before the program stopped";
+    assert_eq!(others, ["clock anchor", unfinished, "clock anchor"]);
 }
 
 #[test]

@@ -45,6 +45,13 @@ impl Recording {
         self.ends.entry(provider).or_insert(at);
     }
 
+    /// Notes that a provider has reported its stop, as [`stopped`](Self::stopped) does, for the
+    /// guard too.
+    pub(crate) fn reported_stop(&mut self, provider: u32, at: u64) {
+        self.stopped(provider, at);
+        self.outputs.archive.stopped(provider);
+    }
+
     /// Notes that all providers have stopped.
     pub(crate) fn pause(&mut self, now: ClockSample) {
         self.stopped_at = Some(now);

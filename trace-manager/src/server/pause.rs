@@ -18,7 +18,7 @@ impl EventLoop {
         for session in provider.sessions() {
             if let Some(active) = self.active.get_mut(&session) {
                 let at = provider.stopped_at(session, now).unwrap_or(now);
-                active.recording.stopped(provider.id(), at);
+                active.recording.reported_stop(provider.id(), at);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod conditions;
+mod guarded;
 mod retained;
 mod turns;
 mod waiting;
@@ -18,6 +19,7 @@ use super::*;
 use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
+use crate::guard::Guard;
 use crate::limits::{Bound, Limits};
 use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, TriggerAction};
 use crate::machine_providers::MachineProviders;
@@ -74,6 +76,14 @@ impl Scene {
 
     /// Starts a session with this configuration and small buffers.
     fn start_config(&mut self, config: SessionConfig) -> Result<Started, ManagerError> {
+        self.start_guarded(config, None)
+    }
+
+    fn start_guarded(
+        &mut self,
+        config: SessionConfig,
+        guard: Option<Guard>,
+    ) -> Result<Started, ManagerError> {
         let path = self.directory.path().join("out.fxt");
         let (reply, replies) = crossbeam_channel::bounded(1);
         let (done, ended) = crossbeam_channel::bounded(1);
@@ -86,7 +96,7 @@ impl Scene {
             },
             output: ArchiveOutput::open(ArchiveTarget::File(path.clone())).unwrap(),
             sinks: Vec::new(),
-            guard: None,
+            guard,
             path,
             notices,
             discarded: Arc::default(),
