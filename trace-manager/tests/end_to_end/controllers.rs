@@ -1,7 +1,9 @@
 //! Sessions of a controller.
 
 use std::fs::{self, DirBuilder, File};
+use std::io::Read as _;
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{channel, Receiver};
 use std::time::Duration;
@@ -10,6 +12,7 @@ use trace_manager::controller::{Controller, Output, StartRequest, TraceConfig};
 use trace_manager::{
     note_end, CategoryGroups, ControlLimits, ControlServer, ControlSettings, Manager,
 };
+use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::control::KeptItem;
 use trace_protocol::message::{StartOptions, ToProvider};
 use trace_protocol::packet::Packet;
@@ -57,7 +60,7 @@ impl Scene {
         Self::with(TraceConfig::default())
     }
 
-    /// Initializes a session with the duration, if it has one, and `keep_alive` of `config`.
+    /// Initializes a session with the duration, mode, categories and `keep_alive` of `config`.
     fn with(config: TraceConfig) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let server = serve(directory.path(), directory.path().join("sessions"));
@@ -187,4 +190,61 @@ fn a_session_that_waits_for_its_providers_goes_on_after_a_kill() {
     let _server = serve(next.path(), sessions);
     let part = scene.directory.path().join("out.2.fxt");
     wait_until(|| part.exists());
+}
+
+/// Makes each request that a session accepts while a start waits for its providers.
+fn request_all(scene: &Scene) {
+    let mut controller = scene.controller();
+    let folder = File::open(scene.directory.path()).unwrap();
+    let snapshot = Output::Beneath("snapshot.fxt".to_owned());
+    assert!(controller.snapshot("session", snapshot, &folder).unwrap() > 0);
+    controller.flush("session").unwrap();
+    let (mut reader, writer) = UnixStream::pair().unwrap();
+    controller.follow("session", &[], &writer).unwrap();
+    reader.read_exact(&mut [0; 8]).unwrap();
+    let categories = controller.change_categories("session", &["more".to_owned()], &[]).unwrap();
+    assert!(categories.contains(&"more".to_owned()), "{categories:?}");
+}
+
+/// Starts a session again with two providers, of which the second does not record yet. Makes the
+/// requests before it has left its earlier buffer, or else while it does not reply to the start.
+fn request_during_restart(has_left: bool) {
+    let config = TraceConfig {
+        mode: BufferingMode::Streaming,
+        categories: vec!["some".to_owned()],
+        ..TraceConfig::default()
+    };
+    let mut scene = Scene::with(config);
+    let registration = scene.directory.path().join("manager.sock");
+    let (mut late, _) = Provider::register(&registration, "later");
+    let has_started = scene.start();
+    let (first, second) = (scene.provider.enter(), late.enter());
+    has_started.recv_timeout(BEFORE_TIMEOUT).unwrap();
+    let mut controller = scene.controller();
+    let pausing = std::thread::spawn(move || controller.pause("session").unwrap());
+    scene.provider.stop(&first);
+    late.stop(&second);
+    pausing.join().unwrap();
+
+    let has_started = scene.start();
+    assert_eq!(scene.provider.next(), Some(ToProvider::Terminate));
+    assert_eq!(late.next(), Some(ToProvider::Terminate));
+    drop(first);
+    let _first = scene.provider.enter();
+    if !has_left {
+        return request_all(&scene);
+    }
+    drop(second);
+    let second = late.initialize();
+    request_all(&scene);
+    assert!(has_started.try_recv().is_err(), "the start still waits");
+    second.send(Packet::Started { version: 1 });
+    has_started.recv_timeout(BEFORE_TIMEOUT).unwrap();
+}
+
+#[test]
+fn a_session_that_starts_again_accepts_requests_while_it_waits_for_a_provider() {
+    for has_left in [false, true] {
+        request_during_restart(has_left);
+    }
 }
