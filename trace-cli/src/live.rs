@@ -126,8 +126,10 @@ fn open_file(path: &Path, socket: Option<&Path>) -> Result<Input> {
         true => open_complete(path)?,
         false => None,
     };
-    let flusher = if file.is_partial() { Flusher::find(path, socket) } else { None };
-    let flusher = flusher.map(Box::new);
+    let flusher = match file.is_partial() {
+        true => Some(Box::new(Flusher::new(path, socket).with_context(failed)?)),
+        false => None,
+    };
     Ok(complete.map_or(Input::File(file, flusher), Input::Complete))
 }
 

@@ -1,5 +1,6 @@
 //! Flushing the session that records a file.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(super) struct Flusher {
     archive: PathBuf,
     socket: Option<PathBuf>,
-    /// `None` after a request failed.
+    /// `None` at first, and after a request failed.
     connection: Option<Connection>,
     /// The time of the next flush, or of the next attempt to connect.
     next: Instant,
@@ -33,13 +34,16 @@ struct Connection {
 }
 
 impl Flusher {
-    /// Finds the session that writes this archive; `None` if there is none, or one of another user.
-    /// The paths are compared as texts: a link to an archive, and a part of it, have no session.
-    pub(super) fn find(archive: &Path, socket: Option<&Path>) -> Option<Self> {
-        let archive = std::path::absolute(archive).ok()?;
-        let connection = Some(Connection::find(&archive, socket)?);
-        let socket = socket.map(Path::to_owned);
-        Some(Self { archive, socket, connection, next: Instant::now(), pause: PATIENCE })
+    /// Flushes the session that writes this archive, once it is found: the archive of a recorder
+    /// exists before its server, and that of another user has no session. The paths are compared as
+    /// texts: a link to an archive, and a part of it, have no session.
+    ///
+    /// # Errors
+    ///
+    /// If the path is empty, or the working directory has no name.
+    pub(super) fn new(archive: &Path, socket: Option<&Path>) -> io::Result<Self> {
+        let (archive, socket) = (std::path::absolute(archive)?, socket.map(Path::to_owned));
+        Ok(Self { archive, socket, connection: None, next: Instant::now(), pause: INTERVAL })
     }
 
     /// Flushes the session five times a second.
@@ -48,26 +52,24 @@ impl Flusher {
     /// doubles with each failure in a row: a recorder may be stopped, and each attempt waits for
     /// it.
     pub(super) fn flush(&mut self) {
-        if Instant::now() < self.next {
+        let now = Instant::now();
+        if now < self.next {
             return;
         }
         let Self { archive, socket, connection, .. } = self;
         let connected = connection.take().or_else(|| Connection::find(archive, socket.as_deref()));
         self.connection = connected.and_then(Connection::flush);
-        let wait = after(self.connection.is_some(), &mut self.pause);
+        let wait = after(self.connection.is_some(), now.elapsed(), &mut self.pause);
         self.next = Instant::now() + wait;
     }
 }
 
-/// Returns the time until the next request. `pause` is that after a failure.
-fn after(has_succeeded: bool, pause: &mut Duration) -> Duration {
-    match has_succeeded {
-        true => {
-            *pause = PATIENCE;
-            INTERVAL
-        }
-        false => std::mem::replace(pause, (*pause * 2).min(LONGEST_PAUSE)),
-    }
+/// Returns the time until the next request, after one that took `time`. `pause` is that after a
+/// failure.
+fn after(has_succeeded: bool, time: Duration, pause: &mut Duration) -> Duration {
+    let wait = if has_succeeded { INTERVAL } else { time.max(*pause).min(LONGEST_PAUSE) };
+    *pause = if has_succeeded { INTERVAL } else { wait * 2 };
+    wait
 }
 
 impl Connection {
@@ -103,11 +105,13 @@ mod tests {
 
     #[test]
     fn the_pause_doubles_with_each_failure_in_a_row_up_to_a_minute() {
-        let mut pause = PATIENCE;
-        let mut waits = |results: &[bool]| -> Vec<u64> {
-            results.iter().map(|it| after(*it, &mut pause).as_secs()).collect()
+        let mut pause = INTERVAL;
+        let mut waits = |results: &[(bool, u64)]| -> Vec<u128> {
+            let time = Duration::from_millis;
+            results.iter().map(|it| after(it.0, time(it.1), &mut pause).as_millis()).collect()
         };
-        assert_eq!(waits(&[false; 6]), [5, 10, 20, 40, 60, 60]);
-        assert_eq!(waits(&[true, false, false]), [0, 5, 10]);
+        assert_eq!(waits(&[(false, 1); 4]), [200, 400, 800, 1600]);
+        assert_eq!(waits(&[(false, 5000); 6]), [5000, 10_000, 20_000, 40_000, 60_000, 60_000]);
+        assert_eq!(waits(&[(true, 1), (false, 1), (false, 1)]), [200, 200, 400]);
     }
 }
