@@ -17,6 +17,7 @@ use trace_analyze::input::{Fxt, InputFormat};
 use trace_convert::tef::{self, JsonError};
 use trace_format::{ReadError, Reader};
 use trace_kernel::ftrace::Ftrace;
+use trace_kernel::perf_data::PerfData;
 use trace_kernel::trace_dat::TraceCmd;
 use trace_protocol::buffer::saved::buffer_path;
 use trace_xray::fxt::Fdr;
@@ -148,20 +149,33 @@ pub(crate) enum InputKind {
     Json,
     Ftrace,
     TraceDat,
+    PerfData,
     Xray,
     /// Only `trace view` reads it.
     Perfetto,
 }
 
 impl InputKind {
-    const ALL: [Self; 6] =
-        [Self::Fxt, Self::TraceDat, Self::Xray, Self::Json, Self::Ftrace, Self::Perfetto];
+    const ALL: [Self; 7] = [
+        Self::Fxt,
+        Self::TraceDat,
+        Self::PerfData,
+        Self::Xray,
+        Self::Json,
+        Self::Ftrace,
+        Self::Perfetto,
+    ];
 
     fn detect(start: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| match kind.format() {
             Some(format) => format.detects(start),
             None => is_perfetto(start),
         })
+    }
+
+    /// Returns whether it is the format of another program, which has no lenient form.
+    pub(crate) fn is_imported(self) -> bool {
+        matches!(self, Self::Ftrace | Self::TraceDat | Self::PerfData | Self::Xray)
     }
 
     /// Returns the format, or `None` if it cannot be read as an archive.
@@ -171,6 +185,7 @@ impl InputKind {
             Self::Json => Box::<tef::Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
             Self::TraceDat => Box::new(TraceCmd),
+            Self::PerfData => Box::new(PerfData),
             Self::Xray => Box::<Fdr>::default(),
             Self::Perfetto => return None,
         })

@@ -77,6 +77,12 @@ impl Decoder {
         self.entry(cpu, raw, event)
     }
 
+    /// Returns the format of an id.
+    #[must_use]
+    pub fn format(&self, id: u16) -> Option<&EventFormat> {
+        self.known(id).map(|known| &known.format)
+    }
+
     fn known(&self, id: u16) -> Option<&Known> {
         self.events.get(usize::from(id))?.as_deref()
     }

@@ -11,6 +11,8 @@ pub mod fxt;
 pub mod live;
 mod marker;
 pub mod page;
+#[cfg(target_os = "linux")]
+pub mod perf_data;
 mod state;
 pub mod trace_dat;
 

@@ -12,7 +12,7 @@
 //! Without permission for tracefs, the source is another [`BackendKind`]. Samples of call stacks
 //! and counters are sources of their own, beside that of the kernel's events.
 
-mod backend;
+pub(crate) mod backend;
 mod batch;
 mod categories;
 mod choice;
@@ -20,7 +20,7 @@ mod clock;
 mod error;
 mod instance;
 mod options;
-mod perf;
+pub(crate) mod perf;
 mod processes;
 mod provider;
 mod recent;

@@ -8,9 +8,9 @@
 mod compression;
 mod cpu;
 mod error;
-mod fields;
+pub(crate) mod fields;
 mod input;
-mod metadata;
+pub(crate) mod metadata;
 mod reader;
 mod version6;
 mod version7;

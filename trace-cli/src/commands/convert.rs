@@ -50,9 +50,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     let is_fxt = matches!(target, None | Some(Format::Fxt));
     match (input.kind, target) {
         (Some(InputKind::Json), _) if is_fxt => return document_to_fxt(args, input),
-        (Some(InputKind::Ftrace | InputKind::TraceDat | InputKind::Xray), _) if is_fxt => {
-            return to_fxt(args, input);
-        }
+        (Some(kind), _) if is_fxt && kind.is_imported() => return to_fxt(args, input),
         (Some(InputKind::Json), Some(Format::Json)) => {
             bail!("{} is JSON already", args.input.display())
         }

@@ -45,6 +45,20 @@ impl Translator {
         self.threads.note(writer, thread, None, name).map(drop)
     }
 
+    /// Names a thread of a process.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn thread<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        koids: ThreadKoids,
+        name: &str,
+    ) -> Result<(), WriteError> {
+        self.threads.note(writer, koids.thread, Some(koids.process), name).map(drop)
+    }
+
     /// Notes the process of a thread.
     pub fn process(&mut self, thread: u64, process: u64) {
         self.threads.set_process(thread, process);
@@ -167,6 +181,22 @@ impl Translator {
         (from, to): (u64, u64),
     ) -> Result<(), WriteError> {
         let place = self.durations.cpu(writer, cpu)?;
+        self.gap_at(writer, place, (number, reason), (from, to))
+    }
+
+    /// Reports a number of records that are missing at a thread, or a CPU as one, like
+    /// [`gap`](Self::gap).
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn gap_at<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        place: ThreadKoids,
+        (number, reason): (u64, &str),
+        (from, to): (u64, u64),
+    ) -> Result<(), WriteError> {
         let arguments = [
             Argument::new("reason", Value::String(reason.into())),
             Argument::new("number", Value::Uint64(number)),

@@ -10,10 +10,10 @@ use crate::fxt::Translator;
 use crate::page::Missed;
 
 /// The reason of samples that are missing because the kernel paused them.
-const THROTTLED: &str = "sampling throttled: at least one";
+pub(crate) const THROTTLED: &str = "sampling throttled: at least one";
 
 /// The reason of samples that the CPU lost, for which a larger buffer has no effect.
-const LOST_SAMPLES: &str = "samples lost by the CPU";
+pub(crate) const LOST_SAMPLES: &str = "samples lost by the CPU";
 
 /// A source of the kernel's events. An error is a text for the user: other events follow it.
 pub(super) trait Backend: fmt::Debug + Send {

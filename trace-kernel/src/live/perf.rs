@@ -11,13 +11,13 @@
 pub(super) mod counters;
 mod cpu;
 mod cpus;
-mod events;
-mod record;
+pub(crate) mod events;
+pub(crate) mod record;
 mod ring;
-pub(super) mod samples;
+pub(crate) mod samples;
 mod sys;
-mod throttled;
-mod timed;
+pub(crate) mod throttled;
+pub(crate) mod timed;
 
 use self::cpus::Cpus;
 use self::events::Events;

@@ -10,29 +10,29 @@ const MAX_STRING: usize = 4096;
 
 /// Reads fields of a file or a section.
 #[derive(Debug)]
-pub(super) struct Fields<R> {
+pub(crate) struct Fields<R> {
     input: R,
-    pub(super) order: ByteOrder,
+    pub(crate) order: ByteOrder,
 }
 
 impl<R: Read> Fields<R> {
-    pub(super) fn new(input: R, order: ByteOrder) -> Self {
+    pub(crate) fn new(input: R, order: ByteOrder) -> Self {
         Self { input, order }
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, TraceDatError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, TraceDatError> {
         Ok(self.number::<1>()? as u8)
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, TraceDatError> {
+    pub(crate) fn u16(&mut self) -> Result<u16, TraceDatError> {
         Ok(self.number::<2>()? as u16)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, TraceDatError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, TraceDatError> {
         Ok(self.number::<4>()? as u32)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, TraceDatError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, TraceDatError> {
         self.number::<8>()
     }
 
@@ -43,7 +43,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Reads so many bytes. Memory grows with the bytes that there are.
-    pub(super) fn bytes(&mut self, size: u64) -> Result<Vec<u8>, TraceDatError> {
+    pub(crate) fn bytes(&mut self, size: u64) -> Result<Vec<u8>, TraceDatError> {
         let mut bytes = Vec::new();
         self.input.by_ref().take(size).read_to_end(&mut bytes)?;
         match bytes.len() as u64 == size {
@@ -52,13 +52,13 @@ impl<R: Read> Fields<R> {
         }
     }
 
-    pub(super) fn text(&mut self, size: u64) -> Result<String, TraceDatError> {
+    pub(crate) fn text(&mut self, size: u64) -> Result<String, TraceDatError> {
         let bytes = self.bytes(size)?;
         let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
         Ok(String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned())
     }
 
-    pub(super) fn skip(&mut self, size: u64) -> Result<(), TraceDatError> {
+    pub(crate) fn skip(&mut self, size: u64) -> Result<(), TraceDatError> {
         match io::copy(&mut self.input.by_ref().take(size), &mut io::sink())? == size {
             true => Ok(()),
             false => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -66,7 +66,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Reads a string up to its zero.
-    pub(super) fn string(&mut self) -> Result<String, TraceDatError> {
+    pub(crate) fn string(&mut self) -> Result<String, TraceDatError> {
         let mut bytes = Vec::new();
         for _ in 0..MAX_STRING {
             match self.u8()? {
@@ -78,7 +78,7 @@ impl<R: Read> Fields<R> {
     }
 
     /// Reads these bytes.
-    pub(super) fn expect(
+    pub(crate) fn expect(
         &mut self,
         expected: &[u8],
         part: &'static str,

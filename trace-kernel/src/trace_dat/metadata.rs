@@ -14,38 +14,38 @@ const MAX_AREAS: usize = 16_384;
 
 /// What a file has before its pages.
 #[derive(Debug, Default)]
-pub(super) struct Metadata {
-    pub(super) order: ByteOrder,
-    pub(super) layout: Option<PageLayout>,
-    pub(super) formats: Vec<EventFormat>,
+pub(crate) struct Metadata {
+    pub(crate) order: ByteOrder,
+    pub(crate) layout: Option<PageLayout>,
+    pub(crate) formats: Vec<EventFormat>,
     /// Threads and their names.
-    pub(super) names: Vec<(u64, String)>,
-    pub(super) clock: String,
-    pub(super) ticks_per_second: Option<u64>,
-    pub(super) cpus: Vec<CpuData>,
+    pub(crate) names: Vec<(u64, String)>,
+    pub(crate) clock: String,
+    pub(crate) ticks_per_second: Option<u64>,
+    pub(crate) cpus: Vec<CpuData>,
 }
 
 /// The pages of a CPU in the file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct CpuData {
-    pub(super) cpu: u16,
-    pub(super) offset: u64,
-    pub(super) size: u64,
-    pub(super) is_compressed: bool,
+pub(crate) struct CpuData {
+    pub(crate) cpu: u16,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) is_compressed: bool,
     /// The bytes of a page, if the file has them for the buffer.
-    pub(super) page_size: Option<usize>,
+    pub(crate) page_size: Option<usize>,
 }
 
 /// The options that both versions have, by their numbers in either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Setting {
+pub(crate) enum Setting {
     TraceClock,
     TscToNanoseconds,
 }
 
 impl Metadata {
     /// Reads `header_page` and `header_event`.
-    pub(super) fn header_info<R: Read>(
+    pub(crate) fn header_info<R: Read>(
         &mut self,
         fields: &mut Fields<R>,
     ) -> Result<(), TraceDatError> {
@@ -58,7 +58,7 @@ impl Metadata {
     }
 
     /// Reads the formats of the system `ftrace`.
-    pub(super) fn ftrace_formats<R: Read>(
+    pub(crate) fn ftrace_formats<R: Read>(
         &mut self,
         fields: &mut Fields<R>,
     ) -> Result<(), TraceDatError> {
@@ -67,7 +67,7 @@ impl Metadata {
     }
 
     /// Reads the formats of all other systems.
-    pub(super) fn event_formats<R: Read>(
+    pub(crate) fn event_formats<R: Read>(
         &mut self,
         fields: &mut Fields<R>,
     ) -> Result<(), TraceDatError> {
@@ -93,7 +93,7 @@ impl Metadata {
     }
 
     /// Reads lines of a thread and its name.
-    pub(super) fn names<R: Read>(&mut self, fields: &mut Fields<R>) -> Result<(), TraceDatError> {
+    pub(crate) fn names<R: Read>(&mut self, fields: &mut Fields<R>) -> Result<(), TraceDatError> {
         let size = fields.u64()?;
         let text = fields.text(size)?;
         let names = text.lines().filter_map(|line| line.trim().split_once(' '));
@@ -103,7 +103,7 @@ impl Metadata {
     }
 
     /// Adds the areas of a buffer. Each CPU has one, as memory is proportional to their number.
-    pub(super) fn add_buffer(&mut self, areas: Vec<CpuData>) -> Result<(), TraceDatError> {
+    pub(crate) fn add_buffer(&mut self, areas: Vec<CpuData>) -> Result<(), TraceDatError> {
         let mut cpus = HashSet::new();
         if !areas.iter().all(|area| cpus.insert(area.cpu)) {
             return Err(TraceDatError::Malformed("buffer: a CPU is repeated"));
@@ -116,7 +116,7 @@ impl Metadata {
     }
 
     /// Checks that no bytes of the file are pages of two CPUs: they would be decompressed twice.
-    pub(super) fn check_areas(&self) -> Result<(), TraceDatError> {
+    pub(crate) fn check_areas(&self) -> Result<(), TraceDatError> {
         let areas = self.cpus.iter().filter(|area| area.size > 0);
         let mut areas: Vec<_> = areas.map(|area| (area.offset, area.size)).collect();
         areas.sort_unstable();
@@ -129,7 +129,7 @@ impl Metadata {
     }
 
     /// Takes an option.
-    pub(super) fn set(&mut self, setting: Setting, data: &[u8]) -> Result<(), TraceDatError> {
+    pub(crate) fn set(&mut self, setting: Setting, data: &[u8]) -> Result<(), TraceDatError> {
         let mut fields = Fields::new(data, self.order);
         match setting {
             Setting::TraceClock => self.clock = chosen(&fields.text(data.len() as u64)?).into(),
@@ -143,7 +143,7 @@ impl Metadata {
 }
 
 /// Returns the clock in brackets, as in `local [mono] boot`.
-pub(super) fn chosen(clocks: &str) -> &str {
+pub(crate) fn chosen(clocks: &str) -> &str {
     let clock = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
     clock.map_or(clocks, |(clock, _)| clock).trim()
 }

@@ -19,7 +19,7 @@ const MAX_THREADS: usize = 1 << 16;
 
 /// The state between perf records and events, which have to be in the order of time.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(crate) struct Events {
     names: HashMap<u64, Box<str>>,
     /// Whether the records are those of whole CPUs, not of selected threads.
     is_of_cpus: bool,
@@ -35,7 +35,7 @@ impl Events {
     /// Returns the events of threads, of which these exist already. If the records are those of
     /// whole CPUs, only switches from and to the threads of `scope` are events; all are if it is
     /// empty.
-    pub(super) fn new(
+    pub(crate) fn new(
         names: impl IntoIterator<Item = (u64, Box<str>)>,
         is_of_cpus: bool,
         scope: &[u64],
@@ -44,8 +44,13 @@ impl Events {
         Self { names: names.into_iter().collect(), is_of_cpus, scope, ..Self::default() }
     }
 
+    /// Uses the records of selected threads from now on.
+    pub(crate) fn of_threads(&mut self) {
+        self.is_of_cpus = false;
+    }
+
     /// Calls `visit` with the events of a record.
-    pub(super) fn push<E>(
+    pub(crate) fn push<E>(
         &mut self,
         timed: &Timed,
         mut visit: impl FnMut(&Entry<'_>) -> Result<(), E>,
@@ -120,6 +125,9 @@ impl Events {
                     visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
                 }
                 if self.is_of_cpus {
+                    if self.ending.len() >= MAX_THREADS {
+                        self.ending.clear();
+                    }
                     self.ending.insert(thread);
                     return Ok(());
                 }

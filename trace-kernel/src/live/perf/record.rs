@@ -18,8 +18,8 @@ mod stack;
 use std::fmt;
 
 use fields::Fields;
-pub(super) use mapping::{Inode, MappedFile};
-pub(super) use stack::{SampleLayout, StackSample};
+pub(crate) use mapping::{Inode, MappedFile};
+pub(crate) use stack::{SampleLayout, StackSample};
 
 const HEADER_BYTES: usize = 8;
 const SAMPLE_ID_BYTES: usize = 24;
@@ -41,28 +41,28 @@ const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 
 /// The id of a thread that has ended, or of one that is outside of the pid namespace.
-pub(super) const NO_THREAD: u32 = u32::MAX;
+pub(crate) const NO_THREAD: u32 = u32::MAX;
 
 /// A record, with the place where the kernel wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PerfRecord {
-    pub(super) sample: SampleId,
-    pub(super) body: Body,
+pub(crate) struct PerfRecord {
+    pub(crate) sample: SampleId,
+    pub(crate) body: Body,
 }
 
 /// The thread, time and CPU of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct SampleId {
-    pub(super) process: u32,
-    pub(super) thread: u32,
+pub(crate) struct SampleId {
+    pub(crate) process: u32,
+    pub(crate) thread: u32,
     /// In nanoseconds of the event's clock.
-    pub(super) time: u64,
-    pub(super) cpu: u32,
+    pub(crate) time: u64,
+    pub(crate) cpu: u32,
 }
 
 /// The fields of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// The thread gets its CPU. `from` is the thread before it, in records of a whole CPU.
     SwitchIn { from: Option<u32> },
     /// The thread leaves its CPU, and could continue if `is_preempted`. `to` is the next one, in
@@ -93,7 +93,7 @@ pub(super) enum Body {
 
 /// Why records cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RecordError {
+pub(crate) enum RecordError {
     /// The buffer ends within a record.
     Truncated { offset: usize },
     /// The record is too short for its type.
@@ -102,7 +102,7 @@ pub(super) enum RecordError {
 
 /// The records in a copy of a ring buffer's unread bytes. Ends after an error.
 #[derive(Clone, Debug)]
-pub(super) struct PerfRecords<'a> {
+pub(crate) struct PerfRecords<'a> {
     rest: &'a [u8],
     offset: usize,
     layout: SampleLayout,
@@ -110,7 +110,7 @@ pub(super) struct PerfRecords<'a> {
 
 impl<'a> PerfRecords<'a> {
     /// Returns the records of events whose samples have this layout.
-    pub(super) fn new(bytes: &'a [u8], layout: SampleLayout) -> Self {
+    pub(crate) fn new(bytes: &'a [u8], layout: SampleLayout) -> Self {
         Self { rest: bytes, offset: 0, layout }
     }
 

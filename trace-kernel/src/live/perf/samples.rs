@@ -9,15 +9,15 @@
 //! `unwind` follows by the unwind tables of the mapped files.
 
 mod files;
-mod images;
+pub(crate) mod images;
 mod mapping;
 mod maps;
 mod names;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod unwind;
+pub(crate) mod unwind;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[path = "samples/no_unwind.rs"]
-mod unwind;
+pub(crate) mod unwind;
 
 use std::io;
 
@@ -148,7 +148,8 @@ impl Threads {
                 // A thread that has ended has no id, and the idle thread is 0.
                 if id.thread != 0 && id.thread != u32::MAX && Some(id.process) != *recorder {
                     names.write(id, output)?;
-                    return images.sample(timed.ticks, id, sample, output);
+                    let written = images.sample(timed.ticks, id, sample, &mut output.sink);
+                    return written.map_err(|error| error.to_string());
                 }
             }
             Body::SwitchIn { .. } | Body::SwitchOut { .. } | Body::Other => {}

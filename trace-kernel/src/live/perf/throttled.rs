@@ -6,12 +6,15 @@ use super::record::Body;
 use super::sys::Target;
 use super::timed::Timed;
 
+/// The most events that are known to have stopped.
+const MAX_PAUSED: usize = 1 << 16;
+
 /// The events that have stopped, by their numbers.
 ///
 /// The thread of a record is the one that the CPU ran. It is the event's own thread only if the
 /// event is of a thread, so the number identifies the event.
-#[derive(Debug)]
-pub(super) struct Throttled {
+#[derive(Debug, Default)]
+pub(crate) struct Throttled {
     /// Whether each event is of one thread and ends with it.
     is_of_threads: bool,
     stopped: BTreeMap<u64, Stopped>,
@@ -26,7 +29,7 @@ struct Stopped {
 }
 
 /// A time without samples of an event on its CPU.
-pub(super) type Pause = (u16, (u64, u64));
+pub(crate) type Pause = (u16, (u64, u64));
 
 impl Throttled {
     pub(super) fn new(targets: &[Target]) -> Self {
@@ -34,13 +37,21 @@ impl Throttled {
         Self { is_of_threads, stopped: BTreeMap::new() }
     }
 
+    /// Says whether each event is of one thread.
+    pub(crate) fn set_of_threads(&mut self, is_of_threads: bool) {
+        self.is_of_threads = is_of_threads;
+    }
+
     /// Notes that samples stop. Returns the pauses that a record ends: an event continues, or its
     /// thread exits.
-    pub(super) fn note(&mut self, timed: &Timed) -> Vec<Pause> {
+    pub(crate) fn note(&mut self, timed: &Timed) -> Vec<Pause> {
         match timed.record.body {
             Body::Throttle { event } => {
                 let (cpu, thread) = (timed.cpu(), timed.record.sample.thread);
                 let stopped = Stopped { cpu, thread, since: timed.ticks };
+                if self.stopped.len() >= MAX_PAUSED && !self.stopped.contains_key(&event) {
+                    return Vec::new();
+                }
                 // The kernel dropped the record that the event continues if it has stopped before.
                 let before = self.stopped.insert(event, stopped);
                 before.map(|it| it.until(timed.ticks)).into_iter().collect()
@@ -54,7 +65,7 @@ impl Throttled {
     }
 
     /// Returns the pauses that have not ended.
-    pub(super) fn finish(&mut self, now: u64) -> Vec<Pause> {
+    pub(crate) fn finish(&mut self, now: u64) -> Vec<Pause> {
         self.end(now, |_, _| true)
     }
 

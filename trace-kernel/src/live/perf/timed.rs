@@ -5,21 +5,21 @@ use crate::page::Missed;
 
 /// A record of a perf ring buffer, whose time is in ticks.
 #[derive(Debug)]
-pub(super) struct Timed {
-    pub(super) ticks: u64,
+pub(crate) struct Timed {
+    pub(crate) ticks: u64,
     /// The time of the record before on its CPU; 0 if there is none.
-    pub(super) since: u64,
-    pub(super) record: PerfRecord,
+    pub(crate) since: u64,
+    pub(crate) record: PerfRecord,
 }
 
 impl Timed {
     /// Returns the CPU.
-    pub(super) fn cpu(&self) -> u16 {
+    pub(crate) fn cpu(&self) -> u16 {
         u16::try_from(self.record.sample.cpu).unwrap_or(u16::MAX)
     }
 
     /// Returns the losses that this record reports, with the times around them.
-    pub(super) fn loss(&self) -> Option<(Missed, (u64, u64))> {
+    pub(crate) fn loss(&self) -> Option<(Missed, (u64, u64))> {
         match self.record.body {
             Body::Lost { number } => Some((Missed::Count(number), (self.since, self.ticks))),
             _ => None,

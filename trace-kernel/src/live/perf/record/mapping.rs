@@ -10,28 +10,28 @@ const FILE_BYTES: usize = 24;
 
 /// The device and the number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(in super::super) struct Inode {
-    pub(in super::super) major: u32,
-    pub(in super::super) minor: u32,
-    pub(in super::super) number: u64,
+pub(crate) struct Inode {
+    pub(crate) major: u32,
+    pub(crate) minor: u32,
+    pub(crate) number: u64,
 }
 
 /// Code that a process has mapped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct MappedFile {
-    pub(in super::super) process: u32,
-    pub(in super::super) start: u64,
+pub(crate) struct MappedFile {
+    pub(crate) process: u32,
+    pub(crate) start: u64,
     /// The length in bytes.
-    pub(in super::super) length: u64,
+    pub(crate) length: u64,
     /// The offset in the file in bytes.
-    pub(in super::super) offset: u64,
+    pub(crate) offset: u64,
     /// Readable (1), writable (2), executable (4).
-    pub(in super::super) protection: u32,
+    pub(crate) protection: u32,
     /// Empty if the kernel does not know it.
-    pub(in super::super) build_id: Box<[u8]>,
+    pub(crate) build_id: Box<[u8]>,
     /// `None` if the record has a build id.
-    pub(in super::super) inode: Option<Inode>,
-    pub(in super::super) path: Box<[u8]>,
+    pub(crate) inode: Option<Inode>,
+    pub(crate) path: Box<[u8]>,
 }
 
 impl MappedFile {

@@ -4,22 +4,22 @@ use super::fields::Fields;
 
 /// The fields of samples after their `sample_id`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct SampleLayout {
-    pub(in super::super) has_chain: bool,
+pub(crate) struct SampleLayout {
+    pub(crate) has_chain: bool,
     /// The number of registers.
-    pub(in super::super) registers: u8,
-    pub(in super::super) has_stack: bool,
+    pub(crate) registers: u8,
+    pub(crate) has_stack: bool,
 }
 
 /// The stack of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct StackSample {
+pub(crate) struct StackSample {
     /// The addresses by frame pointers, innermost first, with marks of the kernel.
-    pub(in super::super) chain: Vec<u64>,
+    pub(crate) chain: Vec<u64>,
     /// The registers in user mode; none of a thread of the kernel.
-    pub(in super::super) registers: Vec<u64>,
+    pub(crate) registers: Vec<u64>,
     /// The bytes from the stack pointer on.
-    pub(in super::super) stack: Vec<u8>,
+    pub(crate) stack: Vec<u8>,
 }
 
 impl StackSample {

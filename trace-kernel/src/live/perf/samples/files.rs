@@ -37,6 +37,8 @@ type FileKey = (Arc<Path>, Arc<[u8]>, Option<Inode>);
 pub(super) struct Files {
     files: HashMap<FileKey, Arc<MappedCode>>,
     has_tables: bool,
+    /// Whether the mappings are those of a file, perhaps of another machine.
+    is_recorded: bool,
     /// The bytes of unwind tables that may still be read.
     rest: u64,
 }
@@ -62,7 +64,13 @@ pub(super) struct Tables {
 impl Files {
     /// Reads unwind tables if `has_tables`.
     pub(super) fn new(has_tables: bool) -> Self {
-        Self { files: HashMap::new(), has_tables, rest: MAX_TABLE_BYTES }
+        let (files, rest) = (HashMap::new(), MAX_TABLE_BYTES);
+        Self { files, has_tables, is_recorded: false, rest }
+    }
+
+    /// Reads the files of recorded mappings, with unwind tables.
+    pub(super) fn recorded() -> Self {
+        Self { is_recorded: true, ..Self::new(true) }
     }
 
     /// Returns the file of a process's mapping. If another file has the path now, or has it in the
@@ -83,7 +91,7 @@ impl Files {
 
     fn read(&mut self, process: u32, mapping: &Mapping) -> Option<MappedCode> {
         let Mapping { path, build_id, .. } = mapping;
-        if **path == *Path::new(VDSO) {
+        if **path == *Path::new(VDSO) && (!self.is_recorded || !build_id.is_empty()) {
             return self.parse(&Limited::new(&*vdso()?, MAX_HEADER_BYTES), build_id);
         }
         // Other names, such as `//anon` and `[heap]`, are not those of files.
@@ -91,7 +99,8 @@ impl Files {
             return None;
         }
         // The second is for processes that have ended or belong to others: it is checked, too.
-        [in_root(process, path), path.to_path_buf()].into_iter().find_map(|path| {
+        let in_root = (!self.is_recorded).then(|| in_root(process, path));
+        in_root.into_iter().chain([path.to_path_buf()]).find_map(|path| {
             let file = trace_symbols::open(&path)?;
             if build_id.is_empty() && !is_inode(&file, mapping.inode?) {
                 return None;

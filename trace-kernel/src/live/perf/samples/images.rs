@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use std::os::unix::ffi::OsStrExt;
-use trace_format::{Backtrace, Mmap, Module, Process, Record, Thread, ThreadKoids};
+use trace_format::{Backtrace, Mmap, Module, Process, Thread, ThreadKoids, WriteError};
 
 use super::super::record::{MappedFile, SampleId, StackSample};
 use super::files::Files;
@@ -13,7 +13,6 @@ use super::mapping::Mapping;
 use super::maps;
 use super::unwind::{ProcessTables, RuleCache};
 use crate::fxt::RecordSink;
-use crate::live::backend::Output;
 use crate::live::options::CallGraph;
 use crate::live::processes;
 
@@ -29,10 +28,24 @@ const MAX_ENDED: usize = 1 << 10;
 /// The most mappings of a process.
 const MAX_MAPPINGS: usize = 1 << 16;
 
+/// The most processes whose address spaces are known.
+const MAX_IMAGES: usize = 1 << 16;
+
+/// The most bytes of mappings and modules.
+const MAX_BYTES: usize = 256 << 20;
+
 /// The address spaces of processes.
 #[derive(Debug)]
-pub(super) struct Images {
+pub(crate) struct Images {
     images: HashMap<u32, Image>,
+    /// The kernel's code, which all processes of a file have.
+    kernel: Vec<Mapping>,
+    /// Whether the processes are those of a file, and not of this machine.
+    is_recorded: bool,
+    /// The bytes of mappings and modules that may be added.
+    room: usize,
+    /// The number of mappings and modules that were not added.
+    omitted: u64,
     ended: VecDeque<u32>,
     files: Files,
     rules: RuleCache,
@@ -51,94 +64,152 @@ struct Image {
 
 impl Default for Images {
     fn default() -> Self {
-        let (images, ended, rules) = Default::default();
-        Self { images, ended, files: Files::new(false), rules }
+        let (images, ended, rules, kernel) = Default::default();
+        let (files, is_recorded, room, omitted) = (Files::new(false), false, MAX_BYTES, 0);
+        Self { images, kernel, is_recorded, room, omitted, ended, files, rules }
     }
 }
 
 impl Images {
     /// Returns the address spaces of the processes of these threads; of all if there are none.
-    pub(super) fn new(call_graph: CallGraph, scope: &[u64]) -> Self {
+    pub(crate) fn new(call_graph: CallGraph, scope: &[u64]) -> Self {
         let process = |thread: &u64| processes::family(*thread).map(|(process, _)| process);
         let processes = match scope {
             [] => processes::all(),
             threads => threads.iter().filter_map(process).collect(),
         };
         let processes = processes.into_iter().filter_map(|process| u32::try_from(process).ok());
-        let images = processes.map(|process| (process, Image::existing(process))).collect();
         let files = Files::new(matches!(call_graph, CallGraph::Dwarf { .. }));
-        Self { images, files, ..Self::default() }
+        let mut images = Self { files, ..Self::default() };
+        processes.for_each(|process| images.insert(process, maps::read(process)));
+        images
+    }
+
+    /// Returns the address spaces of the processes of a file, of which none is known. Nothing about
+    /// the processes of this machine is read.
+    pub(crate) fn recorded() -> Self {
+        Self { files: Files::recorded(), is_recorded: true, ..Self::default() }
+    }
+
+    /// Returns the number of mappings and modules that are not known, because there are too many.
+    pub(crate) fn omitted(&self) -> u64 {
+        self.omitted
+    }
+
+    /// Adds code of the kernel, which all later processes have.
+    pub(crate) fn map_kernel(&mut self, ticks: u64, file: &MappedFile) {
+        if self.kernel.len() < MAX_MAPPINGS {
+            self.kernel.push(Mapping::of(ticks, file));
+        }
     }
 
     /// Gives a process another program.
-    pub(super) fn exec(&mut self, process: u32) {
-        self.images.insert(process, Image::default());
+    pub(crate) fn exec(&mut self, process: u32) {
+        self.insert(process, self.kernel.clone());
+    }
+
+    /// Gives a process an address space.
+    fn insert(&mut self, process: u32, mappings: Vec<Mapping>) {
+        self.remove(process);
+        let bytes: usize = mappings.iter().map(Mapping::bytes).sum();
+        match self.room.checked_sub(bytes).filter(|_| self.images.len() < MAX_IMAGES) {
+            Some(room) => {
+                self.room = room;
+                self.images.insert(process, Image { mappings, ..Image::default() });
+            }
+            None => self.omitted += mappings.len() as u64,
+        }
+    }
+
+    fn remove(&mut self, process: u32) {
+        if let Some(image) = self.images.remove(&process) {
+            self.room = self.room.saturating_add(image.bytes());
+        }
+    }
+
+    /// Returns the address space of a process, unless there are too many.
+    fn get(&mut self, process: u32) -> Option<&mut Image> {
+        if !self.images.contains_key(&process) {
+            let mappings = match self.is_recorded {
+                true => self.kernel.clone(),
+                false => maps::read(process),
+            };
+            self.insert(process, mappings);
+        }
+        self.images.get_mut(&process)
     }
 
     /// Gives a new process the address space of its creator.
-    pub(super) fn fork(&mut self, process: u32, creator: u32) {
+    pub(crate) fn fork(&mut self, process: u32, creator: u32) {
         self.ended.retain(|ended| *ended != process);
         let mappings = self.images.get(&creator).map(|image| image.mappings.clone());
-        let mappings = mappings.unwrap_or_default();
-        self.images.insert(process, Image { mappings, ..Image::default() });
+        let unknown = || self.kernel.clone();
+        self.insert(process, mappings.unwrap_or_else(unknown));
     }
 
     /// Forgets a process some time after its end.
-    pub(super) fn exit(&mut self, process: u32) {
+    pub(crate) fn exit(&mut self, process: u32) {
         self.ended.push_back(process);
         if self.ended.len() > MAX_ENDED {
             if let Some(process) = self.ended.pop_front() {
-                self.images.remove(&process);
+                self.remove(process);
             }
         }
     }
 
     /// Adds mapped code, which replaces what was there.
-    pub(super) fn map(&mut self, ticks: u64, file: &MappedFile) {
-        let path = Path::new(std::ffi::OsStr::from_bytes(&file.path)).into();
-        let mapping = Mapping {
-            ticks,
-            start: file.start,
-            length: file.length,
-            offset: file.offset,
-            protection: (file.protection & 7) as u8,
-            build_id: (*file.build_id).into(),
-            inode: file.inode,
-            path,
-        };
-        self.images.entry(file.process).or_default().map(mapping);
+    pub(crate) fn map(&mut self, ticks: u64, file: &MappedFile) {
+        let mapping = Mapping::of(ticks, file);
+        if !self.images.contains_key(&file.process) {
+            self.insert(file.process, self.kernel.clone());
+        }
+        let room = self.room.checked_sub(mapping.bytes());
+        match (room, self.images.get_mut(&file.process)) {
+            (Some(room), Some(image)) => self.room = room.saturating_add(image.map(mapping)),
+            _ => self.omitted += 1,
+        }
     }
 
     /// Writes the stack of a sample, after the mappings of its process that have no records yet.
-    pub(super) fn sample(
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub(crate) fn sample<S: RecordSink>(
         &mut self,
         ticks: u64,
         id: SampleId,
         sample: &StackSample,
-        output: &mut Output<'_, '_>,
-    ) -> Result<(), String> {
-        let image = self.images.entry(id.process).or_insert_with(|| Image::existing(id.process));
-        let mapped = image.write(ticks, id.process, &mut self.files, output);
-        let mut frames = match sample.registers.is_empty() {
-            true => user_frames(&sample.chain),
-            false => image.tables.frames(sample, &mut self.rules, MAX_FRAMES),
-        };
+        sink: &mut S,
+    ) -> Result<(), WriteError> {
+        let (mut mapped, mut frames) = (Ok(()), frames_of(&sample.chain));
+        if self.get(id.process).is_some() {
+            let Self { images, files, room, omitted, rules, .. } = self;
+            if let Some(image) = images.get_mut(&id.process) {
+                mapped = image.write(ticks, id.process, files, (room, omitted), sink);
+                if !sample.registers.is_empty() {
+                    frames.extend(image.tables.frames(sample, rules, MAX_FRAMES));
+                }
+            }
+        }
         frames.truncate(MAX_FRAMES);
         let thread = Thread::Inline(ThreadKoids::new(id.process.into(), id.thread.into()));
         let backtrace = Backtrace { ticks, thread, frames: frames[..].into() };
-        let written = output.sink.record(&backtrace.into()).map_err(|error| error.to_string());
-        mapped.and(written)
+        mapped.and(sink.record(&backtrace.into()))
     }
 }
 
 impl Image {
-    /// Returns the address space of a process that exists already.
-    fn existing(process: u32) -> Self {
-        Self { mappings: maps::read(process), ..Self::default() }
+    /// Returns the bytes of its mappings and modules.
+    fn bytes(&self) -> usize {
+        let modules = self.modules.keys().map(|(path, build_id)| module_bytes(path, build_id));
+        self.mappings.iter().map(Mapping::bytes).chain(modules).sum()
     }
 
-    fn map(&mut self, mapping: Mapping) {
-        let mut place = 0;
+    /// Adds a mapping. Returns the bytes of those that it replaces, with its own if there are too
+    /// many.
+    fn map(&mut self, mapping: Mapping) -> usize {
+        let (mut place, mut replaced) = (0, 0);
         let (mut written, tables) = (self.written, &mut self.tables);
         self.mappings.retain(|other| {
             let is_replaced = other.overlaps(&mapping);
@@ -147,23 +218,27 @@ impl Image {
                 tables.remove(other);
             }
             place += 1;
+            replaced += if is_replaced { other.bytes() } else { 0 };
             !is_replaced
         });
         self.written = written;
-        if self.mappings.len() < MAX_MAPPINGS {
-            self.mappings.push(mapping);
+        if self.mappings.len() >= MAX_MAPPINGS {
+            return replaced + mapping.bytes();
         }
+        self.mappings.push(mapping);
+        replaced
     }
 
     /// Writes the mappings that have no records yet, with their modules. Those that existed at the
     /// start have the time `now`.
-    fn write(
+    fn write<S: RecordSink>(
         &mut self,
         now: u64,
         process: u32,
         files: &mut Files,
-        output: &mut Output<'_, '_>,
-    ) -> Result<(), String> {
+        (room, omitted): (&mut usize, &mut u64),
+        sink: &mut S,
+    ) -> Result<(), WriteError> {
         let mut result = Ok(());
         let Self { mappings, written, modules, tables } = self;
         for mapping in mappings.get(*written..).unwrap_or_default() {
@@ -173,35 +248,41 @@ impl Image {
             let ticks = if mapping.ticks == 0 { now } else { mapping.ticks };
             let next = modules.len();
             let key = (Arc::clone(&mapping.path), file.build_id.clone());
-            let module_id = match (modules.get(&key), u16::try_from(next)) {
+            let rest = room.checked_sub(module_bytes(&key.0, &key.1));
+            let module_id = match (modules.get(&key), u16::try_from(next).ok().zip(rest)) {
                 (Some(module_id), _) => *module_id,
-                (None, Ok(module_id)) => {
+                (None, Some((module_id, rest))) => {
+                    *room = rest;
                     let build_id = &*file.build_id;
                     let name = mapping.path.as_os_str().as_bytes();
                     let module = Module { ticks, process, module_id, name, build_id };
-                    result = result.and(write(output, &module.into()));
+                    result = result.and(sink.record(&module.into()));
                     modules.insert(key, module_id);
                     module_id
                 }
                 // Ids have 16 bits.
-                (None, Err(_)) => continue,
+                (None, None) => {
+                    *omitted += 1;
+                    continue;
+                }
             };
             let Mapping { start, length, offset, protection: flags, .. } = *mapping;
             let module_address = file.address(offset, length).unwrap_or(offset);
             let mmap = Mmap { ticks, process, module_id, flags, start, length, module_address };
-            result = result.and(write(output, &mmap.into()));
+            result = result.and(sink.record(&mmap.into()));
         }
         *written = mappings.len();
         result
     }
 }
 
-fn write(output: &mut Output<'_, '_>, record: &Record<'_>) -> Result<(), String> {
-    output.sink.record(record).map_err(|error| error.to_string())
+/// Returns the bytes of memory of a module.
+fn module_bytes(path: &Path, build_id: &[u8]) -> usize {
+    2 * std::mem::size_of::<(Arc<Path>, Box<[u8]>, u16)>() + path.as_os_str().len() + build_id.len()
 }
 
 /// Returns the addresses without the marks of the kernel.
-fn user_frames(chain: &[u64]) -> Vec<u64> {
+fn frames_of(chain: &[u64]) -> Vec<u64> {
     chain.iter().copied().filter(|address| *address < MARKS).collect()
 }
 
@@ -254,6 +335,6 @@ mod tests {
 
     #[test]
     fn marks_of_the_kernel_are_no_frames() {
-        assert_eq!(user_frames(&[-512_i64 as u64, 0x10, 0x20]), [0x10, 0x20]);
+        assert_eq!(frames_of(&[-512_i64 as u64, 0x10, 0x20]), [0x10, 0x20]);
     }
 }

@@ -1,9 +1,11 @@
 //! The mapped code of a process.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::super::record::Inode;
+use super::super::record::{Inode, MappedFile};
 
 /// Mapped code of a process.
 #[derive(Clone, Debug)]
@@ -25,6 +27,24 @@ pub(super) struct Mapping {
 }
 
 impl Mapping {
+    pub(super) fn of(ticks: u64, file: &MappedFile) -> Self {
+        Self {
+            ticks,
+            start: file.start,
+            length: file.length,
+            offset: file.offset,
+            protection: (file.protection & 7) as u8,
+            build_id: (*file.build_id).into(),
+            inode: file.inode,
+            path: Path::new(OsStr::from_bytes(&file.path)).into(),
+        }
+    }
+
+    /// Returns the bytes of memory that it needs, with the tables of its process.
+    pub(super) fn bytes(&self) -> usize {
+        4 * std::mem::size_of::<Self>() + self.path.as_os_str().len() + self.build_id.len()
+    }
+
     /// Returns whether both have an address.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let end = |mapping: &Self| mapping.start.saturating_add(mapping.length);

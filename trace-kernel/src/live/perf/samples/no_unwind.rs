@@ -5,7 +5,7 @@ use super::files::MappedCode;
 use super::mapping::Mapping;
 
 /// No registers.
-pub(super) const REGISTERS: u64 = 0;
+pub(crate) const REGISTERS: u64 = 0;
 
 /// No unwind tables.
 #[derive(Debug, Default)]

@@ -14,11 +14,11 @@ use super::mapping::Mapping;
 
 /// The registers of `sample_regs_user`: BP, SP and IP.
 #[cfg(target_arch = "x86_64")]
-pub(super) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
+pub(crate) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 
 /// The registers of `sample_regs_user`: the frame pointer, the link register, SP and PC.
 #[cfg(target_arch = "aarch64")]
-pub(super) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
+pub(crate) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
 /// The unwind tables of a process.
 #[derive(Default)]

@@ -1,0 +1,452 @@
+//! From records of perf to records of an archive.
+
+mod losses;
+
+use std::io;
+
+use trace_analyze::input::into_io;
+use trace_format::layout::InstantScope;
+use trace_format::{
+    Argument, Event, EventKind, Log, Thread, ThreadKoids, Value, WriteError, Writer,
+};
+
+use super::attribute::Attribute;
+use super::error::PerfDataError;
+use super::features::Description;
+use super::fields::Fields;
+use super::header::Contents;
+use super::notes::{self, Notes};
+use super::profile;
+use super::raw::{
+    RawRecord, AUX, AUXTRACE, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE,
+    HEADER_TRACING_DATA, SAMPLE,
+};
+use super::sample::{Attributes, Sample, NO_CPU};
+use super::slots::Slots;
+use crate::byte_order::ByteOrder;
+use crate::fxt::{write_event, Translator};
+use crate::live::perf::events::Events;
+use crate::live::perf::record::{Body, MappedFile, PerfRecord, SampleId, StackSample};
+use crate::live::perf::samples::images::Images;
+use crate::live::perf::samples::unwind::REGISTERS;
+use crate::live::SAMPLES;
+use crate::page::RawEvent;
+use losses::Losses;
+
+/// The type of `EVENT_UPDATE` that has a name.
+const UPDATE_NAME: u64 = 2;
+
+/// The number of `TRACING_DATA` as a description.
+const TRACING_DATA: u32 = 1;
+
+/// The id of the process of the kernel's code.
+const KERNEL: u32 = u32::MAX;
+
+/// The mark before the cookie of a stack that another record has.
+const DEFERRED: u64 = -640_i64 as u64;
+
+/// The least address that is a mark of the kernel in a chain of addresses.
+const MARKS: u64 = -4095_i64 as u64;
+
+/// Tracepoints whose events the kernel's own records would repeat.
+const SWITCHES: &[&str] = &["sched_switch"];
+const TASKS: &[&str] = &[
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+    "task_newtask",
+    "task_rename",
+];
+
+/// Converts records, which have to be in the order of time.
+#[derive(Debug)]
+pub(super) struct Converter {
+    pub(super) order: ByteOrder,
+    pub(super) contents: Contents,
+    pub(super) notes: Notes,
+    rules: Option<Rules>,
+    is_started: bool,
+    is_described: bool,
+    /// The time of the last record that has one.
+    now: u64,
+    translator: Translator,
+    events: Events,
+    images: Images,
+    slots: Slots,
+    losses: Losses,
+}
+
+/// What depends on the events of the file.
+#[derive(Debug)]
+struct Rules {
+    /// For each event, whether its samples are stacks.
+    profile: Vec<bool>,
+    /// Whether records of switches are used.
+    switches: bool,
+    /// Whether records of new, renamed and ended threads are events.
+    tasks: bool,
+    /// Whether registers are those of this machine's architecture.
+    is_native: bool,
+}
+
+impl Converter {
+    pub(super) fn new(order: ByteOrder) -> Self {
+        let (contents, notes, translator, slots, losses) = Default::default();
+        let (images, events) = (Images::recorded(), Events::new([], true, &[]));
+        let (rules, is_started, is_described, now) = (None, false, false, 0);
+        Self {
+            order,
+            contents,
+            notes,
+            rules,
+            is_started,
+            is_described,
+            now,
+            translator,
+            events,
+            images,
+            slots,
+            losses,
+        }
+    }
+
+    /// Returns the events, of which records have to have known fields.
+    pub(super) fn attributes(&mut self) -> Result<&Attributes, PerfDataError> {
+        let attributes = &self.contents.attributes;
+        if self.rules.is_none() {
+            attributes.check()?;
+            self.losses.set_of_threads(attributes.list().iter().all(Attribute::is_of_threads));
+            self.rules = Some(Rules::of(attributes.list(), &self.contents.description, self.order));
+        }
+        Ok(attributes)
+    }
+
+    /// Uses a record of perf itself, which belongs to no time.
+    pub(super) fn own(&mut self, record: &RawRecord) -> Result<(), PerfDataError> {
+        let Contents { attributes, description, fault } = &mut self.contents;
+        let malformed = || PerfDataError::Record { offset: record.offset };
+        let mut fields = Fields::new(&record.body, self.order);
+        let added = match record.kind {
+            HEADER_ATTR => {
+                let attribute = Attribute::parse_with_ids(&record.body, self.order);
+                attributes.add(attribute.ok_or_else(malformed)?)?;
+                self.rules = None;
+                Ok(())
+            }
+            HEADER_FEATURE => {
+                let number = fields.u64().and_then(|number| u32::try_from(number).ok());
+                let number = number.ok_or_else(malformed)?;
+                description.add(number, fields.rest, attributes, self.order)
+            }
+            HEADER_TRACING_DATA => {
+                self.rules = None;
+                description.add(TRACING_DATA, &record.body, attributes, self.order)
+            }
+            HEADER_BUILD_ID => description.build_id(record.misc, fields).ok_or_else(malformed),
+            EVENT_UPDATE => {
+                let (kind, id) = fields.u64().zip(fields.u64()).ok_or_else(malformed)?;
+                if kind == UPDATE_NAME {
+                    let name = String::from_utf8_lossy(fields.until_zero());
+                    attributes.rename(id, name.into_owned());
+                }
+                Ok(())
+            }
+            AUXTRACE => {
+                self.notes.aux_bytes += fields.u64().unwrap_or(0);
+                Ok(())
+            }
+            _ => Ok(()),
+        };
+        // Records do not need descriptions.
+        if let Err(error) = added {
+            fault.get_or_insert(error);
+        }
+        Ok(())
+    }
+
+    /// Converts a record of the kernel.
+    pub(super) fn record(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        index: usize,
+        id: SampleId,
+        record: &RawRecord,
+    ) -> io::Result<()> {
+        let malformed = || PerfDataError::Record { offset: record.offset };
+        let attribute = self.contents.attributes.get(index).ok_or_else(malformed)?.clone();
+        if id.time > 0 {
+            self.now = id.time;
+        }
+        self.start(archive).map_err(into_io)?;
+        if record.kind == SAMPLE {
+            let sample = Sample::parse(&record.body, &attribute, self.order);
+            let sample = sample.ok_or_else(malformed)?;
+            return self.sample(archive, (index, &attribute), id, sample).map_err(into_io);
+        }
+        if record.kind == AUX {
+            return Ok(());
+        }
+        let body = super::parse::body(record, &attribute, self.order).ok_or_else(malformed)?;
+        self.body(archive, id, body).map_err(into_io)
+    }
+
+    /// Writes the provider before the first record, and what is known about the recording at the
+    /// time of the first one that has a time.
+    fn start(&mut self, archive: &mut Writer<Vec<u8>>) -> Result<(), WriteError> {
+        if !std::mem::replace(&mut self.is_started, true) {
+            archive.provider(1, "perf")?;
+            archive.initialization(1_000_000_000)?;
+            for (thread, name) in &self.contents.description.formats.names {
+                self.translator.name(archive, *thread, name)?;
+            }
+        }
+        match self.now {
+            0 => Ok(()),
+            _ => self.describe(archive),
+        }
+    }
+
+    /// Writes what is known about the recording, once.
+    fn describe(&mut self, archive: &mut Writer<Vec<u8>>) -> Result<(), WriteError> {
+        if std::mem::replace(&mut self.is_described, true) {
+            return Ok(());
+        }
+        let Contents { attributes, description, .. } = &self.contents;
+        let profile = self.rules.as_ref().map(|rules| &*rules.profile).unwrap_or_default();
+        let lines = notes::at_start(description, attributes.list(), profile);
+        self.log(archive, &lines)
+    }
+
+    fn log(&self, archive: &mut Writer<Vec<u8>>, lines: &[String]) -> Result<(), WriteError> {
+        let thread = Thread::Inline(ThreadKoids::UNKNOWN);
+        lines.iter().try_for_each(|line| {
+            archive.record(&Log { ticks: self.now, thread, message: line.as_bytes() }.into())
+        })
+    }
+
+    /// Writes what is open, and what is missing.
+    pub(super) fn finish(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        late: u64,
+    ) -> Result<(), WriteError> {
+        self.start(archive)?;
+        self.describe(archive)?;
+        self.losses.finish(archive, &mut self.translator, self.now)?;
+        self.translator.finish(archive)?;
+        let lines = self.notes.at_end(late, self.images.omitted());
+        self.log(archive, &lines)
+    }
+
+    /// Converts a record that is no sample.
+    fn body(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        id: SampleId,
+        body: Body,
+    ) -> Result<(), WriteError> {
+        let is_timed = id.time > 0;
+        self.image(is_timed, &body);
+        let mut sample = id;
+        self.place(&mut sample, &body);
+        let timed = self.losses.timed(self.now, is_timed, PerfRecord { sample, body });
+        self.losses.note(archive, &mut self.translator, &timed, is_timed)?;
+        let Self { translator, events, rules, .. } = self;
+        let rules = |of: fn(&Rules) -> bool| rules.as_ref().is_some_and(of);
+        let is_event = match &timed.record.body {
+            Body::SwitchIn { .. } | Body::SwitchOut { .. } => {
+                if !rules(|rules| rules.switches) {
+                    return Ok(());
+                }
+                true
+            }
+            Body::Comm { process, thread, name, .. } => {
+                let koids = ThreadKoids::new((*process).into(), (*thread).into());
+                translator.thread(archive, koids, name)?;
+                rules(|rules| rules.tasks)
+            }
+            Body::Fork { process, thread, creator_process, creator } => {
+                translator.process((*creator).into(), (*creator_process).into());
+                if !is_timed {
+                    translator.process((*thread).into(), (*process).into());
+                }
+                rules(|rules| rules.tasks)
+            }
+            _ => rules(|rules| rules.tasks),
+        };
+        events.push(&timed, |entry| match is_event && is_timed {
+            true => translator.entry(archive, entry),
+            false => Ok(()),
+        })
+    }
+
+    /// Gives a switch without a CPU one.
+    fn place(&mut self, id: &mut SampleId, body: &Body) {
+        let is_of_thread = match body {
+            Body::SwitchIn { from } => from.is_none(),
+            Body::SwitchOut { to, .. } => to.is_none(),
+            _ => false,
+        };
+        if is_of_thread {
+            self.events.of_threads();
+        }
+        if id.cpu != NO_CPU {
+            return;
+        }
+        match body {
+            Body::SwitchIn { .. } => id.cpu = self.slots.enter(id.thread).into(),
+            Body::SwitchOut { .. } => id.cpu = self.slots.leave(id.thread).into(),
+            Body::Exit { thread, .. } => id.cpu = self.slots.leave(*thread).into(),
+            _ => {}
+        }
+    }
+
+    /// Uses a record for the address spaces of processes.
+    fn image(&mut self, is_timed: bool, body: &Body) {
+        // Mappings without a time existed at the start.
+        let ticks = if is_timed { self.now } else { 0 };
+        match body {
+            Body::Comm { process, is_exec: true, .. } => self.images.exec(*process),
+            Body::Fork { process, creator_process, .. } if process != creator_process => {
+                self.images.fork(*process, *creator_process);
+            }
+            Body::Exit { process, thread } if process == thread => self.images.exit(*process),
+            Body::Mmap(file) if file.process == KERNEL => {
+                self.images.map_kernel(ticks, &kernel_code(file));
+            }
+            Body::Mmap(file) => {
+                let mut file = MappedFile::clone(file);
+                if file.build_id.is_empty() {
+                    file.build_id = self.contents.description.id_of(&file.path).into();
+                }
+                self.images.map(ticks, &file);
+            }
+            _ => {}
+        }
+    }
+
+    fn sample(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        (index, attribute): (usize, &Attribute),
+        id: SampleId,
+        sample: Sample<'_>,
+    ) -> Result<(), WriteError> {
+        self.losses.seen(id, self.now);
+        self.translator.process(id.thread.into(), id.process.into());
+        let profile = self.rules.as_ref().and_then(|rules| rules.profile.get(index));
+        let is_stack = profile.is_some_and(|is_stack| *is_stack);
+        if let (Some(raw), true) = (sample.raw, attribute.is_tracepoint()) {
+            self.tracepoint(archive, id, raw)?;
+        } else if !is_stack {
+            return self.instant(archive, attribute, id, &sample);
+        }
+        match is_stack {
+            true => self.stack(archive, attribute, id, sample),
+            false => Ok(()),
+        }
+    }
+
+    fn tracepoint(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        id: SampleId,
+        payload: &[u8],
+    ) -> Result<(), WriteError> {
+        let decoder = &self.contents.description.formats.decoder;
+        let number = decoder.order().number_at(payload, 0, 2).unwrap_or(0);
+        let raw = RawEvent { time: self.now, id: number as u16, payload, offset: 0 };
+        let cpu = if id.cpu == NO_CPU { 0 } else { u16::try_from(id.cpu).unwrap_or(u16::MAX) };
+        self.translator.entry(archive, &decoder.decode(cpu, &raw))
+    }
+
+    fn stack(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        attribute: &Attribute,
+        id: SampleId,
+        sample: Sample<'_>,
+    ) -> Result<(), WriteError> {
+        let Sample { address, mut chain, registers, stack, .. } = sample;
+        let end = chain.iter().position(|address| *address == DEFERRED);
+        chain.truncate(end.unwrap_or(chain.len()));
+        let is_native = self.rules.as_ref().is_some_and(|rules| rules.is_native);
+        let registers = match is_native {
+            true => selected(&registers, attribute.registers),
+            false => Vec::new(),
+        };
+        if registers.is_empty() && chain.iter().all(|address| *address >= MARKS) {
+            chain.extend(address);
+        }
+        let sample = StackSample { chain, registers, stack: stack.to_vec() };
+        self.images.sample(self.now, id, &sample, archive)
+    }
+
+    /// Writes a sample of an event whose samples are not the profile.
+    fn instant(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        attribute: &Attribute,
+        id: SampleId,
+        sample: &Sample<'_>,
+    ) -> Result<(), WriteError> {
+        let address = sample.address.map(|it| Argument::new("address", Value::Pointer(it)));
+        let period = sample.period.map(|it| Argument::new("period", Value::Uint64(it)));
+        let cpu = (id.cpu != NO_CPU).then(|| Argument::new("cpu", Value::Uint32(id.cpu)));
+        let arguments: Vec<_> = address.into_iter().chain(period).chain(cpu).collect();
+        let label = attribute.label();
+        let name = trace_format::layout::cut_str(&label, trace_format::layout::MAX_STRING_BYTES);
+        let event = Event {
+            ticks: self.now,
+            thread: Thread::Inline(ThreadKoids::new(id.process.into(), id.thread.into())),
+            category: SAMPLES.into(),
+            name: name.into(),
+            kind: EventKind::Instant { scope: Some(InstantScope::Thread) },
+            arguments: arguments[..].into(),
+        };
+        write_event(archive, event)
+    }
+}
+
+impl Rules {
+    fn of(attributes: &[Attribute], description: &Description, order: ByteOrder) -> Self {
+        let decoder = &description.formats.decoder;
+        let has = |names: &[&str]| {
+            let tracepoints = attributes.iter().filter(|it| it.is_tracepoint());
+            let ids = tracepoints.filter_map(|it| u16::try_from(it.config).ok());
+            let mut formats = ids.filter_map(|id| decoder.format(id));
+            formats.any(|format| names.contains(&&*format.name))
+        };
+        let is_native =
+            order == ByteOrder::NATIVE && description.architecture == std::env::consts::ARCH;
+        let profile = profile::choose(attributes);
+        Self { profile, switches: !has(SWITCHES), tasks: !has(TASKS), is_native }
+    }
+}
+
+/// Returns the registers that unwinding needs, of those that a mask selects; none if one is
+/// missing.
+fn selected(registers: &[u64], mask: u64) -> Vec<u64> {
+    if mask & REGISTERS != REGISTERS {
+        return Vec::new();
+    }
+    let numbers = (0..u64::BITS).filter(|number| mask >> number & 1 != 0);
+    let pairs = numbers.zip(registers);
+    pairs.filter(|(number, _)| REGISTERS >> number & 1 != 0).map(|(_, value)| *value).collect()
+}
+
+/// Returns the kernel's code with a name that is not that of a file: addresses in files of modules
+/// are not those of their functions.
+fn kernel_code(file: &MappedFile) -> MappedFile {
+    let path = &*file.path;
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    let stem = name.split(|byte| *byte == b'.').next().unwrap_or_default();
+    let path = match path.split(|byte| *byte == b']').next() {
+        Some(inner) if path.first() == Some(&b'[') => [inner, b"]"].concat(),
+        _ => [b"[", stem, b"]"].concat(),
+    };
+    MappedFile { path: path.into(), ..file.clone() }
+}
+
+#[cfg(test)]
+mod tests;
