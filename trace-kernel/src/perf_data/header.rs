@@ -128,10 +128,11 @@ fn read_features<R: Read + Seek>(
     let mut fault = Ok(());
     for number in present {
         let place = section(&mut places).ok_or(PerfDataError::Malformed("list of descriptions"))?;
-        if Description::uses(number) {
-            let added = read_feature(input, number, place, order, contents);
-            fault = fault.and(added);
-        }
+        let added = match Description::uses(number) {
+            true => read_feature(input, number, place, order, contents),
+            false => check_end(input, place),
+        };
+        fault = fault.and(added);
     }
     fault
 }
@@ -148,6 +149,15 @@ fn read_feature<R: Read + Seek>(
     }
     let bytes = bytes(input, place)?;
     contents.description.add(number, &bytes, &mut contents.attributes, order)
+}
+
+/// Checks that the file has a part that is not used.
+fn check_end<R: Seek>(input: &mut R, place: Section) -> Result<(), PerfDataError> {
+    let length = input.seek(SeekFrom::End(0))?;
+    match place.offset.checked_add(place.size) {
+        Some(end) if end <= length => Ok(()),
+        _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+    }
 }
 
 fn section(fields: &mut Fields<'_>) -> Option<Section> {
