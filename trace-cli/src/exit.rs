@@ -51,8 +51,9 @@ Defaults:
 
 Inputs:
   Commands that read archives also read Chrome JSON, XRay logs, recordings of trace-cmd
-  (trace.dat), and the text of ftrace: trace-cmd report, /sys/kernel/tracing/trace and the HTML of
-  systrace. The format is detected. All inputs may be compressed with gzip or zstd.
+  (trace.dat) and of perf record (perf.data), and the text of ftrace: trace-cmd report,
+  /sys/kernel/tracing/trace and the HTML of systrace. The format is detected. All inputs may be
+  compressed with gzip or zstd.
 
 Exit status:
     0  success

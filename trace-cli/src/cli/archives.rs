@@ -12,8 +12,8 @@ use crate::args::{parse_condition, parse_id, parse_time, Format, Level};
 /// Convert between archives, Chrome JSON and other formats
 ///
 /// The format of the input is detected by its content: an archive, Chrome JSON, the text of
-/// ftrace, a recording of trace-cmd, or an XRay log. JSON that is converted to an archive and back
-/// keeps all data.
+/// ftrace, a recording of trace-cmd or perf, or an XRay log. JSON that is converted to an archive
+/// and back keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does. Perfetto's format is
@@ -30,10 +30,11 @@ Examples:
   trace convert trace.fxt --samples -n request -o request.folded  # sampled stacks
   trace convert chrome.json -o chrome.fxt
   trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd
+  trace convert perf.data --samples -o perf.folded  # the stacks of perf record
   trace convert trace.fxt -o trace.xray         # for llvm-xray, with trace.map
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
-    /// Archive, JSON, ftrace text, trace.dat or XRay log to read; `-` for standard input
+    /// Archive, JSON, ftrace text, trace.dat, perf.data or XRay log to read; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 

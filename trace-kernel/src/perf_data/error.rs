@@ -12,7 +12,7 @@ pub enum PerfDataError {
     Io(io::Error),
     /// The file does not begin with the magic number.
     NoMagic,
-    /// The file has the format before Linux 3.1.
+    /// The file has the first version of the format.
     OldFormat,
     /// The records are in further files of a directory.
     Directory,
@@ -43,7 +43,7 @@ impl fmt::Display for PerfDataError {
             Self::NoMagic => write!(f, "not a file of perf"),
             Self::OldFormat => write!(
                 f,
-                "unsupported version 1 of perf.data\nhint: record with perf of Linux 3.1 or later"
+                "unsupported version 1 of perf.data\nhint: record with a newer perf"
             ),
             Self::Directory => write!(
                 f,
