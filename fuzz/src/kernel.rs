@@ -1,11 +1,13 @@
 //! Formats and pages of the Linux kernel.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
-use trace_format::Writer;
+use trace_analyze::input::InputFormat;
+use trace_format::{Reader, Writer};
 use trace_kernel::format::{check_event_header, page_layout, EventFormat};
 use trace_kernel::fxt::Translator;
 use trace_kernel::page::{Page, PageLayout};
+use trace_kernel::perf_data::PerfData;
 use trace_kernel::trace_dat::TraceDat;
 use trace_kernel::{ByteOrder, Decoder, Event};
 
@@ -89,4 +91,19 @@ pub fn trace_dat(bytes: &[u8]) {
         translator.missed(&mut writer, cpu, missed, times).expect("a record");
     }
     translator.finish(&mut writer).expect("a record");
+}
+
+/// Takes bytes for a file of perf. Its archive is well-formed, and not much larger.
+pub fn perf_data(bytes: &[u8]) {
+    let mut archive = Vec::new();
+    let read = PerfData.open(Box::new(bytes)).and_then(|mut it| it.read_to_end(&mut archive));
+    if let Err(error) = read {
+        assert!(!error.to_string().is_empty());
+    }
+    assert!(archive.len() <= 65_536 + 64 * bytes.len());
+    if archive.is_empty() {
+        return;
+    }
+    let mut reader = Reader::new(&*archive);
+    while reader.next().expect("an archive").is_some() {}
 }

@@ -29,7 +29,7 @@ pub use commands::{
 };
 pub use insntrace::{flow, pt};
 pub use json::{fxt, json};
-pub use kernel::{kernel, trace_dat};
+pub use kernel::{kernel, perf_data, trace_dat};
 pub use memory::memory;
 pub use messages::{control, packet, registration};
 pub use xray::{xray, xray_map};

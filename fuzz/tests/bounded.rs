@@ -85,6 +85,7 @@ targets! {
     xray_map: "xray-map", 1;
     kernel: "kernel", 1;
     trace_dat: "trace-dat", 20;
+    perf_data: "perf-data", 20;
     read: "archive", 20;
     stats: "archive", 20;
     critical_path: "archive", 20;

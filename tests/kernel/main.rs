@@ -12,6 +12,7 @@ mod schedule;
 mod counters;
 mod helper;
 mod live;
+mod perf_data;
 mod samples;
 mod sources;
 mod truth;

@@ -23,19 +23,19 @@ const TOLERANCE: f64 = 0.03;
 const COMPLETE: f64 = 0.98;
 
 /// Shares by function.
-type Shares = BTreeMap<String, f64>;
+pub(crate) type Shares = BTreeMap<String, f64>;
 
 /// The number of samples of each stack, the outermost frame first.
-type Stacks = Vec<(Vec<String>, u64)>;
+pub(crate) type Stacks = Vec<(Vec<String>, u64)>;
 
 /// A program of C, with a library.
-struct Sampled {
+pub(crate) struct Sampled {
     directory: tempfile::TempDir,
 }
 
 impl Sampled {
     /// Compiles it with these options, or reports that there is no compiler.
-    fn compile(options: &[&str]) -> Option<Self> {
+    pub(crate) fn compile(options: &[&str]) -> Option<Self> {
         let sampled = Self { directory: tempfile::tempdir().unwrap() };
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernel/programs");
         let library = sampled.path("libsampled.so");
@@ -57,11 +57,11 @@ impl Sampled {
         Some(sampled)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    fn program(&self) -> PathBuf {
+    pub(crate) fn program(&self) -> PathBuf {
         self.path("sampled")
     }
 
@@ -92,7 +92,7 @@ fn is_forbidden(run: &Run) -> bool {
 }
 
 /// Returns the shares of lines of a name and a number.
-fn shares(lines: &str) -> Shares {
+pub(crate) fn shares(lines: &str) -> Shares {
     let number = |line: &str| {
         let (name, number) = line.rsplit_once(' ').unwrap();
         (name.to_owned(), number.parse::<f64>().unwrap())
@@ -103,7 +103,7 @@ fn shares(lines: &str) -> Shares {
 }
 
 /// Returns the samples of an archive.
-fn folded(archive: &Path, options: &[&str]) -> Stacks {
+pub(crate) fn folded(archive: &Path, options: &[&str]) -> Stacks {
     let mut command = trace(&["convert", "--samples", "--to", "folded", "-o", "-"]);
     let run = Run::of(command.args(options).arg(archive));
     assert_eq!(run.code(), 0, "{run:?}");
@@ -115,13 +115,13 @@ fn folded(archive: &Path, options: &[&str]) -> Stacks {
 }
 
 /// Returns the share of samples whose stack has a frame.
-fn share(stacks: &Stacks, is_in: impl Fn(&[String]) -> bool) -> f64 {
+pub(crate) fn share(stacks: &Stacks, is_in: impl Fn(&[String]) -> bool) -> f64 {
     let all: u64 = stacks.iter().map(|(_, number)| number).sum();
     let found = stacks.iter().filter(|(frames, _)| is_in(frames)).map(|(_, number)| number);
     found.sum::<u64>() as f64 / all as f64
 }
 
-fn has(name: &str) -> impl Fn(&[String]) -> bool + '_ {
+pub(crate) fn has(name: &str) -> impl Fn(&[String]) -> bool + '_ {
     move |frames| frames.iter().any(|frame| frame == name)
 }
 
@@ -332,7 +332,7 @@ fn perf_finds_the_same_shares() {
 }
 
 /// Returns the samples of `perf script`: a line for each frame, and an empty one after each sample.
-fn perf_stacks(data: &Path) -> Stacks {
+pub(crate) fn perf_stacks(data: &Path) -> Stacks {
     let mut script = Command::new("perf");
     let run = Run::of(script.args(["script", "--no-inline", "-F", "ip,sym", "-i"]).arg(data));
     assert_eq!(run.code(), 0, "{run:?}");

@@ -1,6 +1,8 @@
 //! The events of a file: `perf_event_attr` with its ids and its name.
 
-use super::fields::{numbers, Fields};
+use std::sync::Arc;
+
+use super::fields::numbers;
 use crate::byte_order::ByteOrder;
 
 /// The type of tracepoints.
@@ -32,8 +34,9 @@ pub(super) struct Attribute {
     /// The registers of user mode in samples.
     pub(super) registers: u64,
     pub(super) clock: u32,
+    /// Empty once the event is in a list.
     pub(super) ids: Vec<u64>,
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
 }
 
 impl Attribute {
@@ -109,31 +112,9 @@ impl Attribute {
     pub(super) fn label(&self) -> String {
         match self.name.is_empty() {
             true => format!("event {}:{:#x}", self.kind, self.config),
-            false => self.name.clone(),
+            false => self.name.to_string(),
         }
     }
-}
-
-/// Takes names of the descriptions of events: a number, the size of a structure, and for each event
-/// the structure, the number of ids, the name and the ids.
-pub(super) fn take_names(attributes: &mut [Attribute], mut fields: Fields<'_>) -> Option<()> {
-    let (number, size) = (fields.u32()?, usize::try_from(fields.u32()?).ok()?);
-    for index in 0..number {
-        fields.bytes(size)?;
-        let ids = fields.u32()?;
-        let name = String::from_utf8_lossy(fields.string()?).into_owned();
-        let ids = fields.words(ids.into())?;
-        let first = numbers(ids, fields.order).next();
-        let is_same = |it: &&mut Attribute| first.is_some_and(|first| it.ids.contains(&first));
-        let found = match first {
-            Some(_) => attributes.iter_mut().find(is_same),
-            None => attributes.get_mut(usize::try_from(index).ok()?),
-        };
-        if let Some(attribute) = found {
-            attribute.name = name;
-        }
-    }
-    Some(())
 }
 
 #[cfg(test)]

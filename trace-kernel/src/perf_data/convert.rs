@@ -18,7 +18,7 @@ use super::header::Contents;
 use super::notes::{self, Notes};
 use super::profile;
 use super::raw::{
-    RawRecord, AUX, AUXTRACE, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE,
+    RawRecord, AUXTRACE, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE,
     HEADER_TRACING_DATA, SAMPLE,
 };
 use super::sample::{Attributes, Sample, NO_CPU};
@@ -147,7 +147,7 @@ impl Converter {
                 let (kind, id) = fields.u64().zip(fields.u64()).ok_or_else(malformed)?;
                 if kind == UPDATE_NAME {
                     let name = String::from_utf8_lossy(fields.until_zero());
-                    attributes.rename(id, name.into_owned());
+                    attributes.rename(id, &name);
                 }
                 Ok(())
             }
@@ -182,9 +182,6 @@ impl Converter {
             let sample = Sample::parse(&record.body, &attribute, self.order);
             let sample = sample.ok_or_else(malformed)?;
             return self.sample(archive, (index, &attribute), id, sample).map_err(into_io);
-        }
-        if record.kind == AUX {
-            return Ok(());
         }
         let body = super::parse::body(record, &attribute, self.order).ok_or_else(malformed)?;
         self.body(archive, id, body).map_err(into_io)

@@ -41,10 +41,9 @@ impl fmt::Display for PerfDataError {
             }
             Self::Io(error) => error.fmt(f),
             Self::NoMagic => write!(f, "not a file of perf"),
-            Self::OldFormat => write!(
-                f,
-                "unsupported version 1 of perf.data\nhint: record with a newer perf"
-            ),
+            Self::OldFormat => {
+                write!(f, "unsupported version 1 of perf.data\nhint: record with a newer perf")
+            }
             Self::Directory => write!(
                 f,
                 "the records are in further files of a directory\

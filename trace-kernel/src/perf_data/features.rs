@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use super::attribute::take_names;
 use super::error::PerfDataError;
 use super::fields::Fields;
 use super::raw::HEADER_BYTES;
@@ -84,7 +83,7 @@ impl Description {
             VERSION => self.version = text().ok_or(malformed)?,
             ARCHITECTURE => self.architecture = text().ok_or(malformed)?,
             COMMAND => self.command = command(fields).ok_or(malformed)?,
-            EVENT_DESC => take_names(attributes.list_mut(), fields).ok_or(malformed)?,
+            EVENT_DESC => attributes.take_names(fields).ok_or(malformed)?,
             DIRECTORY => return Err(PerfDataError::Directory),
             _ => {}
         }

@@ -22,13 +22,14 @@ pub(super) fn at_start(
     profile: &[bool],
 ) -> Vec<String> {
     let mut lines = vec![origin(description), clock(attributes)];
-    let is_missing = |has: fn(&Attribute) -> bool| attributes.iter().any(|it| !has(it));
-    if is_missing(has_time) {
+    if attributes.iter().any(|it| !has_time(it)) {
         lines.push("records without a time have that of the record before".to_owned());
     }
-    let has_switches = attributes.iter().any(Attribute::has_switches);
-    if has_switches && is_missing(has_cpu) {
-        lines.push("the CPUs of switches are unknown: their numbers are made up".to_owned());
+    let has_place = |it: &Attribute| has_cpu(it) || !(it.has_switches() || it.is_tracepoint());
+    if !attributes.iter().all(has_place) {
+        lines.push(
+            "CPUs of switches and tracepoints are unknown: their numbers are made up".to_owned(),
+        );
     }
     lines.extend(of_profile(attributes, profile));
     lines
@@ -99,8 +100,8 @@ mod tests {
     #[test]
     fn the_recording_is_described() {
         let mut description = Description::default();
-        let one = Attribute { rate: 1, name: "cycles".to_owned(), ..Attribute::default() };
-        let two = Attribute { config: 1, name: "faults".to_owned(), ..one.clone() };
+        let one = Attribute { rate: 1, name: "cycles".into(), ..Attribute::default() };
+        let two = Attribute { config: 1, name: "faults".into(), ..one.clone() };
         let lines = at_start(&description, &[one.clone(), two], &[true, false]);
         assert_eq!(lines[0], "perf unknown on unknown (kernel unknown): unknown");
         let expected = "stacks are samples of cycles; those of faults are instants without a stack";

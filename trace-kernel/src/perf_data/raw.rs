@@ -10,7 +10,6 @@ pub(super) const UNTHROTTLE: u32 = 6;
 pub(super) const FORK: u32 = 7;
 pub(super) const SAMPLE: u32 = 9;
 pub(super) const MMAP2: u32 = 10;
-pub(super) const AUX: u32 = 11;
 pub(super) const LOST_SAMPLES: u32 = 13;
 pub(super) const SWITCH: u32 = 14;
 pub(super) const SWITCH_CPU_WIDE: u32 = 15;

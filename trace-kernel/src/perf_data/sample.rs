@@ -75,11 +75,12 @@ pub(super) struct Sample<'a> {
 
 impl Attributes {
     /// Adds an event.
-    pub(super) fn add(&mut self, attribute: Attribute) -> Result<(), PerfDataError> {
+    pub(super) fn add(&mut self, mut attribute: Attribute) -> Result<(), PerfDataError> {
         if self.list.len() >= MAX_EVENTS {
             return Err(PerfDataError::TooLarge("number of events"));
         }
-        self.by_id.extend(attribute.ids.iter().map(|id| (*id, self.list.len())));
+        let ids = std::mem::take(&mut attribute.ids);
+        self.by_id.extend(ids.into_iter().map(|id| (id, self.list.len())));
         self.list.push(attribute);
         Ok(())
     }
@@ -88,20 +89,37 @@ impl Attributes {
         &self.list
     }
 
-    pub(super) fn list_mut(&mut self) -> &mut [Attribute] {
-        &mut self.list
-    }
-
     pub(super) fn get(&self, index: usize) -> Option<&Attribute> {
         self.list.get(index)
     }
 
     /// Names the event of an id.
-    pub(super) fn rename(&mut self, id: u64, name: String) {
+    pub(super) fn rename(&mut self, id: u64, name: &str) {
         let index = self.by_id.get(&id).copied().unwrap_or(usize::MAX);
         if let Some(attribute) = self.list.get_mut(index) {
-            attribute.name = name;
+            attribute.name = name.into();
         }
+    }
+
+    /// Takes the names of descriptions: the number of events, the size of a structure, and for each
+    /// event the structure, the number of ids, the name and the ids.
+    pub(super) fn take_names(&mut self, mut fields: Fields<'_>) -> Option<()> {
+        let (number, size) = (fields.u32()?, usize::try_from(fields.u32()?).ok()?);
+        for index in 0..number {
+            fields.bytes(size)?;
+            let ids = fields.u32()?;
+            let name = String::from_utf8_lossy(fields.string()?);
+            let ids = fields.words(ids.into())?;
+            match numbers(ids, fields.order).next() {
+                Some(id) => self.rename(id, &name),
+                None => {
+                    if let Some(attribute) = self.list.get_mut(index as usize) {
+                        attribute.name = (*name).into();
+                    }
+                }
+            }
+        }
+        Some(())
     }
 
     /// Returns whether the fields of each record are known: they are those of its event.
