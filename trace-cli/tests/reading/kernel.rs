@@ -64,6 +64,36 @@ fn a_truncated_recording() {
     assert_eq!(place.names(), ["cut.dat"]);
 }
 
+/// Returns the path of a recording of perf.
+fn perf_file(name: &str) -> String {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trace-kernel/tests/perf");
+    directory.join(name).into_os_string().into_string().unwrap()
+}
+
+#[test]
+fn recordings_of_perf() {
+    let place = Place::new();
+    let (file, pipe) = (perf_file("switches.data"), perf_file("pipe.data"));
+    let converted = place.run(&["convert", &file, "-o", "perf.fxt"]);
+    assert_eq!((converted.code, &*converted.stderr), (0, ""), "{converted:?}");
+    let dumped = place.run(&["dump", "perf.fxt"]).stdout;
+    assert_eq!(place.run(&["dump", &file]).stdout, dumped);
+    let printed = std::fs::read_to_string(perf_file("switches.samples")).unwrap();
+    let samples = printed.lines().filter(|line| line.starts_with("sample ")).count();
+    assert_eq!(dumped.matches(" backtrace ").count(), samples);
+    let sched = place.run(&["stats", "--sched", &file]);
+    assert!(sched.code == 0 && sched.stdout.contains("file_search"), "{sched:?}");
+    let folded = place.run(&["convert", "--samples", "--to", "folded", "-o", "-", &file]);
+    let number = |line: &str| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap();
+    assert_eq!(folded.stdout.lines().map(number).sum::<usize>(), samples, "{folded:?}");
+    let piped = std::fs::File::open(&pipe).unwrap();
+    let piped = place.command(&["dump", "-"]).stdin(piped).output().unwrap();
+    assert_eq!(Run::of(piped).stdout, place.run(&["dump", &pipe]).stdout);
+    let compressed = zstd::encode_all(&*std::fs::read(&file).unwrap(), 1).unwrap();
+    place.put("perf.data.zst", &compressed);
+    assert_eq!(place.run(&["dump", "perf.data.zst"]).stdout, dumped);
+}
+
 #[test]
 fn no_place_for_the_temporary_file() {
     let place = Place::new();
