@@ -95,6 +95,23 @@ fn recordings_of_perf() {
 }
 
 #[test]
+fn a_truncated_recording_of_perf() {
+    let place = Place::new();
+    let whole = std::fs::read(perf_file("clock.data")).unwrap();
+    place.put("cut.data", &whole[..whole.len() / 3]);
+    for command in [&["stats", "cut.data"][..], &["convert", "cut.data", "-o", "out.fxt"]] {
+        let run = place.run(command);
+        assert_eq!(run.code, 1, "{run:?}");
+        let parts = ["cannot read cut.data: ", ": the file is truncated"];
+        assert!(parts.iter().all(|part| run.stderr.contains(part)), "{run:?}");
+    }
+    place.put("old.data", b"PERFFILE");
+    let run = place.run(&["stats", "old.data"]);
+    assert!(run.code == 1 && run.stderr.contains("\nhint: record with a newer perf"), "{run:?}");
+    assert_eq!(place.names(), ["cut.data", "old.data"]);
+}
+
+#[test]
 fn no_place_for_the_temporary_file() {
     let place = Place::new();
     let mut process = place.command(&["convert", &file("v6.dat"), "-o", "out.fxt"]);
