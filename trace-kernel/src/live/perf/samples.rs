@@ -13,6 +13,7 @@ pub(crate) mod images;
 mod mapping;
 mod maps;
 mod names;
+mod space;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod unwind;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -45,9 +45,24 @@ impl Mapping {
         4 * std::mem::size_of::<Self>() + self.path.as_os_str().len() + self.build_id.len()
     }
 
-    /// Returns whether both have an address.
-    pub(super) fn overlaps(&self, other: &Self) -> bool {
-        let end = |mapping: &Self| mapping.start.saturating_add(mapping.length);
-        self.start < end(other) && other.start < end(self)
+    /// Returns the first address after it.
+    pub(super) fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+
+    /// Returns the parts that another mapping does not replace, which exist since then.
+    pub(super) fn without(&self, newer: &Self) -> Vec<Self> {
+        let part = |start: u64, end: u64| {
+            (start < end).then(|| Self {
+                ticks: newer.ticks,
+                start,
+                length: end - start,
+                offset: self.offset.wrapping_add(start - self.start),
+                ..self.clone()
+            })
+        };
+        let before = part(self.start, newer.start.min(self.end()));
+        let after = part(newer.end().max(self.start), self.end());
+        before.into_iter().chain(after).collect()
     }
 }
