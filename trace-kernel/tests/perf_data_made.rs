@@ -117,6 +117,65 @@ fn each_cut_is_an_error() {
     assert_eq!(archive(&whole).1, None);
 }
 
+/// Maps code of a process at this time.
+fn map(file: &mut File, time: u64, process: u64, start: u64, path: &[u8]) {
+    let place = [(4, process), (4, process), (8, start), (8, 0x1000), (8, 0)];
+    let body = [file.numbers(&place), path.to_vec()].concat();
+    file.placed(1, 2, &body, 70, (process as u32, time, 0));
+}
+
+fn fork(file: &mut File, misc: u16, time: u64, (process, creator): (u64, u64)) {
+    let ids = [process, creator, process, creator].map(|id| (4, id));
+    let body = [file.numbers(&ids), file.number(8, time)].concat();
+    file.placed(7, misc, &body, 70, (creator as u32, time, 0));
+}
+
+/// perf makes a record of a new process for each that existed at the start.
+#[test]
+fn only_new_processes_have_the_code_of_their_creators() {
+    let mut file = File::new(ByteOrder::Little);
+    file.event(CYCLES, SAMPLED, SAMPLE_ID_ALL, 70);
+    map(&mut file, 0, 7, 0x1000, b"/no/a\0\0\0");
+    fork(&mut file, 1 << 13, 0, (8, 7));
+    map(&mut file, 0, 8, 0x5000, b"/no/b\0\0\0");
+    file.sample(70, (8, 100, 1), &[0x5010, 0x1010]);
+    fork(&mut file, 0, 150, (9, 8));
+    file.sample(70, (9, 200, 1), &[0x1010, 0x5010, 0x9010]);
+    fork(&mut file, 0, 250, (10, 7));
+    map(&mut file, 260, 7, 0x1000, b"/no/c\0\0\0");
+    file.sample(70, (10, 300, 1), &[0x1010]);
+    let (archive, error) = archive(&file.finish(true));
+    assert_eq!(error, None);
+    let mut reader = Reader::new(&*archive);
+    let mut modules = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Record::Module(it) = &item.record {
+            modules.push((item.process(it.process), it.name.to_vec()));
+        }
+    }
+    let [a, b] = [b"/no/a", b"/no/b"].map(|path| path.to_vec());
+    assert_eq!(modules, [(8, b.clone()), (9, b), (10, a)]);
+}
+
+/// Each process has the mappings of its creator, but only those of its samples are written.
+#[test]
+fn many_processes_with_many_mappings_are_a_small_archive() {
+    let mut file = File::new(ByteOrder::Little);
+    file.event(CYCLES, SAMPLED, SAMPLE_ID_ALL, 70);
+    let number = 2000;
+    for index in 0..number {
+        map(&mut file, 1, 7, 0x1000 * (index + 1), b"/a\0\0\0\0\0\0");
+    }
+    for time in 2..number {
+        fork(&mut file, 0, time, (100 + time, 7));
+        file.sample(70, (100 + time as u32, time, 1), &[0x1010]);
+    }
+    let bytes = file.finish(true);
+    let (archive, error) = archive(&bytes);
+    assert_eq!(error, None);
+    assert!(archive.len() < 3 * bytes.len(), "{} of {}", archive.len(), bytes.len());
+}
+
 #[test]
 fn what_is_missing_is_reported() {
     let mut file = File::new(ByteOrder::Little);

@@ -184,6 +184,8 @@ impl Converter {
             return self.sample(archive, (index, &attribute), id, sample).map_err(into_io);
         }
         let body = super::parse::body(record, &attribute, self.order).ok_or_else(malformed)?;
+        let is_timed = id.time > 0;
+        self.image(is_timed, super::parse::is_made_fork(record), &body);
         self.body(archive, id, body).map_err(into_io)
     }
 
@@ -243,7 +245,6 @@ impl Converter {
         body: Body,
     ) -> Result<(), WriteError> {
         let is_timed = id.time > 0;
-        self.image(is_timed, &body);
         let mut sample = id;
         self.place(&mut sample, &body);
         let timed = self.losses.timed(self.now, is_timed, PerfRecord { sample, body });
@@ -299,13 +300,16 @@ impl Converter {
     }
 
     /// Uses a record for the address spaces of processes.
-    fn image(&mut self, is_timed: bool, body: &Body) {
+    fn image(&mut self, is_timed: bool, is_made_fork: bool, body: &Body) {
         // Mappings without a time existed at the start.
         let ticks = if is_timed { self.now } else { 0 };
         match body {
             Body::Comm { process, is_exec: true, .. } => self.images.exec(*process),
             Body::Fork { process, creator_process, .. } if process != creator_process => {
-                self.images.fork(*process, *creator_process);
+                match is_made_fork {
+                    true => self.images.exec(*process),
+                    false => self.images.fork(*process, *creator_process),
+                }
             }
             Body::Exit { process, thread } if process == thread => self.images.exit(*process),
             Body::Mmap(file) if file.process == KERNEL => {

@@ -13,6 +13,7 @@ use crate::live::perf::record::{Body, Inode, MappedFile};
 /// Bits of `misc`. Their meanings depend on the type.
 const MISC_MMAP_DATA: u16 = 1 << 13;
 const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_FORK_EXEC: u16 = 1 << 13;
 const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_BUILD_ID: u16 = 1 << 14;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -29,6 +30,12 @@ const MAX_NAME: usize = 63;
 
 /// The longest path in bytes, which is that of Linux.
 const MAX_PATH: usize = 4096;
+
+/// Returns whether perf made the record, for a process that existed at the start: the kernel did not
+/// copy its creator's mappings then.
+pub(super) fn is_made_fork(record: &RawRecord) -> bool {
+    record.kind == FORK && record.misc & MISC_FORK_EXEC != 0
+}
 
 /// Returns the fields of a record. Returns `None` if it is too short for its type.
 pub(super) fn body(record: &RawRecord, attribute: &Attribute, order: ByteOrder) -> Option<Body> {
