@@ -287,3 +287,29 @@ fn sizes_of_hostile_files_are_limited() {
     file.record(71, 0, &u64::MAX.to_le_bytes());
     assert!(archive(&file.finish(true)).1.unwrap().starts_with("malformed record at byte "));
 }
+
+/// A pipe may have any number of events, ids and names.
+#[test]
+fn ids_and_names_in_a_pipe_are_limited() {
+    let too_large = "too large: ids and names of events";
+    let mut file = File::new(ByteOrder::Little);
+    (0..4200).for_each(|id| file.event(CYCLES, SAMPLED, SAMPLE_ID_ALL, id));
+    let rename = |file: &mut File, id: u64, name: u8| {
+        let body = [file.numbers(&[(8, 2), (8, id)]), vec![name; 5000]].concat();
+        file.record(78, 0, &body);
+    };
+    // The same event again needs no more.
+    (0..4200).for_each(|number| rename(&mut file, number % 2, b'a'));
+    assert_eq!(archive(&file.pipe()).1, None);
+    (0..4200).for_each(|number| rename(&mut file, number, b'b'));
+    assert_eq!(archive(&file.pipe()).1.as_deref(), Some(too_large));
+    let mut file = File::new(ByteOrder::Little);
+    let mut event = file.numbers(&[(4, 0), (4, 96), (8, 0), (8, 1), (8, SAMPLED)]);
+    event.resize(96, 0);
+    for number in 0..300_u64 {
+        let ids = (0..8000).flat_map(|id| (number * 8000 + id).to_le_bytes());
+        let body: Vec<u8> = event.iter().copied().chain(ids).collect();
+        file.record(64, 0, &body);
+    }
+    assert_eq!(archive(&file.pipe()).1.as_deref(), Some(too_large));
+}

@@ -146,8 +146,7 @@ impl Converter {
             EVENT_UPDATE => {
                 let (kind, id) = fields.u64().zip(fields.u64()).ok_or_else(malformed)?;
                 if kind == UPDATE_NAME {
-                    let name = String::from_utf8_lossy(fields.until_zero());
-                    attributes.rename(id, &name);
+                    attributes.rename(id, fields.until_zero())?;
                 }
                 Ok(())
             }

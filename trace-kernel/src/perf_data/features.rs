@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::error::PerfDataError;
-use super::fields::Fields;
+use super::fields::{to_text, Fields, MAX_TEXT};
 use super::raw::HEADER_BYTES;
 use super::sample::Attributes;
 use super::tracing::{self, Formats};
@@ -25,9 +25,6 @@ pub(super) const FEATURES: u32 = 256;
 
 /// The most build ids.
 const MAX_BUILD_IDS: usize = 1 << 16;
-
-/// The longest text in bytes.
-const MAX_TEXT: usize = 4096;
 
 /// The place of a build id's size in its 24 bytes, if `MISC_SIZE` is set.
 const SIZE_PLACE: usize = 20;
@@ -83,7 +80,7 @@ impl Description {
             VERSION => self.version = text().ok_or(malformed)?,
             ARCHITECTURE => self.architecture = text().ok_or(malformed)?,
             COMMAND => self.command = command(fields).ok_or(malformed)?,
-            EVENT_DESC => attributes.take_names(fields).ok_or(malformed)?,
+            EVENT_DESC => attributes.take_names(fields)?,
             DIRECTORY => return Err(PerfDataError::Directory),
             _ => {}
         }
@@ -131,8 +128,4 @@ fn command(mut fields: Fields<'_>) -> Option<String> {
         }
     }
     Some(command)
-}
-
-fn to_text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes.get(..MAX_TEXT).unwrap_or(bytes)).into_owned()
 }

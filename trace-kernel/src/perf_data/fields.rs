@@ -2,6 +2,9 @@
 
 use crate::byte_order::ByteOrder;
 
+/// The longest text in bytes.
+pub(super) const MAX_TEXT: usize = 4096;
+
 /// Unread fields, in the byte order of the recorded machine.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
@@ -63,4 +66,9 @@ impl<'a> Fields<'a> {
 /// Returns numbers of 8 bytes.
 pub(super) fn numbers(bytes: &[u8], order: ByteOrder) -> impl Iterator<Item = u64> + '_ {
     bytes.chunks_exact(8).filter_map(move |word| order.number(word))
+}
+
+/// Returns a text, up to the longest length.
+pub(super) fn to_text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.get(..MAX_TEXT).unwrap_or(bytes)).into_owned()
 }

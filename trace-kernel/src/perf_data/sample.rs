@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::attribute::Attribute;
 use super::error::PerfDataError;
-use super::fields::{numbers, Fields};
+use super::fields::{numbers, to_text, Fields};
 use super::raw::{RawRecord, FIRST_OWN, SAMPLE};
 use crate::byte_order::ByteOrder;
 use crate::live::perf::record::SampleId;
@@ -50,11 +50,16 @@ const MAX_EVENTS: usize = 1 << 16;
 /// The number of a CPU that is unknown.
 pub(super) const NO_CPU: u32 = u32::MAX;
 
+/// The most bytes of ids and names of events.
+const MAX_BYTES: usize = 16 << 20;
+
 /// The events of a file, by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Attributes {
     list: Vec<Attribute>,
     by_id: HashMap<u64, usize>,
+    /// The bytes of ids and names.
+    bytes: usize,
 }
 
 /// The fields of a sample.
@@ -80,9 +85,19 @@ impl Attributes {
             return Err(PerfDataError::TooLarge("number of events"));
         }
         let ids = std::mem::take(&mut attribute.ids);
+        self.count(std::mem::size_of_val(&*ids))?;
         self.by_id.extend(ids.into_iter().map(|id| (id, self.list.len())));
         self.list.push(attribute);
         Ok(())
+    }
+
+    /// Counts bytes of ids or of a name.
+    fn count(&mut self, bytes: usize) -> Result<(), PerfDataError> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        match self.bytes <= MAX_BYTES {
+            true => Ok(()),
+            false => Err(PerfDataError::TooLarge("ids and names of events")),
+        }
     }
 
     pub(super) fn list(&self) -> &[Attribute] {
@@ -94,32 +109,33 @@ impl Attributes {
     }
 
     /// Names the event of an id.
-    pub(super) fn rename(&mut self, id: u64, name: &str) {
+    pub(super) fn rename(&mut self, id: u64, name: &[u8]) -> Result<(), PerfDataError> {
         let index = self.by_id.get(&id).copied().unwrap_or(usize::MAX);
-        if let Some(attribute) = self.list.get_mut(index) {
-            attribute.name = name.into();
-        }
+        self.set_name(index, name)
+    }
+
+    fn set_name(&mut self, index: usize, name: &[u8]) -> Result<(), PerfDataError> {
+        let Some(attribute) = self.list.get_mut(index) else { return Ok(()) };
+        let before = std::mem::replace(&mut attribute.name, to_text(name).into());
+        let length = attribute.name.len();
+        self.bytes = self.bytes.saturating_sub(before.len());
+        self.count(length)
     }
 
     /// Takes the names of descriptions: the number of events, the size of a structure, and for each
     /// event the structure, the number of ids, the name and the ids.
-    pub(super) fn take_names(&mut self, mut fields: Fields<'_>) -> Option<()> {
-        let (number, size) = (fields.u32()?, usize::try_from(fields.u32()?).ok()?);
+    pub(super) fn take_names(&mut self, mut fields: Fields<'_>) -> Result<(), PerfDataError> {
+        let malformed = || PerfDataError::Malformed("description of the events");
+        let number = fields.u32().ok_or_else(malformed)?;
+        let size = fields.u32().and_then(|it| usize::try_from(it).ok()).ok_or_else(malformed)?;
         for index in 0..number {
-            fields.bytes(size)?;
-            let ids = fields.u32()?;
-            let name = String::from_utf8_lossy(fields.string()?);
-            let ids = fields.words(ids.into())?;
-            match numbers(ids, fields.order).next() {
-                Some(id) => self.rename(id, &name),
-                None => {
-                    if let Some(attribute) = self.list.get_mut(index as usize) {
-                        attribute.name = (*name).into();
-                    }
-                }
+            let (name, id) = named(&mut fields, size).ok_or_else(malformed)?;
+            match id {
+                Some(id) => self.rename(id, name)?,
+                None => self.set_name(index as usize, name)?,
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Returns whether the fields of each record are known: they are those of its event.
@@ -165,6 +181,15 @@ impl Attributes {
         let is_first = record.kind != SAMPLE || id == Some(0);
         found.or(is_first.then_some(0))
     }
+}
+
+/// Returns the name of a described event, and its first id.
+fn named<'a>(fields: &mut Fields<'a>, size: usize) -> Option<(&'a [u8], Option<u64>)> {
+    fields.bytes(size)?;
+    let ids = fields.u32()?;
+    let name = fields.string()?;
+    let ids = fields.words(ids.into())?;
+    Some((name, numbers(ids, fields.order).next()))
 }
 
 /// Returns the number of fields from a field to the end of a `sample_id`; 0 is the event's id at

@@ -113,6 +113,16 @@ impl File {
         file
     }
 
+    /// Returns the bytes that perf writes to a pipe, without descriptions.
+    pub(crate) fn pipe(&self) -> Vec<u8> {
+        let mut events = Self::new(self.order);
+        for (event, id) in &self.events {
+            events.record(64, 0, &[&event[..], &self.number(8, *id)].concat());
+        }
+        let start = [b"PERFILE2".to_vec(), self.number(8, 16)].concat();
+        [start, events.records, self.records.clone()].concat()
+    }
+
     fn descriptions_from(&self, start: u64) -> Vec<u8> {
         let mut place = start + 16 * self.descriptions.len() as u64;
         let (mut places, mut contents) = (Vec::new(), Vec::new());
