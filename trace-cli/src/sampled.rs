@@ -18,13 +18,21 @@ use crate::{damage, exit, input, say};
 /// The hint if the callers of functions are missing.
 const DWARF: &str = "programs without frame pointers require trace record --call-graph dwarf";
 
-/// Returns the number of samples of each stack, and the exit code. Reports what the archive lacks,
+/// The stacks of samples.
+pub(crate) struct Folded {
+    /// The number of each stack's samples, or the sum of their weights.
+    pub(crate) stacks: BTreeMap<String, u64>,
+    /// What the numbers count.
+    pub(crate) unit: &'static str,
+}
+
+/// Returns the stacks of the samples, and the exit code. Reports what the archive lacks,
 /// and the files that cannot name their functions.
 pub(crate) fn folded(
     path: &Path,
     selection: &Selection,
     grouping: Grouping,
-) -> Result<(BTreeMap<String, u64>, u8)> {
+) -> Result<(Folded, u8)> {
     let (reader, code) = match selection.is_all() {
         true => (input::open(path)?, exit::OK),
         false => {
@@ -42,7 +50,8 @@ pub(crate) fn folded(
     };
     let mut samples = explained(path, read)?;
     let code = code.max(damage::warn(path, &samples.damage));
-    let folded = samples.folded(grouping);
+    let unit = if samples.are_weighted() { "events" } else { "samples" };
+    let folded = Folded { stacks: samples.folded(grouping), unit };
     report_lacks(path, &samples.symbols, samples.omitted_mappings());
     if samples.lack_callers() {
         say(&format!("most stacks have one frame or two{HINT}{DWARF}"));

@@ -56,6 +56,7 @@ mod testing;
 pub mod text;
 pub mod timeline;
 mod visible;
+mod weights;
 
 pub use conversion::Conversion;
 pub use error::ConvertError;

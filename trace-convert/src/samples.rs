@@ -23,6 +23,7 @@ use trace_format::{Backtrace, Item, Reader, Record, ThreadKoids};
 use crate::images::{CodeAddress, Images, Place};
 use crate::stacks::{frame_name, outer_frames};
 use crate::symbols::{unnamed, Symbols};
+use crate::weights::Weights;
 use crate::ConvertError;
 use scopes::Scopes;
 
@@ -38,12 +39,19 @@ pub struct Samples {
     names: Catalog,
     /// The frames of each distinct stack, innermost first.
     stacks: Vec<Stack>,
-    /// The number of samples of each thread and stack.
-    counts: BTreeMap<(ThreadKoids, u32), u64>,
+    /// The samples of each thread and stack.
+    counts: BTreeMap<(ThreadKoids, u32), Count>,
     /// The names of functions.
     pub symbols: Symbols,
     /// The damage of the archive.
     pub damage: Damage,
+}
+
+/// A number of samples, and the sum of their weights.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    number: u64,
+    weight: u64,
 }
 
 /// The addresses of a stack, innermost first.
@@ -59,7 +67,7 @@ enum Address {
 }
 
 /// The samples of which it is not known yet whether they are within durations.
-type Waiting = Vec<(ThreadKoids, u64, u32)>;
+type Waiting = Vec<(ThreadKoids, u64, u32, u64)>;
 
 /// Returns whether durations of a category and a name are selected.
 pub type SelectScope<'a> = &'a dyn Fn(&str, &str) -> bool;
@@ -75,6 +83,7 @@ struct Reading<'a> {
     select: Option<SelectScope<'a>>,
     scopes: Scopes,
     waiting: Waiting,
+    weights: Weights,
 }
 
 impl Samples {
@@ -98,7 +107,13 @@ impl Samples {
     /// Returns the number of samples.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.counts.values().sum()
+        self.counts.values().map(|count| count.number).sum()
+    }
+
+    /// Returns whether a sample has another weight than 1.
+    #[must_use]
+    pub fn are_weighted(&self) -> bool {
+        self.counts.values().any(|count| count.weight != count.number)
     }
 
     /// Returns the number of records of modules and mappings that are not used, because there are
@@ -117,20 +132,22 @@ impl Samples {
             stack.filter(|address| !matches!(address, Address::Unknown(0))).count()
         };
         let short = self.counts.iter().filter(|((_, stack), _)| frames(*stack) <= 2);
-        short.map(|(_, number)| *number).sum::<u64>() > self.number() / 2
+        short.map(|(_, count)| count.number).sum::<u64>() > self.number() / 2
     }
 
-    /// Returns the number of samples of each stack. Names are ordered from the outermost one on,
+    /// Returns the sum of the weights of each stack's samples, which is their number unless they [are
+    /// weighted](Self::are_weighted). Names are ordered from the outermost one on,
     /// separated by `;`. With a grouping, stacks start with the process or thread.
     pub fn folded(&mut self, grouping: Grouping) -> BTreeMap<String, u64> {
         let mut symbols = std::mem::take(&mut self.symbols);
         let mut texts: HashMap<u32, String> = HashMap::new();
         let mut folded = BTreeMap::new();
-        for ((koids, stack), number) in &self.counts {
+        for ((koids, stack), count) in &self.counts {
             let text = texts.entry(*stack).or_insert_with(|| self.text(*stack, &mut symbols));
             let mut names = outer_frames(self.spans.catalog(), grouping, *koids);
             names.push(text.clone());
-            *folded.entry(names.join(";")).or_default() += number;
+            let sum: &mut u64 = folded.entry(names.join(";")).or_default();
+            *sum = sum.saturating_add(count.weight);
         }
         self.symbols = symbols;
         folded
@@ -166,6 +183,13 @@ impl Samples {
     }
 }
 
+impl Count {
+    fn add(&mut self, weight: u64) {
+        self.number += 1;
+        self.weight = self.weight.saturating_add(weight);
+    }
+}
+
 impl Reading<'_> {
     fn record(&mut self, item: &Item<'_>) {
         self.objects.note(item);
@@ -173,8 +197,12 @@ impl Reading<'_> {
         spans.iter().for_each(|span| self.span(span));
         self.samples.images.note(item);
         self.samples.symbols.note(item);
-        if let Record::Backtrace(backtrace) = &item.record {
-            self.backtrace(item, backtrace);
+        match &item.record {
+            Record::Backtrace(backtrace) => self.backtrace(item, backtrace),
+            Record::Event(event) => {
+                self.weights.note(item, event);
+            }
+            _ => {}
         }
     }
 
@@ -199,9 +227,10 @@ impl Reading<'_> {
         });
         let stack = stack.collect();
         let stack = self.number_of(stack);
+        let weight = self.weights.take(item, backtrace);
         match self.select {
-            Some(_) => self.waiting.push((koids, nanos, stack)),
-            None => *self.samples.counts.entry((koids, stack)).or_default() += 1,
+            Some(_) => self.waiting.push((koids, nanos, stack, weight)),
+            None => self.samples.counts.entry((koids, stack)).or_default().add(weight),
         }
     }
 
@@ -220,9 +249,9 @@ impl Reading<'_> {
         spans.iter().for_each(|span| self.span(span));
         let Self { mut samples, mut scopes, waiting, .. } = self;
         scopes.sort();
-        for (koids, nanos, stack) in waiting {
+        for (koids, nanos, stack, weight) in waiting {
             if scopes.contain(koids, nanos) {
-                *samples.counts.entry((koids, stack)).or_default() += 1;
+                samples.counts.entry((koids, stack)).or_default().add(weight);
             }
         }
         samples

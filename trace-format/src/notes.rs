@@ -27,6 +27,10 @@ pub const RESERVED: [&str; 3] = [CLOCK_ANCHOR, OVERWRITTEN, INTERRUPTED];
 /// The blob with names of functions, of type data. Only `trace symbolize` adds it.
 pub const SYMBOLS: &str = "trace symbols";
 
+/// The event that has the weight of the thread's next sample, which has the same time. Without it,
+/// the weight is 1. Its argument `weight` is unsigned, with 64 bits.
+pub const SAMPLE_WEIGHT: &str = "sample weight";
+
 /// The report of a command on an archive with the byte order of big-endian machines.
 pub const BIG_ENDIAN: &str = "big-endian archive";
 

@@ -288,6 +288,37 @@ fn sizes_of_hostile_files_are_limited() {
     assert!(archive(&file.finish(true)).1.unwrap().starts_with("malformed record at byte "));
 }
 
+/// The kernel varies the period of an event with a frequency, but not that of its clocks.
+#[test]
+fn periods_are_weights_of_the_next_samples() {
+    let weights = |event| {
+        let mut file = File::new(ByteOrder::Little);
+        file.event(event, SAMPLED | 1 << 8, SAMPLE_ID_ALL | 1 << 10, 70);
+        for (time, period) in [(10, 1), (20, 700), (30, 5)] {
+            file.sample_of(70, (8, time, 1), Some(period), &[0x10]);
+        }
+        let (archive, error) = archive(&file.finish(true));
+        assert_eq!(error, None);
+        let mut found = Vec::new();
+        let mut reader = Reader::new(&*archive);
+        while let Some(item) = reader.next().unwrap() {
+            match &item.record {
+                Record::Backtrace(it) => found.push((it.ticks, None)),
+                Record::Event(it) if item.text(it.name) == "sample weight" => {
+                    let value = it.arguments.iter().next().map(|argument| argument.value);
+                    let Some(Value::Uint64(weight)) = value else { panic!("{value:?}") };
+                    found.push((it.ticks, Some(weight)));
+                }
+                _ => {}
+            }
+        }
+        found
+    };
+    let expected = [(10, None), (20, Some(700)), (20, None), (30, Some(5)), (30, None)];
+    assert_eq!(weights(FAULTS), expected);
+    assert_eq!(weights((1, 0)), [(10, None), (20, None), (30, None)]);
+}
+
 /// A pipe may have any number of events, ids and names.
 #[test]
 fn ids_and_names_in_a_pipe_are_limited() {

@@ -30,8 +30,7 @@ pub(crate) fn run(args: &FlamegraphArgs) -> Result<u8> {
             bail!("standard input is named twice{HINT}name a file");
         }
     }
-    let (stacks, code) = stacks(args)?;
-    let unit = if args.samples { "samples" } else { "ns" };
+    let (stacks, unit, code) = stacks(args)?;
     let svg = draw(visible(&title(args)).into_owned(), unit, &stacks)
         .with_context(|| format!("cannot draw {}", args.file.display()))?;
     let mut file = Output::create(&output)?;
@@ -62,19 +61,22 @@ fn title(args: &FlamegraphArgs) -> String {
     }
 }
 
-/// Returns the stacks of the archive, with their times before if there is another one, and the exit
-/// code.
-fn stacks(args: &FlamegraphArgs) -> Result<(Vec<Stack>, u8)> {
+/// Returns the stacks of the archive, with their times before if there is another one, what the
+/// numbers count, and the exit code.
+fn stacks(args: &FlamegraphArgs) -> Result<(Vec<Stack>, &'static str, u8)> {
     let (after, code) = Drawn::read(&args.file, args)?;
+    let unit = after.unit();
     let Some(path) = &args.diff else {
         let times = times(&after, args, &FrameNames::new(after.frames()))?;
-        return Ok((times.into_iter().map(|(stack, nanos)| (stack, vec![nanos])).collect(), code));
+        let stacks = times.into_iter().map(|(stack, nanos)| (stack, vec![nanos]));
+        return Ok((stacks.collect(), unit, code));
     };
     let (before, code_of_before) = Drawn::read(path, args)?;
     // A frame has one name in both.
     let names = FrameNames::new(after.frames().into_iter().chain(before.frames()));
     let after = times(&after, args, &names)?;
-    Ok((differences(&before.times(path, &names)?, &after), code.max(code_of_before)))
+    let stacks = differences(&before.times(path, &names)?, &after);
+    Ok((stacks, unit, code.max(code_of_before)))
 }
 
 /// Returns the times of the archive, of which there is at least one.

@@ -36,6 +36,8 @@ impl PerfettoExporter {
                 self.plain(record, Kind::SliceBegin, track);
             }
             EventKind::DurationEnd => self.duration_end(record),
+            // Samples have their weights.
+            EventKind::Instant { .. } if self.samples.weights.note(item, event) => {}
             EventKind::Instant { scope } => {
                 self.instant(record, scope.unwrap_or(InstantScope::Thread));
             }

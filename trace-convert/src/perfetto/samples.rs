@@ -14,6 +14,7 @@ use super::message::{
 };
 use crate::images::{CodeAddress, CodeModule, Images, Place};
 use crate::symbols::{unnamed, Symbols};
+use crate::weights::Weights;
 
 /// The most memory of interned data, in bytes.
 const MAX_BYTES: usize = if cfg!(test) { 1 << 12 } else { 64 << 20 };
@@ -23,8 +24,9 @@ const MAX_BYTES: usize = if cfg!(test) { 1 << 12 } else { 64 << 20 };
 pub(super) struct Samples {
     pub(super) images: Images,
     pub(super) symbols: Symbols,
+    pub(super) weights: Weights,
     interned: Interned,
-    /// The number of samples so far.
+    /// The sum of the weights of the samples so far.
     count: u64,
 }
 
@@ -79,7 +81,7 @@ impl Samples {
         backtrace: &Backtrace<'_>,
         (pid, tid): (i32, i32),
     ) -> Sample {
-        let Self { images, symbols, interned, count } = self;
+        let Self { images, symbols, weights, interned, count } = self;
         interned.clear_if_full();
         let places = images.places(objects, item, backtrace);
         let innermost_first: Vec<_> = backtrace.frames.iter().zip(places).collect();
@@ -87,7 +89,7 @@ impl Samples {
         for (address, place) in innermost_first.into_iter().rev() {
             stack.extend_from_slice(interned.address(address, place, images, symbols));
         }
-        *count += 1;
+        *count = count.saturating_add(weights.take(item, backtrace));
         let sample = PerfSample {
             pid: Some(pid as u32),
             tid: Some(tid as u32),

@@ -1,5 +1,8 @@
 use trace_analyze::stats::Grouping;
-use trace_format::{Arguments, Event, EventKind, Mmap, Module, Process, Thread, UserspaceObject};
+use trace_format::layout::InstantScope;
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Mmap, Module, Process, Thread, UserspaceObject, Value,
+};
 
 use super::*;
 
@@ -69,6 +72,39 @@ fn frames_of_address_0_are_left_out() {
     let whole = &[0x10, 0x20, 0x30][..];
     assert!(!stacks(&[whole, whole, &[0x10]]).1);
     assert!(!stacks(&[]).1);
+}
+
+#[test]
+fn a_weight_is_that_of_the_next_sample_at_its_time() {
+    let weigh = |ticks, id, weight| {
+        let list = Box::leak(Box::new([Argument::new("weight", Value::Uint64(weight))]));
+        let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+        let (category, name) = ("trace".into(), "sample weight".into());
+        let arguments = (&list[..]).into();
+        Event { ticks, thread: thread(id), category, name, kind, arguments }.into()
+    };
+    let records: [Record<'_>; 9] = [
+        weigh(10, 8, 500),
+        weigh(10, 9, 30),
+        backtrace(10, 9, &[0x90]),
+        backtrace(10, 8, &[0x80]),
+        backtrace(10, 8, &[0x80]),
+        weigh(20, 8, 70),
+        backtrace(21, 8, &[0x81]),
+        weigh(30, 8, u64::MAX),
+        backtrace(30, 8, &[0x80]),
+    ];
+    let samples = |records: &[Record<'_>]| {
+        let archive = crate::testing::archive(records);
+        let mut samples = Samples::read(Reader::new(&*archive), None).unwrap();
+        let folded: Vec<_> = samples.folded(Grouping::Together).into_iter().collect();
+        (samples.number(), samples.are_weighted(), folded)
+    };
+    let expected =
+        |first| [("0x80", first), ("0x81", 1), ("0x90", 30)].map(|(s, n)| (s.to_owned(), n));
+    assert_eq!(samples(&records[..7]), (4, true, expected(501).to_vec()));
+    assert_eq!(samples(&records), (5, true, expected(u64::MAX).to_vec()));
+    assert!(!samples(&records[4..5]).1);
 }
 
 #[test]

@@ -127,6 +127,10 @@ impl TimelineCollector {
         if let Some(loss) = trace_analyze::Loss::of(item, event) {
             return self.loss(item, event, &loss);
         }
+        // Samples are not drawn.
+        if crate::weights::of_event(item, event).is_some() {
+            return;
+        }
         let label = self.catalog.label(item, event.category, event.name);
         let own = matches!(event.kind, EventKind::Instant { .. })
             && self.catalog.category(label) == "trace";

@@ -11,11 +11,15 @@ const TRACEPOINT: u32 = 2;
 /// The type and the number of events that count nothing, for records of other types.
 const DUMMY: (u32, u64) = (1, 9);
 
+/// The types and the numbers of the clocks of the kernel.
+const CLOCKS: [(u32, u64); 2] = [(1, 0), (1, 1)];
+
 /// The size of the first version of the structure.
 const LEAST_BYTES: usize = 64;
 
 /// Bits of the flags.
 const INHERIT: u64 = 1 << 1;
+const FREQUENCY: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 const CONTEXT_SWITCH: u64 = 1 << 26;
@@ -85,6 +89,16 @@ impl Attribute {
     /// Returns whether it is of threads and ends with each, and not of CPUs.
     pub(super) fn is_of_threads(&self) -> bool {
         self.flags & INHERIT != 0
+    }
+
+    /// Returns the number of events of each sample, if it does not vary.
+    pub(super) fn period(&self) -> Option<u64> {
+        (self.flags & FREQUENCY == 0).then_some(self.rate)
+    }
+
+    /// Returns whether it is a clock of the kernel, whose samples have one period.
+    pub(super) fn is_clock(&self) -> bool {
+        CLOCKS.contains(&(self.kind, self.config))
     }
 
     pub(super) fn is_tracepoint(&self) -> bool {

@@ -6,6 +6,7 @@ use std::io;
 
 use trace_analyze::input::into_io;
 use trace_format::layout::InstantScope;
+use trace_format::notes::{CATEGORY, SAMPLE_WEIGHT};
 use trace_format::{
     Argument, Event, EventKind, Log, Thread, ThreadKoids, Value, WriteError, Writer,
 };
@@ -81,6 +82,8 @@ pub(super) struct Converter {
 struct Rules {
     /// For each event, whether its samples are stacks.
     profile: Vec<bool>,
+    /// Whether the stacks have different weights.
+    is_weighted: bool,
     /// Whether records of switches are used.
     switches: bool,
     /// Whether records of new, renamed and ended threads are events.
@@ -367,7 +370,7 @@ impl Converter {
         id: SampleId,
         sample: Sample<'_>,
     ) -> Result<(), WriteError> {
-        let Sample { address, mut chain, registers, stack, .. } = sample;
+        let Sample { address, period, mut chain, registers, stack, .. } = sample;
         let end = chain.iter().position(|address| *address == DEFERRED);
         chain.truncate(end.unwrap_or(chain.len()));
         let is_native = self.rules.as_ref().is_some_and(|rules| rules.is_native);
@@ -375,11 +378,36 @@ impl Converter {
             true => selected(&registers, attribute.registers),
             false => Vec::new(),
         };
+        self.weight(archive, attribute, id, period)?;
         if registers.is_empty() && chain.iter().all(|address| *address >= MARKS) {
             chain.extend(address);
         }
         let sample = StackSample { chain, registers, stack: stack.to_vec() };
         self.images.sample(self.now, id, &sample, archive)
+    }
+
+    /// Writes the weight of the next stack, if it is not that of all.
+    fn weight(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        attribute: &Attribute,
+        id: SampleId,
+        period: Option<u64>,
+    ) -> Result<(), WriteError> {
+        let is_weighted = self.rules.as_ref().is_some_and(|rules| rules.is_weighted);
+        let weight = period.or(attribute.period()).filter(|weight| is_weighted && *weight != 1);
+        let Some(weight) = weight else { return Ok(()) };
+        write_event(
+            archive,
+            Event {
+                ticks: self.now,
+                thread: Thread::Inline(ThreadKoids::new(id.process.into(), id.thread.into())),
+                category: CATEGORY.into(),
+                name: SAMPLE_WEIGHT.into(),
+                kind: EventKind::Instant { scope: Some(InstantScope::Thread) },
+                arguments: [Argument::new("weight", Value::Uint64(weight))][..].into(),
+            },
+        )
     }
 
     /// Writes a sample of an event whose samples are not the profile.
@@ -420,7 +448,8 @@ impl Rules {
         let is_native =
             order == ByteOrder::NATIVE && description.architecture == std::env::consts::ARCH;
         let profile = profile::choose(attributes);
-        Self { profile, switches: !has(SWITCHES), tasks: !has(TASKS), is_native }
+        let is_weighted = profile::is_weighted(attributes, &profile);
+        Self { profile, is_weighted, switches: !has(SWITCHES), tasks: !has(TASKS), is_native }
     }
 }
 

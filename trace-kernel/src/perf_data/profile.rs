@@ -1,7 +1,7 @@
 //! Which events' samples are the profile.
 
 use super::attribute::Attribute;
-use super::sample::CALLCHAIN;
+use super::sample::{CALLCHAIN, PERIOD};
 
 /// Returns, for each event, whether its samples are stacks of the profile: those of the first event
 /// that takes samples. If all events are tracepoints, those of the first one with stacks.
@@ -11,6 +11,15 @@ pub(super) fn choose(attributes: &[Attribute]) -> Vec<bool> {
     let first = sampled.or_else(|| attributes.iter().find(has_stacks));
     let is_of_profile = |it: &Attribute| first.is_some_and(|first| it.counts_like(first));
     attributes.iter().map(is_of_profile).collect()
+}
+
+/// Returns whether samples of the profile count different numbers of events: the kernel varies the
+/// period to reach a frequency, except for its clocks.
+pub(super) fn is_weighted(attributes: &[Attribute], profile: &[bool]) -> bool {
+    let of_profile = || attributes.iter().zip(profile).filter(|(_, it)| **it).map(|(it, _)| it);
+    let first = of_profile().next().and_then(Attribute::period);
+    let is_same = |it: &Attribute| it.sample_type & PERIOD == 0 && it.period() == first;
+    !of_profile().all(|it| it.is_clock() || is_same(it))
 }
 
 #[cfg(test)]

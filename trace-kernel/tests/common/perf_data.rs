@@ -64,10 +64,22 @@ impl File {
     }
 
     /// Adds a sample.
-    pub(crate) fn sample(&mut self, id: u64, (thread, time, cpu): Place, stack: &[u64]) {
+    pub(crate) fn sample(&mut self, id: u64, place: Place, stack: &[u64]) {
+        self.sample_of(id, place, None, stack);
+    }
+
+    /// Adds a sample, with a period if its event has that field.
+    pub(crate) fn sample_of(
+        &mut self,
+        id: u64,
+        (thread, time, cpu): Place,
+        period: Option<u64>,
+        stack: &[u64],
+    ) {
         let address = stack.first().copied().unwrap_or(0);
         let mut body = self.numbers(&[(8, id), (8, address), (4, thread.into())]);
         body.extend(self.numbers(&[(4, thread.into()), (8, time), (4, cpu.into()), (4, 0)]));
+        period.into_iter().for_each(|period| body.extend(self.number(8, period)));
         body.extend(self.number(8, stack.len() as u64));
         stack.iter().for_each(|address| body.extend(self.number(8, *address)));
         self.record(9, 1, &body);

@@ -37,9 +37,9 @@ pub(super) fn convert_samples(args: &ConvertArgs, target: Option<Format>) -> Res
     if target != Some(Format::Folded) {
         bail!("cannot convert samples{HINT}use --samples with an output .folded, or --to folded");
     }
-    let (stacks, code) = sampled::folded(&args.input, &args.selection, Grouping::Together)?;
+    let (folded, code) = sampled::folded(&args.input, &args.selection, Grouping::Together)?;
     let mut output = Output::create(&args.output)?;
-    write_folded(stacks, BufWriter::with_capacity(PIECE_BYTES, &mut output))
+    write_folded(folded.stacks, BufWriter::with_capacity(PIECE_BYTES, &mut output))
         .with_context(|| cannot_write(&args.output))?;
     output.finish_as(&args.output)?;
     Ok(code)

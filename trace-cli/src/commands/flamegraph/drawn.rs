@@ -10,7 +10,8 @@ use trace_convert::stacks::{FrameNames, Stacks};
 
 use crate::cli::FlamegraphArgs;
 use crate::damage::explained;
-use crate::{damage, input, sampled};
+use crate::sampled::{self, Folded};
+use crate::{damage, input};
 
 /// The self time or the number of samples of each stack, whose frames are separated by `;`.
 pub(super) type Times = BTreeMap<String, u64>;
@@ -19,7 +20,7 @@ pub(super) type Times = BTreeMap<String, u64>;
 pub(super) enum Drawn {
     Durations(Box<Stacks>, Grouping),
     Operations(Box<Nested>),
-    Samples(Times),
+    Samples(Folded),
 }
 
 impl Drawn {
@@ -32,8 +33,8 @@ impl Drawn {
         match args {
             FlamegraphArgs { operations: true, .. } => operations(path, args),
             FlamegraphArgs { samples: true, .. } => {
-                let (times, code) = sampled::folded(path, &args.selection, by)?;
-                Ok((Self::Samples(times), code))
+                let (folded, code) = sampled::folded(path, &args.selection, by)?;
+                Ok((Self::Samples(folded), code))
             }
             _ => durations(path, args, by),
         }
@@ -45,6 +46,14 @@ impl Drawn {
             Self::Durations(..) => "durations",
             Self::Operations(_) => "async operations",
             Self::Samples(_) => "selected samples",
+        }
+    }
+
+    /// Returns what the numbers of its stacks count.
+    pub(super) fn unit(&self) -> &'static str {
+        match self {
+            Self::Durations(..) | Self::Operations(_) => "ns",
+            Self::Samples(folded) => folded.unit,
         }
     }
 
@@ -73,7 +82,7 @@ impl Drawn {
                 let times = nested.times.iter().filter(|(_, nanos)| **nanos > 0);
                 Ok(times.map(|(path, nanos)| (stack(path, names), *nanos)).collect())
             }
-            Self::Samples(times) => Ok(times.clone()),
+            Self::Samples(folded) => Ok(folded.stacks.clone()),
         }
     }
 }
