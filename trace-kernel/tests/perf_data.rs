@@ -90,7 +90,8 @@ fn samples_of_perf(name: &str) -> Vec<Sample> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
             ["sample", time, process, thread, address] => {
-                let id = |text: &str| u64::from(text.parse::<i64>().unwrap() as u32);
+                // A thread that has ended is -1.
+                let id = |text: &str| text.parse::<i64>().unwrap().max(0) as u64;
                 let (process, thread) = (id(process), id(thread));
                 let sample = (time.parse().unwrap(), process, thread, String::new(), Vec::new());
                 let address = u64::from_str_radix(&address[2..], 16).unwrap();
@@ -232,8 +233,6 @@ fn names_modules_and_the_recording() {
     }
     assert_eq!(names.first().map(String::as_str), Some("perf-exec"), "the name before exec");
     assert!(names.len() > 1 && names.last() != names.first(), "{names:?}");
-    let libc = modules.iter().find(|(name, _)| name.contains("libc"));
-    assert!(libc.is_none_or(|(_, build_id)| *build_id == 20), "{modules:?}");
     assert!(modules.iter().any(|(name, _)| name == "[kernel.kallsyms]"), "{modules:?}");
     assert!(modules.iter().any(|(_, build_id)| *build_id == 20), "{modules:?}");
     assert!(logs[0].contains("perf record -q -e cpu-clock -F 997 -g"), "{logs:?}");
@@ -256,8 +255,11 @@ fn cut_files_are_errors_after_the_records_before() {
     assert_eq!(most, all.len(), "the end of a file has no samples");
     for name in ["pipe", "compressed", "two"] {
         let whole = recording(name);
+        let all = samples(&whole_archive(&whole));
         for length in (0..whole.len()).step_by(whole.len() / 50) {
-            archive(&whole[..length]);
+            let (archive, _) = archive(&whole[..length]);
+            let found = if archive.is_empty() { Vec::new() } else { samples(&archive) };
+            assert!(found.iter().all(|sample| all.contains(sample)), "{name}: {length}");
         }
     }
 }

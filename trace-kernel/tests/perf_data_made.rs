@@ -319,6 +319,87 @@ fn periods_are_weights_of_the_next_samples() {
     assert_eq!(weights((1, 0)), [(10, None), (20, None), (30, None)]);
 }
 
+/// The addresses of guests are not those of processes.
+#[test]
+fn samples_of_guests_have_no_stack() {
+    let mut file = File::new(ByteOrder::Little);
+    file.event(CYCLES, SAMPLED, SAMPLE_ID_ALL, 70);
+    file.sample(70, (8, 10, 1), &[0x10]);
+    for mode in [3, 4, 5] {
+        let start = file.records.len();
+        file.sample(70, (8, 20, 1), &[0x10]);
+        file.records[start + 4] = mode;
+    }
+    let (archive, error) = archive(&file.finish(true));
+    assert_eq!(error, None);
+    let lines = lines(&archive);
+    assert_eq!(lines.iter().filter(|line| line.ends_with("[10]")).count(), 1);
+    assert_eq!(lines.iter().filter(|line| *line == "20 event 0:0x0").count(), 3);
+    let last = "samples of guests or the hypervisor, instants without a stack: 3";
+    assert_eq!(lines.last().unwrap(), last);
+}
+
+/// A recording of a program has no CPUs, but each event is of one.
+#[test]
+fn losses_without_a_cpu_begin_with_the_last_record_of_their_event() {
+    let fields = SAMPLED & !(1 << 7);
+    let mut file = File::new(ByteOrder::Little);
+    file.event(CYCLES, fields, SAMPLE_ID_ALL, 70);
+    file.event(CYCLES, fields, SAMPLE_ID_ALL, 71);
+    let sample = |file: &mut File, id: u64, time: u64| {
+        let body = [(8, id), (8, 0x10), (4, 8), (4, 8), (8, time), (8, 1), (8, 0x10)];
+        let body = file.numbers(&body);
+        file.record(9, 1, &body);
+    };
+    let lost = |file: &mut File, id: u64, time: u64| {
+        let body = [(8, id), (8, 5), (4, 8), (4, 8), (8, time), (8, id)];
+        let body = file.numbers(&body);
+        file.record(2, 0, &body);
+    };
+    sample(&mut file, 70, 100);
+    sample(&mut file, 71, 200);
+    lost(&mut file, 70, 300);
+    lost(&mut file, 72, 400);
+    lost(&mut file, 70, 500);
+    let (archive, error) = archive(&file.finish(true));
+    assert_eq!(error, None);
+    let lines = lines(&archive);
+    let dropped: Vec<_> = lines.iter().filter(|line| line.starts_with("dropped")).collect();
+    let expected = ["100 300", "100 400", "300 500"];
+    assert_eq!(
+        dropped,
+        expected
+            .map(|times| format!("dropped 5 kernel buffer full {times}"))
+            .iter()
+            .collect::<Vec<_>>()
+    );
+}
+
+/// The process of a thread is known by its end.
+#[test]
+fn ends_of_threads_are_in_their_processes() {
+    let mut file = File::new(ByteOrder::Little);
+    file.event(CYCLES, SAMPLED, SAMPLE_ID_ALL, 70);
+    let exit = file.numbers(&[(4, 7), (4, 1), (4, 9), (4, 1), (8, 50)]);
+    file.placed(4, 0, &exit, 70, (0, 50, 1));
+    let ended = u32::MAX;
+    file.sample(70, (ended, 60, 1), &[0x10]);
+    let (archive, error) = archive(&file.finish(true));
+    assert_eq!(error, None);
+    let mut reader = Reader::new(&*archive);
+    let mut places = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        let thread = match &item.record {
+            Record::Event(it) if item.text(it.name) == "exit" => it.thread,
+            Record::Backtrace(it) => it.thread,
+            _ => continue,
+        };
+        let koids = item.thread(thread);
+        places.push((koids.process, koids.thread));
+    }
+    assert_eq!(places, [(7, 9), (0, 0)]);
+}
+
 /// A pipe may have any number of events, ids and names.
 #[test]
 fn ids_and_names_in_a_pipe_are_limited() {

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use super::fields::numbers;
 use crate::byte_order::ByteOrder;
 
+/// The types of events of processors, which the kernel translates.
+const HARDWARE: u32 = 0;
+const CACHE: u32 = 3;
+
 /// The type of tracepoints.
 const TRACEPOINT: u32 = 2;
 
@@ -29,6 +33,8 @@ const CONTEXT_SWITCH: u64 = 1 << 26;
 pub(super) struct Attribute {
     pub(super) kind: u32,
     pub(super) config: u64,
+    /// Further numbers of the event: the kind and the address of a breakpoint.
+    pub(super) details: [u64; 3],
     /// The period or the frequency of samples; 0 if there are none.
     pub(super) rate: u64,
     pub(super) sample_type: u64,
@@ -61,6 +67,7 @@ impl Attribute {
             sample_type: number(24, 8)?,
             read_format: number(32, 8)?,
             flags,
+            details: [later(52, 4), later(56, 8), later(64, 8)],
             branch_type: later(72, 8),
             registers: later(80, 8),
             clock: later(92, 4) as u32,
@@ -113,8 +120,11 @@ impl Attribute {
     /// Returns whether both count the same: some processors have two kinds of cores, each with its
     /// own event, whose upper half is the kind.
     pub(super) fn counts_like(&self, other: &Self) -> bool {
-        let number = |it: &Self| if it.kind == 0 { it.config & 0xffff_ffff } else { it.config };
-        self.kind == other.kind && number(self) == number(other)
+        let number = |it: &Self| match it.kind {
+            HARDWARE | CACHE => it.config & 0xffff_ffff,
+            _ => it.config,
+        };
+        (self.kind, number(self), self.details) == (other.kind, number(other), other.details)
     }
 
     /// Returns the id of the clock of its times; `None` for the clock of perf.
@@ -157,6 +167,12 @@ mod tests {
     fn cores_of_two_kinds_count_the_same() {
         let event = |kind, config| Attribute { kind, config, rate: 1, ..Attribute::default() };
         assert!(event(0, 4 << 32).counts_like(&event(0, 8 << 32)));
+        assert!(event(3, 4 << 32).counts_like(&event(3, 8 << 32)));
+        let breakpoint = |details| Attribute { details, ..event(5, 0) };
+        assert!(breakpoint([2, 9, 4]).counts_like(&breakpoint([2, 9, 4])));
+        for other in [[1, 9, 4], [2, 8, 4], [2, 9, 1]] {
+            assert!(!breakpoint([2, 9, 4]).counts_like(&breakpoint(other)));
+        }
         assert!(!event(0, 1).counts_like(&event(0, 2)));
         assert!(!event(4, 4 << 32).counts_like(&event(4, 8 << 32)));
         assert!(event(0, 0).is_sampled() && !event(1, 9).is_sampled() && !event(2, 5).is_sampled());

@@ -25,14 +25,15 @@ use super::raw::{
 use super::sample::{Attributes, Sample, NO_CPU};
 use super::slots::Slots;
 use crate::byte_order::ByteOrder;
+use crate::event as kernel;
 use crate::fxt::{write_event, Translator};
 use crate::live::perf::events::Events;
-use crate::live::perf::record::{Body, MappedFile, PerfRecord, SampleId, StackSample};
+use crate::live::perf::record::{Body, MappedFile, PerfRecord, SampleId, StackSample, NO_THREAD};
 use crate::live::perf::samples::images::Images;
 use crate::live::perf::samples::unwind::REGISTERS;
 use crate::live::SAMPLES;
 use crate::page::RawEvent;
-use losses::Losses;
+use losses::{Buffer, Losses};
 
 /// The type of `EVENT_UPDATE` that has a name.
 const UPDATE_NAME: u64 = 2;
@@ -51,13 +52,11 @@ const MARKS: u64 = -4095_i64 as u64;
 
 /// Tracepoints whose events the kernel's own records would repeat.
 const SWITCHES: &[&str] = &["sched_switch"];
-const TASKS: &[&str] = &[
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "task_newtask",
-    "task_rename",
-];
+const NEW_THREADS: &[&str] = &["sched_process_fork"];
+const NEW_TASKS: &[&str] = &["task_newtask"];
+const EXECS: &[&str] = &["sched_process_exec"];
+const EXITS: &[&str] = &["sched_process_exit"];
+const RENAMES: &[&str] = &["task_rename"];
 
 /// Converts records, which have to be in the order of time.
 #[derive(Debug)]
@@ -84,12 +83,35 @@ struct Rules {
     profile: Vec<bool>,
     /// Whether the stacks have different weights.
     is_weighted: bool,
-    /// Whether records of switches are used.
-    switches: bool,
-    /// Whether records of new, renamed and ended threads are events.
-    tasks: bool,
+    /// The kinds of events that the kernel's own records have, and no tracepoint.
+    own: OwnEvents,
     /// Whether registers are those of this machine's architecture.
     is_native: bool,
+}
+
+/// Which events the kernel's own records have.
+#[derive(Debug)]
+struct OwnEvents {
+    switches: bool,
+    forks: bool,
+    new_tasks: bool,
+    execs: bool,
+    exits: bool,
+    renames: bool,
+}
+
+impl OwnEvents {
+    fn have(&self, event: &kernel::Event<'_>) -> bool {
+        match event {
+            kernel::Event::Switch { .. } => self.switches,
+            kernel::Event::Fork { .. } => self.forks,
+            kernel::Event::NewTask { .. } => self.new_tasks,
+            kernel::Event::Exec { .. } => self.execs,
+            kernel::Event::Exit { .. } => self.exits,
+            kernel::Event::Rename { .. } => self.renames,
+            _ => true,
+        }
+    }
 }
 
 impl Converter {
@@ -180,15 +202,24 @@ impl Converter {
             self.now = id.time;
         }
         self.start(archive).map_err(into_io)?;
+        let buffer = Buffer::of(id.cpu, self.contents.attributes.id(record, self.order));
         if record.kind == SAMPLE {
             let sample = Sample::parse(&record.body, &attribute, self.order);
             let sample = sample.ok_or_else(malformed)?;
-            return self.sample(archive, (index, &attribute), id, sample).map_err(into_io);
+            self.losses.seen(buffer, self.now);
+            self.notes.outside += u64::from(record.is_outside());
+            let profile = self.rules.as_ref().and_then(|rules| rules.profile.get(index));
+            let is_stack = !record.is_outside() && profile.is_some_and(|is_stack| *is_stack);
+            let of = (is_stack, &attribute);
+            return self.sample(archive, of, known(id), sample).map_err(into_io);
+        }
+        if record.is_outside() {
+            return Ok(());
         }
         let body = super::parse::body(record, &attribute, self.order).ok_or_else(malformed)?;
         let is_timed = id.time > 0;
         self.image(is_timed, super::parse::is_made_fork(record), &body);
-        self.body(archive, id, body).map_err(into_io)
+        self.body(archive, (id, buffer), body).map_err(into_io)
     }
 
     /// Writes the provider before the first record, and what is known about the recording at the
@@ -243,38 +274,42 @@ impl Converter {
     fn body(
         &mut self,
         archive: &mut Writer<Vec<u8>>,
-        id: SampleId,
+        (id, buffer): (SampleId, Buffer),
         body: Body,
     ) -> Result<(), WriteError> {
         let is_timed = id.time > 0;
         let mut sample = id;
         self.place(&mut sample, &body);
-        let timed = self.losses.timed(self.now, is_timed, PerfRecord { sample, body });
+        let timed = self.losses.timed(buffer, self.now, is_timed, PerfRecord { sample, body });
         self.losses.note(archive, &mut self.translator, &timed, is_timed)?;
         let Self { translator, events, rules, .. } = self;
-        let rules = |of: fn(&Rules) -> bool| rules.as_ref().is_some_and(of);
-        let is_event = match &timed.record.body {
-            Body::SwitchIn { .. } | Body::SwitchOut { .. } => {
-                if !rules(|rules| rules.switches) {
-                    return Ok(());
-                }
-                true
-            }
+        let has =
+            |event: &kernel::Event<'_>| rules.as_ref().is_some_and(|rules| rules.own.have(event));
+        let is_switch = matches!(timed.record.body, Body::SwitchIn { .. } | Body::SwitchOut { .. });
+        if is_switch && !rules.as_ref().is_some_and(|rules| rules.own.switches) {
+            return Ok(());
+        }
+        let SampleId { process, thread, .. } = timed.record.sample;
+        if thread != 0 && thread != NO_THREAD && process != NO_THREAD {
+            translator.process(thread.into(), process.into());
+        }
+        match &timed.record.body {
             Body::Comm { process, thread, name, .. } => {
                 let koids = ThreadKoids::new((*process).into(), (*thread).into());
                 translator.thread(archive, koids, name)?;
-                rules(|rules| rules.tasks)
+            }
+            Body::Exit { process, thread } => {
+                translator.process((*thread).into(), (*process).into());
             }
             Body::Fork { process, thread, creator_process, creator } => {
                 translator.process((*creator).into(), (*creator_process).into());
                 if !is_timed {
                     translator.process((*thread).into(), (*process).into());
                 }
-                rules(|rules| rules.tasks)
             }
-            _ => rules(|rules| rules.tasks),
-        };
-        events.push(&timed, |entry| match is_event && is_timed {
+            _ => {}
+        }
+        events.push(&timed, |entry| match is_timed && has(&entry.event) {
             true => translator.entry(archive, entry),
             false => Ok(()),
         })
@@ -331,14 +366,13 @@ impl Converter {
     fn sample(
         &mut self,
         archive: &mut Writer<Vec<u8>>,
-        (index, attribute): (usize, &Attribute),
+        (is_stack, attribute): (bool, &Attribute),
         id: SampleId,
         sample: Sample<'_>,
     ) -> Result<(), WriteError> {
-        self.losses.seen(id, self.now);
-        self.translator.process(id.thread.into(), id.process.into());
-        let profile = self.rules.as_ref().and_then(|rules| rules.profile.get(index));
-        let is_stack = profile.is_some_and(|is_stack| *is_stack);
+        if id.thread != 0 {
+            self.translator.process(id.thread.into(), id.process.into());
+        }
         if let (Some(raw), true) = (sample.raw, attribute.is_tracepoint()) {
             self.tracepoint(archive, id, raw)?;
         } else if !is_stack {
@@ -449,8 +483,22 @@ impl Rules {
             order == ByteOrder::NATIVE && description.architecture == std::env::consts::ARCH;
         let profile = profile::choose(attributes);
         let is_weighted = profile::is_weighted(attributes, &profile);
-        Self { profile, is_weighted, switches: !has(SWITCHES), tasks: !has(TASKS), is_native }
+        let own = OwnEvents {
+            switches: !has(SWITCHES),
+            forks: !has(NEW_THREADS),
+            new_tasks: !has(NEW_TASKS),
+            execs: !has(EXECS),
+            exits: !has(EXITS),
+            renames: !has(RENAMES),
+        };
+        Self { profile, is_weighted, own, is_native }
     }
+}
+
+/// Returns the place of a sample with the ids 0 for those of a thread that has ended.
+fn known(id: SampleId) -> SampleId {
+    let known = |id| if id == NO_THREAD { 0 } else { id };
+    SampleId { process: known(id.process), thread: known(id.thread), ..id }
 }
 
 /// Returns the registers that unwinding needs, of those that a mask selects; none if one is

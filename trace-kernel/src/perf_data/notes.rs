@@ -11,6 +11,8 @@ pub(super) struct Notes {
     pub(super) aux_bytes: u64,
     /// The number of samples of events that the file does not describe.
     pub(super) unknown: u64,
+    /// The number of samples of guests and the hypervisor.
+    pub(super) outside: u64,
     /// Whether perf was killed before it completed the file.
     pub(super) is_incomplete: bool,
 }
@@ -72,7 +74,7 @@ fn of_profile(attributes: &[Attribute], profile: &[bool]) -> Option<String> {
 impl Notes {
     /// Returns the lines at the end.
     pub(super) fn at_end(&self, late: u64, omitted_mappings: u64) -> Vec<String> {
-        let Self { aux_bytes, unknown, is_incomplete } = *self;
+        let Self { aux_bytes, unknown, outside, is_incomplete } = *self;
         let lines = [
             (is_incomplete, "perf was killed before it completed the file".to_owned()),
             (
@@ -83,6 +85,10 @@ impl Notes {
                 ),
             ),
             (unknown > 0, format!("samples of unknown events: {unknown}")),
+            (
+                outside > 0,
+                format!("samples of guests or the hypervisor, instants without a stack: {outside}"),
+            ),
             (late > 0, format!("records that are not in the order of time: {late}")),
             (
                 omitted_mappings > 0,
@@ -116,7 +122,7 @@ mod tests {
     #[test]
     fn only_what_is_missing_is_reported() {
         assert!(Notes::default().at_end(0, 0).is_empty());
-        let notes = Notes { aux_bytes: 5, unknown: 1, is_incomplete: true };
-        assert_eq!(notes.at_end(1, 1).len(), 5);
+        let notes = Notes { aux_bytes: 5, unknown: 1, outside: 1, is_incomplete: true };
+        assert_eq!(notes.at_end(1, 1).len(), 6);
     }
 }

@@ -31,6 +31,11 @@ pub(super) const COMPRESSED2: u32 = 83;
 /// The size of a record's type, flags and size.
 pub(super) const HEADER_BYTES: usize = 8;
 
+/// The part of `misc` that says where the CPU was: in the hypervisor, or in a guest's kernel or
+/// program.
+const MISC_CPU_MODE: u16 = 7;
+const OUTSIDE: [u16; 3] = [3, 4, 5];
+
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RawRecord {
@@ -41,4 +46,12 @@ pub(super) struct RawRecord {
     /// Its place, in bytes from the start of the records. Records that were compressed together
     /// have the same.
     pub(super) offset: u64,
+}
+
+impl RawRecord {
+    /// Returns whether it is a sample or a mapping of a guest or the hypervisor, and not of this
+    /// kernel and its processes.
+    pub(super) fn is_outside(&self) -> bool {
+        matches!(self.kind, SAMPLE | MMAP | MMAP2) && OUTSIDE.contains(&(self.misc & MISC_CPU_MODE))
+    }
 }

@@ -157,15 +157,26 @@ impl Attributes {
     /// and have the fields of the first. A sample of an unknown event has none.
     pub(super) fn of(&self, record: &RawRecord, order: ByteOrder) -> Option<usize> {
         let first = self.list.first()?;
-        if self.list.len() == 1 || record.kind >= FIRST_OWN {
+        let has_ids = first.sample_type & (IDENTIFIER | ID) != 0;
+        if self.list.len() == 1 || record.kind >= FIRST_OWN || !has_ids {
             return Some(0);
         }
+        let id = self.id(record, order);
+        let found = id.and_then(|id| self.by_id.get(&id).copied());
+        // perf writes records with the id 0 itself.
+        let is_first = record.kind != SAMPLE || id == Some(0);
+        found.or(is_first.then_some(0))
+    }
+
+    /// Returns the id of the event of a record, which is of one CPU; `None` if the record has none.
+    pub(super) fn id(&self, record: &RawRecord, order: ByteOrder) -> Option<u64> {
+        let first = self.list.first()?;
         let fields = Fields::new(&record.body, order);
         let kind = first.sample_type;
         if kind & (IDENTIFIER | ID) == 0 {
-            return Some(0);
+            return None;
         }
-        let id = match record.kind {
+        match record.kind {
             SAMPLE => {
                 let before = match kind & IDENTIFIER {
                     0 => (kind & (IP | TID | TIME | ADDR)).count_ones() as usize,
@@ -175,11 +186,7 @@ impl Attributes {
             }
             _ if !first.has_sample_ids() => None,
             _ => fields.word_from_end(from_end(kind, if kind & IDENTIFIER == 0 { ID } else { 0 })),
-        };
-        let found = id.and_then(|id| self.by_id.get(&id).copied());
-        // perf writes records with the id 0 itself.
-        let is_first = record.kind != SAMPLE || id == Some(0);
-        found.or(is_first.then_some(0))
+        }
     }
 }
 

@@ -15,19 +15,40 @@ use crate::page::Missed;
 /// The reason of records for which a ring buffer had no space.
 const FULL: &str = "kernel buffer full";
 
-/// The most CPUs of which the last time is known.
-const MAX_CPUS: usize = 1 << 16;
+/// The most buffers of which the last time is known.
+const MAX_BUFFERS: usize = 1 << 16;
+
+/// The ring buffer of a record, which is that of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Buffer {
+    Cpu(u32),
+    /// The CPU is unknown, but the record has the id of an event, which is of one CPU.
+    Event(u64),
+    Unknown,
+}
 
 /// Reports missing records.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     throttled: Throttled,
-    /// The time of the last record of each CPU.
-    last: HashMap<u32, u64>,
+    /// The time of the first record.
+    first: Option<u64>,
+    /// The time of the last record of each known buffer.
+    last: HashMap<Buffer, u64>,
     /// The number of missing records that records at their places report.
     reported: u64,
     /// The number of all, which perf adds at the end.
     total: u64,
+}
+
+impl Buffer {
+    pub(super) fn of(cpu: u32, event: Option<u64>) -> Self {
+        match (cpu, event) {
+            (NO_CPU, Some(event)) => Self::Event(event),
+            (NO_CPU, None) => Self::Unknown,
+            _ => Self::Cpu(cpu),
+        }
+    }
 }
 
 impl Losses {
@@ -36,18 +57,27 @@ impl Losses {
         self.throttled.set_of_threads(is_of_threads);
     }
 
-    /// Notes the time of a CPU.
-    pub(super) fn seen(&mut self, id: SampleId, now: u64) {
-        if self.last.len() < MAX_CPUS || self.last.contains_key(&id.cpu) {
-            self.last.insert(id.cpu, now);
+    /// Notes the time of a buffer's record.
+    pub(super) fn seen(&mut self, buffer: Buffer, now: u64) {
+        self.first.get_or_insert(now);
+        let has_room = self.last.len() < MAX_BUFFERS || self.last.contains_key(&buffer);
+        if buffer != Buffer::Unknown && has_room {
+            self.last.insert(buffer, now);
         }
     }
 
-    /// Returns a record with its time and that of the record before on its CPU.
-    pub(super) fn timed(&mut self, now: u64, is_timed: bool, record: PerfRecord) -> Timed {
-        let since = self.last.get(&record.sample.cpu).copied().unwrap_or(0);
+    /// Returns a record with its time and that of the record before in its buffer, or else the time
+    /// of the first record.
+    pub(super) fn timed(
+        &mut self,
+        buffer: Buffer,
+        now: u64,
+        is_timed: bool,
+        record: PerfRecord,
+    ) -> Timed {
+        let since = self.last.get(&buffer).copied().or(self.first).unwrap_or(0);
         if is_timed {
-            self.seen(record.sample, now);
+            self.seen(buffer, now);
         }
         Timed { ticks: now, since, record }
     }
