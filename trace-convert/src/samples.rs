@@ -135,9 +135,9 @@ impl Samples {
         short.map(|(_, count)| count.number).sum::<u64>() > self.number() / 2
     }
 
-    /// Returns the sum of the weights of each stack's samples, which is their number unless they [are
-    /// weighted](Self::are_weighted). Names are ordered from the outermost one on,
-    /// separated by `;`. With a grouping, stacks start with the process or thread.
+    /// Returns the sum of the weights of each stack's samples, which is their number unless they
+    /// [are weighted](Self::are_weighted). Names are ordered from the outermost one on, separated
+    /// by `;`. With a grouping, stacks start with the process or thread.
     pub fn folded(&mut self, grouping: Grouping) -> BTreeMap<String, u64> {
         let mut symbols = std::mem::take(&mut self.symbols);
         let mut texts: HashMap<u32, String> = HashMap::new();

@@ -10,8 +10,8 @@ use trace_format::{Backtrace, Event, EventKind, Item, ThreadKoids, Value};
 pub(crate) struct Weights(HashMap<ThreadKoids, (u64, u64)>);
 
 impl Weights {
-    /// Adds the weight of an event. It must get each event of the archive. Returns whether the event
-    /// is a weight.
+    /// Adds the weight of an event. It must get each event of the archive. Returns whether the
+    /// event is a weight.
     #[inline]
     pub(crate) fn note(&mut self, item: &Item<'_>, event: &Event<'_>) -> bool {
         let weight = of_event(item, event);

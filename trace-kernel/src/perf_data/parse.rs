@@ -31,8 +31,8 @@ const MAX_NAME: usize = 63;
 /// The longest path in bytes, which is that of Linux.
 const MAX_PATH: usize = 4096;
 
-/// Returns whether perf made the record, for a process that existed at the start: the kernel did not
-/// copy its creator's mappings then.
+/// Returns whether perf made the record, for a process that existed at the start: the kernel did
+/// not copy its creator's mappings then.
 pub(super) fn is_made_fork(record: &RawRecord) -> bool {
     record.kind == FORK && record.misc & MISC_FORK_EXEC != 0
 }
