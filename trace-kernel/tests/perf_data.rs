@@ -132,7 +132,7 @@ fn samples_of_perf(name: &str) -> Vec<Sample> {
 fn samples_are_those_of_perf() {
     for name in ["clock", "compressed", "two", "group", "switches", "pipe"] {
         let (ours, theirs) = (samples(&whole_archive(&recording(name))), samples_of_perf(name));
-        assert!(theirs.len() > 5, "{name}: {}", theirs.len());
+        assert!(!theirs.is_empty(), "{name}");
         assert_eq!(ours.len(), theirs.len(), "{name}");
         for (our, their) in ours.iter().zip(&theirs) {
             assert_eq!(our, their, "{name}");
