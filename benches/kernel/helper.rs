@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use trace_kernel::live::{KernelProvider, Options, SampleOptions};
+use trace_kernel::live::{KernelProvider, Options, SampleOptions, Scope};
 
 use crate::process::{cpu_nanos, number};
 
@@ -11,7 +11,7 @@ use crate::process::{cpu_nanos, number};
 pub(crate) fn run(categories: &str, buffer: &str, thread: &str) {
     let provider = KernelProvider::start(&Options {
         categories: categories.split(',').map(str::to_owned).collect(),
-        threads: vec![number(thread)],
+        scope: Scope::Threads(vec![number(thread)]),
         buffer_size: number(buffer),
         samples: SampleOptions::default(),
     });

@@ -47,7 +47,7 @@ fn last_values(archive: &Path) -> BTreeMap<String, u64> {
 }
 
 /// Calls `visit` with the name, the id and the value of each counter record.
-fn each_counter(archive: &Path, mut visit: impl FnMut(String, u64, u64)) {
+pub(super) fn each_counter(archive: &Path, mut visit: impl FnMut(String, u64, u64)) {
     let mut reader = Reader::new(fs::File::open(archive).unwrap());
     while let Some(item) = reader.next().unwrap() {
         let Record::Event(event) = item.record else { continue };

@@ -136,9 +136,9 @@ fn events_that_the_kernel_dropped_are_reported() {
 
 /// Starts a recording of a program that runs until its standard input ends, and waits for its
 /// helper.
-fn start(output: &Path) -> (Child, u64) {
-    let mut command = trace(&["record", "--sched", "-o"]);
-    command.arg(output).arg("--").arg(subject_path()).arg("idle");
+pub(super) fn start(output: &Path, options: &[&str]) -> (Child, u64) {
+    let mut command = trace(&["record", "-o"]);
+    command.arg(output).args(options).arg("--").arg(subject_path()).arg("idle");
     let recorder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut recorder = recorder.spawn().unwrap();
     // The program starts when the helper records.
@@ -150,7 +150,7 @@ fn start(output: &Path) -> (Child, u64) {
     (recorder, helper)
 }
 
-fn kill(pid: u64) {
+pub(super) fn kill(pid: u64) {
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::Kill).unwrap();
 }
@@ -166,7 +166,7 @@ fn a_helper_that_a_signal_ends_is_reported() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (recorder, helper) = start(&directory.path().join("t.fxt"));
+    let (recorder, helper) = start(&directory.path().join("t.fxt"), &["--sched"]);
     let pid = rustix::process::Pid::from_raw(helper as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::Term).unwrap();
     wait_until("the helper has ended", || has_ended(helper));
@@ -180,7 +180,7 @@ fn the_next_start_removes_the_instance_of_a_killed_helper() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"));
+    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"), &["--sched"]);
     kill(helper);
     kill(u64::from(recorder.id()));
     recorder.wait().unwrap();
@@ -199,7 +199,7 @@ fn the_recording_continues_without_a_killed_helper() {
     }
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("t.fxt");
-    let (recorder, helper) = start(&output);
+    let (recorder, helper) = start(&output, &["--sched"]);
     kill(helper);
     wait_until("the helper has ended", || has_ended(helper));
     // The program ends with its standard input.
@@ -219,7 +219,7 @@ fn the_helper_of_a_killed_recorder_removes_its_instance() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"));
+    let (mut recorder, helper) = start(&directory.path().join("killed.fxt"), &["--sched"]);
     kill(u64::from(recorder.id()));
     recorder.wait().unwrap();
     wait_until("the instance is removed", || instances(helper).is_empty());
@@ -272,7 +272,7 @@ fn the_instance_of_a_recording_cannot_be_removed() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (recorder, helper) = start(&directory.path().join("t.fxt"));
+    let (recorder, helper) = start(&directory.path().join("t.fxt"), &["--sched"]);
     let instance = Path::new(TRACEFS).join("instances").join(&instances(helper)[0]);
     let refused = fs::remove_dir(instance).unwrap_err();
     assert_eq!(refused.kind(), std::io::ErrorKind::ResourceBusy);

@@ -9,6 +9,7 @@ mod perf;
 mod sandbox;
 mod schedule;
 
+mod cgroups;
 mod counters;
 mod helper;
 mod live;
@@ -16,6 +17,7 @@ mod perf_data;
 mod samples;
 mod sources;
 mod truth;
+mod uprobes;
 
 use std::path::Path;
 

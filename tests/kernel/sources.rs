@@ -18,7 +18,7 @@ pub(crate) const NOBODY: [&str; 5] =
     ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
 
 /// The same with a capability.
-const PERFMON: [&str; 7] = [
+pub(super) const PERFMON: [&str; 7] = [
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
@@ -49,12 +49,12 @@ const COMMAND_THREADS: &str = "the kernel's source is perf events of the command
 const SAMPLES: &str = "the kernel's source is samples of /proc/PID/schedstat";
 
 /// Copies of the programs, which other users may execute.
-struct Place {
-    directory: tempfile::TempDir,
+pub(super) struct Place {
+    pub(super) directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
         let place = Self { directory };
@@ -63,7 +63,7 @@ impl Place {
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
@@ -81,7 +81,7 @@ impl Place {
         command
     }
 
-    fn output(&self) -> PathBuf {
+    pub(super) fn output(&self) -> PathBuf {
         self.path("t.fxt")
     }
 }

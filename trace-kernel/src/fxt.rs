@@ -8,10 +8,12 @@
 //! | name of a thread | kernel object, when name or process change | |
 //! | system call | duration of the thread | `kernel:syscall` |
 //! | interrupt, deferred work | duration of the CPU | `kernel:irq` |
+//! | call of a function | instant, or duration of the thread | `kernel:uprobe:PATH:SYMBOL`, `kernel:uretprobe:PATH:SYMBOL` |
 //! | marker | durations, counters and others by Android's convention, else an instant | `atrace` |
 //! | any other | instant of the thread, with its fields | `kernel:event:SYSTEM/NAME` |
 //! | missed events | instant `records dropped` of the CPU | `trace` |
 
+mod calls;
 mod durations;
 mod instants;
 mod list;

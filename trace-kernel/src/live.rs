@@ -15,10 +15,12 @@
 pub(crate) mod backend;
 mod batch;
 mod categories;
+mod cgroup;
 mod choice;
 mod clock;
 mod error;
 mod instance;
+mod members;
 mod options;
 pub(crate) mod perf;
 mod processes;
@@ -26,14 +28,17 @@ mod provider;
 mod recent;
 mod recorder;
 mod sampling;
+mod scope;
 mod selection;
 mod sink;
 mod source;
 mod sources;
 mod totals;
 mod tracefs;
+mod uprobes;
 
 pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES};
+pub use cgroup::Cgroup;
 pub use choice::{probe, BackendKind, Fallback};
 pub use error::{check_sample_rate, LiveError, PerfScope};
 pub use instance::check;
@@ -42,5 +47,7 @@ pub use perf::counters::{check_name as check_counter, probe as probe_counters, C
 pub use perf::samples::{probe as probe_samples, SampleCounter, SampleSource};
 pub use processes::threads_of;
 pub use provider::KernelProvider;
+pub use scope::Scope;
 pub use sources::SourceReport;
 pub use totals::Totals;
+pub use uprobes::{check_probe, ProbeError, ProbeFault, CALL_PREFIX, ENTRY_PREFIX};

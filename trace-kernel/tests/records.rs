@@ -333,3 +333,69 @@ fn threads_outside_of_the_scope() {
     ];
     assert_eq!(names, expected);
 }
+
+const F: (&str, &str) = ("kernel:uretprobe:/a:f", "f");
+const G: (&str, &str) = ("kernel:uretprobe:/a:g", "g");
+
+/// A call or a return of thread 7.
+enum Step {
+    Call((&'static str, &'static str), u64),
+    Return((&'static str, &'static str), u64),
+    Exit,
+    Loss,
+}
+
+/// Translates calls and returns at the times 1, 2, … of thread 7: `START NAME KIND`.
+fn calls(steps: &[Step]) -> Vec<String> {
+    let lines = translated(|translator, writer| {
+        for (ticks, step) in (1..).zip(steps) {
+            let event = Event::Marker { text: "" };
+            let entry = Entry { ticks, cpu: 1, thread: 7, context: Context::Thread, event };
+            match *step {
+                Step::Call(labels, stack) => {
+                    translator.call_begin(writer, &entry, labels, Some(stack)).unwrap();
+                }
+                Step::Return(labels, stack) => {
+                    translator.call_end(writer, &entry, labels, Some(stack)).unwrap();
+                }
+                Step::Exit => {
+                    let task = Task { name: "", thread: 7, priority: None };
+                    let event = Event::Exit { task };
+                    translator.entry(writer, &Entry { event, ..entry }).unwrap();
+                }
+                Step::Loss => translator.missed(writer, 1, Missed::Count(1), (0, ticks)).unwrap(),
+            }
+        }
+    });
+    let calls = lines.iter().filter(|line| line.contains("kernel:uretprobe"));
+    let calls = calls.map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        [&fields[..1], &fields[3..]].concat().join(" ")
+    });
+    calls.collect()
+}
+
+#[test]
+fn calls_are_durations_of_entry_and_return() {
+    use Step::{Call, Return};
+    let nested = [Call(F, 96), Call(G, 64), Return(G, 64), Return(F, 96)];
+    assert_eq!(calls(&nested), ["2 g to 3", "1 f to 4"]);
+    let recursive = [Call(F, 96), Call(F, 64), Return(F, 64), Return(F, 96)];
+    assert_eq!(calls(&recursive), ["2 f to 3", "1 f to 4"]);
+    // A jump in place of a call: both return at once.
+    let jumped = [Call(F, 96), Call(G, 96), Return(G, 96), Return(F, 96)];
+    assert_eq!(calls(&jumped), ["2 g to 3", "1 f to 4"]);
+    assert_eq!(calls(&[Return(F, 96), Call(F, 96)]), ["2 f begins"]);
+}
+
+#[test]
+fn calls_that_do_not_return_are_instants() {
+    use Step::{Call, Exit, Loss, Return};
+    let without = "f instant returned=Bool(false)";
+    let unwound = [Call(F, 96), Call(F, 64), Return(F, 96)];
+    assert_eq!(calls(&unwound), ["1 f to 3", &format!("2 {without}")]);
+    let higher = [Call(F, 64), Call(G, 96), Return(G, 96)];
+    assert_eq!(calls(&higher), [&format!("1 {without}"), "2 g to 3"]);
+    assert_eq!(calls(&[Call(F, 64), Exit, Return(F, 64)]), [format!("1 {without}")]);
+    assert_eq!(calls(&[Call(F, 64), Loss, Return(F, 64)]), [format!("1 {without}")]);
+}

@@ -98,8 +98,13 @@ impl Default for SessionConfig {
 /// The largest durable buffer, in bytes, that a provider gets by its hint.
 const MAX_DURABLE_HINT: u64 = 64 << 20;
 
-/// The start of categories of single events of the kernel, whose names have a slash.
-const KERNEL_EVENT: &str = "kernel:event:";
+/// The starts of categories of the kernel whose names have a slash.
+const OF_KERNEL: [&str; 3] = ["kernel:event:", "kernel:uprobe:", "kernel:uretprobe:"];
+
+/// Returns whether a pattern is of the kernel, so that its slash does not end a provider's name.
+fn is_of_kernel(pattern: &str) -> bool {
+    OF_KERNEL.iter().any(|prefix| pattern.starts_with(prefix))
+}
 
 /// The longest time-out: programs of the session may be programs of other sessions, too.
 const MAX_TIMEOUT: Duration = Duration::from_secs(60);
@@ -157,7 +162,7 @@ impl SessionConfig {
                 Some(text) => ("-", text),
                 None => ("", pattern.as_str()),
             };
-            match text.split_once('/').filter(|_| !text.starts_with(KERNEL_EVENT)) {
+            match text.split_once('/').filter(|_| !is_of_kernel(text)) {
                 None => self.categories.push(pattern.clone()),
                 Some((name, pattern)) => {
                     self.spec(name).categories.push(format!("{sign}{pattern}"))
@@ -359,8 +364,9 @@ mod tests {
         assert_eq!(categories, ["log", "-x", "http*", "-http.cache"]);
         let changed = config.categories_for("web", &list(&["net"]));
         assert_eq!(changed, ["net", "http*", "-http.cache"], "not the session's first categories");
-        config.select(&list(&["kernel:event:sched/*", "-kernel:event:irq/x", "a/b"]));
-        assert_eq!(config.categories, ["kernel:event:sched/*", "-kernel:event:irq/x"]);
+        let kernel = ["kernel:event:sched/*", "-kernel:event:irq/x", "kernel:uprobe:/bin/x:main"];
+        config.select(&list(&[&kernel[..], &["a/b"]].concat()));
+        assert_eq!(config.categories, kernel);
         config.select(&list(&["web/http"]));
         assert_eq!(config.categories, ["-*"]);
         let mut config = SessionConfig::default();

@@ -8,6 +8,7 @@ mod frame;
 mod functions;
 mod limited;
 mod module;
+mod places;
 mod segments;
 
 pub use demangle::demangle;
@@ -16,4 +17,5 @@ pub use frame::Frame;
 pub use functions::{FunctionSymbol, Functions};
 pub use limited::Limited;
 pub use module::{ModuleError, ModuleSymbols};
+pub use places::{CodeName, PlaceError};
 pub use segments::Segments;

@@ -15,7 +15,7 @@ use crate::{open, Functions, Limited};
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
 
 /// The most bytes of symbol tables, with their names, that are read of a file.
-const MAX_SYMBOL_BYTES: u64 = 256 << 20;
+pub(crate) const MAX_SYMBOL_BYTES: u64 = 256 << 20;
 
 /// The most bytes of debug information that are read of a file.
 const MAX_DEBUG_BYTES: u64 = 1 << 30;
@@ -108,7 +108,7 @@ impl ModuleSymbols {
 }
 
 /// Returns where the debug information of a build id would be.
-fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
+pub(crate) fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     Some(Path::new(DEBUG_FILES).join(format!("{first:02x}")).join(format!("{rest}.debug")))

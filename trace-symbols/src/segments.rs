@@ -29,6 +29,16 @@ impl Segments {
         Self(file.segments().filter(is_code).map(segment).collect())
     }
 
+    /// Returns the offset in the file of the code at an address of the file.
+    #[must_use]
+    pub fn offset(&self, address: u64) -> Option<u64> {
+        let within = |segment: &Segment| {
+            let offset = address.checked_sub(segment.address)?;
+            (offset < segment.size).then(|| segment.offset.checked_add(offset)).flatten()
+        };
+        self.0.iter().find_map(within)
+    }
+
     /// Returns the address in the file of the first byte of a mapping of code: `size` bytes of the
     /// file from `offset` on. Both are in bytes.
     #[must_use]
@@ -78,6 +88,8 @@ mod tests {
         let bytes = file_with(&table);
         let segments = Segments::of(&object::File::parse(&*bytes).unwrap());
         assert_eq!(segments.address(0, 0x1000), Some(0x1000));
+        let offsets = [0x14ff, 0x1500, 0x17ff, 0x1800, 0x2800].map(|it| segments.offset(it));
+        assert_eq!(offsets, [None, Some(0x500), Some(0x7ff), None, None]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A traced program for the tests of whole processes. Its first argument selects a role.
 
 mod alerts;
+mod called;
 mod clocks;
 mod conditions;
 mod counted;
@@ -66,6 +67,7 @@ fn main() {
         "watched" => watched::run(&argument(0), argument(1).as_ref()),
         "watched-requests" => watched::requests(number(0)),
         "meet-condition" => conditions::meet(&argument(0), number(1)),
+        "called" => called::run(number(0), number(1)),
         "counted" => counted::run(number(0), number(1)),
         "count" => counting::count(argument(0).as_ref(), number(1)),
         "count-and-be-killed" => {

@@ -96,8 +96,8 @@ pub(crate) struct RecordArgs {
     pub(crate) call_graph: CallGraph,
 
     /// Threads whose kernel events, samples and counters are recorded: those of `command` and its
-    /// children, of the `machine`, or of processes by their ids, such as 12,34 [default: command;
-    /// without COMMAND machine]
+    /// children, of the `machine`, of processes by their ids, such as 12,34, or in a control group
+    /// and those below it: cgroup:PATH [default: command; without COMMAND machine]
     #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]
     pub(crate) kernel_scope: Option<KernelScope>,
 
@@ -281,6 +281,10 @@ pub(crate) struct KernelHelperArgs {
     /// Thread to record, with the threads and processes that it starts; repeatable
     #[arg(long = "thread", value_name = "ID")]
     pub(crate) threads: Vec<u64>,
+
+    /// Control group whose threads are recorded
+    #[arg(long, value_name = "PATH", conflicts_with = "threads")]
+    pub(crate) cgroup: Option<PathBuf>,
 
     /// Size of the kernel's buffer for each CPU in bytes
     #[arg(long, value_name = "BYTES")]

@@ -2,14 +2,16 @@
 
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Sender};
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trace_kernel::live::{
-    BackendKind, CounterReport, Fallback, KernelProvider, LiveError, Options, SampleCounter,
-    SampleEvent, SampleOptions, SampleRate, SampleSource, SampledCounter, SourceReport, Totals,
+    BackendKind, Cgroup, CounterReport, Fallback, KernelProvider, LiveError, Options,
+    SampleCounter, SampleEvent, SampleOptions, SampleRate, SampleSource, SampledCounter, Scope,
+    SourceReport, Totals,
 };
 
 use super::record::kernel::{READY, TOTALS};
@@ -35,7 +37,13 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     watch(sender)?;
     let options = Options {
         categories: args.categories.clone(),
-        threads: args.threads.clone(),
+        scope: match scope(args) {
+            Ok(scope) => scope,
+            Err(error) => {
+                refuse(&error);
+                return Ok(exit::FAILURE);
+            }
+        },
         buffer_size: args.buffer_size,
         samples: samples(args)?,
     };
@@ -66,6 +74,15 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
         "{TOTALS} {scheduling} {samples} {dropped} {lost_samples} {throttled} {is_complete}"
     ))?;
     Ok(exit::OK)
+}
+
+/// Returns the threads that are recorded.
+fn scope(args: &KernelHelperArgs) -> Result<Scope, LiveError> {
+    Ok(match &args.cgroup {
+        Some(path) => Scope::Cgroup(Arc::new(Cgroup::open(path)?)),
+        None if args.threads.is_empty() => Scope::Machine,
+        None => Scope::Threads(args.threads.clone()),
+    })
 }
 
 /// Returns how samples are taken.

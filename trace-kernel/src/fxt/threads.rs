@@ -35,6 +35,16 @@ impl Threads {
         self.scope = Some(threads.into_iter().collect());
     }
 
+    /// Adds threads to the scope. Their names are written again, without the mark.
+    pub(super) fn include(&mut self, threads: impl IntoIterator<Item = u64>) {
+        let Some(scope) = &mut self.scope else { return };
+        for thread in threads {
+            if let (true, Some((_, name))) = (scope.insert(thread), self.named.get_mut(&thread)) {
+                *name = "".into();
+            }
+        }
+    }
+
     /// Adds a new thread to the scope if its creator is in it.
     pub(super) fn adopt(&mut self, child: u64, creator: u64) {
         if let Some(scope) = &mut self.scope {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
+use super::calls::Calls;
 use super::durations::{Durations, Kind, ARGUMENTS};
 use super::instants::{event, write_event, write_other, INSTANT};
 use super::scheduling::{write_scheduling, Wakeups};
@@ -26,6 +27,7 @@ pub struct Translator {
     threads: Threads,
     wakeups: Wakeups,
     durations: Durations,
+    calls: Calls,
     /// Threads with a `task_newtask`, which `sched_process_fork` follows.
     created: HashSet<u64>,
 }
@@ -83,6 +85,11 @@ impl Translator {
         self.threads.limit(threads);
     }
 
+    /// Adds threads to the scope. Their names are written again, without the argument.
+    pub fn include(&mut self, threads: impl IntoIterator<Item = u64>) {
+        self.threads.include(threads);
+    }
+
     /// Writes an instant with the fields of an event, in this category.
     ///
     /// # Errors
@@ -97,6 +104,54 @@ impl Translator {
         let Event::Other { format, payload, order } = entry.event else { return Ok(()) };
         let thread = self.threads.koids(entry.thread);
         write_other(writer, (entry.ticks, thread), (category, format), payload, order)
+    }
+
+    /// Writes an instant of a function, of which `entry` is the call. `labels` are its category and
+    /// name.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn call<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        entry: &Entry<'_>,
+        labels: (&str, &str),
+    ) -> Result<(), WriteError> {
+        let thread = self.threads.koids(entry.thread);
+        write_event(writer, event(entry.ticks, thread, labels, INSTANT, &[]))
+    }
+
+    /// Begins the duration of a function. `stack` is the address of the stack, if it is known.
+    ///
+    /// # Errors
+    ///
+    /// Writing calls that have ended without a return failed.
+    pub fn call_begin<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        entry: &Entry<'_>,
+        labels: (&str, &str),
+        stack: Option<u64>,
+    ) -> Result<(), WriteError> {
+        let thread = self.threads.koids(entry.thread);
+        self.calls.enter(writer, (entry.ticks, thread), labels, stack)
+    }
+
+    /// Writes the duration of a function that returns. `stack` is the address of the stack at its
+    /// begin. Calls within it that have not returned are instants.
+    ///
+    /// # Errors
+    ///
+    /// Writing failed.
+    pub fn call_end<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        entry: &Entry<'_>,
+        labels: (&str, &str),
+        stack: Option<u64>,
+    ) -> Result<(), WriteError> {
+        self.calls.leave(writer, (entry.ticks, entry.thread), labels, stack)
     }
 
     /// Writes the records of an event.
@@ -130,6 +185,7 @@ impl Translator {
             Event::Exit { task } => {
                 self.threads.leave(task.thread);
                 self.durations.exit(writer, ticks, task.thread)?;
+                self.calls.exit(writer, task.thread)?;
                 self.instant(writer, entry, koids)
             }
             Event::IrqEnter { .. }
@@ -165,6 +221,7 @@ impl Translator {
             Missed::Unknown => (1, "kernel buffer full: at least one"),
         };
         self.durations.interrupt(cpu);
+        self.calls.interrupt(writer)?;
         self.gap(writer, cpu, gap, times)
     }
 
@@ -207,13 +264,14 @@ impl Translator {
         write_event(writer, event(to, place, labels, INSTANT, &arguments))
     }
 
-    /// Writes the system calls and interrupts that have not ended.
+    /// Writes the system calls, interrupts and calls that have not ended.
     ///
     /// # Errors
     ///
     /// Writing failed.
     pub fn finish<S: RecordSink>(&mut self, writer: &mut S) -> Result<(), WriteError> {
-        self.durations.finish(writer)
+        self.durations.finish(writer)?;
+        self.calls.finish(writer)
     }
 
     /// Writes the names of the threads of an event, if they are new.

@@ -23,8 +23,8 @@ pub(super) trait Backend: fmt::Debug + Send {
     /// Stops recording. The events until now can still be read.
     fn stop(&mut self) -> Result<(), String>;
 
-    /// Reads events of all CPUs.
-    fn read(&mut self, clock: &TraceClock) -> Progress;
+    /// Reads events of all CPUs. It is after the ticks `now`.
+    fn read(&mut self, clock: &TraceClock, now: u64) -> Progress;
 
     /// Writes the records of the events before the ticks `end`.
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String>;

@@ -10,6 +10,7 @@ use super::instance;
 use super::options::Options;
 use super::perf::Perf;
 use super::sampling::Sampling;
+use super::scope::Scope;
 use super::tracefs::{check_thread_ids, Tracefs};
 
 /// The size of ring buffers that are only opened to see whether they can be.
@@ -93,7 +94,7 @@ pub(super) fn choose(
         return Err(error);
     }
     let mut refused = vec![error];
-    let Some((kind, backend)) = open(&options.threads, options.buffer_size, &mut refused) else {
+    let Some((kind, backend)) = open(&options.scope, options.buffer_size, &mut refused) else {
         return Err(refused.pop().unwrap_or(LiveError::NoTracefs));
     };
     let fallback = Some(Fallback { kind, refused, unrecorded });
@@ -102,23 +103,28 @@ pub(super) fn choose(
 
 /// Opens the best source other than tracefs. Adds why each better one cannot be used.
 fn open(
-    threads: &[u64],
+    scope: &Scope,
     bytes: u64,
     refused: &mut Vec<LiveError>,
 ) -> Option<(BackendKind, Box<dyn Backend>)> {
-    match Perf::of_cpus(threads, bytes) {
+    match Perf::of_cpus(scope, bytes) {
         Ok(perf) => return Some((BackendKind::PerfCpus, Box::new(perf))),
         Err(error) => refused.push(error),
     }
-    // The other sources select threads.
-    if threads.is_empty() {
-        return None;
-    }
-    match Perf::of_threads(threads, bytes) {
+    // The other sources select threads. A list without any would be that of all.
+    let threads = match scope.threads() {
+        Ok(threads) if threads.is_empty() => return None,
+        Ok(threads) => threads,
+        Err(error) => {
+            refused.push(error);
+            return None;
+        }
+    };
+    match Perf::of_threads(&threads, bytes) {
         Ok(perf) => return Some((BackendKind::PerfThreads, Box::new(perf))),
         Err(error) => refused.push(error),
     }
-    match Sampling::new(threads) {
+    match Sampling::new(scope, &threads) {
         Ok(sampling) => return Some((BackendKind::Sampling, Box::new(sampling))),
         Err(error) => refused.push(error),
     }
@@ -133,7 +139,7 @@ pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
         Ok(_) => return (Some(BackendKind::Tracefs), Vec::new()),
         Err(error) => vec![error],
     };
-    let opened = open(&[u64::from(std::process::id())], SMALL, &mut refused);
+    let opened = open(&Scope::Threads(vec![u64::from(std::process::id())]), SMALL, &mut refused);
     (opened.map(|(kind, _)| kind), refused)
 }
 

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use trace_provider::NotTraced;
 
 use super::perf::counters::known::{self, is_missing, Known};
+use super::uprobes::ProbeError;
 use crate::format::FormatError;
 
 /// The threads of perf events.
@@ -18,13 +19,15 @@ pub enum PerfScope {
     Machine,
     /// Some threads and their descendants.
     Threads,
+    /// The threads of a control group.
+    Cgroup,
 }
 
 impl PerfScope {
     /// The highest value of `kernel.perf_event_paranoid` that permits it without a capability.
     fn level(self) -> i32 {
         match self {
-            Self::Machine => 0,
+            Self::Machine | Self::Cgroup => 0,
             Self::Threads => 2,
         }
     }
@@ -45,6 +48,12 @@ pub enum LiveError {
     File(PathBuf, io::Error),
     /// A file of tracefs has an unknown format.
     Format(PathBuf, FormatError),
+    /// A function has no events.
+    Probe(ProbeError),
+    /// A control group cannot be used.
+    Cgroup(PathBuf, io::Error),
+    /// The threads of a control group cannot be read.
+    CgroupThreads(io::Error),
     /// The kernel selects threads by other ids than this pid namespace has.
     PidNamespace,
     /// `perf_event_open(2)` failed, for the events of whole CPUs or of threads.
@@ -185,6 +194,7 @@ impl LiveError {
                 "use --samples={limit}; or as root, run: sysctl \
                  kernel.perf_event_max_sample_rate={frequency}"
             ),
+            Self::Probe(error) => return error.fault.remedy(),
             Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
         })
@@ -234,6 +244,17 @@ impl fmt::Display for LiveError {
                 f,
                 "cannot trace the kernel: this pid namespace has other thread ids than the kernel"
             ),
+            Self::Probe(error) => write!(f, "{error}"),
+            Self::Cgroup(path, _) => {
+                write!(f, "cannot use the control group {}", path.display())
+            }
+            Self::CgroupThreads(_) => write!(f, "cannot read the threads of the control group"),
+            Self::Perf(PerfScope::Cgroup, _) => {
+                write!(f, "cannot trace the control group: perf_event_open failed")
+            }
+            Self::Samples(PerfScope::Cgroup, _) => {
+                write!(f, "cannot sample the control group: perf_event_open failed")
+            }
             Self::Perf(PerfScope::Machine, _) => {
                 write!(f, "cannot trace all threads: perf_event_open failed")
             }
@@ -267,6 +288,8 @@ impl std::error::Error for LiveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::File(_, error)
+            | Self::Cgroup(_, error)
+            | Self::CgroupThreads(error)
             | Self::Perf(_, error)
             | Self::Samples(_, error)
             | Self::Counter { error, .. }

@@ -4,7 +4,7 @@
 //! instance of a killed process can be removed later, and nobody else's.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use rustix::fs::{access, Access};
 use rustix::io::Errno;
 
 use super::error::LiveError;
+use super::uprobes;
 
 /// The places of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -40,11 +41,13 @@ struct Owner {
 impl Instance {
     /// Creates an instance with tracing off. Removes those of processes that have been killed.
     pub(super) fn create() -> Result<Self, LiveError> {
-        let instances = root()?.join("instances");
+        let root = root()?;
+        let instances = root.join("instances");
         let failed = |error| LiveError::file(&instances, error);
         let owner = Owner::of(std::process::id()).map_err(failed)?;
         // If the own start cannot be read, /proc does not show which processes have ended.
         remove_stale(&instances);
+        uprobes::remove_stale(root, is_stale);
         let number = (0..).map(|number| instances.join(format!("{owner}-{number}")));
         for path in number {
             match fs::create_dir(&path) {
@@ -64,6 +67,11 @@ impl Instance {
     #[cfg(test)]
     pub(super) fn of_directory(path: &Path) -> Self {
         Self { path: path.to_owned() }
+    }
+
+    /// Returns its name, which has the id of this process.
+    pub(super) fn name(&self) -> std::borrow::Cow<'_, str> {
+        self.path.file_name().unwrap_or_default().to_string_lossy()
     }
 
     pub(super) fn path(&self, file: &str) -> PathBuf {
@@ -88,6 +96,15 @@ impl Instance {
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), LiveError> {
         let path = self.path(file);
         fs::write(&path, text).map_err(|error| LiveError::file(path, error))
+    }
+
+    /// Appends to the contents of a file.
+    pub(super) fn append(&self, file: &str, text: &str) -> Result<(), LiveError> {
+        let path = self.path(file);
+        let mut options = fs::OpenOptions::new();
+        let appended = options.append(true).open(&path);
+        let appended = appended.and_then(|mut file| file.write_all(text.as_bytes()));
+        appended.map_err(|error| LiveError::file(path, error))
     }
 }
 
@@ -158,7 +175,7 @@ pub fn check() -> Result<&'static Path, LiveError> {
 }
 
 /// Returns where tracefs is mounted.
-fn root() -> Result<&'static Path, LiveError> {
+pub(super) fn root() -> Result<&'static Path, LiveError> {
     for place in PLACES.map(Path::new) {
         match fs::metadata(place.join("instances")) {
             Ok(_) => return Ok(place),
@@ -194,12 +211,16 @@ fn read(path: &Path) -> Result<String, LiveError> {
 fn remove_stale(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
-        let owner = entry.file_name().to_str().and_then(Owner::parse);
-        if owner.is_some_and(|owner| owner.has_ended()) {
+        if entry.file_name().to_str().is_some_and(is_stale) {
             // Fails if another process uses it.
             let _busy = fs::remove_dir(entry.path());
         }
     }
+}
+
+/// Returns whether an instance of this name is one of a process that has been killed.
+fn is_stale(name: &str) -> bool {
+    Owner::parse(name).is_some_and(|owner| owner.has_ended())
 }
 
 /// Returns the start of a process in clock ticks since boot: field 22 of `/proc/PID/stat`. The name

@@ -15,18 +15,19 @@ pub(crate) mod events;
 pub(crate) mod record;
 mod ring;
 pub(crate) mod samples;
-mod sys;
+pub(super) mod sys;
 pub(crate) mod throttled;
 pub(crate) mod timed;
 
 use self::cpus::Cpus;
-use self::events::Events;
+use self::events::{Events, Switches};
 use self::record::SampleLayout;
 use self::sys::{Attributes, Target};
 use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
 use super::error::{LiveError, PerfScope};
 use super::processes;
+use super::scope::Scope;
 
 /// An event that counts nothing, whose records are context switches and the starts, ends and names
 /// of threads: `exclude_kernel` and `context_switch`.
@@ -44,37 +45,51 @@ const SWITCHES: Attributes = Attributes {
 #[derive(Debug)]
 pub(super) struct Perf {
     cpus: Cpus,
-    is_of_cpus: bool,
+    switches: Switches,
     scope: Vec<u64>,
     events: Events,
 }
 
 impl Perf {
-    /// Records the switches of all threads. Only those from and to the threads of `scope`, and
-    /// those that these create, are used; all are if it is empty.
-    pub(super) fn of_cpus(scope: &[u64], bytes: u64) -> Result<Self, LiveError> {
-        Self::open(&[Target::Cpu], scope, bytes)
+    /// Records the switches of all threads, or those of a control group. Of all threads, only those
+    /// from and to the threads of `scope`, and those that these create, are used.
+    pub(super) fn of_cpus(scope: &Scope, bytes: u64) -> Result<Self, LiveError> {
+        match scope {
+            Scope::Machine => Self::open(&[Target::Cpu], &[], Switches::Machine, bytes),
+            Scope::Threads(threads) => {
+                Self::open(&[Target::Cpu], threads, Switches::Machine, bytes)
+            }
+            Scope::Cgroup(_) => Self::open(&scope.targets(), &[], Switches::Cgroup, bytes),
+        }
     }
 
     /// Records the switches of these threads, and of the threads and processes that they create.
     pub(super) fn of_threads(scope: &[u64], bytes: u64) -> Result<Self, LiveError> {
         let targets: Vec<Target> = scope.iter().copied().map(Target::Thread).collect();
-        Self::open(&targets, scope, bytes)
+        Self::open(&targets, scope, Switches::Threads, bytes)
     }
 
-    fn open(targets: &[Target], scope: &[u64], bytes: u64) -> Result<Self, LiveError> {
-        let is_of_cpus = targets == [Target::Cpu];
-        let kind = if is_of_cpus { PerfScope::Machine } else { PerfScope::Threads };
+    fn open(
+        targets: &[Target],
+        scope: &[u64],
+        switches: Switches,
+        bytes: u64,
+    ) -> Result<Self, LiveError> {
+        let kind = match switches {
+            Switches::Machine => PerfScope::Machine,
+            Switches::Cgroup => PerfScope::Cgroup,
+            Switches::Threads => PerfScope::Threads,
+        };
         let cpus = Cpus::open(&SWITCHES, SampleLayout::default(), targets, bytes);
         let cpus = cpus.map_err(|error| LiveError::Perf(kind, error))?;
         let (scope, events) = (scope.to_vec(), Events::default());
-        Ok(Self { cpus, is_of_cpus, scope, events })
+        Ok(Self { cpus, switches, scope, events })
     }
 }
 
 impl Backend for Perf {
     fn start(&mut self) -> Result<(), String> {
-        self.events = Events::new(processes::names(), self.is_of_cpus, &self.scope);
+        self.events = Events::new(processes::names(), self.switches, &self.scope);
         self.cpus.start()
     }
 
@@ -82,7 +97,7 @@ impl Backend for Perf {
         self.cpus.stop()
     }
 
-    fn read(&mut self, clock: &TraceClock) -> Progress {
+    fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
         self.cpus.read(clock)
     }
 

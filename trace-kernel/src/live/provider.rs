@@ -12,6 +12,7 @@ use super::categories::CATEGORIES;
 use super::error::LiveError;
 use super::options::Options;
 use super::recorder::{Recorder, Request};
+use super::scope::Scope;
 use super::selection::kernel_patterns;
 use super::sink::Tables;
 use super::sources::{SourceReport, Sources};
@@ -46,7 +47,11 @@ impl KernelProvider {
         let Sources { list, report } = Sources::open(options, &patterns, source)?;
         let (totals, tables) = (Arc::default(), Tables::new(&patterns));
         let shared = Arc::clone(&totals);
-        let recorder = Recorder::new(list, &options.threads, tables, shared);
+        let scope = match &options.scope {
+            Scope::Machine => None,
+            scope => Some(scope.threads()?),
+        };
+        let recorder = Recorder::new(list, scope, tables, shared);
         let mut provider = Self::connect(recorder, totals, source, &patterns)?;
         provider.report = report;
         Ok(provider)

@@ -29,8 +29,8 @@ pub(super) enum Request {
 #[derive(Debug)]
 pub(super) struct Recorder {
     sources: Vec<Source>,
-    /// The threads of the scope at its start; none for the machine.
-    scope: Vec<u64>,
+    /// The threads of the scope at its start; `None` for the machine.
+    scope: Option<Vec<u64>>,
     destination: Destination,
     /// The last round of all sources.
     last: Option<Instant>,
@@ -39,13 +39,13 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(
         sources: Vec<(Box<dyn Backend>, TraceClock)>,
-        scope: &[u64],
+        scope: Option<Vec<u64>>,
         tables: Tables,
         totals: Arc<Mutex<Totals>>,
     ) -> Self {
         let sources = sources.into_iter().map(|(backend, clock)| Source::new(backend, clock));
         let destination = Destination { tables, totals };
-        Self { sources: sources.collect(), scope: scope.to_vec(), destination, last: None }
+        Self { sources: sources.collect(), scope, destination, last: None }
     }
 
     /// Serves requests until their sender is dropped.
@@ -80,7 +80,7 @@ impl Recorder {
         destination.tables.clear();
         let threads = processes::threads();
         for source in sources {
-            let started = source.start(scope, &threads, writer);
+            let started = source.start(scope.as_deref(), &threads, writer);
             destination.note(started);
         }
     }

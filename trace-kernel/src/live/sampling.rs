@@ -5,13 +5,17 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::io;
+use std::sync::Arc;
 
 use trace_format::{Argument, Event, EventKind, Thread, ThreadKoids, Value, WriteError};
 
 use super::backend::{Backend, Output, Progress};
+use super::cgroup::Cgroup;
 use super::clock::{monotonic_raw, TraceClock};
 use super::error::LiveError;
 use super::processes;
+use super::scope::Scope;
 use crate::fxt::write_event;
 
 /// The category of the counters.
@@ -23,6 +27,8 @@ const NAME: &str = "sampled schedstat";
 /// Samples of the threads of some processes and their descendants.
 #[derive(Debug)]
 pub(super) struct Sampling {
+    /// The control group whose threads are sampled in place of those of processes.
+    cgroup: Option<Arc<Cgroup>>,
     /// The processes whose descendants are sampled.
     roots: Vec<u64>,
     /// The recorder. It and this process are not sampled.
@@ -55,17 +61,33 @@ struct Times {
 }
 
 impl Sampling {
-    /// Samples the processes of these threads and the processes that they start. Of this process's
+    /// Samples the processes of these threads and the processes that they start, or a control
+    /// group. Of this process's
     /// parent, only the processes that it starts are sampled.
-    pub(super) fn new(scope: &[u64]) -> Result<Self, LiveError> {
+    pub(super) fn new(scope: &Scope, threads: &[u64]) -> Result<Self, LiveError> {
         check()?;
-        let families = scope.iter().filter_map(|thread| processes::family(*thread));
+        let cgroup = match scope {
+            Scope::Cgroup(cgroup) => Some(Arc::clone(cgroup)),
+            Scope::Machine | Scope::Threads(_) => None,
+        };
+        let families = threads.iter().filter_map(|thread| processes::family(*thread));
         let mut roots: Vec<u64> = families.map(|(process, _)| process).collect();
         roots.dedup();
         let own = u64::from(std::process::id());
         let recorder = processes::family(own).map_or(0, |(_, parent)| parent);
         let (sampled, others) = Default::default();
-        Ok(Self { roots, recorder, sampled, others, samples: Vec::new() })
+        Ok(Self { cgroup, roots, recorder, sampled, others, samples: Vec::new() })
+    }
+
+    /// Returns the threads that are sampled now, each with its process.
+    fn threads(&mut self) -> io::Result<Vec<(u64, u64)>> {
+        if let Some(cgroup) = &self.cgroup {
+            let process = |thread| Some((processes::family(thread)?.0, thread));
+            return Ok(cgroup.threads()?.into_iter().filter_map(process).collect());
+        }
+        self.update();
+        let of = |process| processes::threads_of(process).into_iter().map(move |it| (process, it));
+        Ok(self.sampled.iter().copied().flat_map(of).collect())
     }
 
     /// Adds the processes that have started, and removes those that have ended.
@@ -108,16 +130,17 @@ impl Backend for Sampling {
         Ok(())
     }
 
-    fn read(&mut self, clock: &TraceClock) -> Progress {
-        self.update();
-        for &process in &self.sampled {
-            for thread in processes::threads_of(process) {
-                let ticks = clock.ticks(monotonic_raw());
-                // The thread may end between these calls.
-                let Some(times) = times(process, thread) else { continue };
-                let name = processes::name(thread).unwrap_or_default();
-                self.samples.push(Sample { ticks, process, thread, name, times });
-            }
+    fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
+        let threads = match self.threads() {
+            Ok(threads) => threads,
+            Err(error) => return Progress { rest: None, result: Err(error.to_string()) },
+        };
+        for (process, thread) in threads {
+            let ticks = clock.ticks(monotonic_raw());
+            // The thread may end between these calls.
+            let Some(times) = times(process, thread) else { continue };
+            let name = processes::name(thread).unwrap_or_default();
+            self.samples.push(Sample { ticks, process, thread, name, times });
         }
         Progress { rest: None, result: Ok(()) }
     }
@@ -198,7 +221,8 @@ mod tests {
     /// A shell starts `cat`, whose parent is found in the same round.
     #[test]
     fn descendants_are_sampled() {
-        let mut sampling = Sampling::new(&[u64::from(std::process::id())]).unwrap();
+        let mut sampling =
+            Sampling::new(&Scope::Machine, &[u64::from(std::process::id())]).unwrap();
         let mut earlier = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         sampling.start().unwrap();
         let mut shell = Command::new("sh");

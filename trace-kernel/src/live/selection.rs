@@ -7,6 +7,7 @@ use trace_protocol::categories::CategorySet;
 use super::categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, MARKERS, TASKS};
 use super::error::LiveError;
 use super::instance::Instance;
+use super::uprobes::{ProbeUse, Uprobes};
 use crate::byte_order::ByteOrder;
 use crate::decode::Decoder;
 use crate::format::EventFormat;
@@ -29,9 +30,18 @@ pub(super) struct Uses {
     pub(super) is_decoded: bool,
     /// Instants with the event's fields, in these categories.
     pub(super) categories: Vec<Box<str>>,
+    /// The call of a function, or its return.
+    pub(super) probe: Option<ProbeUse>,
 }
 
 impl Selection {
+    /// Adds the events of functions.
+    pub(super) fn add_probes(&mut self, probes: &Uprobes) {
+        for event in probes.events() {
+            self.uses(&event.name).probe = Some(event.used.clone());
+        }
+    }
+
     /// Returns the events that `patterns` select of those that `available` lists, as
     /// `SYSTEM:NAME` on each line.
     pub(super) fn new(patterns: &[String], available: &str) -> Result<Self, LiveError> {
@@ -113,7 +123,7 @@ impl Selection {
         }
         if self.has_markers {
             let format = format(instance, "ftrace/print")?;
-            by_id.insert(format.id, Uses { is_decoded: true, categories: Vec::new() });
+            by_id.insert(format.id, Uses { is_decoded: true, ..Uses::default() });
             formats.push(format);
             // Without this option only texts for this instance are in it.
             let _older = instance.write("options/copy_trace_marker", "1");

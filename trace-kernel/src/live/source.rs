@@ -40,16 +40,16 @@ impl Source {
         Self { backend, clock, translator: Translator::default(), has_more: false }
     }
 
-    /// Starts recording the threads of `scope`, or all if there are none. `threads` are those that
+    /// Starts recording the threads of `scope`, or all if it is `None`. `threads` are those that
     /// exist, each with its process.
     pub(super) fn start(
         &mut self,
-        scope: &[u64],
+        scope: Option<&[u64]>,
         threads: &[(u64, u64)],
         writer: &Writer,
     ) -> Result<(), String> {
         self.translator = Translator::default();
-        if !scope.is_empty() {
+        if let Some(scope) = scope {
             self.translator.limit(scope.iter().copied());
         }
         for (thread, process) in threads {
@@ -86,7 +86,7 @@ impl Source {
         }
         self.clock.calibrate(|| writer.now());
         let begin = writer.now();
-        let Progress { rest, result } = self.backend.read(&self.clock);
+        let Progress { rest, result } = self.backend.read(&self.clock, begin);
         destination.note(result);
         self.write(destination, writer, rest.unwrap_or(begin).min(begin));
         self.has_more = rest.is_some();

@@ -56,7 +56,7 @@ impl Sources {
             }
         }
         if CategorySet::new(patterns).matches(SAMPLES) {
-            match Samples::open(&options.samples, &options.threads, options.buffer_size) {
+            match Samples::open(&options.samples, &options.scope, options.buffer_size) {
                 Ok((samples, source)) => {
                     sources.list.push((Box::new(samples), TraceClock::monotonic_raw()));
                     sources.report.samples = Some(source);
@@ -65,7 +65,7 @@ impl Sources {
             }
         }
         if counters::are_selected(patterns) {
-            match Counters::open(patterns, &options.threads) {
+            match Counters::open(patterns, &options.scope) {
                 Ok((counters, report)) => {
                     sources.list.push((Box::new(counters), TraceClock::monotonic_raw()));
                     sources.report.counters = Some(report);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::sync::Arc;
 
 use rustix::fs::OFlags;
 use trace_protocol::message::ClockSource;
@@ -12,8 +13,11 @@ use super::batch::{Batch, BatchEvent, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
+use super::members::{thread_list, Group, EVENT_PID};
 use super::options::Options;
+use super::scope::Scope;
 use super::selection::{Selection, Uses};
+use super::uprobes::{stack, stack_of_entry, ProbeUse, Uprobes};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};
 use crate::format::page_layout;
@@ -38,8 +42,12 @@ pub(super) struct Tracefs {
     decoder: Decoder,
     uses: HashMap<u16, Uses>,
     batch: Batch,
+    /// The control group whose threads are recorded, if so.
+    group: Option<Group>,
     /// Closed after its files.
     instance: Instance,
+    /// The probes of functions, which are removed after the instance.
+    _uprobes: Option<Uprobes>,
 }
 
 impl Tracefs {
@@ -49,20 +57,21 @@ impl Tracefs {
         patterns: &[String],
         source: ClockSource,
     ) -> Result<(Self, TraceClock), LiveError> {
-        if !options.threads.is_empty() {
+        if !matches!(options.scope, Scope::Machine) {
             check_thread_ids()?;
         }
         let instance = Instance::create()?;
         let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
         instance.write("trace_clock", name)?;
         instance.write("buffer_size_kb", &(options.buffer_size >> 10).max(1).to_string())?;
-        if !options.threads.is_empty() {
-            let threads: Vec<String> = options.threads.iter().map(u64::to_string).collect();
-            instance.write("options/event-fork", "1")?;
-            instance.write("set_event_pid", &threads.join(" "))?;
-        }
-        let events = Selection::new(patterns, &available_events()?)?.enable(&instance)?;
-        Ok((Self::new(instance, events)?, clock))
+        let group = select_threads(&instance, &options.scope)?;
+        let uprobes = Uprobes::define(&instance, patterns)?;
+        let mut selection = Selection::new(patterns, &available_events()?)?;
+        selection.add_probes(&uprobes);
+        let events = selection.enable(&instance);
+        // The instance uses the probes, and is removed before them.
+        let opened = events.and_then(|events| Self::new(instance, events));
+        Ok((Self { group, _uprobes: Some(uprobes), ..opened? }, clock))
     }
 
     /// Opens the pages of all CPUs of an instance.
@@ -80,7 +89,8 @@ impl Tracefs {
             Ok(Stream::new(pages.map_err(|error| LiveError::file(path, error))?, cpu))
         });
         let streams = streams.collect::<Result<_, _>>()?;
-        Ok(Self { layout, streams, decoder, uses, batch: Batch::default(), instance })
+        let (batch, group, _uprobes) = Default::default();
+        Ok(Self { layout, streams, decoder, uses, batch, group, instance, _uprobes })
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
@@ -99,10 +109,13 @@ impl Backend for Tracefs {
     }
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
-    fn read(&mut self, clock: &TraceClock) -> Progress {
-        let Self { batch, layout, streams, .. } = self;
+    fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
+        let Self { batch, layout, streams, group, instance, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
         let (mut rest, mut result) = (None, Ok(()));
+        if let Some(group) = group {
+            result = group.update(instance, now);
+        }
         for stream in streams {
             let end = batch.bytes() + limit;
             loop {
@@ -124,13 +137,19 @@ impl Backend for Tracefs {
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
-        let Self { batch, decoder, uses, .. } = self;
+        let Self { batch, decoder, uses, group, .. } = self;
         let mut result = Ok(());
+        if let Some(group) = group {
+            output.translator.include(group.joined());
+        }
         batch.drain(end, |event| {
-            if let Err(error) = translate(output, (decoder, uses), &event) {
+            if let Err(error) = translate(output, (decoder, uses), group.as_mut(), &event) {
                 result = Err(error);
             }
         });
+        if let Some(group) = group {
+            group.members.forget(end);
+        }
         result
     }
 
@@ -152,6 +171,24 @@ impl Backend for Tracefs {
     }
 }
 
+/// Selects the threads of a scope. Returns the control group that it is, if so.
+fn select_threads(instance: &Instance, scope: &Scope) -> Result<Option<Group>, LiveError> {
+    let (threads, group) = match scope {
+        Scope::Machine => return Ok(None),
+        Scope::Threads(threads) => (threads.clone(), None),
+        Scope::Cgroup(cgroup) => {
+            let mut threads = scope.threads()?;
+            let group = Group::new(Arc::clone(cgroup), &threads);
+            // An empty list selects all threads. The events of this one are not the group's.
+            threads.push(std::process::id().into());
+            (threads, Some(group))
+        }
+    };
+    instance.write("options/event-fork", "1")?;
+    instance.write(EVENT_PID, &thread_list(&threads))?;
+    Ok(group)
+}
+
 /// Fails if this process is not in the kernel's first pid namespace, whose thread ids the kernel
 /// compares.
 pub(super) fn check_thread_ids() -> Result<(), LiveError> {
@@ -166,13 +203,22 @@ pub(super) fn check_thread_ids() -> Result<(), LiveError> {
 fn translate(
     output: &mut Output<'_, '_>,
     (decoder, uses): (&Decoder, &HashMap<u16, Uses>),
+    group: Option<&mut Group>,
     event: &BatchEvent<'_>,
 ) -> Result<(), String> {
     if let Some(loss) = event.loss {
         output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
     }
     let Some(uses) = uses.get(&event.raw.id) else { return Ok(()) };
+    if let Some(Group { members, .. }) = group {
+        if !members.has(&decoder.decode(event.cpu, &event.raw)) {
+            return Ok(());
+        }
+    }
     let Output { translator, sink, .. } = output;
+    if let Some(probe) = &uses.probe {
+        return translate_call(output, decoder, probe, event);
+    }
     for category in &uses.categories {
         let fields = translator.fields(sink, &decoder.fields(event.cpu, &event.raw), category);
         fields.map_err(|error| error.to_string())?;
@@ -188,10 +234,27 @@ fn translate(
     }
 }
 
+/// Writes the records of a call of a function, or of its return.
+fn translate_call(
+    output: &mut Output<'_, '_>,
+    decoder: &Decoder,
+    ProbeUse { probe, is_return }: &ProbeUse,
+    event: &BatchEvent<'_>,
+) -> Result<(), String> {
+    let entry = decoder.fields(event.cpu, &event.raw);
+    let labels = (probe.category.as_str(), probe.symbol.as_str());
+    let Output { translator, sink, .. } = output;
+    let written = match (probe.has_returns, is_return) {
+        (false, _) => translator.call(sink, &entry, labels),
+        (true, false) => translator.call_begin(sink, &entry, labels, stack(&entry)),
+        (true, true) => translator.call_end(sink, &entry, labels, stack_of_entry(&entry)),
+    };
+    written.map_err(|error| error.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
-    use std::sync::Arc;
 
     use trace_provider::Provider;
 

@@ -27,7 +27,7 @@ use super::slots::Slots;
 use crate::byte_order::ByteOrder;
 use crate::event as kernel;
 use crate::fxt::{write_event, Translator};
-use crate::live::perf::events::Events;
+use crate::live::perf::events::{Events, Switches};
 use crate::live::perf::record::{Body, MappedFile, PerfRecord, SampleId, StackSample, NO_THREAD};
 use crate::live::perf::samples::images::Images;
 use crate::live::perf::samples::unwind::REGISTERS;
@@ -117,7 +117,7 @@ impl OwnEvents {
 impl Converter {
     pub(super) fn new(order: ByteOrder) -> Self {
         let (contents, notes, translator, slots, losses) = Default::default();
-        let (images, events) = (Images::recorded(), Events::new([], true, &[]));
+        let (images, events) = (Images::recorded(), Events::new([], Switches::Machine, &[]));
         let (rules, is_started, is_described, now) = (None, false, false, 0);
         Self {
             order,

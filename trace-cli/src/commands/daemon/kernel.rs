@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use trace_convert::visible;
-use trace_kernel::live::{is_kernel_category, Options, SampleOptions};
+use trace_kernel::live::{is_kernel_category, SampleOptions};
 use trace_manager::controller::CompanionResult;
 use trace_manager::{Companion, Manager, StartCompanion};
 
-use crate::commands::record::kernel::{helper, of_kernel, Kernel, KernelResult};
+use crate::commands::record::kernel::{
+    helper, of_kernel, HelperOptions, HelperScope, Kernel, KernelResult,
+};
 use crate::message::describe;
 
 /// The size of the kernel's buffer for each CPU in bytes, as in `trace record`.
@@ -36,9 +38,9 @@ impl StartCompanion for KernelCompanions {
         categories: &[String],
     ) -> Result<Box<dyn Companion>, String> {
         let failed = |error: io::Error| format!("cannot trace the kernel: {}", describe(&error));
-        let mut command = helper(&Options {
+        let mut command = helper(&HelperOptions {
             categories: of_kernel(categories),
-            threads: Vec::new(),
+            scope: HelperScope::Threads(Vec::new()),
             buffer_size: BUFFER_BYTES,
             samples: SampleOptions::default(),
         });

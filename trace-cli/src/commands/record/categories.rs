@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 use trace_convert::visible;
-use trace_kernel::live::{CATEGORIES, EVENT_PREFIX};
+use trace_kernel::live::{check_probe, CALL_PREFIX, CATEGORIES, ENTRY_PREFIX, EVENT_PREFIX};
 
 use crate::message::HINT;
 use crate::near::nearest;
@@ -10,12 +10,20 @@ use crate::near::nearest;
 /// The prefix of the kernel's categories.
 const KERNEL: &str = "kernel:";
 
+/// The prefixes of categories of one event or function.
+const SINGLE: [&str; 3] = [EVENT_PREFIX, ENTRY_PREFIX, CALL_PREFIX];
+
 /// Fails if a pattern selects or excludes a category of the kernel that does not exist.
 pub(crate) fn check(patterns: &[String]) -> Result<()> {
     let names: Vec<&str> = CATEGORIES.iter().map(|category| category.name).collect();
     for pattern in patterns {
         let name = pattern.strip_prefix('-').unwrap_or(pattern);
-        if !name.starts_with(KERNEL) || name.starts_with(EVENT_PREFIX) || exists(name, &names) {
+        if let Err(error) = check_probe(pattern) {
+            let remedy = error.remedy().map(|remedy| format!("{HINT}{remedy}"));
+            bail!("{}{}", visible(&error.to_string()), remedy.unwrap_or_default());
+        }
+        let is_single = SINGLE.iter().any(|prefix| name.starts_with(prefix));
+        if !name.starts_with(KERNEL) || is_single || exists(name, &names) {
             continue;
         }
         let near = nearest(name, names.clone(), |name| (*name).to_owned());
@@ -23,8 +31,8 @@ pub(crate) fn check(patterns: &[String]) -> Result<()> {
         let kernel: Vec<&str> =
             names.iter().copied().filter(|name| name.starts_with(KERNEL)).collect();
         bail!(
-            "the kernel has no category '{}'{HINT}did you mean {near}? There are {}, and \
-             {EVENT_PREFIX}SYSTEM/NAME",
+            "the kernel has no category '{}'{HINT}did you mean {near}? There are {}, \
+             {EVENT_PREFIX}SYSTEM/NAME, {ENTRY_PREFIX}PATH:SYMBOL and {CALL_PREFIX}PATH:SYMBOL",
             visible(name),
             kernel.join(", ")
         );
@@ -35,7 +43,8 @@ pub(crate) fn check(patterns: &[String]) -> Result<()> {
 fn exists(pattern: &str, names: &[&str]) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => {
-            EVENT_PREFIX.starts_with(prefix) || names.iter().any(|name| name.starts_with(prefix))
+            SINGLE.iter().any(|it| it.starts_with(prefix))
+                || names.iter().any(|name| name.starts_with(prefix))
         }
         None => names.contains(&pattern),
     }
@@ -61,6 +70,7 @@ mod tests {
             "-kernel:irq",
             "kernel:event:sched/sched_switch",
             "kernel:ev*",
+            "kernel:u*",
             "kernels:x",
             "web/kernel",
         ] {

@@ -2,13 +2,14 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Result};
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_kernel::live::{
-    is_kernel_category, Options, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
+    is_kernel_category, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
 };
 use trace_manager::controller::CompanionResult;
 use trace_manager::{Manager, SessionConfig, SessionSummary};
@@ -229,16 +230,43 @@ impl Drop for Kernel {
     }
 }
 
+/// What a helper records.
+#[derive(Debug)]
+pub(crate) struct HelperOptions {
+    /// Category patterns of the kernel.
+    pub(crate) categories: Vec<String>,
+    pub(crate) scope: HelperScope,
+    /// The size of the kernel's buffer for each CPU in bytes.
+    pub(crate) buffer_size: u64,
+    pub(crate) samples: SampleOptions,
+}
+
+/// The threads that a helper records.
+#[derive(Debug)]
+pub(crate) enum HelperScope {
+    /// These, with those that they start; all of the machine if there are none.
+    Threads(Vec<u64>),
+    /// Those in a control group.
+    Cgroup(PathBuf),
+}
+
 /// Returns the command of a helper with these options.
-pub(crate) fn helper(options: &Options) -> Command {
-    let Options { categories, threads, buffer_size, samples } = options;
+pub(crate) fn helper(options: &HelperOptions) -> Command {
+    let HelperOptions { categories, scope, buffer_size, samples } = options;
     let mut command = Command::new("/proc/self/exe");
     command.arg0("trace-kernel").arg("kernel-helper");
     command.arg(format!("--buffer-size={buffer_size}"));
     command.args(sample_arguments(samples));
     command.arg(format!("--call-graph={}", call_graph_name(samples.call_graph)));
     command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
-    command.args(threads.iter().map(|thread| format!("--thread={thread}")));
+    match scope {
+        HelperScope::Threads(threads) => {
+            command.args(threads.iter().map(|thread| format!("--thread={thread}")));
+        }
+        HelperScope::Cgroup(path) => {
+            command.arg("--cgroup").arg(path);
+        }
+    }
     command.env_remove("TRACE_OUTPUT").stdin(Stdio::piped()).stdout(Stdio::piped());
     // Signals to this command's process group, such as Ctrl-C, must not reach the helper.
     command.process_group(0);
@@ -281,19 +309,22 @@ fn samples(args: &RecordArgs) -> SampleOptions {
 }
 
 /// Returns the options of the helper.
-fn options(args: &RecordArgs) -> io::Result<Options> {
-    Ok(Options {
+fn options(args: &RecordArgs) -> io::Result<HelperOptions> {
+    Ok(HelperOptions {
         categories: helper_categories(args),
-        threads: threads(args)?,
+        scope: match &args.kernel_scope {
+            Some(KernelScope::Cgroup(path)) => HelperScope::Cgroup(path.clone()),
+            scope => HelperScope::Threads(threads(args, scope.as_ref())?),
+        },
         buffer_size: args.kernel_buffer,
         samples: samples(args),
     })
 }
 
 /// Returns the threads that the helper records; none for all of the machine.
-fn threads(args: &RecordArgs) -> io::Result<Vec<u64>> {
-    match &args.kernel_scope {
-        Some(KernelScope::Machine) => Ok(Vec::new()),
+fn threads(args: &RecordArgs, scope: Option<&KernelScope>) -> io::Result<Vec<u64>> {
+    match scope {
+        Some(KernelScope::Machine | KernelScope::Cgroup(_)) => Ok(Vec::new()),
         Some(KernelScope::Processes(processes)) => {
             let threads: io::Result<Vec<_>> = processes.iter().map(|it| threads_of(*it)).collect();
             Ok(threads?.concat())

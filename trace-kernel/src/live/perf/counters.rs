@@ -20,6 +20,7 @@ use crate::live::backend::{Backend, Output, Progress};
 use crate::live::categories::COUNTER_PREFIX;
 use crate::live::clock::{monotonic_raw, TraceClock};
 use crate::live::error::{LiveError, PerfScope};
+use crate::live::scope::Scope;
 
 /// The bit of the flags `exclude_kernel`.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
@@ -80,7 +81,8 @@ pub(in crate::live) fn are_selected(patterns: &[String]) -> bool {
 #[must_use]
 pub fn probe() -> (Vec<&'static str>, CounterReport) {
     let all = [format!("{COUNTER_PREFIX}*")];
-    match Counters::open(&all, &[u64::from(std::process::id())]) {
+    let own = Scope::Threads(vec![u64::from(std::process::id())]);
+    match Counters::open(&all, &own) {
         Ok((Counters { counters, .. }, report)) => {
             (counters.iter().map(|counter| counter.known.name).collect(), report)
         }
@@ -89,15 +91,15 @@ pub fn probe() -> (Vec<&'static str>, CounterReport) {
 }
 
 impl Counters {
-    /// Opens the counters that `patterns` select, of these threads and those that they create, or
-    /// of each CPU if there are none.
+    /// Opens the counters that `patterns` select, of the threads of a scope: of a list of threads
+    /// together, else on each CPU.
     ///
     /// # Errors
     ///
     /// A pattern names no counter, or none of them can be used.
     pub(in crate::live) fn open(
         patterns: &[String],
-        scope: &[u64],
+        scope: &Scope,
     ) -> Result<(Self, CounterReport), LiveError> {
         check_names(patterns)?;
         let set = CategorySet::new(patterns);
@@ -115,7 +117,7 @@ impl Counters {
                         false => report.absent.push(known.name),
                     }
                 }
-                Err(error) => report.refused.push(refused(known, scope, error)),
+                Err(error) => report.refused.push(refused(known, scope.of_perf(), error)),
             }
         }
         if counters.is_empty() {
@@ -138,7 +140,7 @@ impl Counters {
         };
         let Output { translator, sink, .. } = output;
         let koids = match place {
-            Place::Cpu(cpu) => translator.cpu(sink, *cpu)?,
+            Place::Cpu(cpu, _) => translator.cpu(sink, *cpu)?,
             Place::Threads(_) => place::threads_koids(sink, &mut self.scope_is_named)?,
         };
         let arguments = [
@@ -173,7 +175,7 @@ impl Backend for Counters {
         Ok(())
     }
 
-    fn read(&mut self, clock: &TraceClock) -> Progress {
+    fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
         let Self { counters, readings, started, .. } = self;
         if let Some(raw) = started.take() {
             let ticks = clock.ticks(raw);
@@ -290,8 +292,7 @@ fn open_best(known: &'static Known, places: &[Place]) -> io::Result<(Vec<Counter
     }
 }
 
-fn refused(known: &Known, threads: &[u64], error: io::Error) -> LiveError {
-    let scope = if threads.is_empty() { PerfScope::Machine } else { PerfScope::Threads };
+fn refused(known: &Known, scope: PerfScope, error: io::Error) -> LiveError {
     let is_of_kernel = known.kernel == KernelPart::Only;
     LiveError::Counter { name: known.name, is_of_kernel, scope, error }
 }
@@ -352,7 +353,7 @@ mod tests {
         for (pattern, name) in
             [("cpu:counter:faults", "faults"), ("cpu:counter:x*", "x*"), ("cpu:counter:", "")]
         {
-            match Counters::open(&patterns(&[pattern]), &[]) {
+            match Counters::open(&patterns(&[pattern]), &Scope::Machine) {
                 Err(LiveError::NoCounter(found)) => assert_eq!(found, name),
                 other => panic!("{pattern}: {other:?}"),
             }
@@ -392,7 +393,8 @@ mod tests {
     fn faults_of_threads_are_counted_or_the_reason_is_known() {
         const PAGES: usize = 1000;
         let own = u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs());
-        let opened = Counters::open(&patterns(&["cpu:counter:page-faults"]), &[own]);
+        let opened =
+            Counters::open(&patterns(&["cpu:counter:page-faults"]), &Scope::Threads(vec![own]));
         let mut counters = match opened {
             Ok((counters, _)) => counters,
             Err(error) => return assert!(error.remedy().is_some(), "{error}"),
@@ -409,7 +411,7 @@ mod tests {
         .unwrap();
         counters.stop().unwrap();
         let clock = TraceClock::monotonic_raw();
-        counters.read(&clock).result.unwrap();
+        counters.read(&clock, 0).result.unwrap();
         let [first, last] = &counters.readings[..] else { panic!("{:?}", counters.readings) };
         assert_eq!((first.count, first.measured, last.measured), (0, 100, 100));
         // Large pages have fewer faults.

@@ -17,12 +17,23 @@ const OTHERS_NAME: &str = "other threads or idle";
 /// The most threads whose name is remembered.
 const MAX_THREADS: usize = 1 << 16;
 
+/// The threads whose switches are records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Switches {
+    /// All threads.
+    Machine,
+    /// Those of a control group: each record has the thread before or after it, too.
+    Cgroup,
+    /// Some threads. Their records have no other thread.
+    #[default]
+    Threads,
+}
+
 /// The state between perf records and events, which have to be in the order of time.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     names: HashMap<u64, Box<str>>,
-    /// Whether the records are those of whole CPUs, not of selected threads.
-    is_of_cpus: bool,
+    switches: Switches,
     /// The threads of the scope; `None` if the kernel selects them, or for the machine.
     scope: Option<HashSet<u64>>,
     /// The threads that have ended, but have not left their CPU.
@@ -33,20 +44,21 @@ pub(crate) struct Events {
 
 impl Events {
     /// Returns the events of threads, of which these exist already. If the records are those of
-    /// whole CPUs, only switches from and to the threads of `scope` are events; all are if it is
+    /// the machine, only switches from and to the threads of `scope` are events; all are if it is
     /// empty.
     pub(crate) fn new(
         names: impl IntoIterator<Item = (u64, Box<str>)>,
-        is_of_cpus: bool,
+        switches: Switches,
         scope: &[u64],
     ) -> Self {
-        let scope = (is_of_cpus && !scope.is_empty()).then(|| scope.iter().copied().collect());
-        Self { names: names.into_iter().collect(), is_of_cpus, scope, ..Self::default() }
+        let scope = (switches == Switches::Machine && !scope.is_empty())
+            .then(|| scope.iter().copied().collect());
+        Self { names: names.into_iter().collect(), switches, scope, ..Self::default() }
     }
 
     /// Uses the records of selected threads from now on.
     pub(crate) fn of_threads(&mut self) {
-        self.is_of_cpus = false;
+        self.switches = Switches::Threads;
     }
 
     /// Calls `visit` with the events of a record.
@@ -65,12 +77,17 @@ impl Events {
             Body::SwitchIn { from: Some(from) } => {
                 let thread = self.incoming(record.sample.thread, cpu);
                 let before = self.running.insert(cpu, thread);
-                if (before, *from) != (Some(0), 0) || !self.is_in_scope(thread) {
+                let has_record = match self.switches {
+                    Switches::Cgroup => before == Some(thread),
+                    _ => (before, *from) != (Some(0), 0),
+                };
+                if has_record || !self.is_in_scope(thread) {
                     return Ok(());
                 }
-                let (outgoing, incoming) = (self.task(0), self.task(thread));
+                let from = self.incoming(*from, cpu);
+                let (outgoing, incoming) = (self.task(from), self.task(thread));
                 let state = ThreadState::RUNNING;
-                visit(&entry(0, Event::Switch { outgoing, state, incoming }))
+                visit(&entry(from, Event::Switch { outgoing, state, incoming }))
             }
             Body::SwitchIn { from: None } => {
                 let (outgoing, state) = (others(cpu), ThreadState::RUNNING);
@@ -124,7 +141,7 @@ impl Events {
                 if self.is_in_scope(thread) {
                     visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
                 }
-                if self.is_of_cpus {
+                if self.switches != Switches::Threads {
                     if self.ending.len() >= MAX_THREADS {
                         self.ending.clear();
                     }
@@ -305,7 +322,7 @@ mod tests {
             "exit child9",
             "child9 dead -> others",
         ];
-        assert_eq!(events(&mut Events::new(names, false, &[7]), &records), expected);
+        assert_eq!(events(&mut Events::new(names, Switches::Threads, &[7]), &records), expected);
     }
 
     #[test]
@@ -335,8 +352,11 @@ mod tests {
             "exit app8",
             "app8 dead -> other5",
         ];
-        assert_eq!(events(&mut Events::new(names.clone(), true, &[7]), &records), expected);
-        let all = events(&mut Events::new(names, true, &[]), &records);
+        assert_eq!(
+            events(&mut Events::new(names.clone(), Switches::Machine, &[7]), &records),
+            expected
+        );
+        let all = events(&mut Events::new(names, Switches::Machine, &[]), &records);
         assert_eq!(all.len(), expected.len() + 4, "{all:?}");
         assert_eq!(all[0], "other5 runnable -> 6");
     }
@@ -352,7 +372,7 @@ mod tests {
             (0, out(false, Some(7))),
             (7, Body::SwitchIn { from: Some(0) }),
         ];
-        let found = events(&mut Events::new([], true, &[7]), &records);
+        let found = events(&mut Events::new([], Switches::Machine, &[7]), &records);
         let expected = ["7 blocked -> 0", "0 runnable -> 7", "7 blocked -> 0", "0 runnable -> 7"];
         assert_eq!(found, expected);
     }
@@ -375,7 +395,7 @@ mod tests {
             ["0 runnable -> 7", "exit 7", "7 runnable -> 5", "5 blocked -> 7", "7 dead -> 5"];
         for last in last {
             let records = [&preempted[..], &last].concat();
-            assert_eq!(events(&mut Events::new([], true, &[7]), &records), expected);
+            assert_eq!(events(&mut Events::new([], Switches::Machine, &[7]), &records), expected);
         }
     }
 
@@ -391,8 +411,8 @@ mod tests {
             (NO_THREAD, out(false, Some(5))),
         ];
         let expected = ["exit 7", "7 dead -> 5", "5 blocked -> others", "others runnable -> 5"];
-        assert_eq!(events(&mut Events::new([], true, &[]), &records), expected);
-        let in_scope = events(&mut Events::new([], true, &[5]), &records);
+        assert_eq!(events(&mut Events::new([], Switches::Machine, &[]), &records), expected);
+        let in_scope = events(&mut Events::new([], Switches::Machine, &[5]), &records);
         assert_eq!(in_scope, expected[1..]);
         let from_idle = [
             (7, out(false, Some(0))),
@@ -400,9 +420,22 @@ mod tests {
             (NO_THREAD, out(false, Some(7))),
         ];
         let expected = ["7 blocked -> 0", "0 runnable -> others", "others runnable -> 7"];
-        assert_eq!(events(&mut Events::new([], true, &[]), &from_idle), expected);
+        assert_eq!(events(&mut Events::new([], Switches::Machine, &[]), &from_idle), expected);
         // The first record of a CPU.
         let first = [(NO_THREAD, out(false, Some(5)))];
-        assert_eq!(events(&mut Events::new([], true, &[]), &first), ["others runnable -> 5"]);
+        assert_eq!(
+            events(&mut Events::new([], Switches::Machine, &[]), &first),
+            ["others runnable -> 5"]
+        );
+    }
+
+    /// Threads outside of a control group have no records: those of its threads name them.
+    #[test]
+    fn switches_of_a_control_group() {
+        let out = |to| Body::SwitchOut { is_preempted: false, to: Some(to) };
+        let into = |from| Body::SwitchIn { from: Some(from) };
+        let records = [(5, into(9)), (5, out(6)), (6, into(5)), (6, out(9)), (5, into(0))];
+        let expected = ["9 runnable -> 5", "5 blocked -> 6", "6 blocked -> 9", "0 runnable -> 5"];
+        assert_eq!(events(&mut Events::new([], Switches::Cgroup, &[]), &records), expected);
     }
 }

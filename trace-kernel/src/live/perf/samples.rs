@@ -35,6 +35,7 @@ use crate::live::clock::TraceClock;
 use crate::live::error::{LiveError, PerfScope};
 use crate::live::options::{CallGraph, SampleEvent, SampleOptions, SampleRate, SampledCounter};
 use crate::live::processes;
+use crate::live::scope::Scope;
 
 /// The size of ring buffers that are only opened to see whether they can be.
 const SMALL: u64 = 1;
@@ -81,6 +82,7 @@ pub struct SampleSource {
 pub(crate) struct Samples {
     cpus: Cpus,
     options: SampleOptions,
+    /// The threads at the start whose mappings are read; those of all processes if it is empty.
     scope: Vec<u64>,
     threads: Threads,
 }
@@ -95,28 +97,28 @@ struct Threads {
 }
 
 impl Samples {
-    /// Samples these threads and those that they create; all threads if there are none.
+    /// Samples the threads of a scope.
     ///
     /// # Errors
     ///
     /// The kernel does not permit it.
     pub(crate) fn open(
         options: &SampleOptions,
-        scope: &[u64],
+        scope: &Scope,
         bytes: u64,
     ) -> Result<(Self, SampleSource), LiveError> {
-        let targets: Vec<Target> = match scope {
-            [] => vec![Target::Cpu],
-            threads => threads.iter().copied().map(Target::Thread).collect(),
-        };
-        let kind = if scope.is_empty() { PerfScope::Machine } else { PerfScope::Threads };
-        let opened = open_best(options, &targets, bytes);
-        let (cpus, source) = opened.map_err(|error| refused(options, kind, error))?;
+        let opened = open_best(options, &scope.targets(), bytes);
+        let (cpus, source) = opened.map_err(|error| refused(options, scope.of_perf(), error))?;
         let own = u64::from(std::process::id());
         let parent = processes::family(own).and_then(|(_, parent)| u32::try_from(parent).ok());
+        // Those of the machine and of a control group include it.
+        let scope = match scope {
+            Scope::Threads(threads) => threads.clone(),
+            Scope::Machine | Scope::Cgroup(_) => Vec::new(),
+        };
         let recorder = parent.filter(|_| !scope.is_empty());
         let threads = Threads { recorder, ..Threads::default() };
-        Ok((Self { cpus, options: *options, scope: scope.to_vec(), threads }, source))
+        Ok((Self { cpus, options: *options, scope, threads }, source))
     }
 }
 
@@ -176,7 +178,7 @@ impl Backend for Samples {
         self.cpus.stop()
     }
 
-    fn read(&mut self, clock: &TraceClock) -> Progress {
+    fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
         self.cpus.read(clock)
     }
 
@@ -201,7 +203,8 @@ impl Backend for Samples {
 /// The kernel does not permit it.
 pub fn probe() -> Result<SampleSource, LiveError> {
     let own = u64::from(std::process::id());
-    Samples::open(&SampleOptions::default(), &[own], SMALL).map(|(_, source)| source)
+    Samples::open(&SampleOptions::default(), &Scope::Threads(vec![own]), SMALL)
+        .map(|(_, source)| source)
 }
 
 /// Opens the events with the best counter that this machine has, with the kernel if that is
@@ -324,7 +327,7 @@ mod tests {
     fn this_process_can_be_sampled_or_the_reason_is_known() {
         let rate = SampleRate::Frequency(100);
         let options = SampleOptions { rate, ..SampleOptions::default() };
-        match Samples::open(&options, &[u64::from(std::process::id())], 0) {
+        match Samples::open(&options, &Scope::Threads(vec![u64::from(std::process::id())]), 0) {
             Ok((_, source)) => {
                 let has_cycles = std::path::Path::new("/sys/bus/event_source/devices/cpu").exists();
                 assert!(has_cycles || source.counter == SampleCounter::CpuClock);

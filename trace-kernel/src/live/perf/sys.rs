@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "no safe library has the system call and its ring buffer")]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -37,15 +37,18 @@ const INHERIT: u32 = 1;
 const IOC_ENABLE: libc::c_ulong = 0x2400;
 const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 
 /// The threads of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Target {
+pub(in crate::live) enum Target {
     /// A thread, and the threads and processes that it creates.
     Thread(u64),
     /// All threads.
     Cpu,
+    /// The threads of the control group whose directory has this descriptor.
+    Cgroup(RawFd),
 }
 
 /// What an event counts, and its records: fields of `perf_event_attr`.
@@ -124,19 +127,20 @@ impl Event {
         read_format: u64,
     ) -> io::Result<Self> {
         let attr = attributes.words(target, read_format);
-        let thread = match target {
+        let (thread, flags) = match target {
             Target::Thread(thread) => {
-                libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?
+                (libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?, 0)
             }
-            Target::Cpu => -1,
+            Target::Cpu => (-1, 0),
+            Target::Cgroup(directory) => (directory, FLAG_PID_CGROUP),
         };
+        let flags = flags | FLAG_FD_CLOEXEC;
         let (cpu, group) = (cpu.map_or(-1, libc::c_int::from), -1 as libc::c_int);
         let attr = attr.as_ptr();
         // SAFETY: `attr` has as many bytes as its second half-word states, and lives through the
         // call, which only reads it.
-        let file = unsafe {
-            libc::syscall(libc::SYS_perf_event_open, attr, thread, cpu, group, FLAG_FD_CLOEXEC)
-        };
+        let file =
+            unsafe { libc::syscall(libc::SYS_perf_event_open, attr, thread, cpu, group, flags) };
         let file = i32::try_from(file).ok().filter(|file| *file >= 0);
         let file = file.ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the call has created the descriptor, which has no other owner.
@@ -192,7 +196,7 @@ impl Event {
 impl Attributes {
     /// Returns a `perf_event_attr`.
     fn words(&self, target: Target, read_format: u64) -> [u64; ATTR_BYTES / 8] {
-        let own = if target == Target::Cpu { 0 } else { 1 << INHERIT };
+        let own = if matches!(target, Target::Thread(_)) { 1 << INHERIT } else { 0 };
         let flags = FLAGS.iter().fold(self.flags | own, |flags, bit| flags | 1 << bit);
         // A bit field begins with the highest bit if the order of bytes is big-endian.
         let flags = if cfg!(target_endian = "big") { flags.reverse_bits() } else { flags };
@@ -321,6 +325,7 @@ mod tests {
         assert_eq!(long(40), 0x0704_2263);
         assert_eq!(long(80), 0x77);
         assert_eq!([short(88), short(92)], [8192, 4]);
+        assert_eq!(attributes.words(Target::Cgroup(3), 0), attributes.words(Target::Cpu, 0));
         let of_cpu = attributes.words(Target::Cpu, 0);
         #[cfg(target_endian = "little")]
         assert_eq!(of_cpu[5], 0x0704_2261);

@@ -33,7 +33,7 @@ pub(crate) type Pause = (u16, (u64, u64));
 
 impl Throttled {
     pub(super) fn new(targets: &[Target]) -> Self {
-        let is_of_threads = targets.iter().all(|target| *target != Target::Cpu);
+        let is_of_threads = targets.iter().all(|target| matches!(target, Target::Thread(_)));
         Self { is_of_threads, stopped: BTreeMap::new() }
     }
 

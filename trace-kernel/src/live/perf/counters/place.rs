@@ -10,6 +10,7 @@ use super::super::cpus::online;
 use super::super::sys::{Attributes, Count, Event, Target};
 use crate::fxt::RecordSink;
 use crate::live::processes;
+use crate::live::scope::Scope;
 
 /// The artificial process and thread that have the counters of all recorded threads.
 const THREADS: ThreadKoids = ThreadKoids {
@@ -25,8 +26,8 @@ const THREADS_NAME: &str = "recorded threads";
 pub(super) enum Place {
     /// These threads, and the threads and processes that they create.
     Threads(Vec<ScopeThread>),
-    /// All threads on a CPU.
-    Cpu(u16),
+    /// The threads of a target on a CPU.
+    Cpu(u16, Target),
 }
 
 /// A thread of the scope.
@@ -50,11 +51,13 @@ pub(super) struct Events {
 const ENABLE_ON_EXEC: u64 = 1 << 12;
 
 impl Place {
-    /// Returns the place of these threads, or all CPUs if there are none.
-    pub(super) fn all(scope: &[u64]) -> Vec<Self> {
+    /// Returns the places of a scope: one for a list of threads, else all CPUs.
+    pub(super) fn all(scope: &Scope) -> Vec<Self> {
+        let on_cpus = |target| online().into_iter().map(|cpu| Self::Cpu(cpu, target)).collect();
         match scope {
-            [] => online().into_iter().map(Self::Cpu).collect(),
-            threads => {
+            Scope::Machine => on_cpus(Target::Cpu),
+            Scope::Cgroup(cgroup) => on_cpus(Target::Cgroup(cgroup.descriptor())),
+            Scope::Threads(threads) => {
                 let recorder = recorder();
                 let of = |id: &u64| ScopeThread { id: *id, is_of_recorder: is_of(*id, recorder) };
                 vec![Self::Threads(threads.iter().map(of).collect())]
@@ -66,7 +69,7 @@ impl Place {
     pub(super) fn id(&self) -> u64 {
         match self {
             Self::Threads(_) => 0,
-            Self::Cpu(cpu) => u64::from(*cpu) + 1,
+            Self::Cpu(cpu, _) => u64::from(*cpu) + 1,
         }
     }
 
@@ -74,8 +77,8 @@ impl Place {
     pub(super) fn open(&self, attributes: &Attributes) -> io::Result<Events> {
         let mut events = Events::default();
         match self {
-            Self::Cpu(cpu) => {
-                events.at_start.push(Event::open_counter(attributes, Target::Cpu, Some(*cpu))?);
+            Self::Cpu(cpu, target) => {
+                events.at_start.push(Event::open_counter(attributes, *target, Some(*cpu))?);
             }
             Self::Threads(threads) => {
                 for thread in threads {
