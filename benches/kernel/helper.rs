@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use trace_kernel::live::{KernelProvider, Options, SampleOptions, Scope};
+use trace_kernel::live::{KernelProvider, Options, SampleOptions, Scope, Server, DEFAULT_SOCKET};
 
 use crate::process::{cpu_nanos, number};
 
@@ -13,6 +13,7 @@ pub(crate) fn run(categories: &str, buffer: &str, thread: &str) {
         categories: categories.split(',').map(str::to_owned).collect(),
         scope: Scope::Threads(vec![number(thread)]),
         buffer_size: number(buffer),
+        server: Server::Socket(DEFAULT_SOCKET.into()),
         samples: SampleOptions::default(),
     });
     let provider = provider.expect("the kernel can be traced");

@@ -15,6 +15,7 @@ mod helper;
 mod live;
 mod perf_data;
 mod samples;
+mod server;
 mod sources;
 mod truth;
 mod uprobes;

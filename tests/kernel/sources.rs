@@ -68,7 +68,7 @@ impl Place {
     }
 
     /// Returns a command that records the test program in the environment of `prefix`.
-    fn record(&self, prefix: &[&str], options: &[&str]) -> Command {
+    pub(super) fn record(&self, prefix: &[&str], options: &[&str]) -> Command {
         // The directory of the socket belongs to the user.
         let start = ["sh", "-c", r#"mkdir -m 700 -p "$XDG_RUNTIME_DIR" && exec "$@""#, "sh"];
         let mut command = Command::new(prefix[0]);

@@ -36,7 +36,8 @@ pub(crate) use insn_control::{
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{
-    GuardArgs, KernelHelperArgs, RecordArgs, RecordFormat, RecoverArgs, SessionArgs,
+    GuardArgs, KernelHelperArgs, KernelServerArgs, RecordArgs, RecordFormat, RecoverArgs,
+    SessionArgs,
 };
 pub(crate) use selection::{Filter, Inputs, Selection, TimeRange};
 pub(crate) use setup::{CompletionsArgs, ManArgs};
@@ -123,6 +124,7 @@ pub(crate) enum Command {
     Environment,
     #[command(hide = true)]
     Guard(GuardArgs),
+    KernelServer(KernelServerArgs),
     #[command(hide = true)]
     KernelHelper(KernelHelperArgs),
 }

@@ -17,6 +17,7 @@ mod guard;
 mod info;
 mod insn;
 mod kernel_helper;
+mod kernel_server;
 mod list;
 mod man;
 mod merge;
@@ -83,5 +84,6 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
         Command::Environment => environment::run(),
         Command::Guard(args) => guard::run(args),
         Command::KernelHelper(args) => kernel_helper::run(args),
+        Command::KernelServer(_) => kernel_server::run(),
     }
 }

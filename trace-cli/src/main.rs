@@ -38,6 +38,12 @@ use message::{describe, say};
 
 fn main() -> ExitCode {
     output::refuse_large_files_with_an_error();
+    // With file capabilities for the helper, other commands would read and write files of others.
+    let is_helper = env::args_os().nth(1).is_some_and(|command| command == "kernel-server");
+    if trace_kernel::live::is_privileged() && !is_helper {
+        say("this program has privileges of its own, and runs only `kernel-server`");
+        return exit::USAGE.into();
+    }
     let command = match defaults::apply(cli::Cli::command(), env::args_os()) {
         Ok(command) => command,
         Err(error) => {

@@ -46,5 +46,6 @@ pub use {
     service::environment::parse_variable,
     service::running::Running,
     service::status::Status,
+    sys::is_privileged,
     sys::{announce_own_thread, have_threads_ended},
 };

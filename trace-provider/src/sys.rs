@@ -22,7 +22,8 @@ pub(crate) use futex::{wait_for_change, wake_one};
 pub(crate) use inotify::{drain, inotify, watch_directory};
 pub(crate) use library::keep_loaded;
 pub(crate) use memory::{map_generation, map_recorder, map_slots};
-pub(crate) use privileges::{is_privileged, real_user};
+pub use privileges::is_privileged;
+pub(crate) use privileges::real_user;
 pub(crate) use started::announce;
 pub use started::{announce_own_thread, have_threads_ended};
 pub(crate) use threads::{

@@ -236,7 +236,10 @@ fn the_units_of_systemd_are_valid() {
         let mut verify = Command::new("systemd-analyze");
         verify.args([&format!("--{kind}"), "verify", "--man=no"]);
         verify.env("XDG_RUNTIME_DIR", directory.path());
-        for name in ["trace.service", "trace.socket", "trace-control.socket"] {
+        let daemon = ["trace.service", "trace.socket", "trace-control.socket"].as_slice();
+        let of_kernel = ["trace-kernel.socket", "trace-kernel@.service"].as_slice();
+        let of_kernel = if kind == "system" { of_kernel } else { &[] };
+        for name in daemon.iter().chain(of_kernel) {
             let unit = std::fs::read_to_string(units.join(kind).join(name)).unwrap();
             // The command is not installed.
             let unit = unit.replace("/usr/bin/trace ", "/bin/true ");

@@ -11,7 +11,7 @@ use crate::args::{
     parse_kernel_scope, parse_part_limit, parse_provider_size, parse_sample_rate, parse_samples_by,
     parse_size, parse_time, parse_trigger, Attach, KernelScope, Mode, PartLimit, SamplesBy,
 };
-use trace_kernel::live::CallGraph;
+use trace_kernel::live::{CallGraph, DEFAULT_SOCKET};
 use trace_manager::TriggerRule;
 
 /// Run a program and record its trace
@@ -101,6 +101,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SCOPE", value_parser = parse_kernel_scope)]
     pub(crate) kernel_scope: Option<KernelScope>,
 
+    /// Privileged helper that records scheduling with wake-ups without root: its socket, or a
+    /// command with arguments, such as "sudo -n trace kernel-server"
+    #[arg(long, value_name = "HELPER", default_value = DEFAULT_SOCKET)]
+    pub(crate) kernel_server: String,
+
     /// Size of the kernel's buffer for each CPU, in bytes or with K, M or G
     #[arg(long, value_name = "SIZE", default_value = "8M", value_parser = parse_size)]
     pub(crate) kernel_buffer: u64,
@@ -137,7 +142,7 @@ pub(crate) struct RecordArgs {
         value_parser = parse_attach,
         conflicts_with_all = [
             "command", "sched", "samples", "samples_by", "counters", "kernel_scope", "format",
-            "progress", "kernel_buffer", "call_graph"
+            "progress", "kernel_buffer", "kernel_server", "call_graph"
         ]
     )]
     pub(crate) attach: Option<Attach>,
@@ -271,6 +276,18 @@ pub(crate) struct RecoverArgs {
     pub(crate) file: PathBuf,
 }
 
+/// Let a user record the scheduling of own processes
+///
+/// Serves one connection on standard input, and requires permission for tracefs: see
+/// docs/kernel.md for systemd, sudo and file capabilities.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  systemctl enable --now trace-kernel.socket
+  trace record --sched --kernel-server 'sudo -n trace kernel-server' -- ./app
+  trace kernel-server <&3    # serve the connection of descriptor 3")]
+pub(crate) struct KernelServerArgs {}
+
 /// Record the kernel's events for a session, until standard input ends
 #[derive(Debug, Args)]
 pub(crate) struct KernelHelperArgs {
@@ -281,6 +298,10 @@ pub(crate) struct KernelHelperArgs {
     /// Thread to record, with the threads and processes that it starts; repeatable
     #[arg(long = "thread", value_name = "ID")]
     pub(crate) threads: Vec<u64>,
+
+    /// Privileged helper: a socket or a command
+    #[arg(long, value_name = "HELPER")]
+    pub(crate) server: String,
 
     /// Control group whose threads are recorded
     #[arg(long, value_name = "PATH", conflicts_with = "threads")]

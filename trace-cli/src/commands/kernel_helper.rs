@@ -11,7 +11,7 @@ use signal_hook::iterator::Signals;
 use trace_kernel::live::{
     BackendKind, Cgroup, CounterReport, Fallback, KernelProvider, LiveError, Options,
     SampleCounter, SampleEvent, SampleOptions, SampleRate, SampleSource, SampledCounter, Scope,
-    SourceReport, Totals,
+    Server, SourceReport, Totals,
 };
 
 use super::record::kernel::{READY, TOTALS};
@@ -45,6 +45,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
             }
         },
         buffer_size: args.buffer_size,
+        server: Server::parse(&args.server),
         samples: samples(args)?,
     };
     let provider = match start(&options) {
@@ -156,7 +157,9 @@ fn report_counters(report: &CounterReport) {
 fn report(fallback: &Fallback) {
     let Fallback { kind, refused, unrecorded } = fallback;
     let (source, missing) = (kind.as_str(), kind.missing());
-    crate::say(&format!("the kernel's source is {source}: {missing}{}", reasons(refused)));
+    if !missing.is_empty() {
+        crate::say(&format!("the kernel's source is {source}: {missing}{}", reasons(refused)));
+    }
     if !unrecorded.is_empty() {
         crate::say(&format!("{}: not recorded without tracefs", unrecorded.join(", ")));
     }

@@ -11,7 +11,9 @@ use super::options::Options;
 use super::perf::Perf;
 use super::sampling::Sampling;
 use super::scope::Scope;
-use super::tracefs::{check_thread_ids, Tracefs};
+use super::served::{Lease, Server, DEFAULT_SOCKET};
+use super::setup::check_thread_ids;
+use super::tracefs::Tracefs;
 
 /// The size of ring buffers that are only opened to see whether they can be.
 const SMALL: u64 = 1;
@@ -21,6 +23,8 @@ const SMALL: u64 = 1;
 pub enum BackendKind {
     /// All events.
     Tracefs,
+    /// Scheduling of the user's own threads by the privileged helper.
+    Helper,
     /// Context switches of all threads by perf events.
     PerfCpus,
     /// Context switches of some threads by perf events.
@@ -55,6 +59,7 @@ impl BackendKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Tracefs => "tracefs",
+            Self::Helper => "tracefs by the privileged helper",
             Self::PerfCpus => "perf events of all threads",
             Self::PerfThreads => "perf events of the command's threads",
             Self::Sampling => "samples of /proc/PID/schedstat",
@@ -65,7 +70,7 @@ impl BackendKind {
     #[must_use]
     pub fn missing(self) -> &'static str {
         match self {
-            Self::Tracefs => "",
+            Self::Tracefs | Self::Helper => "",
             Self::PerfCpus => "no wake-ups and migrations",
             Self::PerfThreads => "no wake-ups and migrations, and no threads that run in between",
             Self::Sampling => "no context switches, only counters of run and wait times",
@@ -94,6 +99,15 @@ pub(super) fn choose(
         return Err(error);
     }
     let mut refused = vec![error];
+    let permitted: Vec<String> =
+        patterns.iter().filter(|pattern| !unrecorded.contains(pattern)).cloned().collect();
+    match Tracefs::open_by_helper(&options.server, options, &permitted, source) {
+        Ok((tracefs, clock)) => {
+            let fallback = Some(Fallback { kind: BackendKind::Helper, refused, unrecorded });
+            return Ok(Choice { backend: Box::new(tracefs), clock, fallback });
+        }
+        Err(error) => refused.push(error),
+    }
     let Some((kind, backend)) = open(&options.scope, options.buffer_size, &mut refused) else {
         return Err(refused.pop().unwrap_or(LiveError::NoTracefs));
     };
@@ -139,8 +153,26 @@ pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
         Ok(_) => return (Some(BackendKind::Tracefs), Vec::new()),
         Err(error) => vec![error],
     };
+    match probe_helper() {
+        Ok(()) => return (Some(BackendKind::Helper), refused),
+        Err(error) => refused.push(error),
+    }
     let opened = open(&Scope::Threads(vec![u64::from(std::process::id())]), SMALL, &mut refused);
     (opened.map(|(kind, _)| kind), refused)
+}
+
+/// Checks that the privileged helper at its usual socket answers.
+///
+/// # Errors
+///
+/// The reason why it does not.
+pub fn probe_helper() -> Result<(), LiveError> {
+    check_thread_ids()?;
+    let server = Server::Socket(DEFAULT_SOCKET.into());
+    match server.exists() {
+        true => Lease::new(&server).map(drop),
+        false => Err(LiveError::NoServer(server)),
+    }
 }
 
 fn included(patterns: &[String]) -> impl Iterator<Item = &String> {
@@ -171,6 +203,7 @@ mod tests {
         let (kind, refused) = probe();
         let kinds = [
             BackendKind::Tracefs,
+            BackendKind::Helper,
             BackendKind::PerfCpus,
             BackendKind::PerfThreads,
             BackendKind::Sampling,

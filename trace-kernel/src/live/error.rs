@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use trace_provider::NotTraced;
 
 use super::perf::counters::known::{self, is_missing, Known};
+use super::served::address::Server;
 use super::uprobes::ProbeError;
 use crate::format::FormatError;
 
@@ -48,6 +49,19 @@ pub enum LiveError {
     File(PathBuf, io::Error),
     /// A file of tracefs has an unknown format.
     Format(PathBuf, FormatError),
+    /// There is no privileged helper.
+    NoServer(Server),
+    /// The privileged helper records only threads by their ids.
+    ServerScope,
+    /// The privileged helper cannot be used.
+    Server(io::Error),
+    /// The privileged helper records for this user as often as it may.
+    TooMany {
+        /// How often it may.
+        limit: usize,
+    },
+    /// The privileged helper refuses.
+    Refused(String),
     /// A function has no events.
     Probe(ProbeError),
     /// A control group cannot be used.
@@ -194,6 +208,11 @@ impl LiveError {
                 "use --samples={limit}; or as root, run: sysctl \
                  kernel.perf_event_max_sample_rate={frequency}"
             ),
+            Self::NoServer(_) => {
+                "as root, run: systemctl enable --now trace-kernel.socket; or use \
+                 --kernel-server"
+                    .to_owned()
+            }
             Self::Probe(error) => return error.fault.remedy(),
             Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
@@ -244,6 +263,18 @@ impl fmt::Display for LiveError {
                 f,
                 "cannot trace the kernel: this pid namespace has other thread ids than the kernel"
             ),
+            Self::NoServer(Server::Socket(path)) => {
+                write!(f, "there is no privileged helper at {}", path.display())
+            }
+            Self::NoServer(Server::Command(_)) => write!(f, "there is no privileged helper"),
+            Self::ServerScope => {
+                write!(f, "the privileged helper records only the threads of the user's processes")
+            }
+            Self::TooMany { limit } => {
+                write!(f, "a user may have at most {limit} recordings at a time")
+            }
+            Self::Server(_) => write!(f, "cannot use the privileged helper"),
+            Self::Refused(reason) => write!(f, "the privileged helper refuses: {reason}"),
             Self::Probe(error) => write!(f, "{error}"),
             Self::Cgroup(path, _) => {
                 write!(f, "cannot use the control group {}", path.display())
@@ -288,6 +319,7 @@ impl std::error::Error for LiveError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::File(_, error)
+            | Self::Server(error)
             | Self::Cgroup(_, error)
             | Self::CgroupThreads(error)
             | Self::Perf(_, error)

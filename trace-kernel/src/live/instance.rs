@@ -1,7 +1,8 @@
 //! A ring buffer in the kernel: an instance of tracefs.
 //!
 //! The name has the id of the process, the time of its start and its pid namespace, so that an
-//! instance of a killed process can be removed later, and nobody else's.
+//! instance of a killed process can be removed later, and nobody else's. Those of the privileged
+//! helper also have the user for whom it was created.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,7 +13,6 @@ use rustix::fs::{access, Access};
 use rustix::io::Errno;
 
 use super::error::LiveError;
-use super::uprobes;
 
 /// The places of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -29,6 +29,9 @@ pub(super) struct Instance {
     path: PathBuf,
 }
 
+/// The most instances that the privileged helper has for a user.
+const MAX_OF_USER: usize = 4;
+
 /// The owner of an instance, as in the instance's name.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
@@ -36,24 +39,30 @@ struct Owner {
     /// The start of the process, in clock ticks since boot.
     start: u64,
     namespace: u64,
+    /// The user for whom the privileged helper has created it.
+    user: Option<u32>,
 }
 
 impl Instance {
-    /// Creates an instance with tracing off. Removes those of processes that have been killed.
-    pub(super) fn create() -> Result<Self, LiveError> {
-        let root = root()?;
-        let instances = root.join("instances");
+    /// Creates an instance with tracing off, by the privileged helper for a user. Removes those of
+    /// processes that have been killed.
+    pub(super) fn create(user: Option<u32>) -> Result<Self, LiveError> {
+        let instances = root()?.join("instances");
         let failed = |error| LiveError::file(&instances, error);
         let owner = Owner::of(std::process::id()).map_err(failed)?;
         // If the own start cannot be read, /proc does not show which processes have ended.
         remove_stale(&instances);
-        uprobes::remove_stale(root, is_stale);
-        let number = (0..).map(|number| instances.join(format!("{owner}-{number}")));
+        let of_user = user.map(|user| format!("-u{user}")).unwrap_or_default();
+        let number = (0..).map(|number| instances.join(format!("{owner}-{number}{of_user}")));
         for path in number {
             match fs::create_dir(&path) {
                 Ok(()) => {
                     let instance = Self { path };
                     instance.write("tracing_on", "0")?;
+                    // If several are created at a time, more of them may be refused.
+                    if user.is_some_and(|user| number_of(&instances, user) > MAX_OF_USER) {
+                        return Err(LiveError::TooMany { limit: MAX_OF_USER });
+                    }
                     return Ok(instance);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
@@ -92,6 +101,23 @@ impl Instance {
         Ok(entries.flatten().filter_map(number).collect())
     }
 
+    /// Enables an event, as `SYSTEM/NAME`. Returns its format.
+    pub(super) fn enable(&self, event: &str) -> Result<String, LiveError> {
+        let format = self.read(&format!("events/{event}/format"))?;
+        self.write(&format!("events/{event}/enable"), "1")?;
+        Ok(format)
+    }
+
+    /// Starts or stops recording.
+    pub(super) fn switch(&self, is_on: bool) -> Result<(), LiveError> {
+        self.write("tracing_on", if is_on { "1" } else { "0" })
+    }
+
+    /// Removes it. Its events may be enabled.
+    pub(super) fn remove(&self) -> io::Result<()> {
+        fs::remove_dir(&self.path)
+    }
+
     /// Replaces the contents of a file.
     pub(super) fn write(&self, file: &str, text: &str) -> Result<(), LiveError> {
         let path = self.path(file);
@@ -110,8 +136,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // An instance whose events are enabled can be removed.
-        let _busy = fs::remove_dir(&self.path);
+        let _busy = self.remove();
     }
 }
 
@@ -120,25 +145,29 @@ impl Owner {
     fn of(pid: u32) -> io::Result<Self> {
         let start = start_time(pid)?;
         let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
-        Ok(Self { pid, start, namespace })
+        Ok(Self { pid, start, namespace, user: None })
     }
 
     /// Parses the name of an instance.
     fn parse(name: &str) -> Option<Self> {
         let mut parts = name.strip_prefix(PREFIX)?.split('-');
-        let owner = Self {
-            pid: parts.next()?.parse().ok()?,
-            start: parts.next()?.parse().ok()?,
-            namespace: parts.next()?.parse().ok()?,
-        };
+        let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let namespace = parts.next()?.parse().ok()?;
         let _number: u32 = parts.next()?.parse().ok()?;
-        parts.next().is_none().then_some(owner)
+        let user = match parts.next() {
+            None => None,
+            Some(user) => Some(user.strip_prefix('u')?.parse().ok()?),
+        };
+        parts.next().is_none().then_some(Self { pid, start, namespace, user })
     }
 
-    /// Returns whether the process has ended. That of another namespace is unknown.
+    /// Returns whether the process has ended. That of another namespace is unknown, and so are all
+    /// if `/proc` hides other users' processes (`hidepid`), of which the first one is always there.
     fn has_ended(&self) -> bool {
         let own = fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino());
-        own.is_ok_and(|own| own == self.namespace) && self.start_differs(start_time(self.pid))
+        own.is_ok_and(|own| own == self.namespace)
+            && start_time(1).is_ok()
+            && self.start_differs(start_time(self.pid))
     }
 
     /// Returns whether the start of a process shows that this one has ended. Only a missing process
@@ -207,6 +236,13 @@ fn read(path: &Path) -> Result<String, LiveError> {
     }
 }
 
+/// Returns the number of instances of a user.
+fn number_of(instances: &Path, user: u32) -> usize {
+    let entries = fs::read_dir(instances).into_iter().flatten().flatten();
+    let owners = entries.filter_map(|entry| Owner::parse(entry.file_name().to_str()?));
+    owners.filter(|owner| owner.user == Some(user) && !owner.has_ended()).count()
+}
+
 /// Removes the instances of processes that have been killed.
 fn remove_stale(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
@@ -219,7 +255,7 @@ fn remove_stale(instances: &Path) {
 }
 
 /// Returns whether an instance of this name is one of a process that has been killed.
-fn is_stale(name: &str) -> bool {
+pub(super) fn is_stale(name: &str) -> bool {
     Owner::parse(name).is_some_and(|owner| owner.has_ended())
 }
 
@@ -255,7 +291,17 @@ mod tests {
         let own = Owner::of(std::process::id()).unwrap();
         assert!(own.start > 0);
         assert_eq!(Owner::parse(&format!("{own}-0")).as_ref(), Some(&own));
-        for other in ["trace-1-2", "trace-1-2-3", "trace-1-2-3-x", "trace-1-2-3-4-5", "x-1-2-3-4"] {
+        let of_user = Owner { user: Some(1000), ..Owner::of(std::process::id()).unwrap() };
+        assert_eq!(Owner::parse(&format!("{own}-0-u1000")), Some(of_user));
+        for other in [
+            "trace-1-2-3-4-u",
+            "trace-1-2-3-4-u1-5",
+            "trace-1-2",
+            "trace-1-2-3",
+            "trace-1-2-3-x",
+            "trace-1-2-3-4-5",
+            "x-1-2-3-4",
+        ] {
             assert_eq!(Owner::parse(other), None, "{other}");
         }
     }

@@ -36,6 +36,11 @@ impl Group {
         Self { cgroup, members, joined: Vec::new(), last: None }
     }
 
+    /// Starts a recording, in which all threads of the group are new.
+    pub(super) fn start(&mut self) {
+        self.joined = self.members.threads.keys().copied().collect();
+    }
+
     /// Adds the threads that have been moved into the group to the kernel's list, after the ticks
     /// `now`.
     pub(super) fn update(&mut self, instance: &Instance, now: u64) -> Result<(), String> {

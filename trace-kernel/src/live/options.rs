@@ -3,6 +3,7 @@
 use super::error::LiveError;
 use super::perf::counters::known::{Known, KNOWN};
 use super::scope::Scope;
+use super::served::Server;
 
 /// What a [`KernelProvider`](super::KernelProvider) records.
 #[derive(Clone, Debug)]
@@ -14,6 +15,8 @@ pub struct Options {
     pub scope: Scope,
     /// The size of the kernel's buffer of each CPU in bytes.
     pub buffer_size: u64,
+    /// The privileged helper, which is used without permission for tracefs.
+    pub server: Server,
     /// How threads are sampled, if the category [`SAMPLES`](super::SAMPLES) is selected.
     pub samples: SampleOptions,
 }

@@ -15,6 +15,12 @@ use crate::format::EventFormat;
 /// The categories whose events have records of their own kind, not instants with their fields.
 const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
 
+/// The event of texts that programs write to `trace_marker`.
+const PRINT: &str = "ftrace/print";
+
+/// A decoder, and the records of each event by its id.
+pub(super) type Decoding = (Decoder, HashMap<u16, Uses>);
+
 /// The selected events of a kernel.
 #[derive(Debug, Default)]
 pub(super) struct Selection {
@@ -108,36 +114,41 @@ impl Selection {
         self.events.entry(event.to_owned()).or_default()
     }
 
+    /// Returns the names of the events, as `SYSTEM/NAME`.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.events.keys().cloned().collect()
+    }
+
     /// Enables the events in an instance. Returns their decoder, and the records of each event by
     /// its id.
-    pub(super) fn enable(
-        &self,
-        instance: &Instance,
-    ) -> Result<(Decoder, HashMap<u16, Uses>), LiveError> {
-        let (mut formats, mut by_id) = (Vec::new(), HashMap::new());
-        for (event, uses) in &self.events {
-            let format = format(instance, event)?;
-            instance.write(&format!("events/{event}/enable"), "1")?;
-            by_id.insert(format.id, uses.clone());
-            formats.push(format);
-        }
+    pub(super) fn enable(&self, instance: &Instance) -> Result<Decoding, LiveError> {
+        let formats = self.events.keys();
+        let formats = formats.map(|event| Ok((event.clone(), instance.enable(event)?)));
+        let mut formats: Vec<_> = formats.collect::<Result<_, LiveError>>()?;
         if self.has_markers {
-            let format = format(instance, "ftrace/print")?;
-            by_id.insert(format.id, Uses { is_decoded: true, ..Uses::default() });
-            formats.push(format);
+            let format = instance.read(&format!("events/{PRINT}/format"))?;
+            formats.push((PRINT.to_owned(), format));
             // Without this option only texts for this instance are in it.
             let _older = instance.write("options/copy_trace_marker", "1");
         }
-        Ok((Decoder::new(ByteOrder::NATIVE, formats), by_id))
+        self.decoding(&formats)
     }
-}
 
-/// Reads the format of an event.
-fn format(instance: &Instance, event: &str) -> Result<EventFormat, LiveError> {
-    let file = format!("events/{event}/format");
-    let (system, _) = event.split_once('/').unwrap_or((event, ""));
-    EventFormat::parse(system, &instance.read(&file)?)
-        .map_err(|error| LiveError::Format(instance.path(&file), error))
+    /// Returns the decoder of events with these formats, and the records of each event by its id.
+    pub(super) fn decoding(&self, formats: &[(String, String)]) -> Result<Decoding, LiveError> {
+        let (mut parsed, mut by_id) = (Vec::new(), HashMap::new());
+        for (event, text) in formats {
+            let (system, _) = event.split_once('/').unwrap_or((event, ""));
+            let format = EventFormat::parse(system, text).map_err(|error| {
+                LiveError::Format(format!("events/{event}/format").into(), error)
+            })?;
+            let marker = || Uses { is_decoded: true, ..Uses::default() };
+            let uses = self.events.get(event).cloned();
+            by_id.insert(format.id, uses.unwrap_or_else(marker));
+            parsed.push(format);
+        }
+        Ok((Decoder::new(ByteOrder::NATIVE, parsed), by_id))
+    }
 }
 
 /// Returns the patterns that select events of the kernel, with all exclusions.

@@ -1,11 +1,8 @@
 //! The kernel's events by tracefs.
 
 use std::collections::HashMap;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::sync::Arc;
+use std::fs::File;
 
-use rustix::fs::OFlags;
 use trace_protocol::message::ClockSource;
 
 use super::backend::{Backend, Output, Progress};
@@ -13,10 +10,12 @@ use super::batch::{Batch, BatchEvent, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
-use super::members::{thread_list, Group, EVENT_PID};
+use super::members::Group;
 use super::options::Options;
 use super::scope::Scope;
-use super::selection::{Selection, Uses};
+use super::selection::{Decoding, Selection, Uses};
+use super::served::{Lease, Leased, Server};
+use super::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared, HEADER_PAGE};
 use super::uprobes::{stack, stack_of_entry, ProbeUse, Uprobes};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};
@@ -24,15 +23,9 @@ use crate::format::page_layout;
 use crate::page::PageLayout;
 use crate::ByteOrder;
 
-/// The file with the layout of pages.
-const HEADER_PAGE: &str = "events/header_page";
-
 /// The bytes of pages that a round reads, and at least a page of each CPU. Their records fit into
 /// the free part of a buffer of a few MiB.
 const MAX_ROUND_BYTES: usize = 16 << 10;
-
-/// The inode of the kernel's first pid namespace: `PROC_PID_INIT_INO` of `linux/proc_ns.h`.
-const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// The pages of all CPUs of an instance.
 #[derive(Debug)]
@@ -45,9 +38,18 @@ pub(super) struct Tracefs {
     /// The control group whose threads are recorded, if so.
     group: Option<Group>,
     /// Closed after its files.
-    instance: Instance,
+    owner: Owner,
     /// The probes of functions, which are removed after the instance.
     _uprobes: Option<Uprobes>,
+}
+
+/// Who has the instance.
+#[derive(Debug)]
+enum Owner {
+    /// This process.
+    Own(Instance),
+    /// The privileged helper.
+    Helper(Lease),
 }
 
 impl Tracefs {
@@ -60,47 +62,76 @@ impl Tracefs {
         if !matches!(options.scope, Scope::Machine) {
             check_thread_ids()?;
         }
-        let instance = Instance::create()?;
-        let (name, clock) = clock::choose(&instance.read("trace_clock")?, source);
-        instance.write("trace_clock", name)?;
-        instance.write("buffer_size_kb", &(options.buffer_size >> 10).max(1).to_string())?;
-        let group = select_threads(&instance, &options.scope)?;
+        let instance = Instance::create(None)?;
+        let Prepared { clock, group, .. } =
+            prepare(&instance, source, options.buffer_size, &options.scope)?;
         let uprobes = Uprobes::define(&instance, patterns)?;
         let mut selection = Selection::new(patterns, &available_events()?)?;
         selection.add_probes(&uprobes);
-        let events = selection.enable(&instance);
+        let opened = selection.enable(&instance).and_then(|events| {
+            let (header, pages) = (read_header(&instance)?, open_pages(&instance)?);
+            Self::new(Owner::Own(instance), &header, pages, events)
+        });
         // The instance uses the probes, and is removed before them.
-        let opened = events.and_then(|events| Self::new(instance, events));
         Ok((Self { group, _uprobes: Some(uprobes), ..opened? }, clock))
     }
 
-    /// Opens the pages of all CPUs of an instance.
+    /// Lets the privileged helper create an instance, with the selected events that it permits.
+    pub(super) fn open_by_helper(
+        server: &Server,
+        options: &Options,
+        patterns: &[String],
+        source: ClockSource,
+    ) -> Result<(Self, TraceClock), LiveError> {
+        let Scope::Threads(threads) = &options.scope else { return Err(LiveError::ServerScope) };
+        check_thread_ids()?;
+        if !server.exists() {
+            return Err(LiveError::NoServer(server.clone()));
+        }
+        let lease = Lease::new(server)?;
+        let selection = Selection::new(patterns, &lease.available)?;
+        let request = (threads.as_slice(), selection.names());
+        let Leased { header, formats, clock, pages } =
+            lease.request(source, options.buffer_size, request)?;
+        let (_, clock) = clock::choose(&clock, source);
+        let events = selection.decoding(&formats)?;
+        Ok((Self::new(Owner::Helper(lease), &header, pages, events)?, clock))
+    }
+
+    /// Reads pages of CPUs.
     fn new(
-        instance: Instance,
-        (decoder, uses): (Decoder, HashMap<u16, Uses>),
+        owner: Owner,
+        header: &str,
+        pages: Vec<(u16, File)>,
+        (decoder, uses): Decoding,
     ) -> Result<Self, LiveError> {
-        let layout = page_layout(&instance.read(HEADER_PAGE)?, ByteOrder::NATIVE);
-        let layout =
-            layout.map_err(|error| LiveError::Format(instance.path(HEADER_PAGE), error))?;
-        let streams = instance.cpus()?.into_iter().map(|cpu| {
-            let path = instance.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
-            let flags = OFlags::NONBLOCK.bits() as i32;
-            let pages = OpenOptions::new().read(true).custom_flags(flags).open(&path);
-            Ok(Stream::new(pages.map_err(|error| LiveError::file(path, error))?, cpu))
-        });
-        let streams = streams.collect::<Result<_, _>>()?;
+        let layout = page_layout(header, ByteOrder::NATIVE);
+        let layout = layout.map_err(|error| LiveError::Format(HEADER_PAGE.into(), error))?;
+        let streams = pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu)).collect();
         let (batch, group, _uprobes) = Default::default();
-        Ok(Self { layout, streams, decoder, uses, batch, group, instance, _uprobes })
+        Ok(Self { layout, streams, decoder, uses, batch, group, owner, _uprobes })
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
-        let text = if is_on { "1" } else { "0" };
-        self.instance.write("tracing_on", text).map_err(|error| error.to_string())
+        let switched = match &self.owner {
+            Owner::Own(instance) => instance.switch(is_on),
+            Owner::Helper(lease) => lease.switch(is_on),
+        };
+        switched.map_err(|error| describe(&error))
     }
+}
+
+/// Returns an error with its cause.
+fn describe(error: &LiveError) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(": {cause}"));
+    format!("{error}{}", cause.unwrap_or_default())
 }
 
 impl Backend for Tracefs {
     fn start(&mut self) -> Result<(), String> {
+        if let Some(group) = &mut self.group {
+            group.start();
+        }
         self.switch(true)
     }
 
@@ -110,11 +141,13 @@ impl Backend for Tracefs {
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
-        let Self { batch, layout, streams, group, instance, .. } = self;
+        let Self { batch, layout, streams, group, owner, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
         let (mut rest, mut result) = (None, Ok(()));
-        if let Some(group) = group {
-            result = group.update(instance, now);
+        match (owner, group) {
+            (Owner::Own(instance), Some(group)) => result = group.update(instance, now),
+            (Owner::Own(_), None) => {}
+            (Owner::Helper(lease), _) => result = lease.check().map_err(|error| describe(&error)),
         }
         for stream in streams {
             let end = batch.bytes() + limit;
@@ -168,34 +201,6 @@ impl Backend for Tracefs {
         let mut discarded = 0;
         self.batch.drain(u64::MAX, |_| discarded += 1);
         discarded
-    }
-}
-
-/// Selects the threads of a scope. Returns the control group that it is, if so.
-fn select_threads(instance: &Instance, scope: &Scope) -> Result<Option<Group>, LiveError> {
-    let (threads, group) = match scope {
-        Scope::Machine => return Ok(None),
-        Scope::Threads(threads) => (threads.clone(), None),
-        Scope::Cgroup(cgroup) => {
-            let mut threads = scope.threads()?;
-            let group = Group::new(Arc::clone(cgroup), &threads);
-            // An empty list selects all threads. The events of this one are not the group's.
-            threads.push(std::process::id().into());
-            (threads, Some(group))
-        }
-    };
-    instance.write("options/event-fork", "1")?;
-    instance.write(EVENT_PID, &thread_list(&threads))?;
-    Ok(group)
-}
-
-/// Fails if this process is not in the kernel's first pid namespace, whose thread ids the kernel
-/// compares.
-pub(super) fn check_thread_ids() -> Result<(), LiveError> {
-    let namespace = fs::metadata("/proc/self/ns/pid").map(|namespace| namespace.ino());
-    match namespace {
-        Ok(FIRST_PID_NAMESPACE) => Ok(()),
-        _ => Err(LiveError::PidNamespace),
     }
 }
 
@@ -254,7 +259,9 @@ fn translate_call(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
+    use std::sync::Arc;
 
     use trace_provider::Provider;
 
@@ -273,9 +280,10 @@ mod tests {
         let layout = include_str!("../../tests/captured/header_page");
         fs::write(directory.path().join(HEADER_PAGE), layout).unwrap();
         let instance = Instance::of_directory(directory.path());
+        let (header, pages) = (read_header(&instance).unwrap(), open_pages(&instance).unwrap());
         let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
         let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
-        let tracefs = Box::new(Tracefs::new(instance, events).unwrap());
+        let tracefs = Box::new(Tracefs::new(Owner::Own(instance), &header, pages, events).unwrap());
         let (tables, totals) = (Tables::new(&[]), Arc::default());
         let mut destination = Destination { tables, totals };
         let mut source = Source::new(tracefs, clock);

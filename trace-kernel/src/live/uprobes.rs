@@ -19,7 +19,7 @@ pub(super) use pattern::Probe;
 pub use pattern::{check_probe, CALL_PREFIX, ENTRY_PREFIX};
 
 use super::error::LiveError;
-use super::instance::{root, Instance};
+use super::instance::{is_stale, root, Instance};
 use crate::event::{Entry, Event};
 use crate::format::Value;
 
@@ -63,10 +63,13 @@ pub(super) struct ProbeUse {
 }
 
 impl Uprobes {
-    /// Adds the probes of category patterns to the kernel's list.
+    /// Adds the probes of category patterns to the kernel's list. Removes those of processes that
+    /// have been killed.
     pub(super) fn define(instance: &Instance, patterns: &[String]) -> Result<Self, LiveError> {
         let probes = Probe::of_patterns(patterns)?;
-        let list = root()?.join(EVENTS);
+        let root = root()?;
+        remove_stale(root, is_stale);
+        let list = root.join(EVENTS);
         let group = instance.name().replace('-', "_");
         let mut uprobes = Self { list, group, events: Vec::new() };
         for probe in probes {
@@ -139,7 +142,7 @@ pub(super) fn stack_of_entry(entry: &Entry<'_>) -> Option<u64> {
 }
 
 /// Removes the probes of groups that `is_stale`.
-pub(super) fn remove_stale(root: &Path, is_stale: impl Fn(&str) -> bool) {
+fn remove_stale(root: &Path, is_stale: impl Fn(&str) -> bool) {
     let list = root.join(EVENTS);
     let Ok(events) = fs::read(&list) else { return };
     for line in String::from_utf8_lossy(&events).lines() {

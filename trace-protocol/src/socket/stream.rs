@@ -44,6 +44,18 @@ impl Socket {
         Ok(socket.into())
     }
 
+    /// Connects to the listener of packets (`SOCK_SEQPACKET`) at `path`. The socket is blocking.
+    ///
+    /// # Errors
+    ///
+    /// As [`connect`](Self::connect).
+    pub fn connect_packets(path: &Path) -> io::Result<Self> {
+        let address = Address::to_connect(path)?;
+        let socket = sockets::new_packets()?;
+        retry(|| sockets::connect(socket.as_fd(), &address.raw, address.length))?;
+        Ok(socket.into())
+    }
+
     /// Creates a connected pair of packet sockets (`SOCK_SEQPACKET`), both blocking.
     ///
     /// # Errors

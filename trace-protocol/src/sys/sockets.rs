@@ -14,9 +14,17 @@ const SO_PEERPIDFD: c_int = 77;
 
 /// Makes a stream socket.
 pub(crate) fn new_stream() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
+    new(libc::SOCK_STREAM)
+}
+
+/// Makes a packet socket.
+pub(crate) fn new_packets() -> io::Result<OwnedFd> {
+    new(libc::SOCK_SEQPACKET)
+}
+
+fn new(kind: c_int) -> io::Result<OwnedFd> {
     // SAFETY: socket(2) takes no pointer.
-    let fd = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    let fd = check(unsafe { libc::socket(libc::AF_UNIX, kind | libc::SOCK_CLOEXEC, 0) })?;
     // SAFETY: socket(2) succeeded, so `fd` is open and nobody else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

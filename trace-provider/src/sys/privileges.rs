@@ -2,7 +2,7 @@
 
 /// Returns whether the program has privileges that its caller does not have: set-user-ID,
 /// set-group-ID, or file capabilities (`AT_SECURE`, getauxval(3)).
-pub(crate) fn is_privileged() -> bool {
+pub fn is_privileged() -> bool {
     // SAFETY: getauxval takes an integer.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use trace_convert::visible;
-use trace_kernel::live::{is_kernel_category, SampleOptions};
+use trace_kernel::live::{is_kernel_category, SampleOptions, DEFAULT_SOCKET};
 use trace_manager::controller::CompanionResult;
 use trace_manager::{Companion, Manager, StartCompanion};
 
@@ -42,6 +42,7 @@ impl StartCompanion for KernelCompanions {
             categories: of_kernel(categories),
             scope: HelperScope::Threads(Vec::new()),
             buffer_size: BUFFER_BYTES,
+            server: DEFAULT_SOCKET.to_owned(),
             samples: SampleOptions::default(),
         });
         let mut process =

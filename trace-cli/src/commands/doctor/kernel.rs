@@ -8,8 +8,8 @@ use rustix::process::{
 };
 
 use trace_kernel::live::{
-    probe, probe_counters, probe_samples, BackendKind, CounterReport, LiveError, SampleCounter,
-    SampleSource,
+    probe, probe_counters, probe_helper, probe_samples, BackendKind, CounterReport, LiveError,
+    SampleCounter, SampleSource, DEFAULT_SOCKET,
 };
 
 use super::Finding;
@@ -35,6 +35,7 @@ pub(super) fn findings() -> impl Iterator<Item = Finding> {
         counters(probe_counters()),
     ]
     .into_iter()
+    .chain(helper())
 }
 
 fn memory() -> Finding {
@@ -167,6 +168,23 @@ fn tracefs() -> Finding {
     }
 }
 
+/// The source of wake-ups for users without permission for tracefs.
+fn helper() -> Option<Finding> {
+    let subject = "kernel server";
+    if trace_kernel::live::check().is_ok() {
+        return None;
+    }
+    Some(match probe_helper() {
+        Ok(()) => Finding::ok(subject, DEFAULT_SOCKET),
+        Err(error) => Finding::limited(
+            subject,
+            describe(&error),
+            "no wake-ups and migrations without root",
+            error.remedy().unwrap_or_else(|| "record as root".to_owned()),
+        ),
+    })
+}
+
 /// The source of context switches.
 fn scheduling() -> Finding {
     let (kind, refused) = probe();
@@ -184,7 +202,7 @@ fn scheduling() -> Finding {
         missing => format!("{}: {missing}", kind.as_str()),
     };
     match (kind, refused.last()) {
-        (BackendKind::Tracefs | BackendKind::PerfCpus, _) | (_, None) => {
+        (BackendKind::Tracefs | BackendKind::Helper | BackendKind::PerfCpus, _) | (_, None) => {
             Finding::ok(subject, detail)
         }
         (_, Some(better)) => Finding::limited(

@@ -238,6 +238,8 @@ pub(crate) struct HelperOptions {
     pub(crate) scope: HelperScope,
     /// The size of the kernel's buffer for each CPU in bytes.
     pub(crate) buffer_size: u64,
+    /// The privileged helper: a socket or a command.
+    pub(crate) server: String,
     pub(crate) samples: SampleOptions,
 }
 
@@ -252,10 +254,10 @@ pub(crate) enum HelperScope {
 
 /// Returns the command of a helper with these options.
 pub(crate) fn helper(options: &HelperOptions) -> Command {
-    let HelperOptions { categories, scope, buffer_size, samples } = options;
+    let HelperOptions { categories, scope, buffer_size, server, samples } = options;
     let mut command = Command::new("/proc/self/exe");
     command.arg0("trace-kernel").arg("kernel-helper");
-    command.arg(format!("--buffer-size={buffer_size}"));
+    command.arg(format!("--buffer-size={buffer_size}")).arg(format!("--server={server}"));
     command.args(sample_arguments(samples));
     command.arg(format!("--call-graph={}", call_graph_name(samples.call_graph)));
     command.args(categories.iter().map(|pattern| format!("--categories={pattern}")));
@@ -317,6 +319,7 @@ fn options(args: &RecordArgs) -> io::Result<HelperOptions> {
             scope => HelperScope::Threads(threads(args, scope.as_ref())?),
         },
         buffer_size: args.kernel_buffer,
+        server: args.kernel_server.clone(),
         samples: samples(args),
     })
 }
