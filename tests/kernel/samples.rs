@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use trace_format::layout::BlobType;
 use trace_format::{Reader, Record};
 
 use super::harness::{subject_path, trace, Archive, Run};
@@ -430,4 +431,35 @@ fn paused_sampling_is_reported() {
         assert!(kernel.thread_names[&loss.thread][0].starts_with("CPU "), "{loss:?}");
     }
     assert!(number(&output) > 0, "it continues");
+}
+
+/// Most virtual machines have none, which is reported.
+#[test]
+fn branches_are_recorded_or_reported_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let mut command = trace(&["record", "--strict", "--last-branches", "-o"]);
+    command.arg(&output).args([
+        "--",
+        "sh",
+        "-c",
+        "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done",
+    ]);
+    let run = Run::of(&mut command);
+    if run.stderr().contains("perf_event_open failed") {
+        return eprintln!("skipped: this machine forbids perf events");
+    }
+    let missing = run.stderr().contains("the branches before samples are not recorded");
+    assert_eq!(run.code(), if missing { 3 } else { 0 }, "{run:?}");
+    let mut reader = Reader::new(std::fs::File::open(&output).unwrap());
+    let (mut blobs, mut samples) = (0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::Blob(blob) if blob.blob_type == BlobType::LAST_BRANCH => blobs += 1,
+            Record::Backtrace(_) => samples += 1,
+            _ => {}
+        }
+    }
+    assert!(samples > 0);
+    assert_eq!(blobs == 0, missing, "{blobs} blobs");
 }

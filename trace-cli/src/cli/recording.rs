@@ -95,6 +95,11 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "HOW", default_value = "fp", value_parser = parse_call_graph)]
     pub(crate) call_graph: CallGraph,
 
+    /// Record the branches that the CPU took before each sample, as blobs, on CPUs that record
+    /// branches
+    #[arg(long)]
+    pub(crate) last_branches: bool,
+
     /// Threads whose kernel events, samples and counters are recorded: those of `command` and its
     /// children, of the `machine`, of processes by their ids, such as 12,34, or in a control group
     /// and those below it: cgroup:PATH [default: command; without COMMAND machine]
@@ -142,7 +147,7 @@ pub(crate) struct RecordArgs {
         value_parser = parse_attach,
         conflicts_with_all = [
             "command", "sched", "samples", "samples_by", "counters", "kernel_scope", "format",
-            "progress", "kernel_buffer", "kernel_server", "call_graph"
+            "progress", "kernel_buffer", "kernel_server", "call_graph", "last_branches"
         ]
     )]
     pub(crate) attach: Option<Attach>,
@@ -322,6 +327,10 @@ pub(crate) struct KernelHelperArgs {
     /// Counter whose events decide when samples are taken [default: CPU time]
     #[arg(long, value_name = "COUNTER")]
     pub(crate) event: Option<String>,
+
+    /// Record the branches before samples
+    #[arg(long)]
+    pub(crate) last_branches: bool,
 
     /// How the stacks of samples are found
     #[arg(long, value_name = "HOW", value_parser = parse_call_graph)]

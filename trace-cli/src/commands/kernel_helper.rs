@@ -56,6 +56,12 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
         }
     };
     report_sources(provider.sources());
+    let lacks_branches = lacks_branches(args, provider.sources());
+    if lacks_branches {
+        crate::say(
+            "the branches before samples are not recorded: this machine does not record them",
+        );
+    }
     send(READY)?;
     // The threads that send end with this process.
     let is_closed = end.recv() == Ok(End::Closed);
@@ -64,7 +70,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
             "later events of the kernel are missing: a signal ends the process trace-kernel",
         );
     }
-    let has_all_sources = is_complete(provider.sources());
+    let has_all_sources = is_complete(provider.sources()) && !lacks_branches;
     let totals = provider.end();
     let is_complete = is_closed && has_all_sources && totals.error.is_none();
     if let Some(error) = &totals.error {
@@ -91,7 +97,14 @@ fn samples(args: &KernelHelperArgs) -> Result<SampleOptions> {
     let rate = args.period.map_or(SampleRate::Frequency(args.frequency), SampleRate::Period);
     let event = args.event.as_deref().map(SampledCounter::of_name).transpose()?;
     let event = event.map_or(SampleEvent::CpuTime, SampleEvent::Counter);
-    Ok(SampleOptions { event, rate, call_graph: args.call_graph })
+    let (call_graph, last_branches) = (args.call_graph, args.last_branches);
+    Ok(SampleOptions { event, rate, call_graph, last_branches })
+}
+
+/// Returns whether samples lack the branches before them.
+fn lacks_branches(args: &KernelHelperArgs, report: &SourceReport) -> bool {
+    let has_branches = report.samples.is_some_and(|source| source.has_branches);
+    args.last_branches && report.samples.is_some() && !has_branches
 }
 
 /// Returns whether all selected data are recorded.
@@ -125,7 +138,7 @@ fn report_sources(report: &SourceReport) {
 
 /// Reports what samples lack.
 fn report_samples(source: SampleSource) {
-    let SampleSource { counter, has_kernel } = source;
+    let SampleSource { counter, has_kernel, .. } = source;
     if counter == SampleCounter::CpuClock {
         crate::say("samples are taken by a timer: this machine has no counter of CPU cycles");
     }

@@ -30,6 +30,8 @@ pub struct SampleOptions {
     pub rate: SampleRate,
     /// How stacks are found.
     pub call_graph: CallGraph,
+    /// Whether samples have the branches that the CPU took before them, if it records branches.
+    pub last_branches: bool,
 }
 
 /// The event whose number decides when samples are taken.
@@ -88,6 +90,6 @@ pub enum CallGraph {
 impl Default for SampleOptions {
     fn default() -> Self {
         let (event, rate) = (SampleEvent::CpuTime, SampleRate::Frequency(1000));
-        Self { event, rate, call_graph: CallGraph::FramePointers }
+        Self { event, rate, call_graph: CallGraph::FramePointers, last_branches: false }
     }
 }

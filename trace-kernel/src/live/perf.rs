@@ -37,6 +37,7 @@ const SWITCHES: Attributes = Attributes {
     rate: 0,
     sample_type: sys::SAMPLE_TID_TIME_CPU,
     flags: 1 << 5 | 1 << 26,
+    branches: 0,
     registers: 0,
     stack: 0,
 };

@@ -266,7 +266,9 @@ mod tests {
     #[test]
     fn samples_of_the_kernel_need_a_permission() {
         let counter = SampleCounter::CpuClock;
-        let status = |has_kernel| samples(Ok(SampleSource { counter, has_kernel })).status;
+        let status = |has_kernel| {
+            samples(Ok(SampleSource { counter, has_kernel, has_branches: false })).status
+        };
         assert_eq!((status(true), status(false)), (Status::Ok, Status::Limited));
         let denied = std::io::Error::from_raw_os_error(1);
         let error = LiveError::Samples(trace_kernel::live::PerfScope::Threads, denied);

@@ -105,7 +105,7 @@ pub(crate) fn of_kernel(patterns: &[String]) -> Vec<String> {
 /// Returns the categories that options of their own select.
 fn by_option(args: &RecordArgs) -> impl Iterator<Item = String> + '_ {
     let sched = SCHED.into_iter().filter(|_| args.sched);
-    let is_sampled = args.samples.is_some() || args.samples_by.is_some();
+    let is_sampled = args.samples.is_some() || args.samples_by.is_some() || args.last_branches;
     let fixed = sched.chain(is_sampled.then_some(SAMPLES)).map(str::to_owned);
     fixed.chain(args.counters.iter().map(|name| format!("{COUNTER_PREFIX}{name}")))
 }
@@ -285,7 +285,8 @@ fn sample_arguments(samples: &SampleOptions) -> Vec<String> {
         SampleEvent::CpuTime => None,
         SampleEvent::Counter(counter) => Some(format!("--event={}", counter.name())),
     };
-    [rate].into_iter().chain(event).collect()
+    let branches = samples.last_branches.then(|| "--last-branches".to_owned());
+    [rate].into_iter().chain(event).chain(branches).collect()
 }
 
 /// Fails if the options of samples contradict each other.
@@ -301,7 +302,8 @@ pub(super) fn check(args: &RecordArgs) -> Result<()> {
 
 /// Returns how samples are taken.
 fn samples(args: &RecordArgs) -> SampleOptions {
-    let default = SampleOptions { call_graph: args.call_graph, ..SampleOptions::default() };
+    let (call_graph, last_branches) = (args.call_graph, args.last_branches);
+    let default = SampleOptions { call_graph, last_branches, ..SampleOptions::default() };
     let by_time = args.samples.map(|rate| SampleRate::Frequency(u64::from(rate)));
     let Some(SamplesBy { counter, period }) = args.samples_by else {
         return SampleOptions { rate: by_time.unwrap_or(default.rate), ..default };

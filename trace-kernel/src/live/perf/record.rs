@@ -19,7 +19,7 @@ use std::fmt;
 
 use fields::Fields;
 pub(crate) use mapping::{Inode, MappedFile};
-pub(crate) use stack::{SampleLayout, StackSample};
+pub(crate) use stack::{Branch, SampleLayout, StackSample};
 
 const HEADER_BYTES: usize = 8;
 const SAMPLE_ID_BYTES: usize = 24;
@@ -242,7 +242,8 @@ pub(super) mod tests {
     use super::*;
 
     /// Samples with all fields.
-    const LAYOUT: SampleLayout = SampleLayout { has_chain: true, registers: 2, has_stack: true };
+    const LAYOUT: SampleLayout =
+        SampleLayout { has_chain: true, has_branches: false, registers: 2, has_stack: true };
 
     const ID: SampleId = SampleId { process: 10, thread: 11, time: 77, cpu: 3 };
 
@@ -337,12 +338,13 @@ pub(super) mod tests {
         };
         let all = longs(&[2, u64::MAX - 511, 0x10, 2, 5, 6, 16, 7, 8, 8]);
         let chain = vec![u64::MAX - 511, 0x10];
-        let expected = StackSample { chain, registers: vec![5, 6], stack: longs(&[7]) };
+        let expected =
+            StackSample { chain, branches: Vec::new(), registers: vec![5, 6], stack: longs(&[7]) };
         assert_eq!(found(&all), expected);
         // A thread of the kernel has no registers of a user.
         let without = longs(&[0, 0, 0]);
         let (chain, registers, stack) = Default::default();
-        assert_eq!(found(&without), StackSample { chain, registers, stack });
+        assert_eq!(found(&without), StackSample { chain, branches: Vec::new(), registers, stack });
         for length in 0..all.len() {
             let short = Err(RecordError::Short { offset: 0 });
             assert_eq!(parsed(&sample(&all[..length])), [short], "{length}");
@@ -411,5 +413,34 @@ pub(super) mod tests {
             let record = bytes(kind, 0, &vec![0; fields], ID);
             assert_eq!(parsed(&record), [Err(short)], "{kind}");
         }
+    }
+
+    #[test]
+    fn branches_before_a_sample() {
+        let layout = SampleLayout { has_chain: true, has_branches: true, ..Default::default() };
+        let body = [
+            longs(&[1, 0x11]),                               // the chain
+            longs(&[2, 0xa0, 0xb0, 0x71, 0xc0, 0xd0, 0x20]), // the branches
+        ];
+        let id = [7_u32, 8, 0, 0, 3, 0].map(u32::to_ne_bytes).concat();
+        let size = (8 + id.len() + body.concat().len()) as u16;
+        let header = [&9_u32.to_ne_bytes()[..], &[0, 0], &size.to_ne_bytes()].concat();
+        let record = [header, id, body.concat()].concat();
+        let found = PerfRecords::new(&record, layout).next().unwrap().unwrap();
+        let Body::Sample(sample) = found.body else { panic!("{found:?}") };
+        assert_eq!(sample.chain, [0x11]);
+        let [first, second] = sample.branches[..] else { panic!("{sample:?}") };
+        assert_eq!((first.from, first.to, second.from, second.to), (0xa0, 0xb0, 0xc0, 0xd0));
+        #[cfg(target_endian = "little")]
+        assert_eq!((first.cycles(), first.is_mispredicted()), (7, true));
+        #[cfg(target_endian = "little")]
+        assert_eq!((second.cycles(), second.is_mispredicted()), (2, false));
+        // A number of branches that the record does not have.
+        let cut = record.len() - 8;
+        let mut short = record.clone();
+        short.truncate(cut);
+        short[6..8].copy_from_slice(&(cut as u16).to_ne_bytes());
+        let error = PerfRecords::new(&short, layout).next().unwrap();
+        assert_eq!(error, Err(RecordError::Short { offset: 0 }));
     }
 }

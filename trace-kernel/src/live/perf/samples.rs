@@ -8,6 +8,7 @@
 //! The kernel follows frame pointers, or copies the registers and a part of the stack, which
 //! `unwind` follows by the unwind tables of the mapped files.
 
+mod branches;
 mod files;
 pub(crate) mod images;
 mod mapping;
@@ -42,6 +43,7 @@ const SMALL: u64 = 1;
 
 /// Bits of `sample_type`.
 const CALLCHAIN: u64 = 1 << 5;
+const BRANCH_STACK: u64 = 1 << 11;
 const REGS_USER: u64 = 1 << 12;
 const STACK_USER: u64 = 1 << 13;
 
@@ -56,6 +58,9 @@ const BUILD_ID: u64 = 1 << 34;
 
 /// Bits of the flags: no samples in the kernel.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
+
+/// Bits of `branch_sample_type`: all branches in user mode.
+const USER_BRANCHES: u64 = 1 << 0 | 1 << 3;
 
 /// The counter whose overflow takes a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +80,8 @@ pub struct SampleSource {
     pub counter: SampleCounter,
     /// Whether time in the kernel is sampled, too: with the stack of the program.
     pub has_kernel: bool,
+    /// Whether samples have the branches before them.
+    pub has_branches: bool,
 }
 
 /// Samples of threads.
@@ -151,7 +158,9 @@ impl Threads {
                 // A thread that has ended has no id, and the idle thread is 0.
                 if id.thread != 0 && id.thread != u32::MAX && Some(id.process) != *recorder {
                     names.write(id, output)?;
-                    let written = images.sample(timed.ticks, id, sample, &mut output.sink);
+                    let (ticks, sink) = (timed.ticks, &mut output.sink);
+                    let written = images.sample(ticks, id, sample, sink);
+                    let written = written.and(branches::write(sink, ticks, id, &sample.branches));
                     return written.map_err(|error| error.to_string());
                 }
             }
@@ -208,9 +217,24 @@ pub fn probe() -> Result<SampleSource, LiveError> {
 }
 
 /// Opens the events with the best counter that this machine has, with the kernel if that is
-/// permitted.
+/// permitted, and with branches if they are selected and there are any.
 fn open_best(
     options: &SampleOptions,
+    targets: &[Target],
+    bytes: u64,
+) -> io::Result<(Cpus, SampleSource)> {
+    if options.last_branches {
+        let opened = open_counter(options, true, targets, bytes);
+        if opened.is_ok() {
+            return opened;
+        }
+    }
+    open_counter(options, false, targets, bytes)
+}
+
+fn open_counter(
+    options: &SampleOptions,
+    has_branches: bool,
     targets: &[Target],
     bytes: u64,
 ) -> io::Result<(Cpus, SampleSource)> {
@@ -221,7 +245,7 @@ fn open_best(
             if !has_kernel && counter.is_of_kernel() {
                 break;
             }
-            let source = SampleSource { counter, has_kernel };
+            let source = SampleSource { counter, has_kernel, has_branches };
             result = open(options, source, targets, bytes).map(|cpus| (cpus, source));
             match &result {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
@@ -304,16 +328,23 @@ fn attributes(options: &SampleOptions, source: SampleSource) -> (Attributes, Sam
         flags: FLAGS | by_frequency | exclude,
         ..Attributes::default()
     };
+    let has_branches = source.has_branches;
+    let (sample_type, branches) = match has_branches {
+        true => (attributes.sample_type | BRANCH_STACK, USER_BRANCHES),
+        false => (attributes.sample_type, 0),
+    };
+    let attributes = Attributes { sample_type, branches, ..attributes };
     match options.call_graph {
         CallGraph::FramePointers => {
             let sample_type = attributes.sample_type | CALLCHAIN;
-            let layout = SampleLayout { has_chain: true, ..SampleLayout::default() };
+            let layout = SampleLayout { has_chain: true, has_branches, ..SampleLayout::default() };
             (Attributes { sample_type, ..attributes }, layout)
         }
         CallGraph::Dwarf { stack } => {
             let sample_type = attributes.sample_type | REGS_USER | STACK_USER;
             let registers = REGISTERS.count_ones() as u8;
-            let layout = SampleLayout { has_chain: false, registers, has_stack: true };
+            let layout =
+                SampleLayout { has_chain: false, has_branches, registers, has_stack: true };
             (Attributes { sample_type, registers: REGISTERS, stack, ..attributes }, layout)
         }
     }
@@ -338,7 +369,11 @@ mod tests {
 
     #[test]
     fn attributes_have_the_fields_of_the_layout() {
-        let source = SampleSource { counter: SampleCounter::CpuClock, has_kernel: false };
+        let source = SampleSource {
+            counter: SampleCounter::CpuClock,
+            has_kernel: false,
+            has_branches: false,
+        };
         let rate = SampleRate::Frequency(99);
         let options = |call_graph| SampleOptions { rate, call_graph, ..SampleOptions::default() };
         let of = |call_graph| attributes(&options(call_graph), source);
@@ -358,7 +393,8 @@ mod tests {
         let rate = SampleRate::Period(7);
         let event = SampleEvent::Counter(faults);
         let options = SampleOptions { event, rate, ..SampleOptions::default() };
-        let (attributes, _) = attributes(&options, SampleSource { counter, has_kernel: true });
+        let (attributes, _) =
+            attributes(&options, SampleSource { counter, has_kernel: true, has_branches: false });
         assert_eq!((attributes.kind, attributes.config, attributes.rate), (1, 2, 7));
         assert_eq!(attributes.flags, 0xa0_0180, "without `freq`");
         assert!(SampledCounter::of_name("faults").is_err());

@@ -12,6 +12,9 @@ use rustix::param::page_size;
 /// The size of `perf_event_attr` in bytes: `PERF_ATTR_SIZE_VER5`, of Linux 4.1.
 const ATTR_BYTES: usize = 112;
 
+/// The place of `branch_sample_type` in `perf_event_attr`, as a number of 64-bit words.
+const BRANCHES_WORD: usize = 72 / 8;
+
 /// The place of `sample_regs_user` in `perf_event_attr`, as a number of 64-bit words.
 const REGISTERS_WORD: usize = 80 / 8;
 
@@ -63,6 +66,8 @@ pub(super) struct Attributes {
     pub(super) sample_type: u64,
     /// Bits of the flags, beside those of each event.
     pub(super) flags: u64,
+    /// The branches in samples: bits of `branch_sample_type`.
+    pub(super) branches: u64,
     /// The registers in samples, as bits.
     pub(super) registers: u64,
     /// The bytes of the stack in samples.
@@ -204,6 +209,7 @@ impl Attributes {
         let head = [pair(self.kind, ATTR_BYTES as u32), self.config, self.rate];
         let fields = head.into_iter().chain([self.sample_type, read_format, flags]);
         words.iter_mut().zip(fields).for_each(|(word, field)| *word = field);
+        words[BRANCHES_WORD] = self.branches;
         words[REGISTERS_WORD] = self.registers;
         words[STACK_WORD] = pair(self.stack, libc::CLOCK_MONOTONIC_RAW as u32);
         words
@@ -312,6 +318,7 @@ mod tests {
             rate: 1000,
             sample_type: 0x86,
             flags: 1 << 5 | 1 << 26,
+            branches: 9,
             registers: 0x77,
             stack: 8192,
         };
@@ -323,7 +330,7 @@ mod tests {
         assert_eq!([long(8), long(16), long(24), long(32)], [9, 1000, 0x86, 16]);
         #[cfg(target_endian = "little")]
         assert_eq!(long(40), 0x0704_2263);
-        assert_eq!(long(80), 0x77);
+        assert_eq!([long(72), long(80)], [9, 0x77]);
         assert_eq!([short(88), short(92)], [8192, 4]);
         assert_eq!(attributes.words(Target::Cgroup(3), 0), attributes.words(Target::Cpu, 0));
         let of_cpu = attributes.words(Target::Cpu, 0);

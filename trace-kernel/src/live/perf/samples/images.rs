@@ -394,7 +394,7 @@ mod tests {
         for process in [7, 8, 9, 10] {
             let id = SampleId { process, thread: process, time: 5, cpu: 0 };
             let registers = vec![0; super::super::unwind::REGISTERS.count_ones() as usize];
-            let sample = StackSample { chain: frame.clone(), registers, stack: Vec::new() };
+            let sample = StackSample { chain: frame.clone(), registers, ..Default::default() };
             images.sample(5, id, &sample, &mut archive).unwrap();
         }
         assert!(images.room < with_kernel && with_kernel < before);
