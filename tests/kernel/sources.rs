@@ -153,6 +153,59 @@ fn perfmon_records_both_threads_of_each_switch() {
     }
 }
 
+/// A directory in place of tracefs whose formats of events can be read, and nothing be created, as
+/// with the option `gid` of its mount.
+const READABLE: &str = r#"cd /sys/kernel/tracing && place=$(mktemp -d) && mkdir "$place/instances" &&
+    for event in events/sched/*/ events/task/*/; do
+        mkdir -p "$place/$event" && cat "$event/format" > "$place/$event/format" || exit 1
+    done && cat available_events > "$place/available_events" && chmod -R a+rX "$place" && cd / &&
+    mount --bind "$place" /sys/kernel/tracing && exec "$@""#;
+
+#[test]
+fn perfmon_records_wakeups_by_tracepoints() {
+    let readable = ["unshare", "--mount", "sh", "-c", READABLE, "sh"];
+    let prefix = [&readable[..], &PERFMON].concat();
+    if !super::can_trace() || !can_run(&prefix) {
+        return;
+    }
+    let place = Place::new();
+    for scope in [&[][..], &["--kernel-scope=machine"]] {
+        let run = Run::of(&mut place.record(&prefix, scope));
+        let stderr = run.stderr();
+        if stderr.contains(ALL_THREADS) || stderr.contains(COMMAND_THREADS) {
+            assert!(stderr.contains("perf_event_open failed"), "{stderr}");
+            return eprintln!("skipped: this machine forbids perf tracepoints");
+        }
+        assert_eq!(run.code(), 0, "{run:?}");
+        assert!(!stderr.contains("the kernel's source"), "{stderr}");
+        let recorded = Recorded::read(&place.output());
+        recorded.assert_counts();
+        recorded.assert_that_threads_wake_up_each_other();
+        let kernel = recorded.provider("kernel");
+        assert!(kernel.count("migrate") > 0 && kernel.count("exec") > 0);
+    }
+}
+
+/// Other events are left out by the helper, because the kernel writes those of all threads.
+#[test]
+fn tracepoints_of_the_command_only() {
+    let readable = ["unshare", "--mount", "sh", "-c", READABLE, "sh"];
+    let prefix = [&readable[..], &PERFMON].concat();
+    if !super::can_trace() || !can_run(&prefix) {
+        return;
+    }
+    let place = Place::new();
+    let mut noise =
+        Command::new("sh").args(["-c", "while :; do sleep 0.01; done"]).spawn().unwrap();
+    let run = Run::of(&mut place.record(&prefix, &[]));
+    noise.kill().unwrap();
+    noise.wait().unwrap();
+    assert_eq!(run.code(), 0, "{run:?}");
+    let recorded = Recorded::read(&place.output());
+    let forks = recorded.provider("kernel").named("fork");
+    assert_eq!(forks.filter(|fork| fork.thread == u64::from(noise.id())).count(), 0);
+}
+
 #[test]
 fn users_record_the_switches_of_their_own_processes() {
     if !can_run(&NOBODY) {

@@ -64,7 +64,8 @@ impl Recorded {
     }
 
     /// Asserts that threads which wait for each other are woken up by each other.
-    fn assert_that_threads_wake_up_each_other(&self, interrupts: &BTreeMap<(u64, u64), String>) {
+    pub(crate) fn assert_that_threads_wake_up_each_other(&self) {
+        let interrupts = interrupts(&self.bytes);
         let subject = self.provider("subject");
         for name in ["round", "turn"] {
             let threads: BTreeSet<u64> = subject.named(name).map(|event| event.thread).collect();
@@ -151,7 +152,7 @@ fn events_are_within_the_times_of_their_threads_on_a_cpu() {
         let timer = interrupts.range((sleep.thread, sleep.ticks)..(sleep.thread, end)).next();
         assert!(timer.is_some(), "{within:?}");
     }
-    recorded.assert_that_threads_wake_up_each_other(&interrupts);
+    recorded.assert_that_threads_wake_up_each_other();
 }
 
 /// The kernel's time of a marker is between the application's events before and after it.

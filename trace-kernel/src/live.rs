@@ -37,6 +37,7 @@ mod source;
 mod sources;
 mod totals;
 mod tracefs;
+mod translate;
 mod uprobes;
 
 pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES};

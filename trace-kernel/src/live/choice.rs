@@ -8,6 +8,7 @@ use super::clock::TraceClock;
 use super::error::LiveError;
 use super::instance;
 use super::options::Options;
+use super::perf::tracepoints::Tracepoints;
 use super::perf::Perf;
 use super::sampling::Sampling;
 use super::scope::Scope;
@@ -25,6 +26,8 @@ pub enum BackendKind {
     Tracefs,
     /// Scheduling of the user's own threads by the privileged helper.
     Helper,
+    /// Events by perf tracepoints.
+    Tracepoints,
     /// Context switches of all threads by perf events.
     PerfCpus,
     /// Context switches of some threads by perf events.
@@ -60,6 +63,7 @@ impl BackendKind {
         match self {
             Self::Tracefs => "tracefs",
             Self::Helper => "tracefs by the privileged helper",
+            Self::Tracepoints => "perf tracepoints",
             Self::PerfCpus => "perf events of all threads",
             Self::PerfThreads => "perf events of the command's threads",
             Self::Sampling => "samples of /proc/PID/schedstat",
@@ -70,7 +74,7 @@ impl BackendKind {
     #[must_use]
     pub fn missing(self) -> &'static str {
         match self {
-            Self::Tracefs | Self::Helper => "",
+            Self::Tracefs | Self::Helper | Self::Tracepoints => "",
             Self::PerfCpus => "no wake-ups and migrations",
             Self::PerfThreads => "no wake-ups and migrations, and no threads that run in between",
             Self::Sampling => "no context switches, only counters of run and wait times",
@@ -108,11 +112,32 @@ pub(super) fn choose(
         }
         Err(error) => refused.push(error),
     }
+    match open_tracepoints(options, &permitted) {
+        Ok(tracepoints) => {
+            let fallback = Some(Fallback { kind: BackendKind::Tracepoints, refused, unrecorded });
+            let clock = TraceClock::monotonic_raw();
+            return Ok(Choice { backend: Box::new(tracepoints), clock, fallback });
+        }
+        Err(error) => refused.push(error),
+    }
     let Some((kind, backend)) = open(&options.scope, options.buffer_size, &mut refused) else {
         return Err(refused.pop().unwrap_or(LiveError::NoTracefs));
     };
     let fallback = Some(Fallback { kind, refused, unrecorded });
     Ok(Choice { backend, clock: TraceClock::monotonic_raw(), fallback })
+}
+
+/// Opens tracepoints.
+fn open_tracepoints(options: &Options, patterns: &[String]) -> Result<Tracepoints, LiveError> {
+    Tracepoints::open(&options.scope, patterns, options.buffer_size).map_err(no_tracepoints)
+}
+
+/// Returns why tracepoints are not used. The reason may be that of tracefs, too.
+fn no_tracepoints(error: LiveError) -> LiveError {
+    match error {
+        LiveError::Perf(..) | LiveError::TracepointScope => error,
+        error => LiveError::NoTracepoints(Box::new(error)),
+    }
 }
 
 /// Opens the best source other than tracefs. Adds why each better one cannot be used.
@@ -155,6 +180,11 @@ pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
     };
     match probe_helper() {
         Ok(()) => return (Some(BackendKind::Helper), refused),
+        Err(error) => refused.push(error),
+    }
+    let sched = ["kernel:sched".to_owned()];
+    match Tracepoints::open(&Scope::Machine, &sched, SMALL).map_err(no_tracepoints) {
+        Ok(_) => return (Some(BackendKind::Tracepoints), refused),
         Err(error) => refused.push(error),
     }
     let opened = open(&Scope::Threads(vec![u64::from(std::process::id())]), SMALL, &mut refused);
@@ -204,6 +234,7 @@ mod tests {
         let kinds = [
             BackendKind::Tracefs,
             BackendKind::Helper,
+            BackendKind::Tracepoints,
             BackendKind::PerfCpus,
             BackendKind::PerfThreads,
             BackendKind::Sampling,

@@ -53,6 +53,10 @@ pub enum LiveError {
     NoServer(Server),
     /// The privileged helper records only threads by their ids.
     ServerScope,
+    /// The ids of tracepoints cannot be read.
+    NoTracepoints(Box<LiveError>),
+    /// Tracepoints are not selected by a control group.
+    TracepointScope,
     /// The privileged helper cannot be used.
     Server(io::Error),
     /// The privileged helper records for this user as often as it may.
@@ -208,6 +212,12 @@ impl LiveError {
                 "use --samples={limit}; or as root, run: sysctl \
                  kernel.perf_event_max_sample_rate={frequency}"
             ),
+            Self::NoTracepoints(error) if matches!(**error, Self::Denied(_)) => {
+                "for users with CAP_PERFMON, as root, run: mount -o remount,gid=GROUP,mode=750 \
+                 /sys/kernel/tracing"
+                    .to_owned()
+            }
+            Self::NoTracepoints(error) => return error.remedy(),
             Self::NoServer(_) => {
                 "as root, run: systemctl enable --now trace-kernel.socket; or use \
                  --kernel-server"
@@ -263,6 +273,10 @@ impl fmt::Display for LiveError {
                 f,
                 "cannot trace the kernel: this pid namespace has other thread ids than the kernel"
             ),
+            Self::NoTracepoints(error) => write!(f, "cannot use perf tracepoints: {error}"),
+            Self::TracepointScope => {
+                write!(f, "perf tracepoints cannot select the threads of a control group")
+            }
             Self::NoServer(Server::Socket(path)) => {
                 write!(f, "there is no privileged helper at {}", path.display())
             }
@@ -327,6 +341,7 @@ impl std::error::Error for LiveError {
             | Self::Counter { error, .. }
             | Self::Thread(error) => Some(error),
             Self::Format(_, error) => Some(error),
+            Self::NoTracepoints(error) => error.source(),
             Self::Provider(error) => Some(error),
             _ => None,
         }

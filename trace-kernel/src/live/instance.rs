@@ -222,6 +222,11 @@ pub(super) fn available_events() -> Result<String, LiveError> {
     read(&root()?.join("available_events"))
 }
 
+/// Returns the format of an event, as `SYSTEM/NAME`.
+pub(super) fn read_format(event: &str) -> Result<String, LiveError> {
+    read(&root()?.join(format!("events/{event}/format")))
+}
+
 /// Returns the text of a file. Some files of tracefs return everything to the first read and
 /// nothing to the next, so the buffer is large.
 fn read(path: &Path) -> Result<String, LiveError> {

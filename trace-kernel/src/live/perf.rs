@@ -18,6 +18,7 @@ pub(crate) mod samples;
 pub(super) mod sys;
 pub(crate) mod throttled;
 pub(crate) mod timed;
+pub(super) mod tracepoints;
 
 use self::cpus::Cpus;
 use self::events::{Events, Switches};

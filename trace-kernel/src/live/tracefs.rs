@@ -6,7 +6,7 @@ use std::fs::File;
 use trace_protocol::message::ClockSource;
 
 use super::backend::{Backend, Output, Progress};
-use super::batch::{Batch, BatchEvent, Stream};
+use super::batch::{Batch, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
@@ -16,9 +16,9 @@ use super::scope::Scope;
 use super::selection::{Decoding, Selection, Uses};
 use super::served::{Lease, Leased, Server};
 use super::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared, HEADER_PAGE};
-use super::uprobes::{stack, stack_of_entry, ProbeUse, Uprobes};
+use super::translate::translate;
+use super::uprobes::Uprobes;
 use crate::decode::Decoder;
-use crate::event::{Entry, Event};
 use crate::format::page_layout;
 use crate::page::PageLayout;
 use crate::ByteOrder;
@@ -176,7 +176,8 @@ impl Backend for Tracefs {
             output.translator.include(group.joined());
         }
         batch.drain(end, |event| {
-            if let Err(error) = translate(output, (decoder, uses), group.as_mut(), &event) {
+            let members = group.as_mut().map(|group| &mut group.members);
+            if let Err(error) = translate(output, (decoder, uses), members, &event) {
                 result = Err(error);
             }
         });
@@ -202,59 +203,6 @@ impl Backend for Tracefs {
         self.batch.drain(u64::MAX, |_| discarded += 1);
         discarded
     }
-}
-
-/// Writes the records of an event.
-fn translate(
-    output: &mut Output<'_, '_>,
-    (decoder, uses): (&Decoder, &HashMap<u16, Uses>),
-    group: Option<&mut Group>,
-    event: &BatchEvent<'_>,
-) -> Result<(), String> {
-    if let Some(loss) = event.loss {
-        output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
-    }
-    let Some(uses) = uses.get(&event.raw.id) else { return Ok(()) };
-    if let Some(Group { members, .. }) = group {
-        if !members.has(&decoder.decode(event.cpu, &event.raw)) {
-            return Ok(());
-        }
-    }
-    let Output { translator, sink, .. } = output;
-    if let Some(probe) = &uses.probe {
-        return translate_call(output, decoder, probe, event);
-    }
-    for category in &uses.categories {
-        let fields = translator.fields(sink, &decoder.fields(event.cpu, &event.raw), category);
-        fields.map_err(|error| error.to_string())?;
-    }
-    if !uses.is_decoded {
-        return Ok(());
-    }
-    let entry: Entry<'_> = decoder.decode(event.cpu, &event.raw);
-    match entry.event {
-        // A field is missing, so the records of this event cannot be made.
-        Event::Other { .. } => Ok(()),
-        _ => translator.entry(sink, &entry).map_err(|error| error.to_string()),
-    }
-}
-
-/// Writes the records of a call of a function, or of its return.
-fn translate_call(
-    output: &mut Output<'_, '_>,
-    decoder: &Decoder,
-    ProbeUse { probe, is_return }: &ProbeUse,
-    event: &BatchEvent<'_>,
-) -> Result<(), String> {
-    let entry = decoder.fields(event.cpu, &event.raw);
-    let labels = (probe.category.as_str(), probe.symbol.as_str());
-    let Output { translator, sink, .. } = output;
-    let written = match (probe.has_returns, is_return) {
-        (false, _) => translator.call(sink, &entry, labels),
-        (true, false) => translator.call_begin(sink, &entry, labels, stack(&entry)),
-        (true, true) => translator.call_end(sink, &entry, labels, stack_of_entry(&entry)),
-    };
-    written.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -416,7 +416,13 @@ impl Converter {
         if registers.is_empty() && chain.iter().all(|address| *address >= MARKS) {
             chain.extend(address);
         }
-        let sample = StackSample { chain, branches: Vec::new(), registers, stack: stack.to_vec() };
+        let sample = StackSample {
+            chain,
+            raw: Vec::new(),
+            branches: Vec::new(),
+            registers,
+            stack: stack.to_vec(),
+        };
         self.images.sample(self.now, id, &sample, archive)
     }
 

@@ -202,9 +202,14 @@ fn scheduling() -> Finding {
         missing => format!("{}: {missing}", kind.as_str()),
     };
     match (kind, refused.last()) {
-        (BackendKind::Tracefs | BackendKind::Helper | BackendKind::PerfCpus, _) | (_, None) => {
-            Finding::ok(subject, detail)
-        }
+        (
+            BackendKind::Tracefs
+            | BackendKind::Helper
+            | BackendKind::Tracepoints
+            | BackendKind::PerfCpus,
+            _,
+        )
+        | (_, None) => Finding::ok(subject, detail),
         (_, Some(better)) => Finding::limited(
             subject,
             format!("{detail}; {}", describe(better)),

@@ -32,12 +32,8 @@ pub(super) struct CpuEvents {
 
 impl CpuEvents {
     /// Opens the events of a CPU. Threads that have ended are left out.
-    pub(super) fn open(
-        attributes: &Attributes,
-        number: u16,
-        targets: &[Target],
-    ) -> io::Result<Self> {
-        let opened = targets.iter().map(|target| Event::open(attributes, *target, number));
+    pub(super) fn open(number: u16, events: &[(Attributes, Target)]) -> io::Result<Self> {
+        let opened = events.iter().map(|(attributes, it)| Event::open(attributes, *it, number));
         let has_ended = |event: &io::Result<Event>| {
             event.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
         };

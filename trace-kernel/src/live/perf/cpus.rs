@@ -34,18 +34,30 @@ impl Cpus {
         targets: &[Target],
         bytes: u64,
     ) -> io::Result<Self> {
-        let opened = online().into_iter();
-        let opened = opened.map(|number| CpuEvents::open(attributes, number, targets));
+        let events: Vec<_> = targets.iter().map(|target| (*attributes, *target)).collect();
+        Self::open_events(&events, layout, bytes)
+    }
+
+    /// Opens events on each CPU, which share a ring buffer.
+    pub(super) fn open_events(
+        events: &[(Attributes, Target)],
+        layout: SampleLayout,
+        bytes: u64,
+    ) -> io::Result<Self> {
+        let opened = online().into_iter().map(|number| CpuEvents::open(number, events));
         // A CPU that has gone offline meanwhile has no threads.
         let is_online = |cpu: &io::Result<CpuEvents>| {
             !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
         };
+        let targets = events;
         let events = opened.filter(is_online).collect::<io::Result<Vec<_>>>()?;
         let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
         let cpus = events.into_iter().zip(rings);
         let cpus = cpus.map(|(events, ring)| Cpu::new(events, ring, layout));
         let cpus = cpus.collect::<io::Result<_>>()?;
-        Ok(Self { cpus, waiting: Vec::new(), throttled: Throttled::new(targets), last_end: 0 })
+        let targets: Vec<Target> = targets.iter().map(|(_, target)| *target).collect();
+        let throttled = Throttled::new(&targets);
+        Ok(Self { cpus, waiting: Vec::new(), throttled, last_end: 0 })
     }
 
     /// Starts the events.

@@ -242,8 +242,13 @@ pub(super) mod tests {
     use super::*;
 
     /// Samples with all fields.
-    const LAYOUT: SampleLayout =
-        SampleLayout { has_chain: true, has_branches: false, registers: 2, has_stack: true };
+    const LAYOUT: SampleLayout = SampleLayout {
+        has_chain: true,
+        has_raw: false,
+        has_branches: false,
+        registers: 2,
+        has_stack: true,
+    };
 
     const ID: SampleId = SampleId { process: 10, thread: 11, time: 77, cpu: 3 };
 
@@ -338,13 +343,21 @@ pub(super) mod tests {
         };
         let all = longs(&[2, u64::MAX - 511, 0x10, 2, 5, 6, 16, 7, 8, 8]);
         let chain = vec![u64::MAX - 511, 0x10];
-        let expected =
-            StackSample { chain, branches: Vec::new(), registers: vec![5, 6], stack: longs(&[7]) };
+        let expected = StackSample {
+            chain,
+            raw: Vec::new(),
+            branches: Vec::new(),
+            registers: vec![5, 6],
+            stack: longs(&[7]),
+        };
         assert_eq!(found(&all), expected);
         // A thread of the kernel has no registers of a user.
         let without = longs(&[0, 0, 0]);
         let (chain, registers, stack) = Default::default();
-        assert_eq!(found(&without), StackSample { chain, branches: Vec::new(), registers, stack });
+        assert_eq!(
+            found(&without),
+            StackSample { chain, raw: Vec::new(), branches: Vec::new(), registers, stack }
+        );
         for length in 0..all.len() {
             let short = Err(RecordError::Short { offset: 0 });
             assert_eq!(parsed(&sample(&all[..length])), [short], "{length}");
@@ -442,5 +455,22 @@ pub(super) mod tests {
         short[6..8].copy_from_slice(&(cut as u16).to_ne_bytes());
         let error = PerfRecords::new(&short, layout).next().unwrap();
         assert_eq!(error, Err(RecordError::Short { offset: 0 }));
+    }
+
+    #[test]
+    fn events_of_tracepoints() {
+        let layout = SampleLayout { has_raw: true, ..Default::default() };
+        let id = [7_u32, 8, 0, 0, 3, 0].map(u32::to_ne_bytes).concat();
+        // The size of the event, and the event, padded to a multiple of 8.
+        let record = |size: u32| {
+            let raw = [&size.to_ne_bytes()[..], &[1; 12]].concat();
+            let header = [&9_u32.to_ne_bytes()[..], &[0, 0], &48_u16.to_ne_bytes()].concat();
+            [header, id.clone(), raw].concat()
+        };
+        let found = |size| PerfRecords::new(&record(size), layout).next().unwrap();
+        let Body::Sample(sample) = found(12).unwrap().body else { panic!("a sample") };
+        assert_eq!(sample.raw, [1; 12]);
+        assert_eq!(found(13), Err(RecordError::Short { offset: 0 }));
+        assert_eq!(found(u32::MAX), Err(RecordError::Short { offset: 0 }));
     }
 }

@@ -344,7 +344,7 @@ fn attributes(options: &SampleOptions, source: SampleSource) -> (Attributes, Sam
             let sample_type = attributes.sample_type | REGS_USER | STACK_USER;
             let registers = REGISTERS.count_ones() as u8;
             let layout =
-                SampleLayout { has_chain: false, has_branches, registers, has_stack: true };
+                SampleLayout { has_branches, registers, has_stack: true, ..Default::default() };
             (Attributes { sample_type, registers: REGISTERS, stack, ..attributes }, layout)
         }
     }

@@ -6,6 +6,7 @@ use super::fields::Fields;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SampleLayout {
     pub(crate) has_chain: bool,
+    pub(crate) has_raw: bool,
     pub(crate) has_branches: bool,
     /// The number of registers.
     pub(crate) registers: u8,
@@ -17,6 +18,8 @@ pub(crate) struct SampleLayout {
 pub(crate) struct StackSample {
     /// The addresses by frame pointers, innermost first, with marks of the kernel.
     pub(crate) chain: Vec<u64>,
+    /// The event of a tracepoint.
+    pub(crate) raw: Vec<u8>,
     /// The branches before it, the newest first.
     pub(crate) branches: Vec<Branch>,
     /// The registers in user mode; none of a thread of the kernel.
@@ -66,6 +69,10 @@ impl StackSample {
         if layout.has_chain {
             let number = fields.u64()?;
             sample.chain = fields.words(number)?;
+        }
+        if layout.has_raw {
+            let size = fields.u32()?;
+            sample.raw = fields.bytes(usize::try_from(size).ok()?)?.to_vec();
         }
         if layout.has_branches {
             let number = fields.u64()?.checked_mul(3)?;

@@ -119,7 +119,13 @@ mod tests {
         let registers = vec![0x1000, 0x1000, 0x3000];
         #[cfg(target_arch = "aarch64")]
         let registers = vec![0x1000, 0x3500, 0x1000, 0x3000];
-        let sample = StackSample { chain: Vec::new(), branches: Vec::new(), registers, stack };
+        let sample = StackSample {
+            chain: Vec::new(),
+            raw: Vec::new(),
+            branches: Vec::new(),
+            registers,
+            stack,
+        };
         let frames = ProcessTables::default().frames(&sample, &mut RuleCache::default(), 9);
         assert_eq!(frames[0], 0x3000);
         assert!(frames.ends_with(&[0x4000, 0x5000]), "{frames:x?}");

@@ -1,0 +1,64 @@
+//! From raw events to records.
+
+use std::collections::HashMap;
+
+use super::backend::Output;
+use super::batch::BatchEvent;
+use super::members::Members;
+use super::selection::Uses;
+use super::uprobes::{stack, stack_of_entry, ProbeUse};
+use crate::decode::Decoder;
+use crate::event::{Entry, Event};
+
+/// Writes the records of an event, if it is one of these threads.
+pub(super) fn translate(
+    output: &mut Output<'_, '_>,
+    (decoder, uses): (&Decoder, &HashMap<u16, Uses>),
+    members: Option<&mut Members>,
+    event: &BatchEvent<'_>,
+) -> Result<(), String> {
+    if let Some(loss) = event.loss {
+        output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
+    }
+    let Some(uses) = uses.get(&event.raw.id) else { return Ok(()) };
+    if let Some(members) = members {
+        if !members.has(&decoder.decode(event.cpu, &event.raw)) {
+            return Ok(());
+        }
+    }
+    let Output { translator, sink, .. } = output;
+    if let Some(probe) = &uses.probe {
+        return translate_call(output, decoder, probe, event);
+    }
+    for category in &uses.categories {
+        let fields = translator.fields(sink, &decoder.fields(event.cpu, &event.raw), category);
+        fields.map_err(|error| error.to_string())?;
+    }
+    if !uses.is_decoded {
+        return Ok(());
+    }
+    let entry: Entry<'_> = decoder.decode(event.cpu, &event.raw);
+    match entry.event {
+        // A field is missing, so the records of this event cannot be made.
+        Event::Other { .. } => Ok(()),
+        _ => translator.entry(sink, &entry).map_err(|error| error.to_string()),
+    }
+}
+
+/// Writes the records of a call of a function, or of its return.
+fn translate_call(
+    output: &mut Output<'_, '_>,
+    decoder: &Decoder,
+    ProbeUse { probe, is_return }: &ProbeUse,
+    event: &BatchEvent<'_>,
+) -> Result<(), String> {
+    let entry = decoder.fields(event.cpu, &event.raw);
+    let labels = (probe.category.as_str(), probe.symbol.as_str());
+    let Output { translator, sink, .. } = output;
+    let written = match (probe.has_returns, is_return) {
+        (false, _) => translator.call(sink, &entry, labels),
+        (true, false) => translator.call_begin(sink, &entry, labels, stack(&entry)),
+        (true, true) => translator.call_end(sink, &entry, labels, stack_of_entry(&entry)),
+    };
+    written.map_err(|error| error.to_string())
+}
