@@ -22,7 +22,7 @@ pub(super) mod tracepoints;
 
 use self::cpus::Cpus;
 use self::events::{Events, Switches};
-use self::record::SampleLayout;
+use self::record::{Body, SampleLayout, NO_THREAD};
 use self::sys::{Attributes, Target};
 use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
@@ -104,8 +104,15 @@ impl Backend for Perf {
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
-        let Self { cpus, events, .. } = self;
+        let Self { cpus, events, switches, .. } = self;
         cpus.write(end, output, |timed, Output { translator, sink, .. }| {
+            // The kernel has selected its thread, which may have been moved into the group.
+            let is_switch =
+                matches!(timed.record.body, Body::SwitchIn { .. } | Body::SwitchOut { .. });
+            let thread = timed.record.sample.thread;
+            if *switches == Switches::Cgroup && is_switch && thread != NO_THREAD {
+                translator.include([thread.into()]);
+            }
             let written = events.push(timed, |entry| translator.entry(sink, entry));
             written.map_err(|error| error.to_string())
         })
