@@ -93,7 +93,8 @@ fn calls_are_those_of_the_program_and_of_the_kernels_count() {
     assert!(probes(kernel.pid).is_empty());
 }
 
-/// Each call is within the scope of the program that makes it, and inner calls are within outer ones.
+/// Each call is within the scope of the program that makes it, and inner calls are within outer
+/// ones.
 #[test]
 fn calls_with_returns_are_durations() {
     if !can_probe() {

@@ -65,8 +65,8 @@ pub(crate) struct RecordArgs {
     pub(crate) functions: Option<String>,
 
     /// Record the scheduling of threads, with their names: -c kernel:sched,kernel:tasks
-    /// beside the selected categories. Without root there are no wake-ups, and less
-    /// without perf events: see `trace doctor`
+    /// beside the selected categories. Without root, wake-ups require a helper (`trace
+    /// kernel-server`), and context switches perf events: see `trace doctor`
     #[arg(long)]
     pub(crate) sched: bool,
 

@@ -1,9 +1,9 @@
 //! Events of functions of programs and libraries: uprobes.
 //!
 //! The kernel has one list of them for all users of tracefs, `uprobe_events`. Ours are in a group
-//! with the name of the instance, so that those of a killed process can be removed later, and nobody
-//! else's. They have a file descriptor as their file: it is the file whose symbols were read, and
-//! its path may have any letters.
+//! with the name of the instance, so that those of a killed process can be removed later, and
+//! nobody else's. They have a file descriptor as their file: it is the file whose symbols were
+//! read, and its path may have any letters.
 
 mod error;
 mod pattern;
