@@ -17,6 +17,7 @@ mod perf_data;
 mod samples;
 mod server;
 mod sources;
+mod states;
 mod truth;
 mod uprobes;
 

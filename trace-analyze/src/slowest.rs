@@ -6,12 +6,14 @@
 
 mod instance;
 mod reading;
+mod scheduled;
+mod states;
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 use std::io::Read;
 
-use trace_format::{EventKind, Item, ReadError, Reader, Record, ThreadKoids};
+use trace_format::{Event, EventKind, Item, ReadError, Reader, Record, ThreadKoids};
 
 use crate::arguments::{Condition, Met};
 use crate::catalog::Catalog;
@@ -22,6 +24,8 @@ use crate::Damage;
 pub use instance::Instance;
 use instance::{Found, Key};
 use reading::Reading;
+pub use scheduled::add_states;
+pub use states::States;
 
 /// The most begins and ends of operations that wait for each other.
 const MAX_WAITING: usize = 1 << 20;
@@ -39,6 +43,8 @@ pub struct Slowest {
     pub oddities: Oddities,
     /// Operations of which one half is missing.
     pub unpaired: Unpaired,
+    /// The number of context switches.
+    pub context_switches: u64,
     /// The missing and unreadable data.
     pub damage: Damage,
 }
@@ -109,6 +115,7 @@ struct Search<'a, F> {
     groups: Groups<'a>,
     operations: Pairing<(ThreadKoids, Met)>,
     longest: Longest<'a, F>,
+    context_switches: u64,
     /// Complete durations, empty between records.
     done: Vec<Span<u32>>,
 }
@@ -197,6 +204,7 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
             groups,
             operations: Pairing::new(MAX_WAITING),
             longest,
+            context_switches: 0,
             done: Vec::new(),
         }
     }
@@ -217,7 +225,15 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
         let group = self.groups.of_edge(item);
         self.done.extend(self.spans.record_with(item, group));
         self.add_done();
-        let Record::Event(event) = &item.record else { return };
+        match &item.record {
+            Record::Event(event) => self.edge(item, event),
+            Record::ContextSwitch(_) | Record::LegacyContextSwitch(_) => self.context_switches += 1,
+            _ => {}
+        }
+    }
+
+    /// Adds the begin or the end of an operation.
+    fn edge(&mut self, item: &Item<'_>, event: &Event<'_>) {
         if !matches!(event.kind, EventKind::AsyncBegin { .. } | EventKind::AsyncEnd { .. }) {
             return;
         }
@@ -275,6 +291,7 @@ impl<'a, F: Fn(&Catalog, &Found) -> bool> Search<'a, F> {
             instances: found.iter().map(|found| found.instance(catalog)).collect(),
             oddities: self.spans.oddities(),
             unpaired,
+            context_switches: self.context_switches,
             damage: Damage::default(),
         };
         (found, slowest)

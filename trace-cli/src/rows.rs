@@ -74,6 +74,19 @@ pub(crate) fn first_by_thread(thread: Option<&Group>) -> String {
     thread.map_or_else(String::new, |thread| format!(", first by {}", thread_label(thread)))
 }
 
+/// Returns the threads that ran first and last on a processor while another one waited for it, with
+/// `, first by`, or an empty text if they are unknown.
+pub(crate) fn ran_instead(first: Option<&Group>, last: Option<&Group>) -> String {
+    let last = last.map(|last| (last.koids.thread, thread_label(last)));
+    match (first, last) {
+        (Some(first), Some((thread, last))) if first.koids.thread == thread => {
+            format!(", first and last by {last}")
+        }
+        (first, Some((_, last))) => format!("{}, last by {last}", first_by_thread(first)),
+        (first, None) => first_by_thread(first),
+    }
+}
+
 /// Returns ` by` and the thread or interrupt that woke up a thread, or an empty text if that is
 /// unknown.
 pub(crate) fn by_waker(waker: Option<&Waker<Group>>) -> String {

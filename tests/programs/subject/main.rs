@@ -20,6 +20,7 @@ mod signals;
 mod sys;
 mod tasks;
 mod unwinding;
+mod waits;
 mod watched;
 mod working;
 
@@ -113,6 +114,7 @@ fn main() {
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),
         "unwind" => unwinding::run(),
+        "waits" => waits::run(),
         "work" => working::work(number(0)),
         "poll-and-be-killed" => tasks::poll_and_be_killed(),
         role => panic!("expected a role, found {role:?}"),

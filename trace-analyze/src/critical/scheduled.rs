@@ -6,8 +6,6 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 
 use super::{Segment, Wait};
 use crate::schedule::history::{History, Period, PeriodState};
-use crate::scheduling::Waker;
-use crate::stats::Group;
 
 /// The scheduling records that concern a path.
 pub(super) struct Scheduled {
@@ -47,7 +45,7 @@ impl Scheduled {
     fn split_run(&self, segment: &Segment, thread: u64, split: &mut Vec<Segment>) {
         let mut now = segment.from;
         for period in self.history.during(thread, segment.from, segment.to) {
-            let Some(wait) = self.wait(period) else { continue };
+            let Some(wait) = Wait::of(&self.history, period) else { continue };
             let (from, to) = (period.from.max(now), period.to.min(segment.to));
             Segment { from: now, to: from, ..segment.clone() }.add_to(split);
             Segment { from, to, wait: Some(wait), ..segment.clone() }.add_to(split);
@@ -71,13 +69,13 @@ impl Scheduled {
         };
         let before = match (&segment.wait, &blocked.state) {
             (Some(Wait::Unknown), PeriodState::Blocked(woken_by)) => {
-                Some(Wait::Wakeup { thread, woken_by: self.waker(*woken_by) })
+                Some(Wait::Wakeup { thread, woken_by: self.history.waker(*woken_by) })
             }
             (known, _) => known.clone(),
         };
         let (from, to) = (woken.from, woken.to);
         Segment { to: from, wait: before, ..segment.clone() }.add_to(split);
-        Segment { from, to, wait: self.wait(woken), ..segment.clone() }.add_to(split);
+        Segment { from, to, wait: Wait::of(&self.history, woken), ..segment.clone() }.add_to(split);
         let after = Segment { from: to, ..segment };
         match after.wait {
             Some(Wait::Unknown) => self.split_turn(&after, thread.thread, split),
@@ -109,11 +107,10 @@ impl Scheduled {
     fn split_turn(&self, segment: &Segment, thread: u64, split: &mut Vec<Segment>) {
         let mut now = segment.from;
         for period in self.history.during(thread, segment.from, segment.to) {
-            let wait = match &period.state {
-                PeriodState::Running => Wait::OtherCode,
-                PeriodState::Preempted(by) => Wait::Preempted { by: self.group(*by) },
-                PeriodState::Woken(by) => Wait::Processor { woken_by: self.waker(*by) },
-                PeriodState::Blocked(_) => continue,
+            let wait = match Wait::of(&self.history, period) {
+                None => Wait::OtherCode,
+                Some(Wait::Blocked { .. }) => continue,
+                Some(wait) => wait,
             };
             let (from, to) = (period.from.max(now), period.to.min(segment.to));
             Segment { from: now, to: from, ..segment.clone() }.add_to(split);
@@ -121,24 +118,6 @@ impl Scheduled {
             now = to;
         }
         Segment { from: now, ..segment.clone() }.add_to(split);
-    }
-
-    /// Returns why a thread does not run, unless it does.
-    fn wait(&self, period: &Period) -> Option<Wait> {
-        match period.state {
-            PeriodState::Running => None,
-            PeriodState::Woken(by) => Some(Wait::Processor { woken_by: self.waker(by) }),
-            PeriodState::Preempted(by) => Some(Wait::Preempted { by: self.group(by) }),
-            PeriodState::Blocked(by) => Some(Wait::Blocked { woken_by: self.waker(by) }),
-        }
-    }
-
-    fn waker(&self, waker: Option<Waker>) -> Option<Waker<Group>> {
-        waker.map(|waker| waker.map(|thread| self.history.group(thread)))
-    }
-
-    fn group(&self, thread: Option<u64>) -> Option<Group> {
-        thread.map(|thread| self.history.group(thread))
     }
 }
 

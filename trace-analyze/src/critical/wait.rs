@@ -1,7 +1,10 @@
 //! The reasons of waits.
 
+use serde_json::{json, Map, Value};
 use trace_format::ThreadKoids;
 
+use crate::exact;
+use crate::schedule::history::{History, Period, PeriodState};
 use crate::scheduling::Waker;
 use crate::stats::Group;
 
@@ -35,17 +38,37 @@ pub enum Wait {
     Processor {
         /// The thread or interrupt that woke it up, or `None` if it is unknown.
         woken_by: Option<Waker<Group>>,
+        /// The thread that ran last on its processor before it, or `None` if that is unknown or the
+        /// processor was idle.
+        last: Option<Group>,
     },
     /// The thread could continue, but has lost its processor.
     Preempted {
         /// The thread that got the processor, or `None` if it is unknown.
         by: Option<Group>,
+        /// The thread that ran last on its next processor before it, or `None` if that is unknown
+        /// or the processor was idle.
+        last: Option<Group>,
     },
     /// The archive does not show it. The thread that runs next for the operation runs other code.
     OtherCode,
 }
 
 impl Wait {
+    /// Returns why a thread does not run, unless it does.
+    pub(crate) fn of(history: &History, period: &Period) -> Option<Self> {
+        let group = |thread: Option<u64>| thread.map(|thread| history.group(thread));
+        let last = || group(period.last);
+        match period.state {
+            PeriodState::Running => None,
+            PeriodState::Woken(by) => {
+                Some(Self::Processor { woken_by: history.waker(by), last: last() })
+            }
+            PeriodState::Preempted(by) => Some(Self::Preempted { by: group(by), last: last() }),
+            PeriodState::Blocked(by) => Some(Self::Blocked { woken_by: history.waker(by) }),
+        }
+    }
+
     /// Returns its name in reports.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
@@ -67,7 +90,7 @@ impl Wait {
     #[must_use]
     pub fn by(&self) -> Option<&Group> {
         match (self, self.waker()) {
-            (Self::Preempted { by }, _) => by.as_ref(),
+            (Self::Preempted { by, .. }, _) => by.as_ref(),
             (_, Some(Waker::Thread(thread))) => Some(thread),
             _ => None,
         }
@@ -79,8 +102,30 @@ impl Wait {
         match self {
             Self::Wakeup { woken_by, .. }
             | Self::Blocked { woken_by }
-            | Self::Processor { woken_by } => woken_by.as_ref(),
+            | Self::Processor { woken_by, .. } => woken_by.as_ref(),
             _ => None,
         }
+    }
+
+    /// Returns the reason as a JSON object, with the thread that ends the wait or got the
+    /// processor, and the one that ran there last.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let thread = |group: &Group| {
+            json!({
+                "process": exact(group.koids.process),
+                "thread": exact(group.koids.thread),
+                "thread_name": group.thread_name,
+            })
+        };
+        let mut object = Map::from_iter([
+            ("reason".to_owned(), self.as_str().into()),
+            ("by".to_owned(), self.by().map(thread).into()),
+        ]);
+        if let Self::Processor { last, .. } | Self::Preempted { last, .. } = self {
+            object.insert("last_by".to_owned(), last.as_ref().map(thread).into());
+        }
+        object.extend(self.waker().map(|it| it.interrupt_to_json(thread)).unwrap_or_default());
+        object.into()
     }
 }

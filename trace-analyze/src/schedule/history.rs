@@ -19,6 +19,8 @@ pub(crate) struct History {
     names: Names,
     /// The providers of scheduling records.
     providers: HashSet<Option<u32>>,
+    /// The times of the begin and the end of the records. States at the end last beyond it.
+    pub(crate) recorded: (u64, u64),
     /// Whether wake-ups are recorded.
     pub(crate) has_wakeups: bool,
     /// Whether the archive has scheduling records.
@@ -33,6 +35,9 @@ pub(crate) struct Period {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) state: PeriodState,
+    /// The thread that left the CPU at the end of a wait for it. `None` if that is unknown, or the
+    /// CPU was idle.
+    pub(crate) last: Option<u64>,
 }
 
 /// A state, with its cause unless the archive does not have it.
@@ -83,6 +88,7 @@ impl History {
         history.has_records = !steps.threads().is_empty();
         history.is_too_long = steps.is_too_long();
         if !history.is_too_long {
+            history.recorded = (steps.start(), steps.end());
             history.fill(&mut steps, time);
             history.providers = steps.into_providers();
         }
@@ -101,6 +107,11 @@ impl History {
         self.names.group(thread, |provider| self.providers.contains(&provider))
     }
 
+    /// Returns a waker with its names.
+    pub(crate) fn waker(&self, waker: Option<Waker>) -> Option<Waker<Group>> {
+        waker.map(|waker| waker.map(|thread| self.group(thread)))
+    }
+
     fn fill(&mut self, steps: &mut Steps, (from, to): (u64, u64)) {
         let koids = steps.threads().to_vec();
         let threads = &mut self.threads;
@@ -114,20 +125,32 @@ impl History {
                 from: interval.from,
                 to: interval.to,
                 state: PeriodState::of(interval.activity, &koids),
+                last: None,
             });
         });
         // The first wake-up of a thread at a time counts.
         let mut last = HashMap::new();
         for step in steps.sorted() {
-            let StepKind::Wakeup { thread, waker } = step.kind else { continue };
-            self.has_wakeups = true;
-            let koid = koids.get(thread as usize);
-            let periods = koid.and_then(|koid| self.threads.get_mut(koid));
-            if let Some(periods) = periods.filter(|_| last.get(&thread) != Some(&step.time)) {
-                last.insert(thread, step.time);
-                note_waker(periods, step.time, waker);
+            match step.kind {
+                StepKind::Wakeup { thread, waker } => {
+                    self.has_wakeups = true;
+                    if last.insert(thread, step.time) != Some(step.time) {
+                        note_waker(self.periods(&koids, thread), step.time, waker);
+                    }
+                }
+                StepKind::Switch { outgoing, incoming: Some(thread), .. } => {
+                    let outgoing = outgoing.and_then(|thread| koids.get(thread as usize).copied());
+                    note_last(self.periods(&koids, thread), step.time, outgoing);
+                }
+                _ => {}
             }
         }
+    }
+
+    /// Returns the states of a thread by its number.
+    fn periods(&mut self, koids: &[u64], thread: u32) -> &mut [Period] {
+        let koid = koids.get(thread as usize);
+        koid.and_then(|koid| self.threads.get_mut(koid)).map_or(&mut [], Vec::as_mut_slice)
     }
 }
 
@@ -145,15 +168,28 @@ impl PeriodState {
     }
 }
 
+/// Returns the periods that begin or end at a time, or last at it.
+fn at(periods: &mut [Period], time: u64) -> impl Iterator<Item = &mut Period> {
+    let first = periods.partition_point(|period| period.to < time);
+    periods.iter_mut().skip(first).take_while(move |period| period.from <= time)
+}
+
 /// Adds the waker to the periods that a wake-up ends or begins.
 fn note_waker(periods: &mut [Period], time: u64, waker: Option<Waker>) {
-    let first = periods.partition_point(|period| period.to < time);
-    let periods = periods.iter_mut().skip(first).take_while(|period| period.from <= time);
-    for period in periods {
+    for period in at(periods, time) {
         match &mut period.state {
             PeriodState::Blocked(by) if period.to == time => *by = waker,
             PeriodState::Woken(by) if period.from == time => *by = waker,
             _ => {}
+        }
+    }
+}
+
+/// Adds the thread that leaves a CPU to the wait for this CPU that ends then.
+fn note_last(periods: &mut [Period], time: u64, outgoing: Option<u64>) {
+    for period in at(periods, time).filter(|period| period.to == time) {
+        if let PeriodState::Woken(_) | PeriodState::Preempted(_) = period.state {
+            period.last = outgoing;
         }
     }
 }

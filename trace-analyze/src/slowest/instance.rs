@@ -3,6 +3,7 @@
 use serde_json::{json, Value as Json};
 use trace_format::{Event, EventKind, Item, ThreadKoids};
 
+use super::states::States;
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Role;
 use crate::{arguments, exact};
@@ -32,6 +33,8 @@ pub struct Instance {
     pub nanos: Option<u64>,
     /// The arguments by name, in the order of the archive.
     pub arguments: Vec<(String, Json)>,
+    /// The states of the thread during a duration, see [`add_states`](super::add_states).
+    pub states: Option<States>,
 }
 
 impl Instance {
@@ -52,6 +55,7 @@ impl Instance {
             "begin_ns": self.begin_nanos,
             "length_ns": self.nanos,
             "arguments": arguments::to_object(&self.arguments),
+            "states": self.states.as_ref().map(States::to_json),
         })
     }
 }
@@ -141,6 +145,7 @@ impl Found {
             begin_nanos,
             nanos: (self.end != OPEN).then_some(self.nanos),
             arguments: Vec::new(),
+            states: None,
         }
     }
 }

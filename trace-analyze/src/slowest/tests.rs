@@ -210,6 +210,7 @@ fn arguments_of_one_name_are_an_array_in_json() {
         begin_nanos: 0,
         nanos: Some(0),
         arguments: vec![value(1), value(2), value(3)],
+        states: None,
     };
     assert_eq!(instance.to_json()["arguments"], json!({ "n": [1, 2, 3] }));
 }

@@ -79,7 +79,8 @@ pub(crate) struct StatsArgs {
     pub(crate) rate: bool,
 
     /// Show the N longest durations and async operations, with thread, time and arguments, below
-    /// the rows of their names
+    /// the rows of their names. With scheduling records, also for how long the thread of a duration
+    /// ran, waited for a CPU, and was blocked, and its longest wait
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "by", "flows", "counters", "instants", "csv"])]
     pub(crate) slowest: Option<usize>,
 

@@ -146,7 +146,7 @@ fn json(chosen: &Chosen, path: &Path, shares: &Shares) -> Result<String> {
             "id": part.id.map(exact),
             "runs": part.wait.is_none(),
             "waits_for_processor": matches!(part.wait, Some(Wait::Processor { .. })),
-            "wait": part.wait.as_ref().map(waits::to_json),
+            "wait": part.wait.as_ref().map(Wait::to_json),
             "process": part.thread.map(|koids| exact(koids.process)),
             "thread": part.thread.map(|koids| exact(koids.thread)),
         })

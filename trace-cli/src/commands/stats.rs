@@ -6,6 +6,7 @@ mod moment;
 mod rows;
 mod sched;
 mod slowest;
+mod states;
 
 use std::io::Read;
 use std::path::Path;

@@ -262,7 +262,7 @@ fn reasons_of_waits_that_scheduling_records_show() {
                   8.000µs = 4.000µs running + 1.000µs preempted + 3.000µs waiting\n";
     let table = "  AFTER     TIME  SHARE  WHAT\n    \
                  0ns  1.000µs  12.5%  cat:request runs on thread 1/2\n\
-                 1.000µs  1.000µs  12.5%  cat:request is preempted, first by 8\n\
+                 1.000µs  1.000µs  12.5%  cat:request is preempted, first and last by 8\n\
                  2.000µs  1.000µs  12.5%  cat:request runs on thread 1/2\n\
                  3.000µs  2.500µs  31.2%  cat:request is blocked on thread 1/2 until woken up by 9\n\
                  5.500µs    500ns   6.2%  cat:request waits for a processor, woken up by 9\n\

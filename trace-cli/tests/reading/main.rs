@@ -21,6 +21,7 @@ mod plurals;
 mod progress;
 mod selection;
 mod setup;
+mod slowest;
 mod stats;
 mod symbolize;
 mod top;

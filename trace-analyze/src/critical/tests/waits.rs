@@ -114,16 +114,16 @@ fn reasons_that_scheduling_records_show() {
     let expected = vec![
         (100, 110, None),
         (110, 130, Some(Wait::Wakeup { thread: request, woken_by: by_9() })),
-        (130, 140, Some(Wait::Processor { woken_by: by_9() })),
+        (130, 140, Some(Wait::Processor { woken_by: by_9(), last: thread(9) })),
         (140, 150, Some(Wait::OtherCode)),
         (150, 160, None),
-        (160, 165, Some(Wait::Preempted { by: thread(8) })),
+        (160, 165, Some(Wait::Preempted { by: thread(8), last: thread(8) })),
         (165, 170, None),
         (170, 180, Some(Wait::Blocked { woken_by: by_9() })),
-        (180, 185, Some(Wait::Processor { woken_by: by_9() })),
+        (180, 185, Some(Wait::Processor { woken_by: by_9(), last: thread(9) })),
         (185, 190, None),
         (190, 195, Some(Wait::Blocked { woken_by: by_timer() })),
-        (195, 196, Some(Wait::Processor { woken_by: by_timer() })),
+        (195, 196, Some(Wait::Processor { woken_by: by_timer(), last: None })),
         (196, 200, None),
     ];
     assert_eq!(waits(&path), expected);
@@ -154,9 +154,9 @@ fn a_thread_that_runs_other_code_does_not_show_a_reason() {
     let expected = vec![
         (100, 110, None),
         (110, 120, Some(Wait::Wakeup { thread: request, woken_by: thread(9).map(Waker::Thread) })),
-        (120, 130, Some(Wait::Processor { woken_by: thread(9).map(Waker::Thread) })),
+        (120, 130, Some(Wait::Processor { woken_by: thread(9).map(Waker::Thread), last: None })),
         (130, 150, Some(Wait::OtherCode)),
-        (150, 160, Some(Wait::Preempted { by: thread(8) })),
+        (150, 160, Some(Wait::Preempted { by: thread(8), last: thread(8) })),
         (160, 190, Some(Wait::OtherCode)),
         (190, 200, None),
     ];
@@ -200,7 +200,7 @@ fn a_thread_that_could_run_waits_for_a_processor() {
         ];
         waits(&path_of(&polls.iter().chain(states).cloned().collect::<Vec<_>>()))
     };
-    let preempted = |from, to| (from, to, Some(Wait::Preempted { by: thread(8) }));
+    let preempted = |from, to| (from, to, Some(Wait::Preempted { by: thread(8), last: thread(8) }));
     let (first, last) = ((100, 110, None), (190, 200, None));
     let found = waits_with(&[
         switch(120, (5, running), 8),

@@ -22,10 +22,10 @@ fn states_outside_of_the_time_are_not_kept() {
     let archive = crate::testing::archive(&records);
     let history = History::read([5].into_iter(), (502, 512), Reader::new(&*archive)).unwrap();
     let by_9 = Some(Waker::Thread(9));
-    let period = |from, to, state| Period { from, to, state };
+    let period = |from, to, state| Period { from, to, state, last: None };
     let expected = [
         period(500, 505, PeriodState::Blocked(by_9)),
-        period(505, 507, PeriodState::Woken(by_9)),
+        Period { last: Some(6), ..period(505, 507, PeriodState::Woken(by_9)) },
         period(507, 510, PeriodState::Running),
         period(510, 515, PeriodState::Blocked(by_9)),
     ];

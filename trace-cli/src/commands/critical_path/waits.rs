@@ -1,13 +1,10 @@
 //! The reasons of waits.
 
-use serde_json::{json, Map, Value};
 use trace_analyze::critical::{Chosen, Path, Scheduling, Segment, Wait};
-use trace_analyze::exact;
 use trace_analyze::scheduling::Waker;
-use trace_analyze::stats::Group;
 use trace_format::ThreadKoids;
 
-use crate::rows::{by_waker, first_by_thread};
+use crate::rows::{by_waker, ran_instead};
 use crate::table::human_nanos;
 
 /// The line that follows if waits for a processor are missing.
@@ -37,33 +34,17 @@ pub(super) fn what(part: &Segment) -> String {
         Some(Wait::Blocked { woken_by }) => {
             format!("is blocked on thread {thread} until woken up{}", by_waker(woken_by.as_ref()))
         }
-        Some(Wait::Processor { woken_by }) => {
-            format!("waits for a processor, woken up{}", by_waker(woken_by.as_ref()))
+        Some(Wait::Processor { woken_by, last }) => {
+            let (by, last) = (by_waker(woken_by.as_ref()), ran_instead(None, last.as_ref()));
+            format!("waits for a processor, woken up{by}{last}")
         }
-        Some(Wait::Preempted { by: other }) => {
-            format!("is preempted{}", first_by_thread(other.as_ref()))
+        Some(Wait::Preempted { by, last }) => {
+            format!("is preempted{}", ran_instead(by.as_ref(), last.as_ref()))
         }
         Some(Wait::OtherCode) => {
             "waits for an unknown reason, its thread runs other code".to_owned()
         }
     }
-}
-
-/// Returns the reason of a wait, with the thread that ends it or got the processor.
-pub(super) fn to_json(wait: &Wait) -> Value {
-    let thread = |group: &Group| {
-        json!({
-            "process": exact(group.koids.process),
-            "thread": exact(group.koids.thread),
-            "thread_name": group.thread_name,
-        })
-    };
-    let mut object = Map::from_iter([
-        ("reason".to_owned(), wait.as_str().into()),
-        ("by".to_owned(), wait.by().map(thread).into()),
-    ]);
-    object.extend(wait.waker().map(|waker| waker.interrupt_to_json(thread)).unwrap_or_default());
-    object.into()
 }
 
 /// Returns how long the path runs, is preempted, and waits.

@@ -6,7 +6,7 @@ use trace_analyze::slowest::{slowest, Instance, Slowest};
 use trace_analyze::spans::Role;
 use trace_convert::visible;
 
-use super::{groups, over, short};
+use super::{groups, over, short, states};
 use crate::arguments;
 use crate::cli::StatsArgs;
 use crate::damage::{self, Failed};
@@ -58,17 +58,23 @@ pub(super) fn age(instance: &Instance, at: u64) -> u64 {
     at.saturating_sub(instance.begin_nanos)
 }
 
-/// Returns a table of instances, with their age if there is a time.
+/// Returns a table of instances, with their age if there is a time, and the states of their threads
+/// if those are known.
 pub(super) fn table<'a>(
     instances: impl IntoIterator<Item = &'a Instance>,
     at: Option<u64>,
     origin: Origin,
 ) -> Table {
+    let instances: Vec<&Instance> = instances.into_iter().collect();
+    let has_states = instances.iter().any(|instance| instance.states.is_some());
     let mut heads = vec!["length"];
     heads.extend(at.map(|_| "age"));
+    heads.extend(if has_states { states::NUMBERS } else { &[] });
     heads.push("begin");
     let numbers = heads.len();
-    heads.extend(["name", "thread", "arguments"]);
+    heads.extend(["name", "thread"]);
+    heads.extend(has_states.then_some("longest wait"));
+    heads.push("arguments");
     let mut table = Table::new(heads, numbers);
     for instance in instances {
         let koids = instance.thread;
@@ -78,12 +84,12 @@ pub(super) fn table<'a>(
         };
         let mut cells = vec![instance.nanos.map_or_else(|| "no end".to_owned(), human_nanos)];
         cells.extend(at.map(|at| human_nanos(age(instance, at))));
-        cells.extend([
-            origin.text(instance.begin_nanos),
-            label(instance),
-            thread,
-            arguments::text(&instance.arguments),
-        ]);
+        if has_states {
+            cells.extend(states::numbers(instance.states.as_ref()));
+        }
+        cells.extend([origin.text(instance.begin_nanos), label(instance), thread]);
+        cells.extend(has_states.then(|| states::longest_wait(instance.states.as_ref())));
+        cells.push(arguments::text(&instance.arguments));
         table.push(cells);
     }
     table

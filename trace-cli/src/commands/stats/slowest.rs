@@ -5,7 +5,7 @@ use serde_json::Value;
 use trace_analyze::slowest::{Instance, Slowest};
 use trace_analyze::stats::Row;
 
-use super::{collect, instances, rows, section};
+use super::{collect, instances, rows, section, states};
 use crate::cli::StatsArgs;
 use crate::input::SelectedThreads;
 use crate::rows::sort;
@@ -15,12 +15,16 @@ use crate::times::Origin;
 /// Prints the `number` longest instances, below the rows of their names.
 pub(super) fn run(args: &StatsArgs, number: usize) -> Result<u8> {
     let input = SelectedThreads::new(&args.file, &args.selection)?;
-    let found = instances::find(args, &input, number, None)?;
+    let mut found = instances::find(args, &input, number, None)?;
+    if found.context_switches > 0 {
+        states::add(args, &input, &mut found.instances)?;
+    }
     instances::refuse_unknown(args, &input.whole, &found)?;
     table::print(&match args.json {
         true => json(&found)?,
         false => text(args, &input, &found)?,
     })?;
+    states::warn(args, &found);
     Ok(input.code.max(instances::warn(args, &found)))
 }
 
@@ -36,6 +40,7 @@ fn text(args: &StatsArgs, input: &SelectedThreads<'_>, found: &Slowest) -> Resul
     let mut text = sums(args, input, found)?;
     let table = instances::table(&found.instances, None, Origin::default());
     section(&mut text, "slowest", &table);
+    text.push_str(states::legend(&found.instances));
     Ok(text)
 }
 
