@@ -60,7 +60,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
     pub(crate) sort: SortBy,
 
-    /// Print at most N rows of each kind [default: all]
+    /// Print at most N rows of each kind [default: all; 20 preemptions]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 

@@ -20,6 +20,9 @@ const OTHERS: &str = "other threads or idle";
 const TRACER: [&str; 5] =
     ["trace-kernel", "trace-listener", "trace-observer", "trace-prepare", "trace-service"];
 
+/// The most rows of preemptions without `--limit`.
+const MAX_PREEMPTIONS: usize = 20;
+
 /// What the states mean without wake-ups.
 const NO_WAKEUPS: &str =
     "\nno wake-ups are recorded: BLOCKED includes the wait for a CPU after a wake-up\n";
@@ -29,6 +32,10 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     let mut report = explained(&args.file, threads::read(input::open(&args.file)?))?;
     let has_records = !report.threads.is_empty() || !report.partial.is_empty();
     select(args, &mut report)?;
+    let pairs = report.preemptions.len();
+    if args.limit.is_none() && !args.json {
+        report.preemptions.truncate(MAX_PREEMPTIONS);
+    }
     let output = match args.json {
         true => serde_json::to_string_pretty(&report.to_json())? + "\n",
         false => text(&report),
@@ -36,6 +43,11 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8> {
     table::print(&output)?;
     if !has_records {
         say(&format!("the archive has no scheduling records{}", advice(&report.damage)));
+    }
+    let left_out = (pairs - report.preemptions.len()) as u64;
+    if left_out > 0 {
+        let rows = counted(left_out, "more row", "more rows");
+        say(&format!("{rows} of preemptions{HINT}--limit {pairs} shows them"));
     }
     warn(args, &report);
     Ok(damage::warn(&args.file, &report.damage))
