@@ -14,7 +14,7 @@ use super::rows::{nested, Group, Loss, Point, PointKind, Row, Slice};
 use super::series::Counters;
 
 use super::{Timeline, DETAIL_BYTES};
-use trace_analyze::arguments::named_unsigned;
+use trace_analyze::arguments::{named_unsigned, process_of};
 use trace_analyze::catalog::Catalog;
 use trace_analyze::pairing::{Edge, Unpaired};
 use trace_analyze::scheduling::Switch;
@@ -22,6 +22,9 @@ use trace_analyze::{is_clock_anchor, Damage};
 
 /// The minimum limit of memory for strings and arguments.
 const MIN_DETAIL_BYTES: u64 = 1 << 20;
+
+/// The most threads whose process is kept.
+const MAX_OWNERS: usize = 1 << 20;
 
 /// The timeline so far.
 #[derive(Debug, Default)]
@@ -34,6 +37,8 @@ pub(super) struct TimelineCollector {
     catalog: Catalog,
     arguments: Vec<u8>,
     threads: BTreeMap<ThreadKoids, ThreadParts>,
+    /// The process of each named thread, also of those without a row.
+    owners: HashMap<u64, u64>,
     durations: Durations,
     counters: Counters,
     flows: Flows,
@@ -57,6 +62,7 @@ impl TimelineCollector {
 
     pub(super) fn record(&mut self, item: &Item<'_>) {
         self.catalog.note(item);
+        self.note_owner(item);
         if !is_drawn(&item.record) {
             self.undrawn.note(item);
         } else if self.is_full() {
@@ -64,6 +70,14 @@ impl TimelineCollector {
         } else {
             self.events += 1;
             self.drawn(item);
+        }
+    }
+
+    fn note_owner(&mut self, item: &Item<'_>) {
+        let Record::KernelObject(object) = &item.record else { return };
+        let process = process_of(item, object);
+        if let Some(process) = process.filter(|_| self.owners.len() < MAX_OWNERS) {
+            self.owners.insert(object.koid, process);
         }
     }
 
@@ -219,11 +233,11 @@ impl TimelineCollector {
     pub(super) fn finish(mut self, damage: Damage) -> Timeline {
         let range = self.range.unwrap_or_default();
         let view = self.view.unwrap_or(range);
-        let names: HashMap<u64, String> = self
-            .threads
-            .keys()
-            .map(|koids| (koids.thread, thread_name(&self.catalog, *koids)))
-            .collect();
+        let others =
+            self.owners.iter().map(|(thread, process)| ThreadKoids::new(*process, *thread));
+        let named = others.chain(self.threads.keys().copied());
+        let name = |koids: ThreadKoids| (koids.thread, thread_name(&self.catalog, koids));
+        let names: HashMap<u64, String> = named.map(name).collect();
         let cpus = std::mem::take(&mut self.cpus);
         let cpus = cpus.group(range, &mut self.catalog, |_, koid| match names.get(&koid) {
             Some(name) => name.clone(),

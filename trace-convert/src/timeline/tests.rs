@@ -299,6 +299,25 @@ fn instants_logs_and_scheduling() {
     assert_eq!(timeline.catalog.name(row.points[0].label), "it \u{fffd} began");
 }
 
+/// A CPU also runs threads of other processes, which have no row.
+#[test]
+fn threads_on_cpus_have_their_names() {
+    let process = [Argument::new("process", Value::Koid(7))];
+    let (object_type, koid, name) = (ObjectType::THREAD, 99, "other".into());
+    let name = KernelObject { object_type, koid, name, arguments: (&process).into() };
+    let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+    let (ticks, cpu, outgoing_thread, incoming_thread) = (10, 3, 99, 34);
+    let switch =
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
+    let timeline = read(&[
+        name.into(),
+        at(5, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
+        switch.into(),
+        at(20, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
+    ]);
+    assert_eq!(lanes(&timeline, 0)[0][0], "other (99) 5..10");
+}
+
 /// A slice has the whole of a duration, but only its own scheduling records.
 #[test]
 fn a_turn_without_an_end_lasts_until_the_last_scheduling_record() {
