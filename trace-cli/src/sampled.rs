@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use trace_analyze::stats::Grouping;
@@ -26,11 +27,13 @@ pub(crate) struct Folded {
     pub(crate) unit: &'static str,
 }
 
-/// Returns the stacks of the samples, and the exit code. Reports what the archive lacks,
-/// and the files that cannot name their functions.
+/// Returns the stacks of the samples, and the exit code: with a selection of names or a length,
+/// those within a duration of such a name that lasts longer. Reports what the archive lacks, and
+/// the files that cannot name their functions.
 pub(crate) fn folded(
     path: &Path,
     selection: &Selection,
+    over: Option<Duration>,
     grouping: Grouping,
 ) -> Result<(Folded, u8)> {
     let (reader, code) = match selection.is_all() {
@@ -42,8 +45,11 @@ pub(crate) fn folded(
         }
     };
     let filter = selection.filter();
-    let select = |category: &str, name: &str| filter.matches(category, name);
-    let is_within = !selection.categories.is_empty() || !selection.name.is_empty();
+    let is_over = |nanos: u64| over.is_none_or(|over| u128::from(nanos) > over.as_nanos());
+    let select =
+        |category: &str, name: &str, nanos| is_over(nanos) && filter.matches(category, name);
+    let has_names = !selection.categories.is_empty() || !selection.name.is_empty();
+    let is_within = has_names || over.is_some();
     let read = match is_within {
         true => Samples::read(reader, Some(&select)),
         false => Samples::read(reader, None),

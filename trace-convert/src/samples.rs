@@ -69,8 +69,8 @@ enum Address {
 /// The samples of which it is not known yet whether they are within durations.
 type Waiting = Vec<(ThreadKoids, u64, u32, u64)>;
 
-/// Returns whether durations of a category and a name are selected.
-pub type SelectScope<'a> = &'a dyn Fn(&str, &str) -> bool;
+/// Returns whether durations of a category, a name and a length in nanoseconds are selected.
+pub type SelectScope<'a> = &'a dyn Fn(&str, &str, u64) -> bool;
 
 /// The state of reading an archive.
 #[derive(Default)]
@@ -209,7 +209,7 @@ impl Reading<'_> {
     fn span(&mut self, span: &Span) {
         let catalog = self.samples.spans.catalog();
         let is_selected = |select: SelectScope<'_>| {
-            select(catalog.category(span.label), catalog.name(span.label))
+            select(catalog.category(span.label), catalog.name(span.label), span.nanos())
         };
         if self.select.is_some_and(is_selected) {
             self.scopes.add(span);

@@ -55,6 +55,10 @@ pub(crate) struct ConvertArgs {
     #[arg(long)]
     pub(crate) samples: bool,
 
+    /// With --samples, only those within durations that last longer, such as 50ms
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "samples")]
+    pub(crate) over: Option<Duration>,
+
     /// Skip malformed JSON, and report how much was skipped
     #[arg(long, conflicts_with_all = ["categories", "name", "thread"])]
     pub(crate) lenient: bool,

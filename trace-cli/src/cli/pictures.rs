@@ -1,11 +1,12 @@
 //! Arguments of the commands that draw archives.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
 use super::{Inputs, Selection};
-use crate::args::GroupBy;
+use crate::args::{parse_time, GroupBy};
 
 /// Draw a flame graph: an SVG that can be searched and zoomed
 ///
@@ -20,7 +21,8 @@ Examples:
   trace flamegraph trace.fxt --threads -c 'net*' -o net.svg
   trace flamegraph after.fxt --diff before.fxt -o diff.svg    # red: more time than before
   trace flamegraph trace.fxt --samples                        # sampled stacks
-  trace flamegraph trace.fxt --samples -n request             # those within the scope `request`")]
+  trace flamegraph trace.fxt --samples -n request             # those within the scope `request`
+  trace flamegraph trace.fxt --samples -n request --over 9ms  # within those that are slow")]
 pub(crate) struct FlamegraphArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -55,6 +57,10 @@ pub(crate) struct FlamegraphArgs {
     /// duration of their thread
     #[arg(long, conflicts_with = "operations")]
     pub(crate) samples: bool,
+
+    /// With --samples, draw only those within durations that last longer, such as 50ms
+    #[arg(long, value_name = "TIME", value_parser = parse_time, requires = "samples")]
+    pub(crate) over: Option<Duration>,
 
     #[command(flatten)]
     pub(crate) inputs: Inputs,

@@ -118,10 +118,12 @@ fn stacks_begin_with_the_outermost_frame_and_calls_precede_their_return_addresse
 
 #[test]
 fn samples_within_selected_durations_of_their_thread() {
-    let request = |_: &str, name: &str| name == "request";
+    let request = |_: &str, name: &str, _| name == "request";
     let stack = "named;library.so+0x5f;library.so+0x50".to_owned();
-    assert_eq!(folded(Some(&request), Grouping::Together), [(stack, 1)]);
-    let other = |category: &str, name: &str| category == "app" && name != "request";
+    assert_eq!(folded(Some(&request), Grouping::Together), [(stack.clone(), 1)]);
+    let other = |category: &str, name: &str, _| category == "app" && name != "request";
     assert_eq!(folded(Some(&other), Grouping::Together), [("0x5000".to_owned(), 1)]);
-    assert_eq!(folded(Some(&|_, _| false), Grouping::Together), []);
+    assert_eq!(folded(Some(&|_, _, _| false), Grouping::Together), []);
+    // The request lasts for 10 ns, the other one for 3 ns.
+    assert_eq!(folded(Some(&|_, _, nanos| nanos > 3), Grouping::Together), [(stack, 1)]);
 }

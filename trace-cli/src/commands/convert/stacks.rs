@@ -37,7 +37,8 @@ pub(super) fn convert_samples(args: &ConvertArgs, target: Option<Format>) -> Res
     if target != Some(Format::Folded) {
         bail!("cannot convert samples{HINT}use --samples with an output .folded, or --to folded");
     }
-    let (folded, code) = sampled::folded(&args.input, &args.selection, Grouping::Together)?;
+    let (folded, code) =
+        sampled::folded(&args.input, &args.selection, args.over, Grouping::Together)?;
     let mut output = Output::create(&args.output)?;
     write_folded(folded.stacks, BufWriter::with_capacity(PIECE_BYTES, &mut output))
         .with_context(|| cannot_write(&args.output))?;

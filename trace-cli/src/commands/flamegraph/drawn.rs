@@ -33,7 +33,7 @@ impl Drawn {
         match args {
             FlamegraphArgs { operations: true, .. } => operations(path, args),
             FlamegraphArgs { samples: true, .. } => {
-                let (folded, code) = sampled::folded(path, &args.selection, by)?;
+                let (folded, code) = sampled::folded(path, &args.selection, args.over, by)?;
                 Ok((Self::Samples(folded), code))
             }
             _ => durations(path, args, by),
