@@ -97,6 +97,12 @@ impl Images {
         self.omitted
     }
 
+    /// Returns whether an address is in memory without a file, as code of a just-in-time compiler
+    /// is.
+    pub(crate) fn is_anonymous(&self, address: CodeAddress) -> bool {
+        self.module(address.module).is_some_and(|module| module.name.starts_with("//anon"))
+    }
+
     /// Returns the places of the addresses of a backtrace, innermost first.
     pub(crate) fn places<'a>(
         &'a self,

@@ -8,19 +8,30 @@
 //! the number of distinct addresses, up to a limit. The symbols of one file at a time are in
 //! memory.
 
+mod jit;
+
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
+#[cfg(unix)]
+use std::path::Path;
 
 use trace_analyze::objects::Objects;
 use trace_analyze::Damage;
 use trace_format::layout::BlobType;
 use trace_format::notes::SYMBOLS;
-use trace_format::{encode, Blob, Item, Metadata, Reader, Record, WriteError, Writer};
+use trace_format::{
+    encode, Arguments, Blob, Item, Metadata, Process, Reader, Record, UserspaceObject, WriteError,
+    Writer,
+};
+
+#[cfg(unix)]
+use trace_symbols::{perf_map_names, PerfMapError};
 
 use crate::images::{CodeAddress, CodeModule, Images, Place};
 use crate::symbols::record::Payload;
 use crate::symbols::Symbols;
 use crate::ConvertError;
+use jit::JitCode;
 
 /// The most addresses that get names.
 const MAX_ADDRESSES: usize = if cfg!(test) { 1 << 10 } else { 1 << 21 };
@@ -31,6 +42,7 @@ pub struct Addresses {
     images: Images,
     objects: Objects,
     addresses: BTreeSet<CodeAddress>,
+    jit: JitCode,
     /// The number of samples.
     pub samples: u64,
     /// The number of frames that are in no module.
@@ -44,6 +56,8 @@ pub struct Addresses {
 pub struct Summary {
     /// The number of addresses whose names were added.
     pub named: u64,
+    /// The number of addresses in code of a just-in-time compiler whose names were added.
+    pub jit: u64,
     /// The number of addresses whose names the archive has already.
     pub archived: u64,
     /// The number of addresses without a name.
@@ -74,15 +88,45 @@ impl Addresses {
         self.images.omitted()
     }
 
+    /// Returns the processes with samples in code that has neither a file nor a name, such as that
+    /// of a just-in-time compiler.
+    #[must_use]
+    pub fn jit_processes(&self) -> BTreeSet<u64> {
+        self.jit.processes()
+    }
+
+    /// Adds the names of this code by the map of a process, `perf-PID.map`, which must belong to
+    /// `user` or root.
+    ///
+    /// # Errors
+    ///
+    /// The map cannot be used.
+    #[cfg(unix)]
+    pub fn read_jit_map(
+        &mut self,
+        process: u64,
+        path: &Path,
+        user: u32,
+    ) -> Result<(), PerfMapError> {
+        let calls = self.jit.calls(process);
+        self.jit.name(process, &perf_map_names(path, user, calls)?);
+        Ok(())
+    }
+
     fn record(&mut self, item: &Item<'_>) {
         self.objects.note(item);
         self.images.note(item);
         let Record::Backtrace(backtrace) = &item.record else { return };
         self.samples += 1;
-        for place in self.images.places(&self.objects, item, backtrace) {
+        let process = item.thread(backtrace.thread).process;
+        let places = self.images.places(&self.objects, item, backtrace);
+        for (frame, place) in backtrace.frames.iter().enumerate().zip(places) {
             match place {
                 Place::Named(_) => {}
                 Place::Unknown(_) => self.outside += 1,
+                Place::Code(address) if self.images.is_anonymous(address) => {
+                    self.omitted += u64::from(!self.jit.add(process, frame));
+                }
                 Place::Code(address) => {
                     let has_room = self.addresses.len() < MAX_ADDRESSES;
                     if has_room {
@@ -152,6 +196,18 @@ impl<W: Write> Symbolizer<'_, W> {
             self.names_of(module, of_module)?;
             self.symbols.forget_file(module);
         }
+        self.names_of_jit(&all.jit)
+    }
+
+    /// Writes an object for each named address, because the code is in no module.
+    fn names_of_jit(&mut self, jit: &JitCode) -> Result<(), ConvertError> {
+        for (process, pointer, name) in jit.names() {
+            let (process, name) = (Process::Inline(process), name.into());
+            let arguments = Arguments::NONE;
+            self.record(&UserspaceObject { pointer, process, name, arguments }.into())?;
+            self.summary.jit += 1;
+        }
+        self.summary.unnamed += jit.unnamed();
         Ok(())
     }
 
@@ -185,9 +241,12 @@ impl<W: Write> Symbolizer<'_, W> {
 
     /// Writes a blob. Its name has no index, which the archive may use.
     fn blob(&mut self, payload: &[u8]) -> Result<(), ConvertError> {
-        let blob = Blob { name: SYMBOLS.into(), blob_type: BlobType::DATA, payload };
+        self.record(&Blob { name: SYMBOLS.into(), blob_type: BlobType::DATA, payload }.into())
+    }
+
+    fn record(&mut self, record: &Record<'_>) -> Result<(), ConvertError> {
         let mut words: Vec<u64> = Vec::new();
-        encode::append(&mut words, &blob.into()).map_err(WriteError::Encode)?;
+        encode::append(&mut words, record).map_err(WriteError::Encode)?;
         let written = self.writer.output_mut().write_all(&encode::to_bytes(&words));
         written.map_err(ConvertError::Write)
     }

@@ -8,6 +8,8 @@ mod frame;
 mod functions;
 mod limited;
 mod module;
+#[cfg(unix)]
+mod perf_map;
 mod places;
 mod segments;
 
@@ -17,5 +19,7 @@ pub use frame::Frame;
 pub use functions::{FunctionSymbol, Functions};
 pub use limited::Limited;
 pub use module::{ModuleError, ModuleSymbols};
+#[cfg(unix)]
+pub use perf_map::{perf_map_names, PerfMapError};
 pub use places::{CodeName, PlaceError};
 pub use segments::Segments;

@@ -246,9 +246,10 @@ pub(crate) struct MergeArgs {
 Names that the archive has already are kept: run it on each machine that has some
 of the files.
 
-Example:
+Examples:
   trace symbolize trace.fxt -o named.fxt.zst
-  trace flamegraph named.fxt.zst --samples      # on any machine")]
+  trace flamegraph named.fxt.zst --samples      # on any machine
+  trace symbolize node.fxt --jit-maps /tmp -o named.fxt   # node --perf-basic-prof")]
 pub(crate) struct SymbolizeArgs {
     /// Archive to read; `-` for standard input
     #[arg(value_name = "FILE")]
@@ -257,6 +258,11 @@ pub(crate) struct SymbolizeArgs {
     /// Archive to write; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
+
+    /// Directory of the files perf-PID.map, in which just-in-time compilers name their functions:
+    /// /tmp for most. They must be those of the recorded processes
+    #[arg(long, value_name = "DIR")]
+    pub(crate) jit_maps: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) inputs: Inputs,

@@ -84,6 +84,36 @@ fn all_bytes(archive: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
+/// Code of a just-in-time compiler gets the names of its map, as the call of a return address has.
+#[test]
+fn code_without_a_file_has_the_names_of_its_map() {
+    let (module_id, name) = (3, b"//anon");
+    let module = Module { ticks: 1, process: PROCESS, module_id, name, build_id: &[] };
+    let (flags, start, length, module_address) = (7, START, 0x1000, START);
+    let process = PROCESS;
+    let mmap = Mmap { ticks: 1, process, module_id, flags, start, length, module_address };
+    let thread = Thread::Inline(ThreadKoids::new(7, 8));
+    let frames = [START + 0x10, START + 0x20, START + 0x80];
+    let sample = Backtrace { ticks: 2, thread, frames: (&frames[..]).into() };
+    let archive = crate::testing::archive(&[module.into(), mmap.into(), sample.into()]);
+
+    let directory = tempfile::tempdir().unwrap();
+    let map = directory.path().join("perf-7.map");
+    let lines = format!("{:x} 20 leaf\n{:x} 20 caller\n", START, START + 0x20);
+    std::fs::write(&map, lines).unwrap();
+    let user = std::os::unix::fs::MetadataExt::uid(&map.metadata().unwrap());
+    let (mut symbols, mut output) = (Symbols::of_archive(), Vec::new());
+    let mut addresses = Addresses::read(Reader::new(&*archive), &mut symbols).unwrap();
+    assert_eq!(Vec::from_iter(addresses.jit_processes()), [7]);
+    addresses.read_jit_map(7, &map, user).unwrap();
+    let summary = write(Reader::new(&*archive), &addresses, &mut symbols, &mut output).unwrap();
+    assert_eq!((summary.jit, summary.unnamed, summary.named), (2, 1, 0));
+    // The return address 0x20 is behind the last byte of `leaf`, which has called.
+    assert_eq!(stack(&output), format!("anon+{:#x};leaf;leaf", START + 0x7f));
+    let again = Addresses::read(Reader::new(&*output), &mut Symbols::of_archive()).unwrap();
+    assert_eq!(again.jit_processes().len(), 1, "one address has no name yet");
+}
+
 #[test]
 fn names_do_not_need_the_files_any_more() {
     let (archive, output) = of_missing_file();
