@@ -114,8 +114,8 @@ fn samples_of_perf(name: &str) -> Vec<Sample> {
         }
     }
     let ours = |(mut sample, address): (Sample, u64)| {
-        // All recordings have this event first.
-        if sample.3.starts_with("cpu-clock") {
+        let first = if name == "varying" { "page-faults" } else { "cpu-clock" };
+        if sample.3.starts_with(first) {
             sample.3.clear();
             sample.4.truncate(MAX_FRAMES);
         } else {
@@ -130,7 +130,7 @@ fn samples_of_perf(name: &str) -> Vec<Sample> {
 
 #[test]
 fn samples_are_those_of_perf() {
-    for name in ["clock", "compressed", "two", "group", "switches", "pipe"] {
+    for name in ["clock", "compressed", "two", "group", "switches", "machine", "varying", "pipe"] {
         let (ours, theirs) = (samples(&whole_archive(&recording(name))), samples_of_perf(name));
         assert!(!theirs.is_empty(), "{name}");
         assert_eq!(ours.len(), theirs.len(), "{name}");
@@ -174,6 +174,56 @@ fn records_of_switches_are_those_of_perf() {
         let ours = if line.contains("SWITCH IN") { our.3 } else { our.2 };
         assert_eq!((our.0, our.1, ours), (time, cpu, thread), "{line}");
     }
+}
+
+/// With `-a`, a switch is a record of each of its threads.
+#[test]
+fn switches_of_the_machine_are_those_of_perf() {
+    let ours = switches(&whole_archive(&recording("machine")));
+    let ours: HashSet<_> = ours.into_iter().collect();
+    let text = text("machine.txt");
+    assert!(text.lines().count() > 10, "{text}");
+    for line in text.lines() {
+        let ((thread, cpu, time), (_, next)) = (place(line), line.rsplit_once(' ').unwrap());
+        assert!(ours.contains(&(time, cpu, thread, next.parse().unwrap())), "{line}");
+    }
+}
+
+/// Returns the weights of samples: time, thread, and weight.
+fn weights(archive: &[u8]) -> Vec<(u64, u64, u64)> {
+    let mut reader = Reader::new(archive);
+    let (mut weights, mut next) = (Vec::new(), None);
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::Event(it) if item.text(it.name) == "sample weight" => {
+                next = it.arguments.iter().find_map(|argument| match argument.value {
+                    Value::Uint64(weight) => Some(weight),
+                    _ => None,
+                });
+            }
+            Record::Backtrace(it) => {
+                weights.push((it.ticks, item.thread(it.thread).thread, next.take().unwrap_or(1)));
+            }
+            _ => {}
+        }
+    }
+    weights.sort_unstable();
+    weights
+}
+
+#[test]
+fn weights_are_the_periods_of_perf() {
+    let ours = weights(&whole_archive(&recording("varying")));
+    let text = text("varying.periods");
+    let theirs = text.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let time = words[1].trim_end_matches(':').replace('.', "");
+        (time.parse().unwrap(), words[0].parse().unwrap(), words[2].parse().unwrap())
+    });
+    let mut theirs: Vec<(u64, u64, u64)> = theirs.collect();
+    theirs.sort_unstable();
+    assert_eq!(ours, theirs);
+    assert!(theirs.iter().any(|(.., period)| *period > 1), "{text}");
 }
 
 #[test]
