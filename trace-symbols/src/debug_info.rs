@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use addr2line::{Context, LookupResult};
+use addr2line::{Context, Location, LookupResult};
 use gimli::{EndianArcSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ReadRef};
 
@@ -54,15 +54,26 @@ impl DebugInfo {
         while let (Ok(Some(frame)), true) = (found.next(), frames.len() < MAX_FRAMES) {
             let Some(name) = frame.function else { continue };
             let Ok(name) = name.raw_name() else { continue };
-            let location = frame.location.as_ref();
-            let file = location.and_then(|location| location.file);
-            frames.push(Frame {
-                function: demangle(&name).into(),
-                file: file.map(|file| cut(file, MAX_PATH_BYTES).into()),
-                line: location.and_then(|location| location.line),
-            });
+            frames.push(frame_at(demangle(&name).into(), frame.location.as_ref()));
         }
         frames
+    }
+
+    /// Returns a function with the line at an address, which line tables without functions have.
+    pub(crate) fn line_of(&self, function: Arc<str>, address: u64) -> Frame {
+        // The library computes the address behind it.
+        let address = Some(address).filter(|address| *address < u64::MAX);
+        let location = address.and_then(|address| self.0.find_location(address).ok().flatten());
+        frame_at(function, location.as_ref())
+    }
+}
+
+fn frame_at(function: Arc<str>, location: Option<&Location<'_>>) -> Frame {
+    let file = location.and_then(|location| location.file);
+    Frame {
+        function,
+        file: file.map(|file| cut(file, MAX_PATH_BYTES).into()),
+        line: location.and_then(|location| location.line),
     }
 }
 

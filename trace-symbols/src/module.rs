@@ -3,13 +3,12 @@
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use object::ReadCache;
 
 use crate::debug_info::DebugInfo;
 use crate::frame::Frame;
-use crate::{open, Functions, Limited};
+use crate::{open, FunctionSymbol, Functions, Limited};
 
 /// Where the debug information of files without it is, by build id.
 const DEBUG_FILES: &str = "/usr/lib/debug/.build-id";
@@ -101,9 +100,13 @@ impl ModuleSymbols {
         if !frames.is_empty() {
             return frames;
         }
-        let function = self.functions.at(address);
-        let frame = |function: Arc<str>| Frame { function, file: None, line: None };
-        function.map(|symbol| frame(symbol.name)).into_iter().collect()
+        let Some(FunctionSymbol { name: function, .. }) = self.functions.at(address) else {
+            return Vec::new();
+        };
+        vec![match &self.debug_info {
+            Some(info) => info.line_of(function, address),
+            None => Frame { function, file: None, line: None },
+        }]
     }
 }
 
@@ -150,6 +153,25 @@ mod tests {
         assert!(last.file.as_ref().unwrap().ends_with("trace-symbols/src/module.rs"), "{last:?}");
         assert!(known().abs_diff(last.line.unwrap()) <= 1, "{last:?}");
         assert_eq!(symbols.frames(u64::MAX), []);
+    }
+
+    /// Programs of `debug = "line-tables-only"` have lines, and no functions beside them.
+    #[test]
+    fn line_tables_without_functions_have_the_lines_of_symbols() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, program) = (directory.path().join("main.rs"), directory.path().join("main"));
+        std::fs::write(&source, "fn main() {\n    std::process::abort()\n}\n").unwrap();
+        let mut compiler = std::process::Command::new("rustc");
+        compiler.args(["-C", "debuginfo=line-tables-only", "-o"]).arg(&program).arg(&source);
+        if !compiler.status().is_ok_and(|status| status.success()) {
+            return eprintln!("skipped: requires rustc");
+        }
+        let build_id = crate::build_id(&program).unwrap_or_default();
+        let symbols = ModuleSymbols::read(&program, &build_id).unwrap();
+        let function = symbols.functions.named("main::main").unwrap();
+        let [frame] = &symbols.frames(function.start)[..] else { panic!("a frame") };
+        assert_eq!((&*frame.function, frame.line), ("main::main", Some(1)));
+        assert!(frame.file.as_ref().unwrap().ends_with("main.rs"), "{frame:?}");
     }
 
     #[test]
