@@ -38,10 +38,13 @@ fn assert_same(ours: &Stacks, theirs: &Stacks) {
     let number = |stacks: &Stacks| stacks.iter().map(|(_, number)| number).sum::<u64>();
     assert_eq!(number(ours), number(theirs));
     assert!(number(ours) > 300, "{}", number(ours));
+    // On a busy machine, perf itself does not unwind some of the stacks.
+    let lost = 1.0 - share(theirs, has("main"));
+    assert!(share(ours, has("main")) > 1.0 - lost - TOLERANCE);
     for function in FUNCTIONS.into_iter().chain(["main"]) {
         let (our, their) = (share(ours, has(function)), share(theirs, has(function)));
         println!("{function}: {our:.4}, of perf {their:.4}");
-        assert!((our - their).abs() < TOLERANCE, "{function}: {our}, of perf {their}");
+        assert!((our - their).abs() < lost + TOLERANCE, "{function}: {our}, of perf {their}");
         assert!(our > 0.05, "{function}: {our}");
     }
 }
