@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use trace_format::encode::append_bytes;
-use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, MOST_WORDS};
 use trace_protocol::buffer::header::{
     directory_entry, field, loss_entry, BufferingMode, Layout, Parts,
 };
@@ -34,11 +34,11 @@ const FIELDS: [usize; 6] = [
 ];
 
 /// Collects what a provider left in the buffer, as the manager does: saves of rolling buffers, a
-/// copy while the provider runs, the rest at its end. The first byte selects the mode, the others
-/// the content and what is saved.
+/// copy while the provider runs, the rest at its end. The first byte selects the mode, and whether
+/// function records are permitted; the others the content and what is saved.
 pub fn memory(bytes: &[u8]) {
     let Some((form, rest)) = bytes.split_first() else { return };
-    let layout = layout(form % 3);
+    let layout = layout(form % 3).with_function_records(form / 3 % 2 == 1);
     let mut choices = Choices::at_one_time(rest);
     let saved: Vec<u32> = (0..choices.below(3)).map(|_| choices.of(&WRAPS)).collect();
     let content = content(&layout, &mut choices);
@@ -70,7 +70,8 @@ fn collect(mut collector: Collector, layout: Layout, saved: &[u32]) {
     let live = collector.copy_live();
     copy.finish_copy(live, &mut copied);
     collector.finish(&mut records);
-    let limit = (layout.total_size() + saved.len() * ROLLING) / 8;
+    let expansion = if layout.has_function_records() { MOST_WORDS } else { 1 };
+    let limit = (layout.total_size() + saved.len() * ROLLING) / 8 * expansion;
     for (collector, records) in [(copy, copied), (collector, records)] {
         assert!(records.len() <= limit, "{} words of a smaller buffer", records.len());
         assert!(collector.unreported().len() <= Layout::MIN_LOSSES_SIZE / 8 / loss_entry::WORDS);
@@ -119,7 +120,10 @@ fn put_chunk(words: &mut [u64], layout: &Layout, choices: &mut Choices<'_>) {
     let mut records = Vec::new();
     for _ in 0..choices.below(6) {
         let start = records.len();
-        choices.record(&mut records);
+        match layout.has_function_records() && choices.below(3) != 0 {
+            true => records.push(choices.function_record()),
+            false => choices.record(&mut records),
+        }
         if choices.below(4) == 0 {
             choices.damage(&mut records, start);
         }
@@ -128,6 +132,17 @@ fn put_chunk(words: &mut [u64], layout: &Layout, choices: &mut Choices<'_>) {
 }
 
 impl Choices<'_> {
+    /// Returns an entry, an exit or a base, with strings of [`tables`] or none of them.
+    fn function_record(&mut self) -> u64 {
+        match self.below(4) {
+            0 => self.word() & !0xf | 14,
+            kind => {
+                let names = u64::from(self.below(6)) << 4 | u64::from(self.below(6)) << 19;
+                u64::from(self.byte()) << 34 | names | if kind == 1 { 13 } else { 12 }
+            }
+        }
+    }
+
     /// Returns a small number, a wrapped count in its place, or any number.
     fn number(&mut self) -> u64 {
         match self.below(3) {

@@ -3,6 +3,7 @@
 //! The provider's half has `unsafe` in it: the hot path writes the memory through pointers.
 
 pub mod consumer;
+pub mod function;
 pub mod header;
 pub mod memory;
 pub mod omission;

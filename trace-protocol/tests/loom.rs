@@ -9,6 +9,9 @@
 #![cfg(loom)]
 #![allow(missing_docs)]
 
+#[path = "loom/functions.rs"]
+mod functions;
+
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -97,6 +100,7 @@ impl Buffer {
     fn words(&self, wrapped_count: u32) -> Vec<u64> {
         let mut collector = self.collector();
         let mut words = Vec::new();
+        collector.collect_durable(collector.durable_end(), &mut Vec::new());
         let save = collector.copy_rolling(wrapped_count);
         collector.sanitize(save, &mut words);
         assert_eq!(collector.stats().rejections(), 0, "{words:x?}");
@@ -266,9 +270,19 @@ fn stopped_means_stopped() {
 /// A scope that ends while recording stops is turned before the stop returns, or not at all.
 #[test]
 fn a_scope_ends_before_the_stop_or_never() {
+    ends_before_the_stop_or_never(
+        |asymmetric| Buffer::new(BufferingMode::Circular, asymmetric),
+        begin,
+    );
+}
+
+fn ends_before_the_stop_or_never(
+    buffer: fn(bool) -> Buffer,
+    begin: fn(&Recorder, &Slot) -> OpenScope,
+) {
     for asymmetric in [true, false] {
         model(move || {
-            let buffer = Buffer::new(BufferingMode::Circular, asymmetric);
+            let buffer = buffer(asymmetric);
             let recorder = buffer.recorder;
             let slot = recorder.attach(1).unwrap();
             let at = Scope(begin(recorder, slot));

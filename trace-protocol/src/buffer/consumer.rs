@@ -13,6 +13,7 @@
 //! | `slot` | copies that outlive the process that made them |
 //! | `filter` | which records stay, and what becomes of open and late scopes |
 //! | `frame` | where a record ends |
+//! | `functions` | function records as duration records |
 //! | `category_counts` | events by category, in bounded memory |
 //! | `losses` | which records a provider lost |
 //! | `omitted` | what a provider says that it left out |
@@ -26,6 +27,7 @@ mod collector;
 mod copy_memory;
 mod filter;
 mod frame;
+mod functions;
 mod live;
 mod losses;
 mod omitted;
@@ -38,6 +40,7 @@ pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Collector, CollectorError};
 pub use frame::record_words;
+pub use functions::MOST_WORDS;
 pub use live::LiveCopy;
 pub use losses::Unreported;
 pub use ownership::IdentityPolicy;

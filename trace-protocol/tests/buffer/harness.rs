@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use trace_format::layout::{event, event_header, record, EventType, StringRef};
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
+use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::header::{BufferingMode, Layout, Parts};
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::producer::{
@@ -65,7 +66,16 @@ impl Harness {
 
     /// A recorder of the process with this number.
     pub fn of_process(process: u32, mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
-        let layout = Layout::plan(mode, size, 0).unwrap();
+        Self::of_layout(process, Layout::plan(mode, size, 0).unwrap(), asymmetric)
+    }
+
+    /// A recorder whose scopes have function records.
+    pub fn with_functions(mode: BufferingMode, size: usize, asymmetric: bool) -> Self {
+        let layout = Layout::plan(mode, size, 0).unwrap().with_function_records(true);
+        Self::of_layout(7, layout, asymmetric)
+    }
+
+    pub fn of_layout(process: u32, layout: Layout, asymmetric: bool) -> Self {
         let recorder: &'static Recorder = Box::leak(Box::new(Recorder::new()));
         recorder.provide(process, asymmetric);
         recorder.add_slots(Box::leak((0..64).map(|_| Slot::new()).collect()));
@@ -96,6 +106,19 @@ impl Harness {
         let start = clock();
         open.words()[1].store(start, Ordering::Relaxed);
         OpenScope::begin(open, header(EventType::DurationBegin, 3), start)
+    }
+
+    /// Begins a scope of a function at this time.
+    pub fn enter(&self, slot: &Slot, function: FunctionWord, at: u64) -> OpenScope {
+        let Some(open) = slot.open(self.recorder, 3) else { return OpenScope::NOT_RECORDED };
+        OpenScope::enter(open, function, self.recorder, || at)
+    }
+
+    /// Ends a scope at this time.
+    pub fn end_at(&self, slot: &Slot, scope: &OpenScope, at: u64) {
+        if scope.is_recorded() {
+            scope.end(slot, self.recorder, || at, |_| {});
+        }
     }
 
     /// Begins a scope with the argument [`BEGUN`].
@@ -151,7 +174,7 @@ fn record(recorder: &'static Recorder, layout: Layout) -> (Collector, DurableWri
         durable.append(&string_record(index, text)).unwrap();
         StringRef::indexed(index)
     });
-    for (index, text) in [(100, "category"), (101, "name")] {
+    for (index, text) in [(100, "category"), (101, "name"), (102, "other name")] {
         durable.append(&string_record(index, text)).unwrap();
     }
     let collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS)).unwrap();

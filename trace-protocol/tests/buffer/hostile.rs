@@ -43,7 +43,11 @@ pub fn chunk(content: &[u64]) -> (Vec<u64>, Collector) {
 }
 
 fn chunk_as(policy: IdentityPolicy, content: &[u64]) -> (Vec<u64>, Collector) {
-    let layout = layout(BufferingMode::Oneshot, 4096, 4096, 256);
+    chunk_in(layout(BufferingMode::Oneshot, 4096, 4096, 256), policy, content)
+}
+
+/// One chunk of four units of 32 words.
+pub fn chunk_in(layout: Layout, policy: IdentityPolicy, content: &[u64]) -> (Vec<u64>, Collector) {
     let rolling = layout.rolling_offset(0) / 8;
     let mut words = vec![(rolling, directory_entry(0, 4))];
     words.extend(content.iter().enumerate().map(|(index, word)| (rolling + 32 + index, *word)));

@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, missing_docs)]
 
 mod counting;
+mod functions;
 mod harness;
 mod hostile;
 mod live;

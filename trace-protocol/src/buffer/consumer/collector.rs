@@ -58,7 +58,7 @@ impl Collector {
         Ok(Self {
             mapping,
             layout,
-            filter: Filter::new(policy),
+            filter: Filter::new(policy, layout.has_function_records()),
             durable_read: 0,
             last_saved: None,
             losses: None,
@@ -122,7 +122,7 @@ impl Collector {
         for chunk in slot.chunks(&self.layout) {
             words.clear();
             words.extend(chunk.iter().map(|word| word.load(Ordering::Relaxed)));
-            self.filter.filter(&mut words, out);
+            self.filter.filter_chunk(&mut words, out);
         }
     }
 
@@ -133,7 +133,7 @@ impl Collector {
         let mut rest = words.as_mut_slice();
         for length in chunks {
             let (chunk, behind) = rest.split_at_mut(length.min(rest.len()));
-            self.filter.filter(chunk, out);
+            self.filter.filter_chunk(chunk, out);
             rest = behind;
         }
     }

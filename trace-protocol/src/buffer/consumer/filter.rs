@@ -13,6 +13,7 @@ use crate::words::as_bytes;
 use super::category_counts::CategoryCounts;
 use super::check::{check, Tables};
 use super::frame::record_words;
+use super::functions::{frame, Functions};
 use super::losses::Reports;
 use super::omitted;
 use super::ownership::{process_argument, IdentityPolicy, Lack, Ownership, PROCESS_ARGUMENT};
@@ -36,6 +37,8 @@ pub(super) struct Filter {
     scopes: LateScopes,
     /// What events report of losses.
     pub(super) reports: Reports,
+    /// If chunks may have function records.
+    functions: Option<Functions>,
 }
 
 /// How the scopes of a circular buffer are put together again.
@@ -59,8 +62,9 @@ enum Verdict {
 }
 
 impl Filter {
-    /// Makes a filter for a provider that may write records about whom `policy` says.
-    pub(super) fn new(policy: IdentityPolicy) -> Self {
+    /// Makes a filter for a provider that may write records about whom `policy` says, and function
+    /// records if they are permitted.
+    pub(super) fn new(policy: IdentityPolicy, function_records: bool) -> Self {
         Self {
             tables: Tables::new(),
             ownership: Ownership::new(policy),
@@ -72,11 +76,21 @@ impl Filter {
             plain_words: 0,
             scopes: LateScopes::default(),
             reports: Reports::default(),
+            functions: function_records.then(Functions::default),
         }
     }
 
-    /// Appends the well-formed records of one run of records to `out`: a chunk, or what is new in
-    /// the durable buffer.
+    /// Appends the well-formed records of a chunk to `out`.
+    pub(super) fn filter_chunk(&mut self, words: &mut [u64], out: &mut Vec<u64>) {
+        let Some(mut functions) = self.functions.take() else { return self.filter(words, out) };
+        functions.expand(words);
+        self.filter(&mut functions.words, out);
+        self.stats.rejected[Rejection::Content as usize] += functions.malformed;
+        self.functions = Some(functions);
+    }
+
+    /// Appends the well-formed records of one run of records to `out`: a chunk without function
+    /// records, or what is new in the durable buffer.
     pub(super) fn filter(&mut self, words: &mut [u64], out: &mut Vec<u64>) {
         let (mut at, mut run) = (0, 0);
         while let Some(&header) = words.get(at).filter(|header| **header != 0) {
@@ -120,10 +134,12 @@ impl Filter {
         let mut at = 0;
         let mut thread = 0;
         while let Some(&header) = words.get(at).filter(|header| **header != 0) {
-            let Some(record) = record_words(header).and_then(|size| words.get(at..at + size))
-            else {
-                return;
+            let rest = words.get(at..).unwrap_or_default();
+            let size = match self.functions {
+                Some(_) => frame(rest),
+                None => record_words(header),
             };
+            let Some(record) = size.and_then(|size| rest.get(..size)) else { return };
             match (RecordType::from_bits(record::Type::get(header)), record) {
                 (Some(RecordType::Thread), [_, _, koid, ..]) => thread = *koid,
                 (Some(RecordType::Event), [_, start, .., LATE_COMPLETE])

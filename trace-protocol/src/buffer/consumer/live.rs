@@ -76,7 +76,7 @@ impl Collector {
             copy.rolling.for_each(|chunk| self.filter.learn_late(chunk));
         }
         out.reserve(copy.rolling.len());
-        copy.rolling.for_each(|chunk| self.filter.filter(chunk, out));
+        copy.rolling.for_each(|chunk| self.filter.filter_chunk(chunk, out));
         self.filter.forget_late();
     }
 

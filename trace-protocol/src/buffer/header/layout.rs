@@ -24,6 +24,7 @@ pub struct Parts {
 pub struct Layout {
     mode: BufferingMode,
     parts: Parts,
+    function_records: bool,
 }
 
 /// Why a header describes no usable buffer.
@@ -57,6 +58,9 @@ impl core::fmt::Display for LayoutError {
 }
 
 impl std::error::Error for LayoutError {}
+
+/// In the word of the unit's size: function records are permitted.
+const FUNCTION_RECORDS: u64 = 1 << 32;
 
 impl Layout {
     /// The smallest rolling buffer, in bytes.
@@ -145,7 +149,7 @@ impl Layout {
         if !(whole && losses_fit && buffers_fit && unit_fits && total.is_some()) {
             return Err(LayoutError::Sizes);
         }
-        Ok(Self { mode, parts })
+        Ok(Self { mode, parts, function_records: false })
     }
 
     /// Reads the layout from the first nine words of a header and checks it against the memory's
@@ -172,7 +176,7 @@ impl Layout {
             rolling_size: size(rolling)?,
             unit_size: size(unit & u64::from(u32::MAX))?,
         };
-        let layout = Self::new(mode, parts)?;
+        let layout = Self::new(mode, parts)?.with_function_records(unit & FUNCTION_RECORDS != 0);
         if size(total)? != total_size || layout.total_size() != total_size {
             return Err(LayoutError::Sizes);
         }
@@ -210,8 +214,20 @@ impl Layout {
             0,
             losses_size as u64,
             0,
-            unit_size as u64,
+            unit_size as u64 | if self.function_records { FUNCTION_RECORDS } else { 0 },
         ]
+    }
+
+    /// The same layout, with [function records](crate::buffer::function) permitted or not.
+    /// Providers of earlier versions write none.
+    #[must_use]
+    pub fn with_function_records(self, function_records: bool) -> Self {
+        Self { function_records, ..self }
+    }
+
+    /// Whether chunks may have [function records](crate::buffer::function).
+    pub fn has_function_records(&self) -> bool {
+        self.function_records
     }
 
     /// The buffering mode.
@@ -322,6 +338,9 @@ mod tests {
             [MAGIC, version_mode, 0xd000, 0x1000, 0x2000, 0, 0x3000, 0, 256]
         );
         assert_eq!(Layout::from_header(&layout.to_header(), 0xd000), Ok(layout));
+        let permitted = layout.with_function_records(true);
+        assert_eq!(permitted.to_header()[8], 0x1_0000_0100);
+        assert_eq!(Layout::from_header(&permitted.to_header(), 0xd000), Ok(permitted));
     }
 
     #[test]

@@ -8,6 +8,8 @@ use trace_format::layout::{
     RecordType, StringRef, ThreadRef,
 };
 
+use crate::buffer::function;
+use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, Ordering};
 
 use super::backoff::Backoff;
@@ -46,7 +48,7 @@ impl Slot {
         self.losses.forget();
     }
 
-    fn chunk_epoch(&self) -> u64 {
+    pub(super) fn chunk_epoch(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed) & !SLOW
     }
 
@@ -82,7 +84,13 @@ impl Slot {
             let header = record::Type::make(RecordType::Thread.bits())
                 | record::Size::make(THREAD_RECORD_WORDS as u64)
                 | thread::Index::make(u64::from(CHUNK_THREAD.bits()));
-            self.append(&[header, session.process, u64::from(owner)])?;
+            let base = match session.layout.has_function_records() {
+                true => function::base_before((session.clock)()),
+                false => 0,
+            };
+            let opening = [header, session.process, owner.into(), function::base_record(base)];
+            self.append(opening.get(..session.opening_words())?)?;
+            self.base.store(base, Ordering::Relaxed);
             self.chunk_thread.store(owner, Ordering::Relaxed);
         }
         Some(())
@@ -106,7 +114,7 @@ impl Slot {
     }
 
     /// Keeps an end that found no room, or, where there are too many, counts it as lost.
-    fn keep_end(&self, recorder: &Recorder, end: [u64; 3]) {
+    pub(super) fn keep_end(&self, recorder: &Recorder, end: [u64; 3]) {
         if recorder.is_recording() && !self.ends.keep(end) {
             self.lose(recorder, 1);
         }
@@ -125,7 +133,12 @@ impl Slot {
         self.while_busy(|| {
             fence(Ordering::SeqCst);
             if let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) {
-                (0..number).for_each(|_| recorder.lost(self, session, LossReason::NotSaved));
+                let reason = match session.layout.mode() {
+                    BufferingMode::Oneshot => LossReason::BufferFull,
+                    BufferingMode::Circular => LossReason::InUse,
+                    BufferingMode::Streaming => LossReason::NotSaved,
+                };
+                (0..number).for_each(|_| recorder.lost(self, session, reason));
             }
         });
     }
@@ -183,7 +196,7 @@ impl Slot {
     }
 
     /// Writes a whole record to the chunk, if it fits. The slot is busy.
-    fn append(&self, record: &[u64]) -> Option<()> {
+    pub(super) fn append(&self, record: &[u64]) -> Option<()> {
         if self.room() < record.len() {
             return None;
         }

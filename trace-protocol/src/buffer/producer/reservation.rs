@@ -120,13 +120,18 @@ impl Slot {
         result
     }
 
+    /// Whether the thread is writing a record.
+    pub(super) fn is_busy(&self) -> bool {
+        self.sequence.load(Ordering::Relaxed) & 1 != 0
+    }
+
     #[inline(always)]
     fn close(&self, sequence: u64) {
         self.sequence.store(sequence + 2, Ordering::Release);
     }
 }
 
-impl Reservation<'_> {
+impl<'a> Reservation<'a> {
     /// The words of the record, with the header's at 0, which [`Reservation::commit`] stores.
     #[inline(always)]
     pub fn words(&self) -> &[Word] {
@@ -146,6 +151,17 @@ impl Reservation<'_> {
         unsafe { &*at }.store(header, Ordering::Release);
         slot.cursor.store(end, Ordering::Relaxed);
         slot.close(sequence);
+    }
+
+    /// Makes the first word visible as a record of its own, and gives the others back.
+    #[inline(always)]
+    pub(super) fn commit_first(self, record: u64) {
+        let Some(first) = self.words.first() else { return self.abandon() };
+        Self { words: core::slice::from_ref(first), ..self }.commit(record);
+    }
+
+    pub(super) fn slot(&self) -> &'a Slot {
+        self.slot
     }
 
     /// Gives the room back.

@@ -11,7 +11,7 @@ use crate::sync::{fence, light_fence, Ordering};
 use super::publish::Word;
 use super::recorder::{Recorder, SLOW};
 use super::reservation::Reservation;
-use super::slot::{Slot, WATCHED};
+use super::slot::{Slot, FUNCTION, WATCHED};
 
 /// Marks, in the word behind it, a duration complete whose begin may be in the trace as well.
 pub const LATE_COMPLETE: u64 = 1;
@@ -57,13 +57,15 @@ const LEAST_WITH_ARGUMENT: usize = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub struct OpenScope {
-    /// The header in the buffer; null where the beginning was not recorded. It comes first, for
+    /// The header in the buffer, or with function records another place in it; null where the
+    /// beginning was not recorded. It comes first, for
     /// other languages to look at.
-    at: *const Word,
-    /// What is stored there.
-    header: u64,
-    epoch: u64,
-    start: u64,
+    pub(super) at: *const Word,
+    /// What is stored there; of a scope with function records, the word of its site.
+    pub(super) header: u64,
+    /// With [`FUNCTION`] if the scope has function records.
+    pub(super) epoch: u64,
+    pub(super) start: u64,
 }
 
 impl OpenScope {
@@ -105,7 +107,10 @@ impl OpenScope {
     pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64, watch: Watch) {
         let turn = || self.turn(clock(), None);
         if !slot.while_current(recorder, self.epoch, light_fence, turn) {
-            self.end_late(slot, recorder, &clock, None, watch);
+            match self.epoch & FUNCTION {
+                0 => self.end_late(slot, recorder, &clock, None, watch),
+                _ => self.exit(slot, recorder, clock),
+            }
         }
     }
 
@@ -202,7 +207,13 @@ impl OpenScope {
 
     /// The begin may be overwritten: a record of the complete scope follows, without the arguments
     /// of its begin.
-    fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
+    pub(super) fn write_complete(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        now: u64,
+        argument: Option<u64>,
+    ) {
         let header = self.header_of(EventType::DurationComplete, 4, argument);
         let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };
         let values = [Some(self.start), argument, Some(now), Some(LATE_COMPLETE)];

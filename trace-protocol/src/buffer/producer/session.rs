@@ -86,10 +86,15 @@ pub(super) struct Chunk<'a> {
 }
 
 impl RecorderSession {
-    /// Units that hold `words` words, the chunk's thread record, and the word that ends the chunk.
+    /// Units that hold `words` words, what begins the chunk, and the word that ends it.
     pub(super) fn units_for(&self, words: usize) -> u32 {
-        let words = words + THREAD_RECORD_WORDS + 1;
+        let words = words + self.opening_words() + 1;
         words.div_ceil(self.layout.unit_words()) as u32
+    }
+
+    /// Words that begin a chunk: its thread record, and the base of its function records.
+    pub(super) fn opening_words(&self) -> usize {
+        THREAD_RECORD_WORDS + usize::from(self.layout.has_function_records())
     }
 
     /// The most units that a chunk grows to by itself: 64 KiB, or a sixteenth of a rolling buffer.

@@ -12,6 +12,10 @@ use super::publish::Word;
 /// takes the path on which its duration is passed on.
 pub(super) const WATCHED: u64 = 1 << 61;
 
+/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope
+/// takes the path on which an exit is written.
+pub(super) const FUNCTION: u64 = 1 << 60;
+
 /// What one thread needs to write records.
 ///
 /// Rules: only the thread that holds the slot stores to it, but for `next_free` and `index`, which
@@ -38,6 +42,8 @@ pub struct Slot {
     /// The scopes that begin in between also have it, and no condition is found at their end. In
     /// return, the begin of a scope need not know whether the scope is watched.
     pub(super) scope_epoch: AtomicU64,
+    /// The time that the ticks of function records count from: the last base in the chunk.
+    pub(super) base: AtomicU64,
 
     /// The last epoch in which the owner may have written to the rolling buffer. Stored before a
     /// chunk is reserved, with release, since it says that earlier ones were left.
@@ -70,6 +76,7 @@ impl Slot {
                 cursor: AtomicPtr::new(null_mut()),
                 limit: AtomicPtr::new(null_mut()),
                 scope_epoch: AtomicU64::new(0),
+                base: AtomicU64::new(0),
                 entered: AtomicU64::new(0),
                 units: AtomicU32::new(0),
                 thread: AtomicU32::new(0),

@@ -1,0 +1,166 @@
+//! Scopes as function records: an entry when the scope begins, an exit when it ends.
+//!
+//! Both are records like any other, so an exit needs no look at the entry, and may be in a later
+//! chunk.
+
+use crate::buffer::function::{base_before, base_record, FunctionWord, RelativeTicks};
+use crate::buffer::header::BufferingMode;
+use crate::sync::Ordering;
+
+use trace_format::layout::{event, record, EventType};
+
+use super::recorder::{Full, Recorder, SLOW};
+use super::reservation::Reservation;
+use super::scope::OpenScope;
+use super::slot::{Slot, FUNCTION};
+
+impl OpenScope {
+    /// Begins a scope with an entry, in the first word of a reservation of two at least.
+    ///
+    /// Only in a recording whose buffer permits function records.
+    #[inline(always)]
+    pub fn enter(
+        open: Reservation<'_>,
+        function: FunctionWord,
+        recorder: &Recorder,
+        clock: impl Fn() -> u64,
+    ) -> Self {
+        let (slot, start) = (open.slot(), clock());
+        let Some(ticks) = slot.relative(start) else {
+            return Self::enter_late(slot, function, recorder, start);
+        };
+        open.commit_first(function.entry(ticks));
+        Self::entered(slot, function, start)
+    }
+
+    #[inline(always)]
+    fn entered(slot: &Slot, function: FunctionWord, start: u64) -> Self {
+        Self {
+            at: slot.cursor.load(Ordering::Relaxed),
+            header: function.bits(),
+            epoch: slot.epoch.load(Ordering::Relaxed) | FUNCTION,
+            start,
+        }
+    }
+
+    /// Begins the scope behind another base, and closes the reservation.
+    #[cold]
+    #[inline(never)]
+    fn enter_late(slot: &Slot, function: FunctionWord, recorder: &Recorder, start: u64) -> Self {
+        let record = |ticks| function.entry(ticks);
+        let entered = slot.append_function(recorder, start, Recorder::lost, record);
+        let scope = entered.map(|()| Self::entered(slot, function, start));
+        slot.leave();
+        scope.unwrap_or(Self::NOT_RECORDED)
+    }
+
+    /// Ends a scope that began with an entry.
+    #[inline(never)]
+    pub(super) fn exit(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
+        let Some(function) = FunctionWord::of_site(self.header) else { return };
+        match slot.open_or(recorder, 1, no_loss) {
+            Some(open) => {
+                let now = clock();
+                let is_same_epoch = slot.chunk_epoch() == self.epoch_of_entry();
+                if let (true, Some(ticks)) = (is_same_epoch, slot.relative(now)) {
+                    return open.commit_first(function.exit(ticks));
+                }
+                open.abandon();
+                self.exit_late(slot, recorder, function, now);
+            }
+            None if slot.is_busy() => {}
+            None => self.exit_late(slot, recorder, function, clock()),
+        }
+    }
+
+    /// Ends the scope if its entry is in an earlier epoch, another base is needed, or there is no
+    /// room.
+    #[cold]
+    #[inline(never)]
+    fn exit_late(&self, slot: &Slot, recorder: &Recorder, function: FunctionWord, now: u64) {
+        let epoch = self.epoch_of_entry();
+        if !recorder.has_recorded(epoch) {
+            // Of an earlier recording, or of the process that this one was forked from.
+            return;
+        }
+        let written = match recorder.mode() {
+            // The entry may be overwritten. A record of the whole scope follows then.
+            Some(BufferingMode::Circular) => slot.write_exit(recorder, function, now, Some(epoch)),
+            Some(BufferingMode::Streaming | BufferingMode::Oneshot) => {
+                slot.write_exit(recorder, function, now, None)
+            }
+            None => return,
+        };
+        if written.is_some() {
+            return;
+        }
+        let scope = Self { header: function.event_header(), epoch, ..*self };
+        match recorder.mode() {
+            Some(BufferingMode::Circular) => scope.write_complete(slot, recorder, now, None),
+            _ => slot.keep_end(recorder, [scope.end_header(), now, 0]),
+        }
+    }
+
+    fn epoch_of_entry(&self) -> u64 {
+        self.epoch & !(FUNCTION | SLOW)
+    }
+
+    fn end_header(&self) -> u64 {
+        let header = event::EventType::set(self.header, EventType::DurationEnd.bits());
+        record::Size::set(header, 2)
+    }
+}
+
+impl Slot {
+    #[inline(always)]
+    fn relative(&self, ticks: u64) -> Option<RelativeTicks> {
+        RelativeTicks::new(ticks, self.base.load(Ordering::Relaxed))
+    }
+
+    /// Writes an exit, if there is room, and only in `epoch` if that is given.
+    fn write_exit(
+        &self,
+        recorder: &Recorder,
+        function: FunctionWord,
+        now: u64,
+        epoch: Option<u64>,
+    ) -> Option<()> {
+        let open = self.open_or(recorder, 1, no_loss)?;
+        let is_other = epoch.is_some_and(|epoch| self.chunk_epoch() != epoch);
+        let written = match is_other {
+            true => None,
+            false => self.append_function(recorder, now, no_loss, |ticks| function.exit(ticks)),
+        };
+        open.abandon();
+        written
+    }
+
+    /// Writes a function record, with a base before it if its ticks do not fit. `None`, after
+    /// `full`, if there is no room. The slot is busy.
+    fn append_function(
+        &self,
+        recorder: &Recorder,
+        now: u64,
+        full: Full,
+        record: impl Fn(RelativeTicks) -> u64,
+    ) -> Option<()> {
+        if recorder.refill(self, 2, full).is_null() {
+            return None;
+        }
+        if self.relative(now).is_none() {
+            let base = base_before(now);
+            self.append(&[base_record(base)])?;
+            self.base.store(base, Ordering::Relaxed);
+        }
+        self.append(&[record(self.relative(now)?)])
+    }
+}
+
+/// The caller counts the loss, if there is one.
+fn no_loss(
+    _: &Recorder,
+    _: &Slot,
+    _: &super::session::RecorderSession,
+    _: super::loss::LossReason,
+) {
+}

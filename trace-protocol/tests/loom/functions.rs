@@ -1,0 +1,90 @@
+//! Scopes with function records.
+
+use loom::thread;
+use trace_format::layout::{EventType, StringRef};
+use trace_protocol::buffer::function::FunctionWord;
+use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::producer::{DurableWriter, OpenScope, Recorder, Slot};
+
+use super::{ends_before_the_stop_or_never, layout, model, Buffer, Scope, PATIENCE};
+
+/// Rolling buffers of three units. Each holds a thread record, a base and three function records.
+fn buffer(mode: BufferingMode, asymmetric: bool) -> Buffer {
+    let buffer = Buffer::with(layout(mode, 256).with_function_records(true), asymmetric);
+    let mut durable = DurableWriter::new(buffer.mapping.clone(), buffer.layout);
+    durable.append(&[0x1_0001_0022, u64::from(b'f')]).unwrap();
+    buffer
+}
+
+fn enter(recorder: &Recorder, slot: &Slot) -> OpenScope {
+    let name = StringRef::indexed(1);
+    let function = FunctionWord::new(name, name).unwrap();
+    let open = slot.open(recorder, 3).expect("there is room for one scope");
+    OpenScope::enter(open, function, recorder, || 10)
+}
+
+/// A function whose exit comes while its rolling buffer is handed over is shown once.
+#[test]
+fn a_function_ends_once() {
+    for (mode, asymmetric) in [BufferingMode::Streaming, BufferingMode::Circular]
+        .map(|mode| [(mode, true), (mode, false)])
+        .concat()
+    {
+        model(move || {
+            let buffer = buffer(mode, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let at = Scope(enter(recorder, slot));
+            let writer = thread::spawn(move || {
+                let scope = at;
+                scope.0.end(slot, recorder, || 20, |_| {});
+            });
+            recorder.flush();
+            recorder.quiesce(PATIENCE);
+            let saved = buffer.rolling(0);
+            writer.join().unwrap();
+            assert_eq!(buffer.rolling(0), saved, "handed over");
+            match (&saved[..], mode) {
+                ([(EventType::DurationBegin, 10)], BufferingMode::Streaming) => {
+                    assert_eq!(buffer.rolling(1), [(EventType::DurationEnd, 20)])
+                }
+                // With its start: the begin may be overwritten.
+                ([(EventType::DurationBegin, 10)], _) => {
+                    assert_eq!(buffer.rolling(1), [(EventType::DurationComplete, 10)])
+                }
+                ([(EventType::DurationComplete, 10)], _) => assert_eq!(buffer.rolling(1), []),
+                (other, _) => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+/// At each moment, a copy has the entry, and the exit with it or not.
+#[test]
+fn a_copy_has_a_function_open_or_ended() {
+    model(|| {
+        let buffer = buffer(BufferingMode::Oneshot, true);
+        let recorder = buffer.recorder;
+        let slot = recorder.attach(1).unwrap();
+        let at = Scope(enter(recorder, slot));
+        let writer = thread::spawn(move || {
+            let scope = at;
+            scope.0.end(slot, recorder, || 20, |_| {});
+            // Where a reader must not find what was there before.
+            enter(recorder, slot);
+        });
+        match buffer.rolling(0)[..] {
+            [(EventType::DurationBegin, 10)] | [(EventType::DurationComplete, 10)] => {}
+            [(EventType::DurationComplete, 10), (EventType::DurationBegin, 10)] => {}
+            ref other => panic!("{other:?}"),
+        }
+        writer.join().unwrap();
+        assert_eq!(buffer.rolling(0).len(), 2);
+    });
+}
+
+/// After a stop, no exit is written.
+#[test]
+fn a_function_ends_before_the_stop_or_never() {
+    ends_before_the_stop_or_never(|asymmetric| buffer(BufferingMode::Circular, asymmetric), enter);
+}
