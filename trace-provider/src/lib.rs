@@ -34,7 +34,7 @@ pub use {
     engine::names::{thread_object, write_own_name},
     engine::observers::{is_inside_observer, Observer},
     engine::table::{Keep, Table},
-    engine::turn::{Durations, Turn},
+    engine::turn::{Demands, Durations, Turn},
     engine::Engine,
     generation::Generation,
     lock::ProcessLock,

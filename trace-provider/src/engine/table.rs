@@ -17,7 +17,7 @@ use trace_protocol::buffer::producer::{DurableWriter, LossStrings, CHUNK_THREAD}
 
 use crate::engine::categories::SelectedCategories;
 use crate::engine::conditions::Conditions;
-use crate::engine::turn::Turn;
+use crate::engine::turn::{Demands, Turn};
 use crate::engine::watches::Watches;
 
 /// The number of durable buffers so far in this process. A cleared buffer counts again.
@@ -205,8 +205,11 @@ impl Table {
         if !is_selected {
             site.turn_off();
         } else {
-            let is_watched = self.watch(&category, site);
-            if site.turn_on(&mut |text| self.intern(text), is_watched).is_none() {
+            let demands = Demands {
+                is_watched: self.watch(&category, site),
+                function_records: self.layout.has_function_records(),
+            };
+            if site.turn_on(&mut |text| self.intern(text), demands).is_none() {
                 self.disabled_sites += 1;
             }
         }

@@ -14,6 +14,15 @@ pub struct Durations<'a> {
     pub is_compared: bool,
 }
 
+/// What a recording requires of a trace point that it turns on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Demands {
+    /// Its durations are compared.
+    pub is_watched: bool,
+    /// The recording takes [function records](trace_protocol::buffer::function).
+    pub function_records: bool,
+}
+
 /// The activation of a trace point by a recording.
 pub trait Turn {
     /// Returns the category. If it is empty, the trace point is on while anything is recorded.
@@ -24,12 +33,11 @@ pub trait Turn {
         None
     }
 
-    /// Turns the trace point on, with string refs from `intern`. It stays off if `intern` fails. If
-    /// `is_watched`, its durations are compared.
+    /// Turns the trace point on, with string refs from `intern`. It stays off if `intern` fails.
     fn turn_on(
         &self,
         intern: &mut dyn FnMut(&str) -> Option<StringRef>,
-        is_watched: bool,
+        demands: Demands,
     ) -> Option<()>;
 
     /// Turns the trace point off. Does nothing but stores.

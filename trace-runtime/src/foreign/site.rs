@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use trace_format::layout::{
     argument, cut_str, event_header, EventType, StringRef, MAX_STRING_BYTES,
 };
+use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_provider::{Durations, Turn};
+use trace_provider::{Demands, Durations, Turn};
 
 use crate::point::site::{Switch, WATCHED};
 
@@ -29,9 +30,13 @@ pub struct Site {
     keys: *const Key,
     key_count: u32,
     /// The number of an [`EventType`]. Any other number makes a category check, which is on while
-    /// the category is recorded.
+    /// the category is recorded. [`FUNCTION`] is that of a duration begin.
     event_type: u32,
 }
+
+/// The event type of a site that only [`begin_plain`](super::begin_plain) uses, so that its scopes
+/// may have function records.
+const FUNCTION: u32 = 1 << 16 | EventType::DurationBegin as u32;
 
 /// The key of an argument: `struct trace_c_key` of the header.
 #[derive(Debug)]
@@ -73,7 +78,7 @@ impl Turn for Site {
     fn turn_on(
         &self,
         intern: &mut dyn FnMut(&str) -> Option<StringRef>,
-        is_watched: bool,
+        demands: Demands,
     ) -> Option<()> {
         let (category, name) = (intern(&self.category())?, intern(&self.name())?);
         for key in self.keys() {
@@ -81,8 +86,14 @@ impl Turn for Site {
         }
         let event_type = self.event_type().unwrap_or(EventType::Instant);
         let header = event_header(event_type, 0, 0, CHUNK_THREAD, category, name);
-        let watched = if is_watched { WATCHED } else { 0 };
-        self.header.store(header | watched, Ordering::Relaxed);
+        let word = match () {
+            () if demands.is_watched => header | WATCHED,
+            () if demands.function_records && self.is_function() => {
+                FunctionWord::new(category, name).map_or(header, FunctionWord::bits)
+            }
+            () => header,
+        };
+        self.header.store(word, Ordering::Relaxed);
         Some(())
     }
 
@@ -99,7 +110,7 @@ impl Turn for Site {
 
 impl Site {
     /// Creates the site of a duration without arguments, which is off until [`load`](super::load)
-    /// has registered it.
+    /// has registered it. Only [`begin_plain`](super::begin_plain) begins its durations.
     pub const fn duration(category: &'static CStr, name: &'static CStr) -> Self {
         Self {
             header: AtomicU64::new(0),
@@ -107,7 +118,7 @@ impl Site {
             name: name.as_ptr(),
             keys: std::ptr::null(),
             key_count: 0,
-            event_type: EventType::DurationBegin as u32,
+            event_type: FUNCTION,
         }
     }
 
@@ -130,7 +141,14 @@ impl Site {
     }
 
     fn event_type(&self) -> Option<EventType> {
-        EventType::from_bits(self.event_type.into())
+        match self.event_type {
+            FUNCTION => Some(EventType::DurationBegin),
+            number => EventType::from_bits(number.into()),
+        }
+    }
+
+    fn is_function(&self) -> bool {
+        self.event_type == FUNCTION
     }
 
     /// Returns whether its events have a trailing word: an id or a scope.

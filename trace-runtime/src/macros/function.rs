@@ -7,7 +7,7 @@
 macro_rules! __trace_fn_begin {
     ($site:tt) => {
         $crate::__trace_site!(
-            scope,
+            function,
             $site,
             $crate::__private::Literal,
             [],

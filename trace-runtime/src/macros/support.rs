@@ -25,6 +25,9 @@ macro_rules! __trace_site {
     (scope, $site:tt, $($rest:tt)*) => {
         $crate::__trace_site!(@ scope [] $site, $($rest)*)
     };
+    (function, $site:tt, $($rest:tt)*) => {
+        $crate::__trace_site!(@ function [] $site, $($rest)*)
+    };
     (operation, $site:tt, $($rest:tt)*) => {
         $crate::__trace_site!(@ operation [] $site, $($rest)*)
     };
@@ -236,7 +239,7 @@ macro_rules! __trace_begin {
 macro_rules! __trace_begin_plain {
     ($category:expr, $name:expr) => {
         $crate::__trace_site!(
-            scope,
+            function,
             ($category, $crate::__private::Name::Text($name)),
             $crate::__private::Literal,
             [],

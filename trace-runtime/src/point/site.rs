@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use trace_format::layout::{argument, event_header, EventType, StringRef};
+use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
-use trace_provider::{Durations, Turn};
+use trace_provider::{Demands, Durations, Turn};
 
 use super::path::function_name;
 
@@ -24,7 +25,8 @@ pub trait Switch {
 #[repr(C)]
 pub struct Site {
     /// 0 while the site is off, else the header of its records without size and number of
-    /// arguments, and [`WATCHED`] if its durations are compared.
+    /// arguments, and [`WATCHED`] if its durations are compared. A [`FunctionWord`] if its scopes
+    /// have function records.
     ///
     /// Rules: stored by the service thread while nothing is recorded, and by the thread that
     /// creates the site, before its first use. A trace point loads it twice: first to check whether
@@ -35,6 +37,8 @@ pub struct Site {
     keys: &'static [Key],
     event_type: Option<EventType>,
     comparison: Comparison,
+    /// Whether only [`begin_plain`](super::write::begin_plain) uses the site.
+    is_function: bool,
 }
 
 /// In the word of a site that is on: its durations are compared with conditions. The bit of the
@@ -151,6 +155,7 @@ impl Site {
             keys,
             event_type: Some(event_type),
             comparison: Comparison::OfRecords,
+            is_function: false,
         }
     }
 
@@ -158,6 +163,12 @@ impl Site {
     pub const fn scope(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
         let event = Self::event(EventType::DurationBegin, category, name, keys);
         Self { comparison: Comparison::AtEnd, ..event }
+    }
+
+    /// Creates the site of a scope without arguments, with constant category and name. Only
+    /// [`begin_plain`](super::write::begin_plain) begins its scopes.
+    pub const fn function(category: &'static str, name: Name, keys: &'static [Key]) -> Self {
+        Self { is_function: true, ..Self::scope(category, name, keys) }
     }
 
     /// Creates the site of an operation whose end has the time of its begin. If category or name is
@@ -183,6 +194,7 @@ impl Site {
             keys: &[],
             event_type: None,
             comparison: Comparison::Never,
+            is_function: false,
         }
     }
 
@@ -231,7 +243,7 @@ impl Turn for Site {
     fn turn_on(
         &self,
         intern: &mut dyn FnMut(&str) -> Option<StringRef>,
-        is_watched: bool,
+        demands: Demands,
     ) -> Option<()> {
         let (category, name) = (intern(self.category)?, intern(&self.name.text())?);
         for key in self.keys {
@@ -239,8 +251,14 @@ impl Turn for Site {
         }
         let event_type = self.event_type.unwrap_or(EventType::Instant);
         let header = event_header(event_type, 0, 0, CHUNK_THREAD, category, name);
-        let watched = if is_watched { WATCHED } else { 0 };
-        self.header.store(header | watched, Ordering::Relaxed);
+        let word = match () {
+            () if demands.is_watched => header | WATCHED,
+            () if demands.function_records && self.is_function => {
+                FunctionWord::new(category, name).map_or(header, FunctionWord::bits)
+            }
+            () => header,
+        };
+        self.header.store(word, Ordering::Relaxed);
         Some(())
     }
 

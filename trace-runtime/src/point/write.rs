@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
+use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::producer::{OpenScope, Reservation, Slot, WatchedDuration};
 use trace_protocol::clock::ticks;
 
@@ -24,6 +25,9 @@ use super::site::{Key, Site, Switch, Unscoped, WATCHED};
 
 /// The words of an event before its names: header and timestamp.
 const FIXED: usize = 2;
+
+/// The words of a scope without arguments.
+const PLAIN: usize = FIXED + 1;
 
 /// Writes an event of this thread at the current time. `TAIL` is the number of trailing words: 1
 /// for an id or a scope, else 0.
@@ -122,19 +126,32 @@ pub(crate) fn begin_poll<A: Arguments>(
 /// Begins a scope with literal names and without arguments: [`begin`], compiled once in this crate.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
-    begin(site, &[], Literal, ())
+    match slot() {
+        Some(slot) => begin_by(slot, site),
+        None => DurationScope::NOT_RECORDED,
+    }
 }
 
 /// Begins a scope like [`begin_plain`], of a caller that has the thread's slot.
 #[inline(always)]
 pub(crate) fn begin_by(slot: &'static Slot, site: &impl Switch) -> DurationScope {
-    match open_by(slot, site, &[], Here, &Literal, &(), 1) {
-        Some((open, header)) => {
-            let start = stamp(&open, Here);
-            DurationScope(OpenScope::begin(open, header, start))
+    let Some(open) = slot.open(&RECORDER, PLAIN) else { return DurationScope::NOT_RECORDED };
+    // Loaded again, as in `open_at`.
+    let mut header = site.header();
+    // One branch for the three rare cases: the marks of sites are the sign.
+    if header as i64 <= 0 {
+        if header == 0 {
+            open.abandon();
+            return DurationScope::NOT_RECORDED;
         }
-        None => DurationScope::NOT_RECORDED,
+        if let Some(function) = FunctionWord::of_site(header) {
+            return DurationScope(OpenScope::enter(open, function, &RECORDER, ticks));
+        }
+        header &= !WATCHED;
+        open.watch();
     }
+    let start = stamp(&open, Here);
+    DurationScope(OpenScope::begin(open, header | record::Size::make(PLAIN as u64), start))
 }
 
 /// A duration, until the guard is dropped.
@@ -237,20 +254,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     arguments: &A,
     tail: usize,
 ) -> Option<(Reservation<'static>, u64)> {
-    open_by(slot()?, site, keys, place, names, arguments, tail)
-}
-
-/// Reserves a record like [`open_at`]. `slot` is the calling thread's.
-#[inline(always)]
-fn open_by<P: Place, N: Names, A: Arguments>(
-    slot: &'static Slot,
-    site: &impl Switch,
-    keys: &'static [Key],
-    place: P,
-    names: &N,
-    arguments: &A,
-    tail: usize,
-) -> Option<(Reservation<'static>, u64)> {
+    let slot = slot()?;
     let size = |limit| FIXED + P::WORDS + names.words(limit) + arguments.words(limit) + tail;
     let mut limit = Limit::LONG;
     let mut words = size(limit);
