@@ -108,13 +108,13 @@ fn invalid_values_are_reported() {
     let mut program = subject(&["end", "return"]);
     program
         .env("TRACE_OUTPUT", &output)
-        .env("TRACE_FORMAT", "xray")
+        .env("TRACE_FORMAT", "json")
         .env("TRACE_BUFFER_SIZE", "lots")
         .env("TRACE_BUFFERING_MODE", "ring");
     let run = Run::of(&mut program);
     assert_eq!(run.code(), 0);
     for (variable, value) in
-        [("TRACE_BUFFER_SIZE", "lots"), ("TRACE_BUFFERING_MODE", "ring"), ("TRACE_FORMAT", "xray")]
+        [("TRACE_BUFFER_SIZE", "lots"), ("TRACE_BUFFERING_MODE", "ring"), ("TRACE_FORMAT", "json")]
     {
         assert!(run.stderr().contains(variable) && run.stderr().contains(value), "{run:?}");
     }

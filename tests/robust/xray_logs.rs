@@ -12,13 +12,15 @@ use trace_xray::layout::Action;
 use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
 
-use crate::harness::{record, subject_path, trace, Run, MODES};
+use crate::harness::{record, subject, subject_path, trace, wait_until, Run, MODES};
 
 /// The content of a log.
 #[derive(Debug, Default)]
 struct Log {
     /// The completed calls of each function.
     calls: BTreeMap<String, u64>,
+    /// The entries of each function.
+    entries: BTreeMap<String, u64>,
     /// The call arguments of each function.
     arguments: BTreeMap<String, u64>,
     /// The instants of each name.
@@ -38,6 +40,10 @@ impl Log {
             match item.record {
                 trace_xray::Record::Function(record) => {
                     log.processes.push(item.buffer.process);
+                    if matches!(record.action, Action::Entry | Action::EntryArgs) {
+                        let name = names.get(record.function).to_string();
+                        *log.entries.entry(name).or_default() += 1;
+                    }
                     if record.action == Action::EntryArgs {
                         last = Some(names.get(record.function).to_string());
                     }
@@ -117,6 +123,138 @@ fn each_mode_records_calls_arguments_and_events() {
         assert_eq!((log.instants["first"], log.instants["second"]), (30, 30), "{mode}");
         assert_eq!((log.processes, log.dropped), (vec![Some(pid)], 0), "{mode}");
         assert!(run.stderr().contains("30 calls and "), "{run:?}");
+    }
+}
+
+/// The completed and all calls of a function, by the records of a log.
+fn numbers_of(log: &Log, function: &str) -> [u64; 2] {
+    let of = |calls: &BTreeMap<String, u64>| calls.get(function).copied().unwrap_or(0);
+    [of(&log.calls), of(&log.entries)]
+}
+
+/// Functions without arguments have records of 8 bytes in the buffer.
+#[test]
+fn the_buffer_holds_a_call_in_16_bytes() {
+    let (directory, run) = recorded(&["-m", "oneshot", "-b", "1M"], &["call", "200000"]);
+    let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+    let log = Log::read(path);
+    let [calls, _] = numbers_of(&log, "called");
+    let ends = log.calls.values().sum::<u64>();
+    assert!(ends * 16 > 900 << 10, "{ends} calls in 1 MiB");
+    assert!(calls.abs_diff(log.calls["inside"]) <= 1, "{:?}", log.calls);
+    assert!(log.dropped > 0 || run.stderr().contains("because its buffer was full"), "{run:?}");
+}
+
+#[test]
+fn each_mode_records_functions() {
+    for mode in MODES {
+        let (directory, run) = recorded(&["-m", mode, "-b", "1M"], &["call", "1000"]);
+        let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+        let log = Log::read(path);
+        let calls = [("called".to_owned(), 1000), ("inside".to_owned(), 1000)];
+        assert_eq!(log.calls, calls.into(), "{mode}");
+    }
+}
+
+/// Circular mode keeps the newest calls. Those whose entries are gone are left out.
+#[test]
+fn a_circular_log_has_the_last_calls() {
+    let (directory, run) = recorded(&["-m", "circular", "-b", "256K"], &["call", "100000"]);
+    let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+    let log = Log::read(path);
+    let ([outer, entries], [inner, _]) = (numbers_of(&log, "called"), numbers_of(&log, "inside"));
+    assert!((1000..100_000).contains(&outer), "{outer}");
+    assert!(outer.abs_diff(inner) <= 1 && entries == outer, "{outer} {inner} {entries}");
+}
+
+/// SIGKILL in the middle of calls: every entry and exit that was committed is in the log.
+#[test]
+fn logs_of_killed_programs_have_each_call() {
+    for (mode, size, round) in
+        (0..6).flat_map(|round| [("streaming", "1M", round), ("oneshot", "64M", round)])
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let place = |name: &str| directory.path().join(name);
+        let mut command = trace(&["record", "--format", "xray", "-m", mode, "-b", size, "-o"]);
+        let script = "echo $$ >\"$1\"; exec \"$0\" count-calls \"$2\" 2";
+        command.arg(place("logs")).args(["--", "sh", "-c", script]).arg(subject_path());
+        let mut recorder = command.arg(place("pid")).arg(place("own.numbers")).spawn().unwrap();
+        let ended = || published(directory.path(), "own").map_or(0, |numbers| numbers[2]);
+        wait_until("calls", || ended() > 500 + 137 * round);
+        let pid = fs::read_to_string(place("pid")).unwrap();
+        assert!(Command::new("kill").args(["-KILL", pid.trim()]).status().unwrap().success());
+        recorder.wait().unwrap();
+        let [path] = &logs(&place("logs"))[..] else { panic!("{mode}") };
+        let published = published(directory.path(), "own").unwrap();
+        check_killed(&Log::read(path), &published, mode);
+    }
+}
+
+/// Returns the sums over two threads: begun calls, inner calls that have ended, and ended calls.
+fn published(directory: &Path, pid: &str) -> Option<[u64; 3]> {
+    let bytes = fs::read(directory.join(format!("{pid}.numbers"))).ok()?;
+    let numbers = bytes.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+    let numbers: Vec<u64> = numbers.collect();
+    let sum = |index: usize| numbers.iter().skip(index).step_by(3).sum();
+    Some([sum(0), sum(1), sum(2)])
+}
+
+/// Checks the log of a process whose two threads were killed in a call, or between two.
+fn check_killed(log: &Log, [begun, inner, ended]: &[u64; 3], mode: &str) {
+    let ([outer, entries], [inside, _]) = (numbers_of(log, "called"), numbers_of(log, "inside"));
+    let dropped = log.dropped;
+    for (what, published, recorded) in
+        [("entries", begun, entries), ("inner calls", inner, inside), ("calls", ended, outer)]
+    {
+        let expected = published.saturating_sub(dropped)..=published + 2;
+        assert!(expected.contains(&recorded), "{mode}: {recorded} {what} of {published}");
+    }
+}
+
+/// A process that traces itself leaves a hidden archive.
+#[test]
+fn processes_that_trace_themselves_have_logs() {
+    for mode in MODES {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("logs");
+        let run = Run::of(
+            subject(&["call", "1000"])
+                .env("TRACE_OUTPUT", &output)
+                .env("TRACE_FORMAT", "xray")
+                .env("TRACE_BUFFERING_MODE", mode),
+        );
+        let hint = format!("`trace recover {}` makes an XRay log", output.display());
+        assert!(run.code() == 0 && run.stderr().contains(&hint), "{run:?}");
+        let recover = Run::of(trace(&["recover"]).arg(&output));
+        assert_eq!(recover.code(), 0, "{recover:?}");
+        let [path] = &logs(&output)[..] else { panic!("{recover:?}") };
+        let calls = [("called".to_owned(), 1000), ("inside".to_owned(), 1000)];
+        assert_eq!(Log::read(path).calls, calls.into(), "{mode}");
+    }
+}
+
+/// The buffer of a killed one is a file.
+#[test]
+fn logs_of_killed_processes_that_trace_themselves_are_recovered() {
+    for mode in ["streaming", "oneshot"] {
+        let directory = tempfile::tempdir().unwrap();
+        let output = directory.path().join("logs");
+        let numbers = directory.path().join("own.numbers");
+        let mut program = subject(&["count-calls", numbers.to_str().unwrap(), "2"])
+            .env("TRACE_OUTPUT", &output)
+            .env("TRACE_FORMAT", "xray")
+            .env("TRACE_BUFFERING_MODE", mode)
+            .spawn()
+            .unwrap();
+        let ended = || published(directory.path(), "own").map_or(0, |numbers| numbers[2]);
+        wait_until("calls", || ended() > 1000);
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let recover = Run::of(trace(&["recover"]).arg(&output));
+        assert!(recover.stderr().contains(".xray is recovered"), "{recover:?}");
+        let [path] = &logs(&output)[..] else { panic!("{recover:?}") };
+        let published = published(directory.path(), "own").unwrap();
+        check_killed(&Log::read(path), &published, mode);
     }
 }
 

@@ -3,7 +3,8 @@
 //! The session is recorded into a hidden archive in the directory of the logs,
 //! `.recording-PID.fxt`. When that is complete, it is converted to a log and a map for each
 //! process, and removed. If the recorder is killed, its guard completes the archive and converts
-//! it; if the guard is killed too, `trace recover` does it.
+//! it; if the guard is killed too, `trace recover` does it. So it does for processes that trace
+//! themselves with `TRACE_FORMAT=xray`.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -18,14 +19,12 @@ use rustix::io::Errno;
 use trace_analyze::Damage;
 use trace_format::layout::cut_str;
 use trace_format::Reader;
-use trace_protocol::file::{Directory, NewFile, Place};
+pub(crate) use trace_protocol::file::{hidden_archive, recorder_of};
+use trace_protocol::file::{is_hidden_archive, Directory, NewFile, Place, HIDDEN_BUFFER};
 use trace_xray::fxt::{Archive, Exported, Options, Process};
 
 use crate::damage;
 use crate::message::HINT;
-
-/// The start of the names of hidden archives, before the recorder's process id.
-const HIDDEN: &str = ".recording-";
 
 /// The time in which the guard closes the archive that the recorder converts, and the reverse.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -43,17 +42,6 @@ pub(crate) struct Logs {
     /// The sums over all logs.
     total: Exported,
     damage: Damage,
-}
-
-/// Returns the path of the hidden archive of the recorder `pid`.
-pub(crate) fn hidden_archive(directory: &Path, pid: u32) -> PathBuf {
-    directory.join(format!("{HIDDEN}{pid}.fxt"))
-}
-
-/// Returns the process id of the recorder of a hidden archive.
-pub(crate) fn recorder_of(archive: &Path) -> Option<u32> {
-    let name = archive.file_name()?.to_str()?;
-    name.strip_prefix(HIDDEN)?.strip_suffix(".fxt")?.parse().ok()
 }
 
 /// Converts a hidden archive, and removes it. Returns `None` if another process has done that.
@@ -203,10 +191,11 @@ impl Logs {
     }
 }
 
-/// Converts each archive that a killed recorder left in a directory.
+/// Converts each archive that a killed recorder, or a process that traced itself, left in a
+/// directory.
 pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
     let failed = || format!("cannot read {}", directory.display());
-    let mut recovered = Vec::new();
+    let mut recovered = complete_archives(directory)?;
     for entry in fs::read_dir(directory).with_context(failed)? {
         let path = entry.with_context(failed)?.path();
         let is_left = path.file_name().and_then(|name| name.to_str()).is_some_and(is_left_behind);
@@ -218,16 +207,34 @@ pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
     if recovered.is_empty() {
         return Err(anyhow!(
             "no recording to recover in {}{HINT}name the directory that trace record -o named, or \
-             the file that TRACE_OUTPUT named",
+             the file or directory that TRACE_OUTPUT named",
             directory.display()
         ));
     }
     Ok(recovered)
 }
 
+/// Completes the hidden archives of killed processes that traced themselves. Returns the errors.
+/// Archives of living processes stay as they are.
+fn complete_archives(directory: &Path) -> Result<Vec<Result<Logs>>> {
+    let failed = || format!("cannot read {}", directory.display());
+    let mut errors = Vec::new();
+    for entry in fs::read_dir(directory).with_context(failed)? {
+        let name = entry.with_context(failed)?.file_name();
+        let name = name.to_str().filter(|name| is_hidden_archive(name));
+        let Some(start) = name.and_then(|name| name.strip_suffix(HIDDEN_BUFFER)) else { continue };
+        let archive = directory.join(format!("{start}.fxt"));
+        if let Err(error) = trace_manager::recover(&archive) {
+            errors
+                .push(Err(error).with_context(|| format!("cannot recover {}", archive.display())));
+        }
+    }
+    Ok(errors)
+}
+
 /// Returns whether a file is a hidden archive: complete, replaced by a later one, or partial.
 fn is_left_behind(name: &str) -> bool {
-    let of = |name: &str| name.starts_with(HIDDEN);
+    let of = is_hidden_archive;
     let partial = name.strip_prefix('.').filter(|_| name.ends_with(".partial"));
     partial.is_some_and(of) || (of(name) && (name.ends_with(".fxt") || name.ends_with(".fxt.old")))
 }

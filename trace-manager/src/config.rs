@@ -52,6 +52,9 @@ pub struct SessionConfig {
     /// The time since the start of the machine at which an earlier recording ended that this one
     /// continues. The archive then begins with an event `recording interrupted`.
     pub interrupted_at: Option<Duration>,
+    /// Whether providers may write [function records](trace_protocol::buffer::function) into their
+    /// buffers, which take a third of the space; default no. The archive is the same.
+    pub function_records: bool,
 }
 
 /// When an archive is cut into parts: `trace.1.fxt`, `trace.2.fxt` and so on of `trace.fxt`.
@@ -91,6 +94,7 @@ impl Default for SessionConfig {
             companion: None,
             providers: Vec::new(),
             interrupted_at: None,
+            function_records: false,
         }
     }
 }
@@ -233,6 +237,7 @@ impl SessionConfig {
             companion: self.companion,
             providers: self.providers.clone(),
             watches: Vec::new(),
+            function_records: self.function_records,
         }
     }
 }
@@ -245,6 +250,7 @@ impl ProviderConfig {
         let size = usize::try_from(self.buffer_size).map_err(|_| too_large(self.buffer_size))?;
         let hint = durable_hint.min(MAX_DURABLE_HINT) as usize;
         let layout = Layout::plan(self.mode, size, hint).ok_or(too_large(self.buffer_size))?;
+        let layout = layout.with_function_records(self.function_records);
         let total = layout.total_size() as u64;
         if total > available {
             return Err(too_large(total));
@@ -405,6 +411,7 @@ mod tests {
             user,
             only: only.clone(),
             companion,
+            function_records: true,
             ..SessionConfig::default()
         };
         let sent = config.provider_config();
@@ -422,7 +429,9 @@ mod tests {
                 companion,
                 providers,
                 watches,
+                function_records: true,
             }
         );
+        assert!(sent.layout(0).unwrap().has_function_records());
     }
 }

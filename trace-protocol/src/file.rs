@@ -25,6 +25,7 @@
 //!   kernel does with `fs.protected_symlinks` and `fs.protected_fifos`.
 
 mod directory;
+mod hidden;
 mod new_file;
 mod pattern;
 mod target;
@@ -32,6 +33,7 @@ mod target;
 mod tests;
 
 pub use directory::{random_name, Claim, Directory};
+pub use hidden::{hidden_archive, is_hidden_archive, recorder_of, HIDDEN_BUFFER};
 pub use new_file::NewFile;
 pub use pattern::{utc, Placeholders, UnknownPlaceholder};
 pub use target::{Node, Place, Target};

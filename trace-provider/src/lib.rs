@@ -42,7 +42,7 @@ pub use {
     provider::reserved::Reserved,
     provider::writer::Writer,
     provider::{Builder, Provider, ProviderObserver},
-    service::config::Config,
+    service::config::{Config, OutputFormat},
     service::environment::parse_variable,
     service::running::Running,
     service::status::Status,

@@ -5,10 +5,10 @@
 
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use trace_runtime::{trace_duration, trace_instant};
+use trace_runtime::{trace_duration, trace_fn, trace_instant};
 
 use crate::sys;
 
@@ -41,6 +41,42 @@ fn count_for_ever(thread: u64, [begun, instants, ended]: [&std::sync::atomic::At
         // Slow enough for a manager on the same core.
         (0..2000).for_each(|_| std::hint::spin_loop());
     }
+}
+
+/// Calls functions in `threads` threads until the process is killed.
+pub(crate) fn count_calls(file: &Path, threads: u64) {
+    let numbers = sys::shared_numbers(file, threads as usize * NUMBERS);
+    let _trace = crate::init();
+    std::thread::scope(|scope| {
+        for numbers in numbers.chunks_exact(NUMBERS) {
+            scope.spawn(move || loop {
+                called(&numbers[0], &numbers[1]);
+                numbers[2].fetch_add(1, Ordering::SeqCst);
+                // Slow enough for a manager on the same core.
+                (0..2000).for_each(|_| std::hint::spin_loop());
+            });
+        }
+    });
+}
+
+/// Counts when it has begun, and when the inner function has ended.
+#[trace_fn(category = "calls", name = "called")]
+fn called(begun: &AtomicU64, inner: &AtomicU64) {
+    begun.fetch_add(1, Ordering::SeqCst);
+    inside();
+    inner.fetch_add(1, Ordering::SeqCst);
+}
+
+#[trace_fn(category = "calls", name = "inside")]
+fn inside() {
+    std::hint::black_box(());
+}
+
+/// Calls two functions, one in the other, this often.
+pub(crate) fn call(times: u64) {
+    let _trace = crate::init();
+    let numbers = [AtomicU64::new(0), AtomicU64::new(0)];
+    (0..times).for_each(|_| called(&numbers[0], &numbers[1]));
 }
 
 /// Starts `times` processes that count in `directory`, each with two threads, and kills each at a

@@ -74,6 +74,8 @@ fn main() {
         "count-and-be-killed" => {
             counting::count_and_be_killed(number(0), argument(1).as_ref(), number(2))
         }
+        "count-calls" => counting::count_calls(argument(0).as_ref(), number(1)),
+        "call" => counting::call(number(0)),
         "publish" => counting::publish(number(0), argument(1).as_ref(), number(2)),
         "storm" => counting::storm(),
         "burst" => counting::burst(number(0)),

@@ -46,8 +46,8 @@ Variables of traced programs, which privileged programs ignore:
                         [default: 16M]
   TRACE_BUFFERING_MODE  With TRACE_OUTPUT: oneshot, circular or streaming
                         [default: streaming]
-  TRACE_FORMAT          With TRACE_OUTPUT: fxt; any other format is ignored, with a message
-                        [default: fxt]
+  TRACE_FORMAT          With TRACE_OUTPUT: fxt, or xray, which makes it a directory whose
+                        recordings `trace recover DIR` makes XRay logs of [default: fxt]
   TRACE_XRAY            Functions that libtrace_xray_runtime.so records if it is preloaded.
                         `trace record --xray` sets it, and LD_PRELOAD [default: none]
 

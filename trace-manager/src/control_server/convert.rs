@@ -69,6 +69,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
         user,
         companion: None,
         interrupted_at: None,
+        function_records: false,
     };
     session.select(&config.categories);
     session

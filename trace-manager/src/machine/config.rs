@@ -65,6 +65,8 @@ pub struct ProviderConfig {
     pub providers: Vec<ProviderSpec>,
     /// Conditions that providers compare at the end of a scope or operation.
     pub watches: Vec<DurationWatch>,
+    /// Whether buffers may have function records.
+    pub function_records: bool,
 }
 
 /// A condition on durations that providers compare at the end of a scope or operation.
@@ -151,12 +153,14 @@ impl ProviderConfig {
     }
 
     /// Returns the configuration of providers that several sessions share: they stream into the
-    /// largest buffer, with the longest timeouts. It has no categories.
+    /// largest buffer, with the longest timeouts, and with function records if any session permits
+    /// them. It has no categories.
     pub(super) fn combine<'a>(configs: impl Iterator<Item = &'a Self>) -> Self {
         let none = Self { mode: BufferingMode::Streaming, ..Self::default() };
         configs.fold(none, |combined, config| Self {
             buffer_size: combined.buffer_size.max(config.buffer_size),
             timeouts: combined.timeouts.max(config.timeouts),
+            function_records: combined.function_records || config.function_records,
             ..combined
         })
     }
@@ -196,6 +200,18 @@ mod tests {
             (&["-*"], &[], &["-*"]),
         ] {
             assert_eq!(add_categories(list(session), &list(further)), list(expected));
+        }
+    }
+
+    /// Records are the same for all sessions, so one that permits them suffices.
+    #[test]
+    fn function_records_are_permitted_by_any_session() {
+        let config = |function_records| ProviderConfig { function_records, ..Default::default() };
+        for (first, second, expected) in
+            [(false, false, false), (true, false, true), (false, true, true), (true, true, true)]
+        {
+            let configs = [config(first), config(second)];
+            assert_eq!(ProviderConfig::combine(configs.iter()).function_records, expected);
         }
     }
 

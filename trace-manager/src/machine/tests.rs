@@ -132,6 +132,7 @@ pub(super) fn config() -> ProviderConfig {
         companion: None,
         providers: Vec::new(),
         watches: Vec::new(),
+        function_records: false,
     }
 }
 

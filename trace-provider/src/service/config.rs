@@ -9,6 +9,17 @@ use trace_protocol::socket::default_socket_paths_from;
 use crate::service::environment::{parse_variable, variable};
 use crate::sys;
 
+/// The format of a process that traces itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// An archive.
+    #[default]
+    Fxt,
+    /// A hidden archive in a directory, of which `trace recover` makes an XRay log. The buffer has
+    /// function records.
+    Xray,
+}
+
 /// The options of a provider. The environment has the defaults.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -20,8 +31,10 @@ pub struct Config {
     pub socket: PathBuf,
     /// The socket of the system's daemon, which is used while the first one has no manager.
     pub system_socket: Option<PathBuf>,
-    /// The archive of a provider without a manager.
+    /// The archive of a provider without a manager, or the directory of its logs.
     pub output: Option<PathBuf>,
+    /// The format, for an output.
+    pub format: OutputFormat,
     /// The approximate size of the buffer in bytes, for an output.
     pub buffer_size: usize,
     /// The buffering mode, for an output.
@@ -39,9 +52,6 @@ pub struct Config {
 /// The default size of the buffer, in bytes.
 const DEFAULT_BUFFER_SIZE: usize = 16 << 20;
 
-/// The format that processes write.
-const FORMATS: &str = "fxt, which `trace convert` converts to xray";
-
 impl Config {
     /// Returns the options of the environment, with defaults.
     #[must_use]
@@ -51,7 +61,7 @@ impl Config {
         let size = parse_variable("TRACE_BUFFER_SIZE", "bytes, as 16M", bytes, &mut messages);
         let modes = "oneshot, circular or streaming";
         let mode = parse_variable("TRACE_BUFFERING_MODE", modes, named_mode, &mut messages);
-        parse_variable("TRACE_FORMAT", FORMATS, named_format, &mut messages);
+        let format = parse_variable("TRACE_FORMAT", "fxt or xray", named_format, &mut messages);
         let (socket, system_socket) = default_socket_paths_from(variable);
         Self {
             name: None,
@@ -59,6 +69,7 @@ impl Config {
             socket,
             system_socket,
             output: variable("TRACE_OUTPUT").map(PathBuf::from),
+            format: format.unwrap_or_default(),
             buffer_size: size.unwrap_or(DEFAULT_BUFFER_SIZE),
             mode: mode.unwrap_or(BufferingMode::Streaming),
             manager_uid: None,
@@ -74,6 +85,12 @@ impl Config {
         self.socket = absolute(self.socket);
         self.output = self.output.map(absolute);
         self
+    }
+
+    /// Sets the archive of a provider without a manager.
+    pub fn set_output(&mut self, path: PathBuf) {
+        self.output = Some(path);
+        self.format = OutputFormat::Fxt;
     }
 
     /// Sets the manager's socket, and looks nowhere else.
@@ -114,8 +131,12 @@ fn named_mode(name: &str) -> Option<BufferingMode> {
     }
 }
 
-fn named_format(name: &str) -> Option<()> {
-    (name == "fxt").then_some(())
+fn named_format(name: &str) -> Option<OutputFormat> {
+    match name {
+        "fxt" => Some(OutputFormat::Fxt),
+        "xray" => Some(OutputFormat::Xray),
+        _ => None,
+    }
 }
 
 /// Parses a size in bytes, with `K`, `M` or `G` for powers of 1024.

@@ -10,9 +10,13 @@
 //! also memory if the file system cannot reserve its space, because a store to the mapped file
 //! could then end the process: the file has only the buffer's header.
 //!
+//! With `TRACE_FORMAT=xray` the archive is a hidden file of a directory, and `trace recover` makes
+//! a log of it.
+//!
 //! After a kill, `trace recover app.fxt` makes `app.fxt` from the first two. The buffer's header
 //! has the valid length of the partial archive: a save that the kill interrupted is repeated.
 
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,12 +27,13 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
-use trace_protocol::file::Placeholders;
+use trace_protocol::file::{hidden_archive, Placeholders};
 use trace_protocol::words::as_bytes;
 
 use crate::engine::categories::SelectedCategories;
 use crate::not_traced::NotTraced;
 use crate::service::active::{Active, NAMES_INTERVAL};
+use crate::service::config::OutputFormat;
 use crate::service::files::Files;
 use crate::service::registration::{durable_hint, process_name};
 use crate::service::Service;
@@ -36,7 +41,7 @@ use crate::sys;
 
 /// Traces this process into `path`, a name with placeholders, until the provider ends.
 pub(crate) fn run(service: &Service, path: &Path) {
-    let (path, traced) = match expanded(path) {
+    let (path, traced) = match archive_of(service, path) {
         Ok(path) => {
             let traced = trace_into(service, &path);
             (path, traced)
@@ -53,6 +58,22 @@ fn trace_into(service: &Service, path: &Path) -> io::Result<()> {
     let mut output = Output::create(service, path)?;
     output.record(service);
     output.finish()
+}
+
+/// Returns the path of the archive. With logs as the output, that is a hidden file in their
+/// directory, which is created if it is missing.
+fn archive_of(service: &Service, path: &Path) -> io::Result<PathBuf> {
+    let path = expanded(path)?;
+    if service.config.format == OutputFormat::Fxt {
+        return Ok(path);
+    }
+    match fs::create_dir(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let directory = path.display();
+    service.note(format!("`trace recover {directory}` makes an XRay log of this process"));
+    Ok(hidden_archive(&path, std::process::id()))
 }
 
 /// Replaces the placeholders. A forked child has other values than its parent.
@@ -84,7 +105,8 @@ impl<'a> Output<'a> {
         let config = &service.config;
         let hint = usize::try_from(durable_hint(service)).unwrap_or(usize::MAX);
         let layout = Layout::plan(config.mode, config.buffer_size, hint)
-            .ok_or(io::ErrorKind::InvalidInput)?;
+            .ok_or(io::ErrorKind::InvalidInput)?
+            .with_function_records(config.format == OutputFormat::Xray);
         let mut files = Files::find(path, &|message| service.note(message))?;
         let mapping = files.create_buffer(&layout, &|message| service.note(message))?;
         let process_name = process_name();

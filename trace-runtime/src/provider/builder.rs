@@ -55,9 +55,9 @@ impl Builder {
     /// process traces into this file at the time, as the parent of one that inherited
     /// `TRACE_OUTPUT` does, the name gets this process's id, as in `out-1234.fxt`. An earlier
     /// archive is renamed to `out.fxt.old`. `%p`, `%n`, `%t` and `%%` in the path are replaced by
-    /// the process's id, its name, the time in UTC, and a percent sign.
+    /// the process's id, its name, the time in UTC, and a percent sign. `TRACE_FORMAT` is ignored.
     pub fn output(mut self, path: impl Into<PathBuf>) -> Self {
-        self.config.output = Some(path.into());
+        self.config.set_output(path.into());
         self
     }
 

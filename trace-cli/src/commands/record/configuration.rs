@@ -3,7 +3,7 @@
 use trace_manager::{Rotation, SessionConfig, SnapshotLimits, Timeouts};
 
 use super::kernel;
-use crate::cli::{RecordArgs, SessionArgs};
+use crate::cli::{RecordArgs, RecordFormat, SessionArgs};
 
 /// Returns the configuration of the session.
 pub(super) fn config(args: &RecordArgs) -> SessionConfig {
@@ -22,6 +22,7 @@ pub(super) fn config(args: &RecordArgs) -> SessionConfig {
             max_size: args.session.max_size.unwrap_or(u64::MAX),
         },
         rotation: rotation(&args.session),
+        function_records: args.format == RecordFormat::Xray,
         ..SessionConfig::default()
     };
     kernel::select(&mut config, args);
