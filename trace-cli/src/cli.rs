@@ -28,7 +28,7 @@ pub(crate) use daemon::{
     ListArgs, PauseArgs, ResumeArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use insn::{
-    InsnArgs, InsnCommand, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
+    InsnArgs, InsnCommand, InsnEngine, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
 };
 pub(crate) use insn_control::{
     InsnAllocArgs, InsnControl, InsnControlMode, InsnDumpArgs, InsnInitArgs, InsnLimits, InsnName,

@@ -100,6 +100,21 @@ fn a_recording_is_printed_in_every_format() {
 }
 
 #[test]
+fn blocks_of_a_shell_and_its_children_are_recorded() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    let script = "i=0; while [ $i -lt 20 ]; do i=$((i + 1)); done; (exit 3) || echo $i | cat";
+    let options = ["insn", "record", "--engine", "block", "-o", directory, "--", "/bin/sh", "-c"];
+    let recorded = run(&[&options[..], &[script]].concat(), 0);
+    assert_eq!(text(&recorded.stdout), "20\n");
+    let number = instructions(&recorded);
+    // The exit status tells whether packets and code agree.
+    let folded = text(&run(&["insn", "print", directory, "--format", "folded"], 0).stdout);
+    let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
+    assert_eq!(counts.map(|count| count.parse::<usize>().unwrap()).sum::<usize>(), number);
+}
+
+#[test]
 fn damaged_packets_are_reported_with_their_offset() {
     let place = Place::new();
     let directory = &*place.name("recording");
@@ -192,17 +207,19 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 #[test]
 fn a_program_that_runs_continues_when_the_recorder_ends_or_is_killed() {
-    for signal in [Signal::Int, Signal::Kill] {
+    let engines = ["step", "block"];
+    let cases = engines.map(|engine| [(engine, Signal::Int), (engine, Signal::Kill)]);
+    for (engine, signal) in cases.into_iter().flatten() {
         let place = Place::new();
         let mut child = target();
         let (directory, pid) = (place.name("recording"), child.id().to_string());
-        let arguments = ["insn", "record", "-o", &directory, "--attach", &pid];
+        let arguments = ["insn", "record", "--engine", engine, "-o", &directory, "--attach", &pid];
         let mut recorder = trace(&arguments).stderr(Stdio::null()).spawn().unwrap();
         wait_until(|| tracer_of(&child) != "0");
         kill_process(Pid::from_child(&recorder), signal).unwrap();
         recorder.wait().unwrap();
         wait_until(|| tracer_of(&child) == "0");
         drop(child.stdin.take());
-        assert_eq!(child.wait().unwrap().code(), Some(6), "{signal:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(6), "{engine} {signal:?}");
     }
 }

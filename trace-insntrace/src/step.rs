@@ -1,21 +1,32 @@
-//! A step engine: the instructions of processes, executed one by one.
+//! Tracing by stops: the instructions of processes, executed one by one or in blocks.
 //!
 //! It works on any x86-64 Linux, without hardware for tracing. It is exact and slow: each
-//! instruction is a stop of its thread, which takes about 10 µs.
+//! instruction, or each branch that depends on data, is a stop of its thread, which takes about 10
+//! µs.
 
+mod arrive;
+mod block_engine;
+mod blocks;
+mod branch;
+mod calls;
 mod code;
+mod code_changes;
+mod decode;
 mod encoder;
 mod maps;
+mod memory;
 mod options;
+mod plants;
 mod ptrace;
 mod range;
+mod run;
 mod spawn;
 mod status;
 mod stops;
 mod thread;
 mod tracer;
 
-pub use options::Options;
+pub use options::{Engine, Options};
 pub use range::TracedRange;
 pub use thread::Executed;
 pub use tracer::{StopHandle, Tracer};

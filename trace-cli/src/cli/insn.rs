@@ -10,8 +10,8 @@ use super::insn_control::{InsnControl, InsnServiceArgs};
 
 /// Record and print every executed instruction
 ///
-/// Traces have the format of Intel PT. Programs execute one instruction at a time, on any
-/// processor, which slows them down by a factor of about 20,000.
+/// Traces have the format of Intel PT. Programs execute one instruction at a time, or a few with
+/// `--engine block`, on any processor, which slows them down by a factor of about 20,000.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -49,6 +49,7 @@ Exit status:
 
 Examples:
   trace insn record -o DIR -- ls -l
+  trace insn record -o DIR --engine block -- ./program
   trace insn record -o DIR --range parse_request --budget 1000000 -- ./server
   trace insn record -o DIR --range 0x401000..0x4013ff -- ./program")]
 pub(crate) struct InsnRecordArgs {
@@ -65,7 +66,8 @@ pub(crate) struct InsnRecordArgs {
     #[arg(long, value_name = "A..B|SYMBOL", value_parser = parse_range)]
     pub(crate) range: Option<InsnRange>,
 
-    /// Release the program after N steps of all threads together [default: no limit]
+    /// Release the program after N steps of all threads together. With `--engine block`, each
+    /// instruction is a step [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
 
@@ -99,6 +101,10 @@ pub(crate) enum InsnMode {
 pub(crate) enum InsnEngine {
     /// One instruction at a time, on any processor
     Step,
+    /// Up to the next branch that depends on data, which has a breakpoint meanwhile. Several times
+    /// faster, but the program would find the breakpoints in its own code, and if the tracing
+    /// process is killed, a program that was attached to is killed too
+    Block,
 }
 
 /// The traced addresses.

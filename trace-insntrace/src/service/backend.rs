@@ -16,7 +16,7 @@ use crate::controller::{
     ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
 };
 use crate::pt::Writer;
-use crate::step::{Options, TracedRange};
+use crate::step::{Engine, Options, TracedRange};
 
 /// The PSB distance of frequency 0, in bytes.
 const LEAST_PSB_BYTES: u64 = 2048;
@@ -215,6 +215,7 @@ impl Slot {
         target.check()?;
         let ranges = self.config.address_ranges.into_iter().filter(|range| *range != (0, 0));
         let options = Options {
+            engine: Engine::Step,
             writer: Writer::new().compress_returns(!has(ctl::DisableReturnCompression::make(1))),
             clock: clock::ticks,
             has_time: has(ctl::TscEnable::make(1)),

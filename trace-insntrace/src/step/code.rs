@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
-use super::maps;
+use super::blocks::Blocks;
+use super::maps::{self, page_of, CodeMapping, PAGE_BYTES};
+use super::plants::Plants;
 use super::ptrace::Tid;
 use super::range::TracedRange;
 use crate::flow::{decode_bytes, DecodedInstruction, Image, MAX_INSTRUCTION_BYTES};
 use crate::recording::{Mapping, Note, SpaceId};
 use crate::symbols;
-
-const PAGE_BYTES: u64 = 4096;
 
 /// The bit of the trap flag in the second byte of RFLAGS.
 const TRAP_FLAG: u8 = 1;
@@ -23,17 +24,21 @@ type Bytes = [u8; MAX_INSTRUCTION_BYTES];
 #[derive(Debug)]
 pub(super) struct Space {
     id: SpaceId,
-    memory: File,
+    pub(super) memory: File,
     /// The newest code.
     image: Image,
     /// Counts changes of code that was executed before.
     version: u64,
     decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
-    mappings: Vec<Mapping>,
+    mappings: Vec<CodeMapping>,
     /// The traced ranges, or none if all code is traced.
     ranges: Vec<TracedRange>,
     /// The addresses of `ranges`, both ends included.
     traced: Vec<(u64, u64)>,
+    pub(super) plants: Plants,
+    pub(super) blocks: Blocks,
+    /// Breakpoints inside of instructions that were found later.
+    pub(super) misplaced: Vec<u64>,
 }
 
 impl Space {
@@ -50,6 +55,9 @@ impl Space {
             mappings: Vec::new(),
             traced: ranges.iter().filter_map(TracedRange::addresses).collect(),
             ranges,
+            plants: Plants::default(),
+            blocks: Blocks::default(),
+            misplaced: Vec::new(),
         })
     }
 
@@ -78,6 +86,7 @@ impl Space {
     ) -> Option<DecodedInstruction> {
         let mut bytes = Bytes::default();
         let size = self.memory.read_at(&mut bytes, ip).ok()?;
+        self.plants.show_original(ip, bytes.get_mut(..size)?);
         if let Some((known, decoded)) = self.decoded.get(&ip) {
             let length = usize::from(decoded.0.length);
             if length <= size && known.get(..length) == bytes.get(..length) {
@@ -86,6 +95,8 @@ impl Space {
         }
         let decoded = decode_bytes(ip, 64, bytes.get(..size)?).ok()?;
         let code = bytes.get(..usize::from(decoded.0.length))?;
+        let inside = ip.saturating_add(1)..ip.saturating_add(code.len() as u64);
+        self.misplaced.extend(self.plants.addresses_in(inside));
         self.keep(tid, ip, code, notes);
         self.decoded.insert(ip, (bytes, decoded));
         Some(decoded)
@@ -100,7 +111,7 @@ impl Space {
             return;
         }
         self.version += u64::from(is_changed);
-        if is_changed || !self.mappings.iter().any(|mapping| mapping.contains(ip)) {
+        if is_changed || self.mapping_of(ip).is_none() {
             self.read_mappings(tid, notes);
         }
         if !self.traces(ip) {
@@ -121,6 +132,7 @@ impl Space {
     fn copy_page(&mut self, address: u64, notes: &mut Vec<Note>) {
         let mut bytes = [0; PAGE_BYTES as usize];
         if self.memory.read_exact_at(&mut bytes, page_of(address)).is_ok() {
+            self.plants.show_original(page_of(address), &mut bytes);
             self.insert(page_of(address), &bytes, notes);
         }
     }
@@ -130,16 +142,29 @@ impl Space {
         notes.push(Note::Code { space: self.id, address, bytes: bytes.to_vec() });
     }
 
+    /// Returns the mapping with the code at `ip`.
+    pub(super) fn mapping_of(&self, ip: u64) -> Option<&CodeMapping> {
+        self.mappings.iter().find(|known| known.mapping.contains(ip))
+    }
+
+    /// Returns whether these addresses have parts of known mappings.
+    pub(super) fn has_mappings_in(&self, addresses: &Range<u64>) -> bool {
+        let starts = |it: &Mapping| it.address < addresses.end;
+        let ends = |it: &Mapping| it.address.saturating_add(it.size) > addresses.start;
+        self.mappings.iter().any(|known| starts(&known.mapping) && ends(&known.mapping))
+    }
+
     /// Reads the mappings, and adds the new ones to `notes`.
-    fn read_mappings(&mut self, tid: Tid, notes: &mut Vec<Note>) {
+    pub(super) fn read_mappings(&mut self, tid: Tid, notes: &mut Vec<Note>) {
         let known = std::mem::take(&mut self.mappings);
         for mapping in maps::executable(tid).unwrap_or_default() {
-            let same = known.iter().find(|known| known.is_same_place(&mapping));
+            let CodeMapping { mapping, is_private } = mapping;
+            let same = known.iter().find(|known| known.mapping.is_same_place(&mapping));
             let mapping = match same {
-                Some(known) => known.clone(),
+                Some(known) => known.mapping.clone(),
                 None => self.add_mapping(mapping, notes),
             };
-            self.mappings.push(mapping);
+            self.mappings.push(CodeMapping { mapping, is_private });
         }
     }
 
@@ -173,6 +198,15 @@ impl Space {
         }
     }
 
+    /// Returns whether an instruction that was decoded before begins before `address` and ends
+    /// behind it.
+    pub(super) fn is_inside_instruction(&self, address: u64) -> bool {
+        let before = 1..MAX_INSTRUCTION_BYTES as u64;
+        before
+            .filter_map(|back| Some((back, self.decoded.get(&address.checked_sub(back)?)?)))
+            .any(|(back, (_, decoded))| u64::from(decoded.0.length) > back)
+    }
+
     /// Returns whether the instruction at `ip` is `pushf`.
     pub(super) fn is_pushf(&self, ip: u64) -> bool {
         self.opcode_at(ip) == Some(0x9c)
@@ -201,11 +235,13 @@ impl Space {
         })
     }
 
+    /// Returns the code of the instruction at `ip`, which was decoded before.
+    pub(super) fn code_of(&self, ip: u64) -> Option<&[u8]> {
+        let (bytes, decoded) = self.decoded.get(&ip)?;
+        bytes.get(..decoded.0.length.into())
+    }
+
     fn code_at(&self, ip: u64) -> Option<Bytes> {
         self.decoded.get(&ip).map(|(bytes, _)| *bytes)
     }
-}
-
-fn page_of(address: u64) -> u64 {
-    address & !(PAGE_BYTES - 1)
 }

@@ -3,9 +3,21 @@
 use super::range::TracedRange;
 use crate::pt::Writer;
 
+/// How the instructions of a thread are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// One by one.
+    Step,
+    /// Up to the next branch that depends on data, which has a breakpoint. Code where that is not
+    /// safe is executed one by one.
+    Block,
+}
+
 /// The settings of a step engine.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// How instructions are executed.
+    pub engine: Engine,
     /// Writes the packets of each thread.
     pub writer: Writer,
     /// Returns time stamps.
@@ -14,10 +26,10 @@ pub struct Options {
     pub has_time: bool,
     /// The distance of PSB packets in bytes.
     pub psb_bytes: u64,
-    /// The traced addresses, or none for all. Other instructions are executed one by one too.
+    /// The traced addresses, or none for all. Other instructions are executed as slowly.
     pub ranges: Vec<TracedRange>,
     /// The number of steps after which all threads are released. Each iteration of a `rep` is a
-    /// step.
+    /// step; in a block, each instruction is one.
     pub budget: Option<u64>,
 }
 

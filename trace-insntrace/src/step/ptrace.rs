@@ -1,6 +1,6 @@
 //! The calls of ptrace(2) for the step engine, each with its proof.
 //!
-//! This is the only module of the crate with `unsafe`.
+//! Only this module and `memory` have `unsafe`.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -23,6 +23,10 @@ pub(super) struct Tid(pub(super) i32);
 pub(super) enum Stop {
     /// An instruction was executed.
     Step,
+    /// A breakpoint instruction was executed.
+    Breakpoint,
+    /// A system call begins.
+    SystemCall,
     /// A signal handler is about to begin.
     Handler,
     /// A signal is about to be delivered.
@@ -50,17 +54,21 @@ pub(super) struct Registers {
     pub(super) is_64_bit: bool,
     /// Whether the kernel executes the interrupted system call again, unless a handler runs.
     pub(super) restarts: bool,
-    /// The flags without the trap flag, if the kernel attributes it to the steps.
-    flags: u64,
+    /// All registers. The flags are without the trap flag, if the kernel attributes it to the
+    /// steps.
+    pub(super) all: libc::user_regs_struct,
 }
 
 impl Registers {
     /// Returns whether the kernel attributes a trap flag to the program. It would stay set when
     /// tracing ends.
     pub(super) fn has_trap_flag(&self) -> bool {
-        self.flags & TRAP_FLAG != 0
+        self.all.eflags & TRAP_FLAG != 0
     }
 }
+
+/// The signal that reports a system call, by PTRACE_O_TRACESYSGOOD.
+const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
 
 /// The trap flag, TF in `eflags`.
 const TRAP_FLAG: u64 = 1 << 8;
@@ -141,6 +149,7 @@ fn wait_for_close(pipe: &OwnedFd) -> ! {
 /// Begins to trace a thread, which continues.
 pub(super) fn seize(tid: Tid, follow: Follow) -> io::Result<()> {
     let options = libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_TRACESYSGOOD
         | match follow {
             Follow::Nothing => 0,
             Follow::Created => FOLLOW,
@@ -164,6 +173,11 @@ pub(super) fn step(tid: Tid, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_SINGLESTEP, tid, signal as usize)
 }
 
+/// Continues a thread until its next stop, or until it begins a system call.
+pub(super) fn run(tid: Tid) -> io::Result<()> {
+    request(libc::PTRACE_SYSCALL, tid, 0)
+}
+
 /// Stops a thread again where it is stopped after a step. The kernel forgets that a step has loaded
 /// the flags: from the next step on it attributes the trap flag to the steps, and clears it.
 pub(super) fn stop_again(tid: Tid, registers: Registers) -> io::Result<()> {
@@ -185,9 +199,19 @@ fn clear_trap_flag(tid: Tid, registers: Registers) -> io::Result<()> {
         return Ok(());
     }
     let offset = mem::offset_of!(libc::user, regs.eflags);
+    set(tid, offset, registers.all.eflags & !TRAP_FLAG)
+}
+
+/// Continues a stopped thread at `ip`, with the stack pointer `sp`.
+pub(super) fn move_to(tid: Tid, ip: u64, sp: u64) -> io::Result<()> {
+    set(tid, mem::offset_of!(libc::user, regs.rip), ip)?;
+    set(tid, mem::offset_of!(libc::user, regs.rsp), sp)
+}
+
+/// Sets a register, by its offset in `user`.
+fn set(tid: Tid, offset: usize, value: u64) -> io::Result<()> {
     let address: *mut libc::c_void = ptr::without_provenance_mut(offset);
-    let cleared = (registers.flags & !TRAP_FLAG) as usize;
-    let data: *mut libc::c_void = ptr::without_provenance_mut(cleared);
+    let data: *mut libc::c_void = ptr::without_provenance_mut(value as usize);
     // SAFETY: PTRACE_POKEUSER takes an offset and a number, and touches no memory of ours.
     check(unsafe { libc::ptrace(libc::PTRACE_POKEUSER, tid.0, address, data) })
 }
@@ -213,7 +237,7 @@ pub(super) fn registers(tid: Tid) -> io::Result<Registers> {
         sp: registers.rsp,
         is_64_bit: registers.cs == CODE_SEGMENT_64,
         restarts: interrupted && RESTARTS.contains(&(registers.rax as i64)),
-        flags: registers.eflags,
+        all: registers,
     })
 }
 
@@ -251,6 +275,7 @@ fn stop(tid: Tid, status: i32) -> io::Result<Stop> {
     let signal = libc::WSTOPSIG(status);
     match status >> 16 {
         0 if signal == libc::SIGTRAP => trap(tid),
+        0 if signal == SYSTEM_CALL => Ok(Stop::SystemCall),
         0 => Ok(Stop::Signal(signal)),
         libc::PTRACE_EVENT_CLONE | libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK => {
             Ok(Stop::NewTask(event_tid(tid)?))
@@ -271,6 +296,7 @@ fn trap(tid: Tid) -> io::Result<Stop> {
     let code = unsafe { info.assume_init() }.si_code;
     Ok(match code {
         libc::TRAP_TRACE | libc::TRAP_BRKPT => Stop::Step,
+        libc::SI_KERNEL => Stop::Breakpoint,
         // The kernel's `ptrace_notify` sends this code when a handler was set up.
         libc::SIGTRAP => Stop::Handler,
         _ => Stop::Signal(libc::SIGTRAP),

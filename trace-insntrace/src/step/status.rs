@@ -45,6 +45,20 @@ pub(super) fn has_pending_trap(tid: Tid) -> bool {
     }
 }
 
+/// Returns whether the processor keeps a second copy of the return addresses of a thread.
+pub(super) fn has_shadow_stack(tid: Tid) -> bool {
+    let features = field(tid, "x86_Thread_features:");
+    features.is_ok_and(|features| features.is_some_and(|features| features.contains("shstk")))
+}
+
+/// Returns whether another thread may have to resolve page faults of the process. The tracer must
+/// not wait for it.
+pub(super) fn has_userfaultfd(tid: Tid) -> bool {
+    let Ok(files) = fs::read_dir(format!("/proc/{}/fd", tid.0)) else { return false };
+    let mut targets = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
+    targets.any(|path| path.to_string_lossy().contains("[userfaultfd]"))
+}
+
 fn number(tid: Tid, name: &str) -> io::Result<Option<i32>> {
     Ok(field(tid, name)?.and_then(|number| number.parse().ok()))
 }

@@ -2,9 +2,11 @@
 
 use std::io;
 
+use super::calls::EVERYTHING;
 use super::code::Space;
 use super::encoder::Encoder;
-use super::ptrace::{self, Stop, Tid};
+use super::options::Engine;
+use super::ptrace::{self, Registers, Stop, Tid};
 use super::status::{gone, has_pending_trap, is_gone, name_of, process_of, traced_by_us};
 use super::thread::Thread;
 use super::tracer::Tracer;
@@ -13,6 +15,9 @@ use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 impl Tracer {
     /// Waits for a stop, and continues the thread. Returns whether there may be another stop.
     pub(super) fn handle_stop(&mut self) -> io::Result<bool> {
+        if let Some((tid, stop)) = self.stops.pop_front() {
+            return self.handle_one(tid, stop);
+        }
         if self.threads.is_empty() {
             self.expected.retain(|tid| traced_by_us(*tid).unwrap_or(true));
         }
@@ -20,8 +25,12 @@ impl Tracer {
             return Ok(false);
         }
         let Some((tid, stop)) = ptrace::wait_any()? else { return Ok(false) };
+        self.handle_one(tid, stop)
+    }
+
+    fn handle_one(&mut self, tid: Tid, stop: Stop) -> io::Result<bool> {
         match self.handle(tid, stop) {
-            Err(error) if !is_gone(&error) => self.give_up(tid, stop, error),
+            Err(error) if !is_gone(&error) => self.give_up(tid, stop, error)?,
             _ => {}
         }
         Ok(true)
@@ -55,14 +64,22 @@ impl Tracer {
     }
 
     /// Releases a thread that cannot be traced. The others are still traced.
-    fn give_up(&mut self, tid: Tid, stop: Stop, error: io::Error) {
+    fn give_up(&mut self, tid: Tid, mut stop: Stop, error: io::Error) -> io::Result<()> {
         self.untraced += 1;
         self.untraced_reason.get_or_insert(error);
+        // Untraced, it must not meet a breakpoint.
+        self.step_only(tid)?;
+        if self.threads.get(&tid).is_some_and(|thread| thread.run.is_moved) {
+            stop = Stop::Trap;
+            // This fails only if the thread has ended.
+            let _ = self.write_registers(tid);
+        }
         if let Some(thread) = self.threads.remove(&tid) {
             self.finish(thread, ThreadEnd::Detached);
         }
         // This fails only if the thread has ended.
         let _ = self.release(tid, stop);
+        Ok(())
     }
 
     /// Continues a thread without a trace, untraced.
@@ -70,6 +87,7 @@ impl Tracer {
         self.expected.remove(&tid);
         let signal = match stop {
             Stop::Signal(signal) => signal,
+            Stop::Breakpoint => libc::SIGTRAP,
             _ => 0,
         };
         if let Stop::NewTask(new) = stop {
@@ -87,26 +105,45 @@ impl Tracer {
     /// Applies a stop to the state of its thread.
     fn apply(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         let registers = ptrace::registers(tid)?;
-        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
-        let Some(space) = self.spaces.get_mut(&thread.space) else { return Ok(()) };
-        let (notes, executed) = (&mut self.notes, &mut self.executed);
+        self.end_call(tid, stop);
         match stop {
             Stop::Step => {
-                thread.stepped(space, registers, notes, executed);
-                self.steps += 1;
-                if Some(self.steps) == self.options.budget {
-                    self.begin_stop();
-                }
+                self.stepped(tid, registers);
+                self.count(1);
             }
-            Stop::Handler => thread.handles(space, registers),
-            Stop::Signal(signal) => {
-                thread.interrupted(space, registers, notes, executed);
-                thread.signal = signal;
+            Stop::Breakpoint if self.hit(tid, registers) => {}
+            Stop::Breakpoint => self.interrupted(tid, registers, libc::SIGTRAP),
+            Stop::Signal(signal) => self.interrupted(tid, registers, signal),
+            Stop::SystemCall => self.calls(tid, registers),
+            Stop::Handler => {
+                let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+                let Some(space) = self.spaces.get(&thread.space) else { return Ok(()) };
+                thread.handles(space, registers);
+                thread.run.is_between = true;
             }
             Stop::NewTask(new) => self.expect(new),
-            _ => thread.stopped(registers),
+            _ => self.pauses(tid, registers),
         }
         Ok(())
+    }
+
+    /// A thread has executed an instruction.
+    fn stepped(&mut self, tid: Tid, registers: Registers) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(space) = self.spaces.get_mut(&thread.space) else { return };
+        thread.stepped(space, registers, &mut self.notes, &mut self.executed);
+        thread.run.is_between = true;
+    }
+
+    /// A signal stops a thread, before an instruction or at the end of one.
+    fn interrupted(&mut self, tid: Tid, registers: Registers, signal: i32) {
+        let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let Some(space) = self.spaces.get_mut(&thread.space) else { return };
+        let (notes, executed) = (&mut self.notes, &mut self.executed);
+        let count = thread.arrive(space, registers.ip, notes, executed);
+        thread.interrupted(space, registers, notes, executed);
+        thread.signal = signal;
+        self.count(count);
     }
 
     /// Begins the trace of a stopped thread. If `leaves_exec`, it has just executed a program.
@@ -116,7 +153,11 @@ impl Tracer {
         let shared = self.threads.values().find(|thread| thread.pid == pid);
         let space = match shared.map(|thread| thread.space) {
             Some(space) => space,
-            None => self.open_space(tid)?,
+            None => {
+                let is_excluded = self.is_excluded(tid);
+                self.borrowers.remove(&tid);
+                self.open_space(tid, is_excluded)?
+            }
         };
         let Some(space) = self.spaces.get(&space) else { return Err(gone()) };
         let trace = TraceId(self.next_trace);
@@ -131,9 +172,11 @@ impl Tracer {
         Ok(())
     }
 
-    fn open_space(&mut self, tid: Tid) -> io::Result<SpaceId> {
+    fn open_space(&mut self, tid: Tid, steps_only: bool) -> io::Result<SpaceId> {
         let id = SpaceId(self.next_space);
-        self.spaces.insert(id, Space::open(id, tid, self.options.ranges.clone())?);
+        let mut space = Space::open(id, tid, self.options.ranges.clone())?;
+        space.blocks.steps_only = steps_only;
+        self.spaces.insert(id, space);
         self.next_space += 1;
         Ok(id)
     }
@@ -150,7 +193,8 @@ impl Tracer {
         let Some(mut thread) = self.threads.remove(&former) else {
             return self.adopt(tid, true);
         };
-        let opened = ptrace::registers(tid).and_then(|found| Ok((found, self.open_space(tid)?)));
+        let opened =
+            ptrace::registers(tid).and_then(|found| Ok((found, self.open_space(tid, false)?)));
         let (registers, id) = match opened {
             Ok(opened) => opened,
             Err(error) => {
@@ -186,6 +230,9 @@ impl Tracer {
 
     /// Ends the trace of a thread.
     fn finish(&mut self, mut thread: Thread, end: ThreadEnd) {
+        if let Some(space) = self.spaces.get_mut(&thread.space) {
+            space.blocks.end_change(thread.tid);
+        }
         thread.ended(self.spaces.get(&thread.space), end, &mut self.executed);
         self.notes.push(Note::End { trace: thread.trace, end });
         self.finished.push((thread.trace, thread.encoder.take()));
@@ -198,14 +245,24 @@ impl Tracer {
         }
     }
 
-    /// Continues a stopped thread: by a step, or untraced if tracing stops.
-    fn resume(&mut self, tid: Tid) -> io::Result<()> {
+    /// Continues a stopped thread, untraced if tracing stops.
+    pub(super) fn resume(&mut self, tid: Tid) -> io::Result<()> {
         if self.is_stopping && !has_pending_trap(tid) {
+            self.write_registers(tid)?;
             let Some(thread) = self.threads.remove(&tid) else { return Ok(()) };
             let signal = thread.signal;
             self.finish(thread, ThreadEnd::Detached);
             return ptrace::detach(tid, signal);
         }
+        match self.options.engine {
+            Engine::Step => self.resume_by_steps(tid),
+            Engine::Block => self.resume_by_blocks(tid),
+        }
+    }
+
+    /// Continues a stopped thread by a step.
+    pub(super) fn resume_by_steps(&mut self, tid: Tid) -> io::Result<()> {
+        self.write_registers(tid)?;
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         if let Some(registers) = thread.take_loaded_flags() {
             return ptrace::stop_again(tid, registers);
@@ -213,11 +270,21 @@ impl Tracer {
         if let Some(space) = self.spaces.get_mut(&thread.space) {
             thread.prepare(space, &mut self.notes);
         }
+        self.prepare_call(tid)?;
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        thread.run.step();
         ptrace::step(tid, std::mem::take(&mut thread.signal))
     }
 
     pub(super) fn begin_stop(&mut self) {
-        self.is_stopping = true;
+        if std::mem::replace(&mut self.is_stopping, true) {
+            return;
+        }
+        let spaces: Vec<_> = self.spaces.keys().copied().collect();
+        for space in spaces {
+            // The breakpoints are removed even if a thread cannot be stopped.
+            let _ = self.remove_breakpoints(space, EVERYTHING);
+        }
         for tid in self.threads.keys() {
             // A thread that has ended is reported later.
             let _ = ptrace::interrupt(*tid);

@@ -6,6 +6,7 @@ use std::mem;
 use super::code::Space;
 use super::encoder::Encoder;
 use super::ptrace::{Registers, Tid};
+use super::run::Run;
 use crate::flow::{DecodedInstruction, End, InstructionKind};
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
@@ -34,7 +35,7 @@ pub(super) struct Thread {
     pub(super) version: u64,
     pub(super) ip: u64,
     /// The instruction at `ip`, if it can be traced.
-    fetched: Option<DecodedInstruction>,
+    pub(super) fetched: Option<DecodedInstruction>,
     /// When the thread was continued, if a system call is next.
     continued: u64,
     is_64_bit: bool,
@@ -44,6 +45,8 @@ pub(super) struct Thread {
     leaves_exec: bool,
     /// The registers after a step that may have set the trap flag as the program's own.
     loaded_flags: Option<Registers>,
+    /// How the thread executes blocks.
+    pub(super) run: Run,
 }
 
 impl Thread {
@@ -69,6 +72,7 @@ impl Thread {
             restarts: false,
             leaves_exec,
             loaded_flags: None,
+            run: Run::default(),
         }
     }
 
@@ -91,6 +95,26 @@ impl Thread {
         notes.push(Note::Position { trace: self.trace, offset, space: space.id() });
     }
 
+    /// Returns whether the next instruction is executed by nothing but the thread's registers.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_pending = self.restarts || self.leaves_exec || self.loaded_flags.is_some();
+        self.is_64_bit && self.signal == 0 && !is_pending
+    }
+
+    /// Returns whether the next step may enter the kernel.
+    pub(super) fn may_call(&self) -> bool {
+        self.restarts || self.fetched.is_none_or(is_far)
+    }
+
+    pub(super) fn is_64_bit(&self) -> bool {
+        self.is_64_bit
+    }
+
+    /// Returns whether the kernel executes the last system call again.
+    pub(super) fn restarts(&self) -> bool {
+        self.restarts
+    }
+
     /// Takes over the registers of a stop after which the next instruction may be another one.
     pub(super) fn moved(&mut self, registers: Registers) {
         self.ip = registers.ip;
@@ -100,6 +124,7 @@ impl Thread {
     /// Takes over the registers of a stop that is not the end of an instruction.
     pub(super) fn stopped(&mut self, registers: Registers) {
         self.is_64_bit = registers.is_64_bit;
+        self.run.registers = Some(registers);
         // At another address, the system call has not ended yet.
         self.restarts = registers.restarts && registers.ip == self.ip;
     }
@@ -141,7 +166,7 @@ impl Thread {
         }
     }
 
-    fn encode(
+    pub(super) fn encode(
         &mut self,
         space: &mut Space,
         next: u64,
@@ -163,7 +188,7 @@ impl Thread {
         }
     }
 
-    fn executed(
+    pub(super) fn executed(
         &mut self,
         space: &Space,
         decoded: DecodedInstruction,
@@ -221,6 +246,7 @@ impl Thread {
         out: &mut VecDeque<Executed>,
     ) {
         self.leave(old, out);
+        self.run = Run::default();
         self.moved(registers);
         self.begin_part(space, notes);
         self.leaves_exec = true;

@@ -10,8 +10,8 @@ use std::process::{Child, Command};
 use rustix::process::{kill_process, waitpid, Pid, Signal, WaitOptions};
 
 use super::code::Space;
-use super::options::Options;
-use super::ptrace::{self, Follow, Tid};
+use super::options::{Engine, Options};
+use super::ptrace::{self, Follow, Stop, Tid};
 use super::spawn;
 use super::status::{gone, has_exited, is_gone, traced_by_us};
 use super::thread::{Executed, Thread};
@@ -36,6 +36,12 @@ pub struct Tracer {
     pub(super) spaces: HashMap<SpaceId, Space>,
     /// Threads that have not stopped for the first time.
     pub(super) expected: HashSet<Tid>,
+    /// Threads that ran when their process was attached to, and some of which may still run.
+    pub(super) attaching: HashSet<Tid>,
+    /// New processes that use the memory of another one.
+    pub(super) borrowers: HashSet<Tid>,
+    /// Stops that were received while others had to be waited for.
+    pub(super) stops: VecDeque<(Tid, Stop)>,
     pub(super) tripwire: Option<Tid>,
     pub(super) is_stopping: bool,
     /// The number of threads that could not be traced.
@@ -77,6 +83,7 @@ impl Tracer {
         let mut tracer = Self::new(options);
         // Threads that start meanwhile are traced if their creator is.
         while tracer.seize_threads(pid)? {}
+        tracer.attaching.clone_from(&tracer.expected);
         Ok(tracer)
     }
 
@@ -85,8 +92,12 @@ impl Tracer {
     ///
     /// # Errors
     ///
-    /// Fails if the thread does not exist, or may not be traced.
+    /// Fails if the thread does not exist, or may not be traced, or if the engine is
+    /// [`Engine::Block`], whose breakpoints all threads of the process would execute.
     pub fn attach_thread(tid: u32, options: Options) -> io::Result<Self> {
+        if options.engine == Engine::Block {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
         let mut tracer = Self::new(options);
         let tid = i32::try_from(tid).map(Tid).map_err(|_| gone())?;
         ptrace::seize(tid, Follow::Nothing)?;
@@ -104,6 +115,9 @@ impl Tracer {
             threads: HashMap::new(),
             spaces: HashMap::new(),
             expected: HashSet::new(),
+            attaching: HashSet::new(),
+            borrowers: HashSet::new(),
+            stops: VecDeque::new(),
             tripwire: None,
             is_stopping: false,
             untraced: 0,

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use trace_insntrace::flow::{Event, Image, Item};
 use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::{Note, SpaceId, ThreadEnd, TraceDecoder, TraceId};
-use trace_insntrace::step::{Executed, Options, Tracer};
+use trace_insntrace::step::{Engine, Executed, Options, Tracer};
 
 /// The output of the program `program.c`.
 pub(crate) const OUTPUT: &str = "0 100 100 105 copied\n";
@@ -99,6 +99,7 @@ impl Stepped {
 
 pub(crate) fn options(writer: Writer) -> Options {
     Options {
+        engine: Engine::Step,
         writer,
         clock: || 0,
         has_time: true,

@@ -82,6 +82,39 @@ fn libipt_finds_the_instructions_of_threads_children_and_other_programs() {
     }
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev"]
+fn libipt_finds_the_instructions_of_blocks() {
+    use std::process::{Command, Stdio};
+
+    use trace_insntrace::step::{Engine, Options};
+
+    let program = |name: &str| Command::new(stepped::program(name));
+    let with = |mut command: Command, arguments: &[&str]| {
+        command.args(arguments).stdout(Stdio::null());
+        command
+    };
+    let script = "printf 'b\\na\\n' | sort; trap 'exit 5' USR1; (kill -USR1 $$); sleep 9";
+    let commands = [
+        (with(program("program.c"), &[]), None),
+        (with(program("threads.c"), &[]), None),
+        (with(program("hostile.c"), &["sums"]), None),
+        (with(program("hostile.c"), &["signals"]), None),
+        (with(program("hostile.c"), &["children"]), None),
+        (with(program("hostile.c"), &["restartable"]), None),
+        (with(Command::new("/bin/ls"), &["-l", "/"]), None),
+        (with(Command::new("/bin/sh"), &["-c", script]), None),
+        (with(Command::new("python3"), &["-c", "print(1)"]), Some(1_000_000)),
+    ];
+    for (mut command, budget) in commands {
+        let settings = Options { engine: Engine::Block, budget, ..stepped::options(Writer::new()) };
+        let (run, _) = stepped::trace(&mut command, settings);
+        assert!(run.executed.len() > 1000, "{command:?}");
+        assert_libipt_agrees(&run);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -1,6 +1,7 @@
 //! The step engine: its traces have the executed instructions.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod blocks;
 mod flags;
 mod printed;
 #[path = "../common/stepped.rs"]

@@ -13,11 +13,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
 use trace_insntrace::recording::ThreadEnd;
-use trace_insntrace::step::{Options, TracedRange, Tracer};
+use trace_insntrace::step::{Engine, Options, TracedRange, Tracer};
 use trace_protocol::clock;
 
 use super::files::Files;
-use crate::cli::{InsnRange, InsnRecordArgs};
+use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
 
@@ -55,7 +55,12 @@ fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
         InsnRange::Symbol(name) => TracedRange::Symbol(name),
     });
     let writer = pt::Writer::new();
+    let engine = match args.engine {
+        InsnEngine::Step => Engine::Step,
+        InsnEngine::Block => Engine::Block,
+    };
     let options = Options {
+        engine,
         writer,
         clock: clock::ticks,
         has_time: true,
