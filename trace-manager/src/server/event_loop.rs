@@ -285,11 +285,11 @@ impl EventLoop {
     }
 
     /// Reads packets of a provider until it is not overdue. Its rolling buffers are all that can
-    /// wait before a reply.
+    /// wait before a reply. A request to save one more is from after that.
     fn read_overdue(&mut self, id: ProviderId, now: Time) {
         let mut saves = 0;
         for _ in 0..LAST_PACKETS {
-            let ends = saves == Layout::MAX_ROLLING_BUFFERS;
+            let ends = saves > Layout::MAX_ROLLING_BUFFERS;
             if ends || !self.coordinator.is_overdue(id, now) {
                 return;
             }

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 
 use super::*;
@@ -44,29 +44,34 @@ fn save(packets: &Socket, wrapped_count: u32) {
     send(packets, Packet::SaveBuffer { wrapped_count, durable_data_end: 0 });
 }
 
-/// The manager copies one rolling buffer of a provider in a turn.
+/// The manager copies one rolling buffer of a provider in a turn. All of them may wait.
 #[test]
 fn a_reply_behind_saves_is_read_before_its_wait_ends() {
-    let (mut scene, (session, ..), peer, packets) = recording();
-    scene.command(Command::Pause { session });
-    (0..2).for_each(|wrapped_count| save(&packets, wrapped_count));
-    send(&packets, Packet::Stopped);
-    scene.event_loop.read_packets(peer.id);
-    assert!(matches!(scene.state(&peer), TraceeState::Stopping { .. }));
-    scene.event_loop.housekeeping();
-    let replies = scene.event_loop.coordinator.tracee(peer.id).unwrap().replies();
-    assert_eq!((scene.state(&peer), replies.stop), (TraceeState::Stopped, true));
-    assert_eq!(saved(&packets), 2);
+    let all = Layout::MAX_ROLLING_BUFFERS as u32;
+    for (number, read_before) in [(2, true), (all, false)] {
+        let (mut scene, (session, ..), peer, packets) = recording();
+        scene.command(Command::Pause { session });
+        (0..number).for_each(|wrapped_count| save(&packets, wrapped_count));
+        send(&packets, Packet::Stopped);
+        if read_before {
+            scene.event_loop.read_packets(peer.id);
+        }
+        assert!(matches!(scene.state(&peer), TraceeState::Stopping { .. }));
+        scene.event_loop.housekeeping();
+        let replies = scene.event_loop.coordinator.tracee(peer.id).unwrap().replies();
+        assert_eq!((scene.state(&peer), replies.stop), (TraceeState::Stopped, true));
+        assert_eq!(saved(&packets) as u32, number);
+    }
 }
 
 /// Else a provider that requests saves all the time would delay the others.
 #[test]
-fn the_end_of_a_wait_copies_no_more_than_all_rolling_buffers_of_a_provider() {
+fn the_end_of_a_wait_ends_with_the_first_copy_after_all_rolling_buffers_of_a_provider() {
     let (mut scene, (session, ..), peer, packets) = recording();
     scene.command(Command::Pause { session });
     (0..20).for_each(|wrapped_count| save(&packets, wrapped_count));
     scene.event_loop.housekeeping();
-    assert_eq!((scene.state(&peer), saved(&packets)), (TraceeState::Stopped, 8));
+    assert_eq!((scene.state(&peer), saved(&packets)), (TraceeState::Stopped, 9));
 }
 
 /// Else the others would wait for all copies of a provider that fills its buffers all the time.
