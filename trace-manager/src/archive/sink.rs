@@ -181,6 +181,13 @@ impl ArchiveSink {
         self.writer.part_bytes()
     }
 
+    /// Takes records that begin with their provider's opening. Some readers refuse a section record
+    /// before it.
+    pub(crate) fn take_opening(&mut self, records: &Records) {
+        self.last_section = Some(records.provider);
+        self.take(records);
+    }
+
     /// Ends the present part, and begins the next one. `rate` is that of the CPU's counter, in
     /// ticks per second.
     pub(crate) fn cut(&mut self, rate: u64) {
@@ -325,11 +332,13 @@ mod tests {
         for records in [&first, &first, &records(2, &[]), &second, &first] {
             sink.take(records);
         }
+        sink.take_opening(&records(3, &[30]));
+        sink.take(&records(3, &[31]));
         assert_eq!((sink.take_bytes(1), sink.take_bytes(2)), (5 * 8, 3 * 8));
         assert_eq!(sink.take_bytes(1), 0, "the count is removed");
         sink.finish(ending(false)).wait().unwrap();
         let (one, two) = (first.words[0], second.words[0]);
-        let expected = [one, 10, 10, two, 20, 21, one, 10];
+        let expected = [one, 10, 10, two, 20, 21, one, 10, 30, 31];
         let bytes = fs::read(&path).unwrap();
         assert_eq!(bytes[8..], *trace_protocol::words::as_bytes(&expected), "after the magic");
     }

@@ -10,7 +10,6 @@ use trace_protocol::message::ClockSource;
 use super::Recording;
 use crate::machine::ProviderId;
 use crate::records::Records;
-use crate::sink::Sink as _;
 use crate::summary::Refusal;
 
 /// The archive id of the manager. Those of providers begin with 1.
@@ -125,6 +124,6 @@ impl Recording {
         write(&mut words, &manager);
         archive::anchor(&mut words, &manager, now);
         let records = self.block(MANAGER, words);
-        self.outputs.archive.take(&records);
+        self.outputs.archive.take_opening(&records);
     }
 }
