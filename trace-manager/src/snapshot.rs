@@ -3,7 +3,8 @@
 //! ```text
 //!  event loop, at one moment                       snapshot thread
 //!  -------------------------                       ---------------
-//!  length of the session's archive  -------------> waits until it is written, copies it
+//!  length of the session's archive  -------------> waits until it is written, copies it with its
+//!                                                  earlier parts, if it is cut
 //!  for each provider in the session:
 //!    a copy of its buffer's uncollected contents -> records, as at its end
 //!    its collector's state, cloned
@@ -15,10 +16,9 @@
 mod names;
 mod rotation;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::words::as_bytes;
@@ -27,7 +27,7 @@ pub(crate) use names::SnapshotNames;
 pub(crate) use rotation::KeepLimits;
 pub use rotation::SnapshotLimits;
 
-use crate::archive::{lower_priority, ArchiveOutput, OffsetReader, Prefix, WriterStatus};
+use crate::archive::{lower_priority, ArchiveOutput, Prefix};
 use crate::category_filter::CategoryFilter;
 use crate::collection::Extract;
 use crate::error::ManagerError;
@@ -36,9 +36,6 @@ use crate::records::Words;
 use crate::summary::SnapshotSummary;
 use crate::trigger::Cause;
 use crate::waker::Waker;
-
-/// The interval of checks whether the session's archive is written.
-const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A snapshot to write.
 #[derive(Debug)]
@@ -175,18 +172,9 @@ fn write(path: &Path, contents: Contents) -> io::Result<u64> {
 
 fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
     let Contents { prefix, rate, late_records, extracts, mut filters } = contents;
-    let Prefix { archive, start, bytes, rates, status } = prefix;
-    wait_until_written(&status, start + bytes)?;
-    let begin = archive.get().ok_or(io::ErrorKind::NotFound)?;
-    let mut part = OffsetReader::new(&begin.file, begin.offset).take(bytes);
-    let copied = io::copy(&mut part, &mut output.file())?;
-    if copied != bytes {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    for offset in rates {
-        output.patch(&rate.to_le_bytes(), offset)?;
-    }
-    let mut length = bytes;
+    let mut length = prefix.copy_to(output, rate)?;
+    // It keeps the parts of the archive.
+    drop(prefix);
     let rest = extracts.into_iter().map(|extract| {
         let records = extract.into_records();
         let select = |records, filter: &mut CategoryFilter| filter.select(&records);
@@ -197,21 +185,6 @@ fn write_to(output: &ArchiveOutput, contents: Contents) -> io::Result<u64> {
         length += words.len() as u64 * 8;
     }
     Ok(length)
-}
-
-fn wait_until_written(status: &WriterStatus, bytes: u64) -> io::Result<()> {
-    while status.bytes() < bytes {
-        // This is read before the size, which is final after the end.
-        let has_ended = status.has_ended();
-        if let Some(failure) = status.failure() {
-            return Err(io::Error::other(format!("the archive itself failed: {failure}")));
-        }
-        if has_ended && status.bytes() < bytes {
-            return Err(io::Error::other("the archive itself ended early"));
-        }
-        thread::sleep(POLL_INTERVAL);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

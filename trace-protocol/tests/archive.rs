@@ -223,6 +223,7 @@ fn losses_that_a_later_part_reports_are_counted_only() {
         let mut words = Vec::new();
         archive::magic(&mut words);
         closing.write(&mut words, &identity(ClockSource::CpuCounter));
+        closing.write_reported_later(&mut words, &identity(ClockSource::CpuCounter));
         let (_, instants) = read(&words);
         let number = |instant: &Instant| (instant.1.clone(), argument(instant, "number"));
         instants.iter().map(number).collect::<Vec<_>>()

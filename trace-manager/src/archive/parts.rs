@@ -1,38 +1,17 @@
-//! The parts of an archive that is cut by size or time: their names, files and number.
+//! The parts of an archive that is cut by size or time: their names and files.
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{fchown, MetadataExt};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
 
 use rustix::process::geteuid;
 use trace_protocol::file::{Directory, NewFile, Place};
 
-/// The begin of a part, which the writer thread sets.
-pub(crate) type PartFile = Arc<std::sync::OnceLock<PartBegin>>;
-
-/// The place where a part begins.
-#[derive(Debug)]
-pub(crate) struct PartBegin {
-    pub(crate) file: Arc<File>,
-    /// The offset in bytes; 0 unless the file of this part could not be created.
-    pub(crate) offset: u64,
-}
-
-/// The completed parts of an archive. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CompletedParts(Arc<Mutex<Completed>>);
-
-#[derive(Debug, Default)]
-struct Completed {
-    paths: VecDeque<PathBuf>,
-    removed: u64,
-}
+use super::completed_parts::{CompletedPart, CompletedParts, WrittenPart};
 
 /// Creates and removes the parts of an archive.
 #[derive(Debug)]
@@ -42,17 +21,10 @@ pub(super) struct Parts {
     name: OsString,
     /// The number of the present part.
     number: u64,
-    /// The number of parts that are kept.
-    keep: usize,
     /// The user and group of the files, if they are not those of this process.
     owner: Option<(u32, u32)>,
-    /// The completed parts that are kept.
-    kept: VecDeque<(OsString, FileId)>,
     completed: CompletedParts,
 }
-
-/// The device and inode of a file.
-type FileId = Option<(u64, u64)>;
 
 impl Parts {
     /// Creates the first part of an archive with this place. Its number follows those of parts that
@@ -63,10 +35,8 @@ impl Parts {
             number: last_number(&directory, place.name())?,
             directory,
             name: place.name().to_owned(),
-            keep: keep.map_or(usize::MAX, |keep| keep.max(1) as usize),
             owner: None,
-            kept: VecDeque::new(),
-            completed: CompletedParts::default(),
+            completed: CompletedParts::new(keep.map_or(usize::MAX, |keep| keep.max(1) as usize)),
         };
         let first = parts.create_next()?;
         Ok((parts, first))
@@ -116,44 +86,17 @@ impl Parts {
     }
 
     /// Notes that a part has its final name. Removes the oldest parts beyond the limit.
-    pub(super) fn completed(&mut self, place: &Place, file: &File) {
-        let id = file.metadata().map(|found| (found.dev(), found.ino())).ok();
-        self.kept.push_back((place.name().to_owned(), id));
-        self.completed.lock().paths.push_back(place.path());
-        self.remove_beyond(self.keep);
+    pub(super) fn completed(&self, place: Place, file: &File, written: WrittenPart) {
+        self.completed.add(CompletedPart::new(place, file, written));
     }
 
     /// Removes all completed parts.
-    pub(super) fn remove_all(&mut self) {
-        self.remove_beyond(0);
-    }
-
-    fn remove_beyond(&mut self, number: usize) {
-        while self.kept.len() > number {
-            let Some((oldest, id)) = self.kept.pop_front() else { break };
-            // If it cannot be removed, the user has moved, replaced or removed it.
-            let is_ours = id.is_some() && self.directory.id_of(&oldest) == id;
-            let removed = is_ours && self.directory.remove(&oldest).is_ok();
-            let mut completed = self.completed.lock();
-            completed.paths.pop_front();
-            completed.removed += u64::from(removed);
-        }
+    pub(super) fn remove_all(&self) {
+        self.completed.remove_all();
     }
 
     pub(super) fn list(&self) -> CompletedParts {
         self.completed.clone()
-    }
-}
-
-impl CompletedParts {
-    /// Returns the paths of the parts that are kept, oldest first, and the number of removed ones.
-    pub(crate) fn get(&self) -> (Vec<PathBuf>, u64) {
-        let completed = self.lock();
-        (completed.paths.iter().cloned().collect(), completed.removed)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Completed> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -200,7 +143,10 @@ fn last_number(directory: &Directory, archive: &OsStr) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::archive::part_file::PartPlaces;
 
     fn place(directory: &Path) -> Place {
         Place::find(&directory.join("a.fxt")).unwrap()
@@ -214,10 +160,11 @@ mod tests {
         names
     }
 
-    fn complete(parts: &mut Parts, part: NewFile) {
+    fn complete(parts: &Parts, part: NewFile) {
         let (place, file) = (part.place().clone(), Arc::clone(part.file()));
         part.complete().unwrap();
-        parts.completed(&place, &file);
+        let written = WrittenPart { end: 0, bytes: 0, places: PartPlaces::default() };
+        parts.completed(place, &file, written);
     }
 
     #[test]
@@ -256,7 +203,7 @@ mod tests {
         let (mut parts, mut part) = Parts::begin(&place(directory.path()), Some(2)).unwrap();
         for _ in 0..4 {
             let next = parts.create_next().unwrap();
-            complete(&mut parts, part);
+            complete(&parts, part);
             part = next;
         }
         drop(part);
@@ -270,10 +217,10 @@ mod tests {
     fn a_number_that_another_recording_uses_is_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let (mut parts, first) = Parts::begin(&place(directory.path()), None).unwrap();
-        let (mut others, other) = Parts::begin(&place(directory.path()), None).unwrap();
+        let (others, other) = Parts::begin(&place(directory.path()), None).unwrap();
         assert_eq!(first.place().name(), "a.1.fxt");
         assert_eq!(other.place().name(), "a.2.fxt", "a partial file reserves its number");
-        complete(&mut others, other);
+        complete(&others, other);
         assert_eq!(parts.create_next().unwrap().place().name(), "a.3.fxt");
     }
 
@@ -282,11 +229,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut parts, first) = Parts::begin(&place(directory.path()), Some(1)).unwrap();
         let second = parts.create_next().unwrap();
-        complete(&mut parts, first);
+        complete(&parts, first);
         let path = directory.path().join("a.1.fxt");
         fs::rename(&path, directory.path().join("moved")).unwrap();
         fs::write(&path, "another file").unwrap();
-        complete(&mut parts, second);
+        complete(&parts, second);
         assert_eq!(files(directory.path()), ["a.1.fxt", "a.2.fxt", "moved"]);
         assert_eq!(parts.list().get().1, 0);
     }

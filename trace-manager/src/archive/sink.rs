@@ -9,10 +9,12 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
+use super::part_file::BlockRole;
+use super::prefix::Prefix;
 use super::spool::{Block, BlockInfo, Spool};
 use super::status::WriterStatus;
 use super::target::{ArchiveOutput, ArchiveTarget};
-use super::writer::{ArchiveWriter, Prefix};
+use super::writer::ArchiveWriter;
 use crate::error::ManagerError;
 use crate::guard::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
 use crate::records::{Records, Spares, SECTION};
@@ -188,6 +190,13 @@ impl ArchiveSink {
         self.take(records);
     }
 
+    /// Writes records about the present part that do not hold for an archive of this and later
+    /// parts.
+    pub(crate) fn end_part(&mut self, records: &Records) {
+        let info = BlockInfo { role: BlockRole::EndsPart, ..BlockInfo::default() };
+        self.write_records(records, info);
+    }
+
     /// Ends the present part, and begins the next one. `rate` is that of the CPU's counter, in
     /// ticks per second.
     pub(crate) fn cut(&mut self, rate: u64) {
@@ -209,13 +218,22 @@ impl ArchiveSink {
         durable: Vec<u64>,
         reported: u64,
     ) {
-        self.write_opening(identity, rate, now, reported);
+        self.write_opening(identity, rate, now, reported, BlockRole::Repeats);
         *self.bytes.entry(identity.id).or_default() += durable.len() as u64 * 8;
-        self.write(durable, BlockInfo::default());
+        self.write(durable, BlockInfo { role: BlockRole::Repeats, ..BlockInfo::default() });
+        // A copy of several parts leaves the opening out.
+        self.last_section = None;
     }
 
     /// Writes the opening of a provider. Earlier parts report `reported` of its lost records.
-    fn write_opening(&mut self, identity: &Identity, rate: u64, now: &ClockSample, reported: u64) {
+    fn write_opening(
+        &mut self,
+        identity: &Identity,
+        rate: u64,
+        now: &ClockSample,
+        reported: u64,
+        role: BlockRole,
+    ) {
         let mut words = self.spares.take();
         let place = archive::opening(&mut words, identity, rate, now);
         let rate = (identity.clock == ClockSource::CpuCounter).then_some(place);
@@ -223,7 +241,7 @@ impl ArchiveSink {
         let update = self.ledger(identity.id).map(|ledger| ledger.opening(before_end, reported));
         self.last_section = Some(identity.id);
         *self.bytes.entry(identity.id).or_default() += words.len() as u64 * 8;
-        self.write(words, BlockInfo { rate, update, cut: None });
+        self.write(words, BlockInfo { rate, update, role, ..BlockInfo::default() });
     }
 
     fn ledger(&self, provider: u32) -> Option<&ProviderLedger> {
@@ -234,6 +252,13 @@ impl ArchiveSink {
     fn write(&mut self, words: Vec<u64>, info: BlockInfo) {
         let words = self.spares.share(words);
         self.writer.push(Block { words, start: 0, info });
+    }
+
+    fn write_records(&mut self, records: &Records, info: BlockInfo) {
+        let block = Block { words: records.words.clone(), start: self.first_word(records), info };
+        *self.bytes.entry(records.provider).or_default() += block.bytes().len() as u64;
+        self.has_records |= !block.bytes().is_empty();
+        self.writer.push(block);
     }
 
     /// Returns the ledger update for the block of these records.
@@ -271,15 +296,13 @@ impl Sink for ArchiveSink {
         if let (Some(ledger), Some(guard)) = (ledger, &mut self.guard) {
             guard.ledgers.insert(identity.id, ledger);
         }
-        self.write_opening(identity, opening.ticks_per_second(), opening.now(), 0);
+        let (rate, now) = (opening.ticks_per_second(), opening.now());
+        self.write_opening(identity, rate, now, 0, BlockRole::Content);
     }
 
     fn take(&mut self, records: &Records) {
         let info = BlockInfo { update: self.ledger_update(records), ..BlockInfo::default() };
-        let block = Block { words: records.words.clone(), start: self.first_word(records), info };
-        *self.bytes.entry(records.provider).or_default() += block.bytes().len() as u64;
-        self.has_records |= !block.bytes().is_empty();
-        self.writer.push(block);
+        self.write_records(records, info);
     }
 
     fn finish(mut self: Box<Self>, ending: Ending) -> Finish {

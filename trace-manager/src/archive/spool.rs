@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
-use super::parts::PartFile;
+use super::part_file::{BlockRole, PartFile};
 use super::stream::unread;
 use crate::guard::LedgerUpdate;
 use crate::records::Words;
@@ -44,6 +44,7 @@ pub(crate) struct BlockInfo {
     pub(crate) update: Option<LedgerUpdate>,
     /// The part that begins with the block.
     pub(crate) cut: Option<Cut>,
+    pub(crate) role: BlockRole,
 }
 
 /// The end of a part of an archive, before the first block of the next one.

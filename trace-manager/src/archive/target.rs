@@ -9,8 +9,10 @@ use std::sync::{Arc, OnceLock};
 
 use trace_protocol::file::{Directory, NewFile, Place, Target};
 
+use super::completed_parts::{CompletedParts, WrittenPart};
 use super::has_records;
-use super::parts::{CompletedParts, Parts};
+use super::parts::Parts;
+
 use super::stream::StreamBounds;
 use crate::error::{ArchiveError, ManagerError};
 
@@ -99,20 +101,26 @@ impl ArchiveOutput {
     }
 
     /// Replaces the present part by the next one, and gives the former its final name.
-    pub(super) fn complete_part(&mut self, mut next: NewFile) -> io::Result<()> {
+    pub(super) fn complete_part(
+        &mut self,
+        mut next: NewFile,
+        written: WrittenPart,
+    ) -> io::Result<()> {
         next.keep();
         self.file = Arc::clone(next.file());
         let Some(former) = self.naming.replace(next) else { return Ok(()) };
-        self.name_part(former)
+        self.name_part(former, written)
     }
 
-    fn name_part(&mut self, part: NewFile) -> io::Result<()> {
+    fn name_part(&mut self, part: NewFile, written: WrittenPart) -> io::Result<()> {
         let (place, file) = (part.place().clone(), Arc::clone(part.file()));
         if let Some(path) = part.complete_with_backup()? {
             // Only the first path is kept.
             let _ = self.backup.set(path);
         }
-        self.parts.iter_mut().for_each(|parts| parts.completed(&place, &file));
+        if let Some(parts) = &self.parts {
+            parts.completed(place, &file, written);
+        }
         Ok(())
     }
 
@@ -201,7 +209,7 @@ impl ArchiveOutput {
     /// Renames the complete archive to its final name.
     pub(crate) fn complete(mut self) -> io::Result<()> {
         match self.naming.take() {
-            Some(file) if self.has_backup => self.name_part(file),
+            Some(file) if self.has_backup => self.name_part(file, WrittenPart::last()),
             Some(file) => file.complete(),
             None => Ok(()),
         }
@@ -227,8 +235,8 @@ impl ArchiveOutput {
     }
 
     /// Removes the archive, with all of its parts.
-    pub(crate) fn discard(mut self) {
-        self.parts.iter_mut().for_each(Parts::remove_all);
+    pub(crate) fn discard(self) {
+        self.parts.iter().for_each(Parts::remove_all);
         if let Some(naming) = self.naming {
             naming.discard();
         }

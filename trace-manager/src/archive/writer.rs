@@ -14,7 +14,9 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::file::{Directory, NewFile};
 
-use super::parts::{PartBegin, PartFile};
+use super::completed_parts::{CompletedParts, WrittenPart};
+use super::part_file::{BlockRole, PartBegin, PartFile, PartPlaces, MAGIC};
+use super::prefix::Prefix;
 use super::spool::{Block, BlockInfo, Cut, Spool};
 use super::status::{EndOnDrop, WriterStatus};
 use super::stream;
@@ -26,26 +28,8 @@ use crate::records::Words;
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
 const MEMORY_LIMIT: usize = 256 << 20;
 
-/// The size in bytes of the record with which each part begins. A last part without others is
-/// removed.
-const MAGIC: u64 = 8;
-
 /// How often the limits of an output are checked while it accepts no bytes.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
-
-/// The part of an archive that exists at one moment.
-#[derive(Debug)]
-pub(crate) struct Prefix {
-    /// The file of the present part. It is set when the first byte of the prefix is written.
-    pub(crate) archive: PartFile,
-    /// The bytes of earlier parts.
-    pub(crate) start: u64,
-    /// Its size in bytes. Some of them may not be written yet.
-    pub(crate) bytes: u64,
-    /// Offsets in bytes of its words with the counter's rate.
-    pub(crate) rates: Vec<u64>,
-    pub(crate) status: Arc<WriterStatus>,
-}
 
 /// The session's end of the writer thread.
 #[derive(Debug)]
@@ -57,10 +41,14 @@ pub(crate) struct ArchiveWriter {
     lost: bool,
     /// The file of the present part. `None` if it cannot be read again.
     readable: Option<PartFile>,
+    /// The earlier parts.
+    parts: CompletedParts,
     /// Bytes pushed.
     pushed: u64,
     /// Bytes pushed before the present part.
     part_start: u64,
+    /// Bytes at the begin of the present part that repeat what earlier parts have.
+    repeated: u64,
     /// The most bytes of the archive.
     max_size: u64,
     /// Offsets in bytes, in the present part, of the words with the counter's rate.
@@ -98,17 +86,17 @@ impl ArchiveWriter {
         let spool = Arc::new(spool);
         let status = Arc::new(WriterStatus::default());
         let ended = EndOnDrop(Arc::clone(&status));
-        let begin = output.readable().map(|file| PartBegin { file, offset: 0 });
+        let begin = output.readable().map(PartBegin::of_file);
         let readable = begin.map(|begin| PartFile::new(begin.into()));
         let max_size = output.bounds().map_or(u64::MAX, |bounds| bounds.size);
-        let rate = Arc::new(AtomicU64::new(0));
+        let (rate, parts) = (Arc::new(AtomicU64::new(0)), output.parts());
         let writing = WriterThread {
             spool: Arc::clone(&spool),
             status: Arc::clone(&status),
             rate: Arc::clone(&rate),
             output,
             guard,
-            rates: Vec::new(),
+            places: PartPlaces::default(),
             bytes: 0,
             part_start: 0,
             failed_part: None,
@@ -127,8 +115,10 @@ impl ArchiveWriter {
             thread,
             lost: false,
             readable,
+            parts,
             pushed: 0,
             part_start: 0,
+            repeated: 0,
             max_size,
             rates: Vec::new(),
         })
@@ -151,7 +141,9 @@ impl ArchiveWriter {
         }
         let part_bytes = self.part_bytes();
         self.rates.extend(block.info.rate.map(|index| part_bytes + index as u64 * 8));
-        self.pushed += block.bytes().len() as u64;
+        let size = block.bytes().len() as u64;
+        self.pushed += size;
+        self.repeated += if block.info.role == BlockRole::Repeats { size } else { 0 };
         let pushed = match self.pushed <= self.max_size {
             true => self.spool.push(block),
             false => Err(io::Error::other(format!("it has more than {} bytes", self.max_size))),
@@ -169,7 +161,9 @@ impl ArchiveWriter {
         self.readable = Some(Arc::clone(&next));
         self.part_start = self.pushed;
         self.rates.clear();
-        let info = BlockInfo { cut: Some(Cut { rate, next }), ..BlockInfo::default() };
+        self.repeated = 0;
+        let (cut, role) = (Some(Cut { rate, next }), BlockRole::Repeats);
+        let info = BlockInfo { cut, role, ..BlockInfo::default() };
         self.push(Block { words, start: 0, info });
     }
 
@@ -186,7 +180,8 @@ impl ArchiveWriter {
     pub(crate) fn prefix(&self) -> Result<Prefix, ManagerError> {
         let archive = self.readable.clone().ok_or(ManagerError::SnapshotOfStream)?;
         let (start, bytes, rates) = (self.part_start, self.part_bytes(), self.rates.clone());
-        Ok(Prefix { archive, start, bytes, rates, status: self.status() })
+        let (repeated, parts) = (self.repeated, self.parts.read());
+        Ok(Prefix { archive, start, bytes, rates, repeated, status: self.status(), parts })
     }
 
     /// Closes the queue. `rate` is that of the CPU's counter, in ticks per second.
@@ -217,8 +212,8 @@ struct WriterThread {
     rate: Arc<AtomicU64>,
     output: ArchiveOutput,
     guard: Option<GuardHandle>,
-    /// Offsets in bytes, in the present part, of the words with the counter's rate.
-    rates: Vec<u64>,
+    /// Places in the file of the present part.
+    places: PartPlaces,
     /// Bytes of completely written blocks.
     bytes: u64,
     /// Bytes before the present part.
@@ -276,7 +271,8 @@ impl WriterThread {
                 guard.after_write(info.update.as_ref(), self.bytes);
             }
             let offset = start - self.part_start;
-            self.rates.extend(info.rate.map(|index| offset + index as u64 * 8));
+            self.places.rates.extend(info.rate.map(|index| offset + index as u64 * 8));
+            self.places.add(info.role, offset..self.bytes - self.part_start);
             self.status.bytes.store(self.bytes, Ordering::Release);
             self.spool.release(block);
         }
@@ -294,23 +290,27 @@ impl WriterThread {
         self.status.set_cut_failure(created.as_ref().err());
         let Ok(next) = created else {
             let offset = self.bytes - self.part_start;
-            let file = Arc::clone(&self.output.file);
-            let _unset = cut.next.set(PartBegin { file, offset });
+            let (file, before) = (Arc::clone(&self.output.file), self.places.clone());
+            let _unset = cut.next.set(PartBegin { file, offset, before });
             return Ok(());
         };
         if let Some(guard) = &self.guard {
             guard.begin_part(&next, self.bytes);
         }
-        let _unset = cut.next.set(PartBegin { file: Arc::clone(next.file()), offset: 0 });
+        let _unset = cut.next.set(PartBegin::of_file(Arc::clone(next.file())));
         let partial = self.output.naming().and_then(Partial::of);
-        if let Err(source) = self.output.complete_part(next) {
+        let written = WrittenPart {
+            end: self.bytes,
+            bytes: self.bytes - self.part_start,
+            places: std::mem::take(&mut self.places),
+        };
+        if let Err(source) = self.output.complete_part(next, written) {
             let kept = partial.and_then(Partial::into_kept_path);
             let bytes = self.bytes - self.part_start;
             self.status.fail(&source);
             self.failed_part.get_or_insert(ArchiveError { source, bytes, kept });
         }
         self.part_start = self.bytes;
-        self.rates.clear();
         Ok(())
     }
 
@@ -349,7 +349,7 @@ impl WriterThread {
 
     fn patch_rates(&self, rate: u64) -> io::Result<()> {
         let rate = rate.to_le_bytes();
-        self.rates.iter().try_for_each(|offset| self.output.patch(&rate, *offset))
+        self.places.rates.iter().try_for_each(|offset| self.output.patch(&rate, *offset))
     }
 
     fn complete(self) -> Result<u64, ArchiveError> {

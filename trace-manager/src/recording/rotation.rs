@@ -97,6 +97,9 @@ impl Recording {
             let mut words = Records::begin(&self.spares, provider.id());
             closing.write_now(&mut words, provider.identity(), &now);
             self.outputs.take(&self.block(provider.id(), words));
+            let mut words = Records::begin(&self.spares, provider.id());
+            closing.write_reported_later(&mut words, provider.identity());
+            self.outputs.archive.end_part(&self.block(provider.id(), words));
             reported.push(losses);
         }
         self.outputs.archive.cut(rate);

@@ -1,22 +1,25 @@
 //! Snapshots of running sessions.
 
+use std::path::Path;
 use std::time::Duration;
 
 use trace_format::audit::Audit;
+use trace_format::notes::{self, Omission};
 use trace_format::{Item, Reader, Record};
 use trace_manager::{
-    ArchiveTarget, Cause, ManagerError, Notice, SessionConfig, Trigger, TriggerAction,
+    ArchiveTarget, Cause, ManagerError, Notice, Rotation, SessionConfig, Trigger, TriggerAction,
 };
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::packet::{AlertName, Packet};
 use trace_protocol::socket::Socket;
 
+use crate::archive::Archive;
 use crate::provider::Provider;
 use crate::{config, end, impatient, wait_until, Stage, LONG};
 
 /// Returns the times of all events that are not the manager's, in order. Fails if the archive is
 /// malformed.
-fn times(path: &std::path::Path) -> Vec<u64> {
+fn times(path: &Path) -> Vec<u64> {
     let bytes = std::fs::read(path).unwrap();
     let mut reader = Reader::new(bytes.as_slice());
     let (mut times, mut audit) = (Vec::new(), Audit::default());
@@ -152,4 +155,38 @@ fn the_last_alert_of_a_dead_provider_counts() {
     assert_eq!(summary.alerts.values().sum::<u64>(), 102);
     assert_eq!(summary.snapshots.len(), 1);
     assert!(session.next_notice(Duration::ZERO).is_none());
+}
+
+/// The first part has the number of losses that a later one reports. A snapshot with both has the
+/// report only.
+#[test]
+fn a_snapshot_of_several_parts_reports_each_loss_once() {
+    let stage = Stage::new();
+    let rotation = Some(Rotation { size: Some(64 << 10), ..Rotation::default() });
+    let session = stage.start(SessionConfig { rotation, ..config(BufferingMode::Streaming) });
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let buffers = provider.enter();
+    buffers.lose(0, 1 << 32 | 77, 3, 1, 2);
+    let (first, mut events) = (stage.directory.path().join("out.1.fxt"), 0);
+    for wrapped_count in 0.. {
+        if first.exists() {
+            break;
+        }
+        events += buffers.fill(wrapped_count, events);
+        buffers.save(wrapped_count);
+    }
+    let path = stage.directory.path().join("snapshot.fxt");
+    session.snapshot(&path).unwrap();
+    drop((provider, buffers));
+    end(&session);
+    let reports = |path: &Path| -> [Vec<String>; 2] {
+        let archive = Archive::open(path);
+        let named = [notes::RECORDS_DROPPED, Omission::ReportedLater.event()];
+        let numbers = |name| archive.named(name).iter().map(|it| it["number"].clone()).collect();
+        named.map(numbers)
+    };
+    let three = || vec!["3".to_owned()];
+    assert_eq!(reports(&first), [vec![], three()]);
+    assert_eq!(reports(&path), [three(), vec![]]);
+    assert_eq!(times(&path), Vec::from_iter(0..events));
 }

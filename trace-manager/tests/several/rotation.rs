@@ -119,7 +119,7 @@ fn each_session_has_its_own_parts() {
 }
 
 #[test]
-fn a_snapshot_has_the_present_part_and_the_buffers() {
+fn a_snapshot_has_all_parts_and_the_buffers() {
     let stage = Stage::new();
     let session = stage.start("out.fxt", rotated(PART, &["a"]));
     let program = Program::start(stage.manager.path(), "one");
@@ -129,15 +129,37 @@ fn a_snapshot_has_the_present_part_and_the_buffers() {
     let recorded = program.end();
     session.handle.stop();
     session.handle.join().unwrap();
+    let snapshot = Archive::open(&path);
+    let first_parts = [1, 2].map(|part| stage.directory.path().join(format!("out.{part}.fxt")));
+    let in_parts = first_parts.iter().map(|part| Archive::open(part).numbers("a").len());
+    let numbers = snapshot.numbers("a");
+    assert!(numbers.len() >= in_parts.sum());
+    assert_eq!(numbers, recorded["a"][..numbers.len()]);
+    assert!(snapshot.notes.iter().all(|note| note == "clock anchor"), "{:?}", snapshot.notes);
+}
+
+/// Parts that are removed after the snapshot was requested are in it.
+#[test]
+fn a_snapshot_has_the_kept_parts() {
+    let stage = Stage::new();
+    let session = stage.start("out.fxt", rotated(Rotation { keep: Some(2), ..PART }, &["a"]));
+    let program = Program::start(stage.manager.path(), "one");
+    let is_there = |name: &str| stage.directory.path().join(name).exists();
+    wait_until("the sixth part is complete", || is_there("out.6.fxt"));
+    let path = stage.directory.path().join("snapshot");
+    session.handle.snapshot(&path).unwrap();
+    let recorded = program.end();
+    session.handle.stop();
+    let summary = session.handle.join().unwrap();
     let snapshot = Archive::open(&path).numbers("a");
-    let parts = parts(stage.directory.path(), "out");
-    let start = parts.iter().find_map(|(_, part)| {
-        let numbers = part.numbers("a");
-        let is_start = numbers.first() == snapshot.first();
-        is_start.then(|| recorded["a"].iter().position(|it| Some(it) == numbers.first()))?
-    });
-    let start = start.expect("the snapshot begins with a part");
+    let start = recorded["a"].iter().position(|number| snapshot.first() == Some(number)).unwrap();
+    assert!(start > 0, "older parts are removed");
     assert_eq!(snapshot, recorded["a"][start..start + snapshot.len()]);
+    let sizes = summary.parts.iter().map(|path| std::fs::metadata(path).unwrap().len());
+    let smallest = sizes.min().unwrap().min(64 << 10);
+    assert!(std::fs::metadata(&path).unwrap().len() > 2 * smallest, "two parts, and the present");
+    assert_eq!(summary.parts.len(), 2);
+    assert!(!is_there("out.4.fxt"), "the snapshot keeps no part for longer than it takes");
 }
 
 #[test]

@@ -60,10 +60,8 @@ impl Closing {
     /// Appends it: losses that no event reports, and that there were any; refused and overwritten
     /// records. All events together report as many losses as there are.
     pub fn write(&self, words: &mut Vec<u64>, provider: &Identity) {
-        match self.reported_later {
-            None => self.write_losses(words, provider),
-            Some(0) => {}
-            Some(number) => omission(words, provider, self.to, Omission::ReportedLater, number),
+        if self.reported_later.is_none() {
+            self.write_losses(words, provider);
         }
         if self.dropped != 0 {
             buffer_full(words, provider.id);
@@ -74,6 +72,13 @@ impl Closing {
         if self.overwritten != 0 {
             let arguments = [Argument::new("buffers", Value::Uint32(self.overwritten))];
             instant(words, provider, self.to, Self::OVERWRITTEN, InstantScope::Process, &arguments);
+        }
+    }
+
+    /// Appends the number of losses that a later part of the archive reports, if there are any.
+    pub fn write_reported_later(&self, words: &mut Vec<u64>, provider: &Identity) {
+        if let Some(number @ 1..) = self.reported_later {
+            omission(words, provider, self.to, Omission::ReportedLater, number);
         }
     }
 

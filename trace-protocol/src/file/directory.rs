@@ -93,6 +93,21 @@ impl Directory {
         Ok(file)
     }
 
+    /// Opens a regular file for reading, without following a link.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if it is not a regular file.
+    pub fn open_regular(&self, name: &OsStr) -> io::Result<File> {
+        // Opening a FIFO would wait for its writer.
+        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let file = sys::open(Some(&self.file), name, flags, 0)?;
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+
     /// Locks the file `name` for this process, and creates it if it is missing.
     ///
     /// # Errors

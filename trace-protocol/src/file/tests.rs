@@ -189,6 +189,22 @@ fn a_fifo_without_reader_is_an_error_without_waiting() {
 }
 
 #[test]
+fn only_regular_files_are_opened_for_reading() {
+    let shared = shared();
+    let path = |name: &str| shared.path().join(name);
+    fs::write(path("file"), "content").unwrap();
+    symlink("file", path("link")).unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    fifo(&path("fifo"));
+    let directory = Directory::open(shared.path()).unwrap();
+    let open = |name: &str| directory.open_regular(OsStr::new(name));
+    assert_eq!(std::io::read_to_string(open("file").unwrap()).unwrap(), "content");
+    for name in ["link", "folder", "fifo", "missing"] {
+        assert!(open(name).is_err(), "{name}");
+    }
+}
+
+#[test]
 fn links_and_fifos_of_other_users_are_refused_in_world_writable_directories() {
     if !is_root() {
         return;

@@ -229,6 +229,62 @@ fn each_part_has_its_own_rates() {
     assert_eq!(parts.get().0.len(), 2);
 }
 
+/// Returns the words of a copy of all parts.
+fn copied(prefix: &Prefix, rate: u64) -> Vec<u64> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("copy.fxt");
+    let output = ArchiveOutput::create_file(&path).unwrap();
+    let bytes = prefix.copy_to(&output, rate).unwrap();
+    output.complete().unwrap();
+    let words = words(&fs::read(path).unwrap());
+    assert_eq!(words.len() as u64 * 8, bytes);
+    words
+}
+
+fn block_of(role: BlockRole, words: &[u64]) -> Block {
+    let words = Spares::default().share(words.to_vec());
+    Block { words, start: 0, info: BlockInfo { role, ..BlockInfo::default() } }
+}
+
+/// It has one begin and one rate, and nothing that is repeated or holds for the end of a part only.
+#[test]
+fn a_copy_has_the_kept_parts_and_the_present_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let target = ArchiveTarget::File(directory.path().join("a.fxt"));
+    let output = ArchiveOutput::open_parts(target, Some(2)).unwrap();
+    let mut writer = ArchiveWriter::spawn(output, None, Arc::default()).unwrap();
+    let magic = || Spares::default().share(vec![0]);
+    writer.push(block(&[0], None));
+    for part in 1..=3 {
+        writer.push(block(&[10 * part, 0], Some(1)));
+        writer.push(block_of(BlockRole::EndsPart, &[99, 99]));
+        writer.push(block(&[10 * part + 1], None));
+        writer.push(block_of(BlockRole::EndsPart, &[98]));
+        writer.cut(magic(), part);
+        writer.push(block_of(BlockRole::Repeats, &[1, 2]));
+    }
+    writer.push(block(&[40, 0], Some(1)));
+    let prefix = writer.prefix().unwrap();
+    for part in 4..=6 {
+        writer.cut(magic(), part);
+        writer.push(block_of(BlockRole::Repeats, &[1, 2]));
+        writer.push(block(&[10 * part + 10, 0], Some(1)));
+    }
+    assert_eq!(copied(&prefix, 7), [0, 1, 2, 20, 7, 21, 30, 7, 31, 40, 7]);
+    let later = writer.prefix().unwrap();
+    assert_eq!(copied(&later, 8), [0, 1, 2, 50, 8, 60, 8, 70, 8]);
+    assert_eq!(copied(&prefix, 7), [0, 1, 2, 20, 7, 21, 30, 7, 31, 40, 7]);
+    drop(prefix);
+    fs::remove_file(directory.path().join("a.5.fxt")).unwrap();
+    assert_eq!(copied(&later, 9), [0, 1, 2, 60, 9, 70, 9], "no gap");
+    drop(later);
+    writer.finish(10).join().unwrap();
+    let files = fs::read_dir(directory.path()).unwrap();
+    let mut names: Vec<_> = files.map(|file| file.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["a.6.fxt", "a.7.fxt"]);
+}
+
 /// The first part has the last number but one.
 #[test]
 fn a_part_continues_if_the_next_one_cannot_be_created() {
@@ -241,17 +297,19 @@ fn a_part_continues_if_the_next_one_cannot_be_created() {
     for number in [10, 20, 30] {
         writer.push(block(&[number, 0], Some(1)));
         writer.cut(Spares::default().share(vec![number + 1]), number);
+        writer.push(block_of(BlockRole::Repeats, &[5]));
     }
     writer.push(block(&[40, 0], Some(1)));
     let prefix = writer.prefix().unwrap();
-    assert_eq!((prefix.start, prefix.bytes, prefix.rates), (64, 24, vec![16]));
-    assert_eq!(writer.finish(88).join().unwrap(), 88);
+    assert_eq!((prefix.start, prefix.bytes, &prefix.rates), (80, 32, &vec![24]));
+    assert_eq!(copied(&prefix, 7), [10, 7, 20, 7, 30, 7, 40, 7]);
+    assert_eq!(writer.finish(88).join().unwrap(), 112);
     let begin = prefix.archive.get().unwrap();
-    assert_eq!(begin.offset, 48, "it is after the begin of the file");
+    assert_eq!(begin.offset, 64, "it is after the begin of the file");
     let read = |number| directory.path().join(format!("a.{number}.fxt"));
     let [first, last] = [u64::MAX - 1, u64::MAX].map(|part| words(&fs::read(read(part)).unwrap()));
     assert_eq!(first, [10, 10]);
-    assert_eq!(last, [11, 20, 88, 21, 30, 88, 31, 40, 88]);
+    assert_eq!(last, [11, 5, 20, 88, 21, 5, 30, 88, 31, 5, 40, 88]);
     assert!(status.failure().is_none() && status.cut_failure().is_some());
 }
 
