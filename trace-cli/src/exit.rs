@@ -15,8 +15,8 @@ pub(crate) const USAGE: u8 = 2;
 /// The command succeeded on incomplete data. For commands that read archives: a
 /// part of the archive is unreadable, it ends early, or it refers to unknown strings or threads.
 /// For `check`: the archive reports missing data. For `recover`: a part of what
-/// the program left is damaged. For `record --strict`: data is missing, there are
-/// no events, or a selected category has none. For `diff`: no row is in both
+/// the program left is damaged. For `record --strict` and `stop --strict`: data is
+/// missing, there are no events, or a selected category has none. For `diff`: no row is in both
 /// archives.
 pub(crate) const INCOMPLETE: u8 = 3;
 
@@ -62,7 +62,7 @@ Exit status:
     2  the command line is wrong
     3  the data is incomplete: a part of the archive is unreadable or damaged, it
        ends early, it refers to unknown strings or threads, data is missing (check,
-       record --strict), or no row is in both archives (diff)
+       record --strict, stop --strict), or no row is in both archives (diff)
     4  a row became slower (diff --fail-over)
     5  it is unclear whether a row became slower (diff --fail-on-unclear)
   record -- COMMAND returns the status of COMMAND, and:

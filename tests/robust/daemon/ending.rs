@@ -36,6 +36,30 @@ fn a_terminated_daemon_completes_its_archives() {
     }
 }
 
+/// The archive has the events from before the stop.
+#[test]
+fn a_strict_stop_reports_a_program_that_does_not_reply() {
+    let daemon = Daemon::start();
+    let program = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    let start =
+        |name| daemon.json(&["start", "--name", name, "--stop-timeout", "100ms", "-o", name]);
+    start("a");
+    daemon.wait_for_events("a", 1);
+    let signal = |signal| kill_process(Pid::from_raw(program.pid() as i32).unwrap(), signal);
+    signal(Signal::Stop).unwrap();
+    let strict = daemon.run(&["stop", "a", "--strict"]);
+    assert_eq!(strict.code(), 3, "{strict:?}");
+    assert!(strict.stderr().contains("did not answer the stop"), "{strict:?}");
+    let numbers = Archive::read(&daemon.path("a")).only().numbers("word");
+    assert!(!numbers.is_empty() && are_consecutive(&numbers));
+    signal(Signal::Cont).unwrap();
+    start("b");
+    daemon.wait_for_events("b", 1);
+    let complete = daemon.run(&["stop", "b", "--quiet"]);
+    assert_eq!(complete.code(), 0, "{complete:?}");
+}
+
 #[test]
 fn a_killed_daemon_leaves_complete_archives_and_programs_find_the_next_one() {
     let mut daemon = Daemon::start();

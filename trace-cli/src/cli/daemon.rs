@@ -134,6 +134,11 @@ pub(crate) struct StopArgs {
     #[command(flatten)]
     pub(crate) session: SessionName,
 
+    /// Exit with 3 if records were dropped, there are none, or a program did not
+    /// reply to the stop in time
+    #[arg(long)]
+    pub(crate) strict: bool,
+
     /// Print the summary as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,

@@ -329,12 +329,8 @@ fn code(
     if summary.archive.is_err() {
         return if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
     }
-    let incomplete = !summary.missing().is_empty()
-        || summary.is_empty()
-        || !kernel::categories_without_events(summary, kernel).is_empty()
-        || kernel.is_some_and(|kernel| !kernel.has_all());
     let status = conditions::status(args, summary, status).unwrap_or(status);
-    if args.strict && status == exit::OK && incomplete {
+    if args.strict && status == exit::OK && summary::is_incomplete(summary, kernel) {
         exit::INCOMPLETE
     } else {
         status

@@ -19,8 +19,12 @@ use crate::message::HINT;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;
-    let (results, _) = report(found.controller.stop(&found.name)?, args.json, args.quiet)?;
-    Ok(if results.archive.is_ok() { exit::OK } else { exit::FAILURE })
+    let (results, kernel) = report(found.controller.stop(&found.name)?, args.json, args.quiet)?;
+    Ok(match results.archive {
+        Err(_) => exit::FAILURE,
+        Ok(_) if args.strict && summary::is_incomplete(&results, kernel) => exit::INCOMPLETE,
+        Ok(_) => exit::OK,
+    })
 }
 
 /// Prints the results of a session of the daemon.

@@ -150,6 +150,17 @@ fn provider_line(provider: &ProviderSummary) -> String {
     line
 }
 
+/// Returns whether data is missing, there is none, or a selected category has none.
+pub(crate) fn is_incomplete(
+    summary: &SessionSummary,
+    kernel: Option<kernel::KernelResult>,
+) -> bool {
+    !summary.missing().is_empty()
+        || summary.is_empty()
+        || !kernel::categories_without_events(summary, kernel).is_empty()
+        || kernel.is_some_and(|kernel| !kernel.has_all())
+}
+
 /// Returns warnings with their hints.
 fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
     let mut lines = Vec::from_iter(empty::advice(report, summary));
