@@ -20,6 +20,7 @@ import check_async_tasks
 import check_attributes
 import check_conversions
 import check_csv
+import check_day
 import check_every_macro
 import check_file_search
 import check_operations
@@ -125,6 +126,7 @@ def groups(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[],
     yield "samples", lambda: (Check(*pair) for pair in check_samples.checks(programs, engine))
     yield "ids", lambda: (Check(*pair) for pair in check_operations.checks(programs, engine))
     yield "conversions", lambda: (Check(*pair) for pair in check_conversions.checks(programs, engine))
+    yield "a day", lambda: (Check(*pair) for pair in check_day.checks(programs, engine))
     yield "csv", lambda: (Check(*pair) for pair in check_csv.checks(programs))
     for way in ROOMY:
         yield f"every_macro ({way})", lambda: (Check(*pair) for pair in check_every_macro.checks(programs, engine, way))

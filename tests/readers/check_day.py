@@ -1,0 +1,211 @@
+"""A day in the life of a daemon: programs that come and go, two sessions at once beside a flight recorder, a slow request, parts, a kill of the
+daemon and its restart. What each program is known to have committed is in the archives, as independent readers find it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from fxt.reader import parse_records
+
+import fxt_package
+import perfetto
+from model import Event
+from recordings import Programs, clean_environment, succeeds
+
+# The flight recorder takes a snapshot of requests of more than 50 ms.
+CONFIGURATION = """
+[session.flight]
+mode = "circular"
+output = "out.fxt"
+buffer-size = "1M"
+trigger = ["duration:web/request>50ms"]
+"""
+PATIENCE = 600
+
+
+class Site:
+    """A daemon and its programs, in a directory of their own."""
+
+    def __init__(self, programs: Programs) -> None:
+        self.programs = programs
+        self.directory = programs.work / "day"
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir()
+        (self.directory / "daemon.toml").write_text(CONFIGURATION, encoding="utf-8")
+        self.environment = clean_environment() | {"TRACE_SOCKET": str(self.directory / "manager.sock"), "TRACE_CONFIG": ""}
+        self.daemon: subprocess.Popen | None = None
+        self.publishers: list[subprocess.Popen] = []
+
+    def path(self, name: str) -> Path:
+        return self.directory / name
+
+    def start_daemon(self, *options: str) -> None:
+        command = [str(self.programs.trace), "daemon", "--socket", str(self.path("manager.sock")), "--dir", str(self.directory), *options]
+        with self.path("daemon.log").open("ab") as log:
+            self.daemon = subprocess.Popen(command, env=self.environment, stderr=log)
+        until("the daemon answers", lambda: self.trace("status").returncode == 0)
+
+    def end_daemon(self, number: signal.Signals) -> int:
+        self.daemon.send_signal(number)
+        return self.daemon.wait(PATIENCE)
+
+    def trace(self, *arguments: str) -> subprocess.CompletedProcess:
+        command = [str(self.programs.trace), *arguments]
+        return subprocess.run(command, env=self.environment, cwd=self.directory, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+    def start_session(self, name: str, *options: str) -> None:
+        succeeds(self.trace("start", "--name", name, "-o", f"{name}.fxt", *options))
+
+    def run(self, *role: str) -> int:
+        """Runs a program to its end. Returns its exit status."""
+        return subprocess.run([str(self.programs.example("subject")), *role], env=self.environment, capture_output=True, timeout=PATIENCE).returncode
+
+    def publish(self) -> None:
+        """Starts a program that records numbered events, and stores their number."""
+        number = len(self.publishers)
+        command = [str(self.programs.example("subject")), "publish", str(number), str(self.path(f"{number}.numbers")), "20000"]
+        program = subprocess.Popen(command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert program.stdout.readline() == b"ready\n"
+        self.publishers.append(program)
+
+    def published(self) -> list[int]:
+        """The number of events of each program so far."""
+        return [int.from_bytes(self.path(f"{number}.numbers").read_bytes(), "little") for number in range(len(self.publishers))]
+
+    def is_complete(self) -> bool:
+        return not any(path.name.endswith(".partial") for path in self.directory.iterdir())
+
+    def sessions(self) -> set[str]:
+        result = self.trace("status", "--json")
+        return {session["name"] for session in json.loads(result.stdout)} if result.returncode == 0 else set()
+
+    def end(self) -> None:
+        for program in [*self.publishers, *([self.daemon] if self.daemon else [])]:
+            program.kill()
+            program.wait()
+
+
+def until(what: str, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(what)
+        time.sleep(0.02)
+
+
+def checks(programs: Programs, engine: Path) -> Iterator[tuple[str, Callable[[], list[str]]]]:
+    site = Site(programs)
+    try:
+        first, copied, committed, statuses = live(site)
+    finally:
+        site.end()
+    parts = sorted(site.directory.glob("parts.*.fxt"), key=lambda path: int(path.suffixes[0][1:]))
+    snapshots = list(site.directory.glob("out-snapshot-*.fxt"))
+    yield "exit statuses", lambda: same([-signal.SIGABRT, 0, 0, 0, 0, 0], statuses)
+    yield "parts", lambda: [] if len(parts) > 2 else [f"{len(parts)} parts"]
+    yield "numbered events in parts", lambda: numbered(parts, first, committed)
+    yield "numbered events in a snapshot of parts", lambda: numbered([site.path("copy.fxt")], first, copied)
+    yield "programs that end, fork and execute others", lambda: same(ENDED, names(site.path("ends.fxt")))
+    yield "a session after the restart", lambda: same(AGAIN, names(site.path("ends.2.fxt")))
+    yield "the gap between them", lambda: same(1, own_events(site.path("ends.2.fxt")).count("recording interrupted"))
+    yield "the snapshot of a slow request", lambda: slow_request(snapshots)
+    for archive in [*parts, *snapshots, *(site.path(f"{name}.fxt") for name in ("copy", "ends", "ends.2", "out"))]:
+        yield f"perfetto, {archive.name}", lambda archive=archive: perfetto.errors(engine, archive)
+        yield f"trace check, {archive.name}", lambda archive=archive: malformed(programs, archive)
+
+
+def live(site: Site) -> tuple[list[int], list[int], list[int], list[int]]:
+    """Returns the numbers of the first events of the programs that are recorded, of those before a snapshot and before the kill; and exit
+    statuses.
+    """
+    site.publish()
+    site.start_daemon("--config", str(site.path("daemon.toml")))
+    site.publish()
+    until("both programs are registered", lambda: len(json.loads(site.trace("list", "providers", "--json").stdout)) == 2)
+    site.start_session("parts", "-c", "publish", "--rotate", "300ms")
+    site.start_session("ends", "-c", "end,fork", "-m", "oneshot", "--keep-alive")
+    first = [number + 1 for number in site.published()]
+    statuses = [site.run(*role) for role in (("end", "abort"), ("exec",), ("fork", "init"), ("watched", "scope", str(site.directory)))]
+    until("the third part is complete", lambda: site.path("parts.3.fxt").exists())
+    copied = site.published()
+    succeeds(site.trace("snapshot", "parts", "-o", "copy.fxt"))
+    committed = site.published()
+    site.end_daemon(signal.SIGKILL)
+    until("the guards complete the archives", site.is_complete)
+    site.start_daemon()
+    until("the session goes on", lambda: "ends" in site.sessions())
+    statuses.append(site.run("end", "recorded"))
+    succeeds(site.trace("stop", "ends"))
+    statuses.append(site.end_daemon(signal.SIGTERM))
+    return first, copied, committed, statuses
+
+
+
+# The program that is executed ends as the crashed one begins.
+ENDED = Counter({("first", None): 2, ("last", None): 2, ("before exec", None): 1}) + Counter(
+    [("parent", number) for number in range(21)] + [("child", number) for number in range(1, 21)]
+)
+AGAIN = Counter({("first", None): 1, ("last", None): 1})
+
+
+def events(archive: Path) -> list[Event]:
+    found = fxt_package.read(archive)
+    if found.faults:
+        raise RuntimeError(f"{archive.name}: {found.faults}")
+    return [event for thread in found.events.values() for event in thread]
+
+
+def own_events(archive: Path) -> list[str]:
+    with archive.open("rb") as file:
+        providers = parse_records(file).records_by_provider.values()
+    records = [record for provider in providers for record in provider.records if type(record).__name__.endswith("EventRecord")]
+    return [record.name for record in records if record.category == "trace"]
+
+
+def names(archive: Path) -> Counter:
+    """The events of an archive by name and number, but those of a thread that runs all the time."""
+    found = [event for event in events(archive) if event.name != "bystander"]
+    return Counter((event.name, event.args.get("number")) for event in found)
+
+
+def numbered(archives: list[Path], first: list[int], committed: list[int]) -> list[str]:
+    """The archives have each event once, from those after the start to those before the kill."""
+    found = [event for archive in archives for event in events(archive)]
+    others = {event.category for event in found} - {"publish"}
+    faults = [f"events of {others}"] if others else []
+    for program, (start, end) in enumerate(zip(first, committed)):
+        numbers = Counter(event.args["number"] for event in found if event.args["program"] == program)
+        missing = set(range(start, end)) - numbers.keys()
+        repeated = [number for number, times in numbers.items() if times > 1]
+        faults += [f"program {program} lacks {sorted(missing)[:5]}"] if missing else []
+        faults += [f"program {program} repeats {repeated[:5]}"] if repeated else []
+        faults += [] if end > start else [f"program {program} has no events"]
+    return faults
+
+
+def slow_request(snapshots: list[Path]) -> list[str]:
+    """It is there, and so are the events before it."""
+    if len(snapshots) != 1:
+        return [f"{len(snapshots)} snapshots"]
+    found = [event for event in events(snapshots[0]) if event.category == "web"]
+    before = [event.args["number"] for event in found if event.name == "before"]
+    requests = [event for event in found if event.name == "request"]
+    return same(list(range(50)), before) + same(1, len(requests))
+
+
+def malformed(programs: Programs, archive: Path) -> list[str]:
+    result = programs.check(archive)
+    # The crashed program has open scopes, and a session that was interrupted reports it.
+    return [] if result.returncode in (0, 3) else [f"exits with {result.returncode}: {result.stdout}{result.stderr}"]
+
+
+def same(expected: object, found: object) -> list[str]:
+    return [] if expected == found else [f"{found}, not {expected}"]
