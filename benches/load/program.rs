@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{kill_process, Pid, Signal};
 use rustix::time::{clock_gettime, ClockId};
 use trace_runtime::{trace_alert, trace_instant, trace_state, Clock, TraceState};
 
@@ -155,6 +156,10 @@ impl Program {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the program runs");
     }
 
     fn line(&mut self) -> String {
