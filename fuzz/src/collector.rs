@@ -57,7 +57,7 @@ fn archive_of(words: &[u64]) -> Vec<u8> {
     let _full = durable.append(words);
     let mut collector = Collector::new(mapping.reader(), layout, IdentityPolicy::Own(PROCESS))
         .expect("the layout is the mapping's");
-    let mut archive = opening();
+    let mut archive = opening().to_vec();
     collector.finish(&mut archive);
     let mut bytes = Vec::new();
     append_bytes(&mut bytes, &archive);

@@ -1,15 +1,16 @@
 //! The collector against a buffer of any content, in each mode and on each way of reading it.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use trace_format::encode::append_bytes;
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, MOST_WORDS};
 use trace_protocol::buffer::header::{
     directory_entry, field, loss_entry, BufferingMode, Layout, Parts,
 };
 use trace_protocol::buffer::memory::ReadMapping;
+use trace_protocol::words::as_bytes;
 
 use crate::choices::{Choices, PROCESS};
 use crate::collector::{readable, tables};
@@ -42,7 +43,8 @@ pub fn memory(bytes: &[u8]) {
     let mut choices = Choices::at_one_time(rest);
     let saved: Vec<u32> = (0..choices.below(3)).map(|_| choices.of(&WRAPS)).collect();
     let content = content(&layout, &mut choices);
-    MEMORY.with(|memory| collect(memory.collector(layout, &content), layout, &saved));
+    let collector = MEMORY.with_borrow_mut(|memory| memory.collector(layout, &content));
+    collect(collector, layout, &saved);
 }
 
 fn layout(mode: u8) -> Layout {
@@ -72,13 +74,15 @@ fn collect(mut collector: Collector, layout: Layout, saved: &[u32]) {
     collector.finish(&mut records);
     let expansion = if layout.has_function_records() { MOST_WORDS } else { 1 };
     let limit = (layout.total_size() + saved.len() * ROLLING) / 8 * expansion;
-    for (collector, records) in [(copy, copied), (collector, records)] {
+    for (collector, records) in [(&copy, &copied), (&collector, &records)] {
         assert!(records.len() <= limit, "{} words of a smaller buffer", records.len());
         assert!(collector.unreported().len() <= Layout::MIN_LOSSES_SIZE / 8 / loss_entry::WORDS);
         let _read = (collector.dropped(), collector.dropped_by_reason(), collector.stopped_at());
-        let mut archive = Vec::new();
-        append_bytes(&mut archive, &[opening(), records].concat());
-        readable(&archive);
+    }
+    readable(as_bytes(&[opening(), records.as_slice()].concat()));
+    // Most often they are the same.
+    if copied != records {
+        readable(as_bytes(&[opening(), copied.as_slice()].concat()));
     }
 }
 
@@ -161,13 +165,15 @@ fn put_words(words: &mut [u64], place: usize, new: &[u64]) {
 }
 
 thread_local! {
-    static MEMORY: Memory = Memory::new();
+    static MEMORY: RefCell<Memory> = RefCell::new(Memory::new());
 }
 
 /// The memory of a provider's buffer, used again by each input.
 struct Memory {
     file: File,
     mapping: ReadMapping,
+    /// The number of words that are not zero, at most.
+    used: usize,
 }
 
 impl Memory {
@@ -175,13 +181,14 @@ impl Memory {
         let file = tempfile::tempfile_in("/dev/shm").expect("a file in memory");
         file.set_len(SIZE as u64).expect("memory for it");
         let mapping = ReadMapping::map(file.as_fd(), SIZE).expect("it can be mapped");
-        Self { file, mapping }
+        Self { file, mapping, used: 0 }
     }
 
-    fn collector(&self, layout: Layout, words: &[u64]) -> Collector {
-        let mut bytes = Vec::with_capacity(SIZE);
-        append_bytes(&mut bytes, words);
-        self.file.write_all_at(&bytes, 0).expect("a file in memory can be written");
+    fn collector(&mut self, layout: Layout, words: &[u64]) -> Collector {
+        let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+        let changed = words.get(..used.max(self.used)).unwrap_or(words);
+        self.used = used;
+        self.file.write_all_at(as_bytes(changed), 0).expect("a file in memory can be written");
         let mapping = self.mapping.clone();
         Collector::new(mapping, layout, IdentityPolicy::Own(PROCESS))
             .expect("the size is that of the largest layout")

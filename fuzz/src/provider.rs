@@ -1,12 +1,20 @@
 //! What any provider writes first, and the words that it writes then.
 
+use std::sync::OnceLock;
+
 use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::message::ClockSource;
 
 use crate::choices::PROCESS;
 
-/// The words of an archive up to the first record of its provider.
-pub(crate) fn opening() -> Vec<u64> {
+/// Returns the words of an archive up to the first record of its provider. They are the same for
+/// all inputs: clocks are slow to read.
+pub(crate) fn opening() -> &'static [u64] {
+    static OPENING: OnceLock<Vec<u64>> = OnceLock::new();
+    OPENING.get_or_init(new_opening)
+}
+
+fn new_opening() -> Vec<u64> {
     let identity = Identity {
         id: 1,
         name: "fuzz".to_owned(),

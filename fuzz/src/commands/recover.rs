@@ -40,7 +40,7 @@ fn recovered(output: &Path, bytes: &[u8]) {
     let (partial, buffer) = rest.split_at(rest.len() / 2);
     let records = archive(partial);
     let mut partial = Vec::new();
-    append_bytes(&mut partial, &opening());
+    append_bytes(&mut partial, opening());
     partial.extend_from_slice(&records[8..]);
     let valid = partial.len().saturating_sub(usize::from(form >> 4) * 8) / 8 * 8;
     fs::write(partial_path(output), &partial).expect("there is memory");
