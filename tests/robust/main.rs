@@ -22,6 +22,7 @@ mod kept_archives;
 mod killing;
 mod locked_memory;
 mod losses;
+mod namespaces;
 mod other_users;
 mod outputs;
 mod private_socket;
