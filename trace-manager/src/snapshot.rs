@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, Sender};
+use trace_protocol::free_spare_pages;
 use trace_protocol::words::as_bytes;
 
 pub(crate) use names::SnapshotNames;
@@ -155,6 +156,8 @@ fn work(
             }
         }
     }
+    // Copies of further snapshots would have used it.
+    free_spare_pages();
     all
 }
 

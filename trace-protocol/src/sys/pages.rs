@@ -1,63 +1,78 @@
 //! Pages of memory for a copy that is made once, soon after their allocation.
 //!
 //! The first write of each page is a fault: with pages of 4 KiB, faults take most of the time of a
-//! copy. The memory is a mapping of its own: advice for memory of the allocator would remain when
-//! the memory is used for other data.
+//! copy, and the kernel may have to make large pages free first. So some mappings are used again.
+//! The memory is a mapping of its own: advice for memory of the allocator would remain when the
+//! memory is used for other data.
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a large page.
 const LARGE: usize = 2 << 20;
 
-/// Private memory of zeroed words, with large pages where the system permits them.
+/// The most bytes of mappings that wait to be used again.
+const SPARE: usize = 66 << 20;
+
+static SPARES: Mutex<Spares> = Mutex::new(Spares(Vec::new()));
+
+/// Private memory of words, with large pages where the system permits them. The words are zero, or
+/// those of an earlier use.
 #[derive(Debug)]
 pub(crate) struct Pages {
-    /// The mapping.
+    /// `None` only while this is dropped.
+    mapping: Option<Mapping>,
+    /// The words of the mapping.
+    words: NonNull<u64>,
+    length: usize,
+}
+
+/// A private mapping.
+#[derive(Debug)]
+struct Mapping {
     start: NonNull<u8>,
     mapped: usize,
     /// The words within it, which begin at a border of large pages.
     words: NonNull<u64>,
-    length: usize,
+    /// The number of words.
+    capacity: usize,
 }
 
 // SAFETY: the mapping has no other owner, and no part of it depends on a thread.
 unsafe impl Send for Pages {}
 // SAFETY: through a shared reference it can only be read.
 unsafe impl Sync for Pages {}
+// SAFETY: as for `Pages`.
+unsafe impl Send for Mapping {}
+
+/// Mappings that wait to be used again, the oldest first.
+#[derive(Debug)]
+struct Spares(Vec<Mapping>);
 
 impl Pages {
-    /// Maps memory for this many words.
+    /// Returns memory for this many words.
     ///
     /// # Errors
     ///
     /// Those of [mmap(2)](https://man7.org/linux/man-pages/man2/mmap.2.html).
     pub(crate) fn new(length: usize) -> io::Result<Self> {
-        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
-        let size = length.checked_mul(8).ok_or_else(too_large)?;
-        // The kernel may place it anywhere between two borders. Unused pages take no memory.
-        let mapped = size.checked_add(LARGE).ok_or_else(too_large)?;
-        let start = map(mapped)?;
-        let before = start.as_ptr().addr().next_multiple_of(LARGE) - start.as_ptr().addr();
-        // SAFETY: `before` is less than LARGE, by which the mapping is larger than `size`.
-        let words = unsafe { start.byte_add(before) }.cast();
-        let pages = Self { start, mapped, words, length };
-        pages.prefer_large();
-        Ok(pages)
+        // The next copy of the same buffer is often a little larger.
+        let capacity = length.checked_next_multiple_of(LARGE / 8).unwrap_or(usize::MAX);
+        let spare = SPARES.lock().unwrap_or_else(PoisonError::into_inner).take(length);
+        let mapping = spare.map_or_else(|| Mapping::new(capacity), Ok)?;
+        Ok(Self::of(mapping, length))
     }
 
-    /// Requests large pages for the ranges that the words fill. Has no effect where the kernel or
-    /// its administrator permits none. See
-    /// [madvise(2)](https://man7.org/linux/man-pages/man2/madvise.2.html), `MADV_HUGEPAGE`.
-    fn prefer_large(&self) {
-        let filled = self.length * 8 / LARGE * LARGE;
-        // SAFETY: the range is within the mapping, and the advice changes no contents.
-        unsafe { libc::madvise(self.words.as_ptr().cast(), filled, libc::MADV_HUGEPAGE) };
+    /// Uses the first `length` words of a mapping, which has as many.
+    fn of(mapping: Mapping, length: usize) -> Self {
+        let length = length.min(mapping.capacity);
+        Self { words: mapping.words, mapping: Some(mapping), length }
     }
 
     pub(crate) fn words(&self) -> &[u64] {
-        // SAFETY: `words` points to `length` words of the mapping, which are zero or were written
-        // through `words_mut`.
+        // SAFETY: `words` points to at least `length` words of the mapping, which are zero or were
+        // written through `words_mut`.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr(), self.length) }
     }
 
@@ -68,6 +83,72 @@ impl Pages {
 }
 
 impl Drop for Pages {
+    fn drop(&mut self) {
+        let Some(mapping) = self.mapping.take() else { return };
+        let beyond = SPARES.lock().unwrap_or_else(PoisonError::into_inner).keep(mapping, SPARE);
+        // Outside of the lock.
+        drop(beyond);
+    }
+}
+
+/// Frees the memory of copies that waits to be used again.
+pub fn free_spares() {
+    let spares = std::mem::take(&mut SPARES.lock().unwrap_or_else(PoisonError::into_inner).0);
+    // Outside of the lock.
+    drop(spares);
+}
+
+impl Spares {
+    /// Returns and removes the smallest mapping that has space for this many words, unless it is
+    /// more than twice as large.
+    fn take(&mut self, length: usize) -> Option<Mapping> {
+        let fits =
+            |mapping: &Mapping| (length..=length.saturating_mul(2)).contains(&mapping.capacity);
+        let fitting = self.0.iter().enumerate().filter(|(_, mapping)| fits(mapping));
+        let (index, _) = fitting.min_by_key(|(_, mapping)| mapping.capacity)?;
+        Some(self.0.remove(index))
+    }
+
+    /// Adds a mapping. Returns and removes the oldest ones beyond `limit` bytes.
+    fn keep(&mut self, mapping: Mapping, limit: usize) -> Vec<Mapping> {
+        self.0.push(mapping);
+        let mut bytes: usize = self.0.iter().map(|mapping| mapping.mapped).sum();
+        let is_beyond = |mapping: &&Mapping| {
+            let is_beyond = bytes > limit;
+            bytes -= if is_beyond { mapping.mapped } else { 0 };
+            is_beyond
+        };
+        let number = self.0.iter().take_while(is_beyond).count();
+        self.0.drain(..number).collect()
+    }
+}
+
+impl Mapping {
+    fn new(capacity: usize) -> io::Result<Self> {
+        let too_large = || io::Error::from(io::ErrorKind::OutOfMemory);
+        let size = capacity.checked_mul(8).ok_or_else(too_large)?;
+        // The kernel may place it anywhere between two borders. Unused pages take no memory.
+        let mapped = size.checked_add(LARGE).ok_or_else(too_large)?;
+        let start = map(mapped)?;
+        let before = start.as_ptr().addr().next_multiple_of(LARGE) - start.as_ptr().addr();
+        // SAFETY: `before` is less than LARGE, by which the mapping is larger than `size`.
+        let words = unsafe { start.byte_add(before) }.cast();
+        let mapping = Self { start, mapped, words, capacity };
+        mapping.prefer_large();
+        Ok(mapping)
+    }
+
+    /// Requests large pages for the ranges that the words fill. Has no effect where the kernel or
+    /// its administrator permits none. See
+    /// [madvise(2)](https://man7.org/linux/man-pages/man2/madvise.2.html), `MADV_HUGEPAGE`.
+    fn prefer_large(&self) {
+        let filled = self.capacity * 8 / LARGE * LARGE;
+        // SAFETY: the range is within the mapping, and the advice changes no contents.
+        unsafe { libc::madvise(self.words.as_ptr().cast(), filled, libc::MADV_HUGEPAGE) };
+    }
+}
+
+impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping has no other owner, and no reference into it is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.mapped) };
@@ -93,7 +174,7 @@ mod tests {
     #[test]
     fn pages_are_aligned_zeroed_and_writable_to_their_end() {
         for length in [1, 511, 1 << 18, (1 << 19) + 1] {
-            let mut pages = Pages::new(length).unwrap();
+            let mut pages = Pages::of(Mapping::new(length).unwrap(), length);
             assert_eq!(pages.words().as_ptr().addr() % LARGE, 0);
             assert_eq!(pages.words().len(), length);
             assert!(pages.words().iter().all(|word| *word == 0));
@@ -127,13 +208,45 @@ mod tests {
         let words = LARGE / 8;
         for (length, requested) in [(words - 1, 0), (words, 1), (3 * words - 1, 2), (3 * words, 3)]
         {
-            let pages = Pages::new(length).unwrap();
+            let pages = Pages::of(Mapping::new(length).unwrap(), length);
             let large = |number: usize| pages.words().as_ptr().addr() + number * LARGE;
             let found: Vec<_> = (0..4).map(|number| prefers_large(large(number))).collect();
             let expected: Vec<_> = (0..4).map(|number| number < requested).collect();
             // Behind the words may be the mapping of another test.
             let own = (length * 8).div_ceil(LARGE);
             assert_eq!(found[..own], expected[..own], "{length}");
+        }
+    }
+
+    #[test]
+    fn mappings_are_used_again_up_to_a_limit() {
+        let mut spares = Spares(Vec::new());
+        let [small, medium, large] =
+            [1 << 10, 1 << 18, 1 << 19].map(|it| Mapping::new(it).unwrap());
+        let all = small.mapped + medium.mapped + large.mapped;
+        let starts = [small.start, medium.start, large.start];
+        for mapping in [large, medium, small] {
+            assert!(spares.keep(mapping, all).is_empty());
+        }
+        assert!(spares.take((1 << 19) + 1).is_none(), "all are too small");
+        assert!(spares.take((1 << 9) - 1).is_none(), "all are too large");
+        let medium = spares.take(1 << 17).unwrap();
+        assert_eq!(medium.start, starts[1]);
+        assert!(spares.take(1 << 17).is_none(), "it is taken");
+        let removed = spares.keep(medium, all - 1);
+        assert_eq!(removed.iter().map(|it| it.start).collect::<Vec<_>>(), [starts[2]]);
+        assert_eq!(spares.0.len(), 2);
+    }
+
+    /// Other tests may use the mapping meanwhile.
+    #[test]
+    fn memory_that_was_used_before_can_be_written() {
+        for value in 1..5 {
+            let mut pages = Pages::new(1 << 19).unwrap();
+            pages.words_mut().fill(value);
+            assert!(pages.words().iter().all(|word| *word == value));
+            drop(pages);
+            free_spares();
         }
     }
 
