@@ -5,8 +5,16 @@
 //! cargo bench -p trace-insntrace
 //! ```
 //!
-//! libipt is measured in the same run if its headers are installed (Debian: `libipt-dev`).
+//! There are three traces: a walk through a random program, and a run of `sort` under the step
+//! engine, as it is and without the time stamps of its calls, which hardware does not write. libipt
+//! is measured in the same run if its headers are installed (Debian: `libipt-dev`).
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "decode/sort.rs"]
+mod sort;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[path = "../tests/common/stepped.rs"]
+mod stepped;
 #[path = "../tests/common/walk.rs"]
 mod walk;
 
@@ -42,40 +50,75 @@ impl Rate {
     }
 }
 
+/// A trace, and what is required to decode it.
+struct Sample {
+    name: &'static str,
+    image: Image,
+    trace: Vec<u8>,
+}
+
 fn main() {
     // `cargo test` only compiles it.
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
+    for sample in samples() {
+        measure(&sample);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn samples() -> Vec<Sample> {
+    let (image, trace) = sort::run();
+    let is_time = |packet: &Packet| matches!(packet, Packet::Tsc(_));
+    let packets: Vec<_> = packets(&trace).into_iter().filter(|packet| !is_time(packet)).collect();
+    let mut untimed = Vec::new();
+    packets.iter().for_each(|packet| encode::append(&mut untimed, packet));
+    let sample = |name, trace| Sample { name, image: image.clone(), trace };
+    vec![walk(), sample("sort, with time stamps", trace), sample("sort", untimed)]
+}
+
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+fn samples() -> Vec<Sample> {
+    vec![walk()]
+}
+
+fn walk() -> Sample {
     let random = &mut Random(1);
     let program = Program::new(random, 2000);
     let odds = Odds { interrupt: 20_000, pause: 20_000, psb: 30_000, time: 2_000, overflow: 0 };
     let walk = Walk::new(&program, random, Writer::new(), 4_000_000, odds);
-    let decoded = packets(&walk.trace);
+    let mut image = Image::new();
+    image.insert(BASE, &program.code);
+    assert_eq!(instructions(&image, &walk.trace), walk.executed.len() as u64);
+    Sample { name: "random program", image, trace: walk.trace }
+}
+
+fn measure(sample: &Sample) {
+    let Sample { name, image, trace } = sample;
+    let decoded = packets(trace);
     let rates = [
-        ("packets decoded", Rate::measure(|| count_packets(&walk.trace))),
+        ("packets decoded", Rate::measure(|| count_packets(trace))),
         ("packets written", Rate::measure(|| write_packets(&decoded))),
-        ("instructions", Rate::measure(|| instructions(&program.code, &walk.trace))),
+        ("instructions", Rate::measure(|| instructions(image, trace))),
     ];
-    assert_eq!(rates[2].1.count, walk.executed.len() as u64);
-    let libipt = libipt(&walk.trace, &program.code);
-    println!("{:>16} {:>10} {:>12} {:>12} {:>8}", "", "number", "ns each", "libipt ns", "times");
-    for (index, (name, rate)) in rates.iter().enumerate() {
-        print_row(name, rate, libipt.as_ref().map(|libipt| &libipt[index]));
+    let bits = trace.len() as f64 * 8.0 / rates[2].1.count as f64;
+    println!("{name}: {} bytes, {bits:.2} bits an instruction", trace.len());
+    println!("{:>16} {:>10} {:>8} {:>10} {:>6}", "", "number", "ns each", "libipt ns", "times");
+    let [decoder, encoder, by_instruction, by_block] = libipt(trace, image);
+    let rows = [(0, decoder, ""), (1, encoder, ""), (2, by_instruction, "instruction decoder")];
+    for (index, theirs, of) in rows.into_iter().chain([(2, by_block, "block decoder")]) {
+        let (name, rate) = &rates[index];
+        print_row(name, rate, theirs.as_ref(), of);
     }
-    println!("{:.2} bits an instruction", bits(&walk));
 }
 
-fn bits(walk: &Walk<'_>) -> f64 {
-    walk.trace.len() as f64 * 8.0 / walk.executed.len() as f64
-}
-
-fn print_row(name: &str, ours: &Rate, theirs: Option<&Rate>) {
+fn print_row(name: &str, ours: &Rate, theirs: Option<&Rate>, of: &str) {
     let (nanos, times) = theirs.map_or(("-".into(), "-".into()), |theirs| {
         assert_eq!(theirs.count, ours.count, "libipt found as many {name}");
-        (format!("{:.1}", theirs.nanos()), format!("{:.1}", theirs.nanos() / ours.nanos()))
+        (format!("{:.2}", theirs.nanos()), format!("{:.2}", theirs.nanos() / ours.nanos()))
     });
-    println!("{name:>16} {:>10} {:>12.1} {nanos:>12} {times:>8}", ours.count, ours.nanos());
+    println!("{name:>16} {:>10} {:>8.2} {nanos:>10} {times:>6}  {of}", ours.count, ours.nanos());
 }
 
 fn each_packet(trace: &[u8], mut each: impl FnMut(Packet)) {
@@ -110,10 +153,8 @@ fn write_packets(packets: &[Packet]) -> u64 {
     packets.len() as u64
 }
 
-fn instructions(code: &[u8], trace: &[u8]) -> u64 {
-    let mut image = Image::new();
-    image.insert(BASE, code);
-    let mut flow = FlowDecoder::new(image);
+fn instructions(image: &Image, trace: &[u8]) -> u64 {
+    let mut flow = FlowDecoder::new(image.clone());
     let mut count = 0;
     for piece in trace.chunks(1 << 16) {
         flow.push(piece);
@@ -125,8 +166,9 @@ fn instructions(code: &[u8], trace: &[u8]) -> u64 {
     count
 }
 
-/// Returns libipt's rates, if it is installed.
-fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 3]> {
+/// Returns libipt's rates, if it is installed: of its packet decoder, its encoder, its instruction
+/// decoder and its block decoder.
+fn libipt(trace: &[u8], image: &Image) -> [Option<Rate>; 4] {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let file = |name: &str, bytes: &[u8]| -> PathBuf {
         let path = directory.path().join(name);
@@ -136,11 +178,14 @@ fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 3]> {
     let driver = directory.path().join("driver");
     if !compile(&driver) {
         println!("libipt is not installed");
-        return None;
+        return [(); 4].map(|()| None);
     }
-    let files = [file("trace", trace), file("code", code)];
     let mut command = Command::new(driver);
-    command.arg("time").arg(ROUNDS.to_string()).args(files).arg(format!("{BASE:x}"));
+    command.arg("time").arg(ROUNDS.to_string()).arg(file("trace", trace));
+    for (address, code) in image.sections() {
+        let address = format!("{address:x}");
+        command.arg(file(&address, code)).arg(address);
+    }
     let output = command.output().expect("the driver runs");
     let text = String::from_utf8(output.stdout).expect("text");
     let numbers: Vec<&str> = text.split_whitespace().collect();
@@ -148,7 +193,7 @@ fn libipt(trace: &[u8], code: &[u8]) -> Option<[Rate; 3]> {
         best: Duration::from_secs_f64(numbers[at].parse().expect("seconds")),
         count: numbers[at + 1].parse().expect("a number"),
     };
-    Some([rate(0), rate(2), rate(4)])
+    [0, 2, 4, 6].map(|at| Some(rate(at)))
 }
 
 fn compile(driver: &Path) -> bool {

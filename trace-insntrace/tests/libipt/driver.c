@@ -4,7 +4,8 @@
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
  *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
  *     driver time ROUNDS TRACE CODE ADDRESS…  seconds and number: packets decoded,
- *                                     packets written, instructions decoded
+ *                                     packets written, instructions decoded by the instruction
+ *                                     decoder and by the block decoder
  * A line "error" stands for bytes that libipt cannot decode. It continues at the next PSB.
  */
 #include <inttypes.h>
@@ -244,20 +245,64 @@ static uint64_t instructions(struct pt_insn_decoder *decoder, int print)
 	}
 }
 
-/* The code is pairs of a file and its address, up to a null pointer. */
+/* The code is pairs of a file and its address, up to a null pointer. Without the cache, libipt maps
+ * a file and decodes its code again each time that execution comes from another one.
+ */
+static void add_code(struct pt_image *image, char **code)
+{
+	struct pt_image_section_cache *cache = pt_iscache_alloc(NULL);
+
+	if (!cache || pt_iscache_set_limit(cache, UINT64_C(1) << 30) < 0)
+		fail("no cache");
+	for (; code[0] && code[1]; code += 2) {
+		size_t size;
+		int section;
+
+		free(read_file(code[0], &size));
+		section = pt_iscache_add_file(cache, code[0], 0, size, strtoull(code[1], NULL, 16));
+		if (section < 0 || pt_image_add_cached(image, cache, section, NULL) < 0)
+			fail("no image");
+	}
+}
+
 static struct pt_insn_decoder *insn_decoder(struct pt_config *config, char **code)
 {
 	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
 
-	for (; code[0] && code[1]; code += 2) {
-		size_t size;
-
-		free(read_file(code[0], &size));
-		if (pt_image_add_file(pt_insn_get_image(decoder), code[0], 0, size, NULL,
-				      strtoull(code[1], NULL, 16)) < 0)
-			fail("no image");
-	}
+	add_code(pt_insn_get_image(decoder), code);
 	return decoder;
+}
+
+static int drain_block_events(struct pt_block_decoder *decoder, int status)
+{
+	struct pt_event event;
+
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_blk_event(decoder, &event, sizeof(event));
+	return status;
+}
+
+static uint64_t block_instructions(struct pt_block_decoder *decoder)
+{
+	uint64_t count = 0;
+
+	for (;;) {
+		int status = pt_blk_sync_forward(decoder);
+
+		if (status < 0)
+			return count;
+		for (;;) {
+			struct pt_block block;
+
+			status = drain_block_events(decoder, status);
+			if (status < 0 || (status & pts_eos))
+				break;
+			status = pt_blk_next(decoder, &block, sizeof(block));
+			count += block.ninsn;
+			if (status < 0)
+				break;
+		}
+	}
 }
 
 static double seconds(void)
@@ -333,18 +378,30 @@ static void time_insns(struct rate *rate, struct pt_config *config, char **code)
 	pt_insn_free_decoder(decoder);
 }
 
+static void time_blocks(struct rate *rate, struct pt_config *config, char **code)
+{
+	struct pt_block_decoder *decoder = pt_blk_alloc_decoder(config);
+	double start;
+
+	add_code(pt_blk_get_image(decoder), code);
+	start = seconds();
+	measured(rate, start, block_instructions(decoder));
+	pt_blk_free_decoder(decoder);
+}
+
 static void time_all(int rounds, const char *trace, char **code)
 {
 	struct pt_config config = config_of(trace);
-	struct rate rates[3] = { { 0, 0 } };
+	struct rate rates[4] = { { 0, 0 } };
 	int at;
 
 	while (rounds-- > 0) {
 		time_packets(&rates[0], &config);
 		time_encoder(&rates[1], &config);
 		time_insns(&rates[2], &config, code);
+		time_blocks(&rates[3], &config, code);
 	}
-	for (at = 0; at < 3; at++)
+	for (at = 0; at < 4; at++)
 		printf("%.9f %" PRIu64 "\n", rates[at].best, rates[at].count);
 }
 
