@@ -1,6 +1,6 @@
 //! Instruction traces out of any bytes.
 
-use trace_insntrace::flow::{FlowDecoder, FlowError, Image, Item};
+use trace_insntrace::flow::{FlowDecoder, FlowError, Image, Item, Part};
 use trace_insntrace::pt::layout::PSB;
 use trace_insntrace::pt::{decode, encode, PacketAt, PacketDecoder, PacketError};
 
@@ -47,6 +47,29 @@ pub fn flow(bytes: &[u8]) {
     image.insert(BASE, code.get(PSB.len()..).unwrap_or_default());
     let whole = items(&image, trace, trace.len().max(1));
     assert_eq!(items(&image, trace, 5), whole);
+    assert_eq!(items_of_parts(&image, trace), whole);
+}
+
+/// The same, with several instructions at a time.
+fn items_of_parts(image: &Image, trace: &[u8]) -> Vec<Result<Item, FlowError>> {
+    let mut flow = FlowDecoder::new(image.clone());
+    flow.push(trace);
+    let mut items = Vec::new();
+    for is_end in [false, true] {
+        if is_end {
+            flow.end();
+        }
+        while let Some(part) = flow.next_part() {
+            match part {
+                Ok(Part::Instructions(part)) => {
+                    items.extend(part.iter().map(|it| Ok(Item::Instruction(*it))));
+                }
+                Ok(Part::Event(event)) => items.push(Ok(Item::Event(event))),
+                Err(error) => items.push(Err(error)),
+            }
+        }
+    }
+    items
 }
 
 fn items(image: &Image, trace: &[u8], size: usize) -> Vec<Result<Item, FlowError>> {

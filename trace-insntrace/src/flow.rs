@@ -18,4 +18,4 @@ pub(crate) use block::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BY
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;
-pub use item::{Event, Instruction, InstructionKind, Item};
+pub use item::{Event, Instruction, InstructionKind, Item, Part};

@@ -4,7 +4,7 @@
 mod walk;
 
 use proptest::prelude::*;
-use trace_insntrace::flow::{Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item};
+use trace_insntrace::flow::{Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item, Part};
 use trace_insntrace::pt::{encode, Compression, ExecMode, Ip, Packet, PsbState, Tnt, Writer};
 use walk::{Odds, Program, Random, Walk, BASE};
 
@@ -29,7 +29,39 @@ fn decode_in_pieces(code: &[u8], trace: &[u8], size: usize) -> Vec<Result<Item, 
 }
 
 fn decode(code: &[u8], trace: &[u8]) -> Vec<Result<Item, FlowError>> {
-    decode_in_pieces(code, trace, trace.len().max(1))
+    let items = timed_items(code, trace);
+    assert_eq!(timed_items_of_parts(code, trace), items);
+    items.into_iter().map(|(item, _)| item).collect()
+}
+
+type TimedItem = (Result<Item, FlowError>, Option<u64>);
+
+fn whole(code: &[u8], trace: &[u8]) -> FlowDecoder {
+    let mut flow = FlowDecoder::new(image_of(code));
+    flow.push(trace);
+    flow.end();
+    flow
+}
+
+fn timed_items(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
+    let mut flow = whole(code, trace);
+    std::iter::from_fn(|| flow.next_item().map(|item| (item, flow.tsc()))).collect()
+}
+
+fn timed_items_of_parts(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
+    let mut flow = whole(code, trace);
+    let mut items = Vec::new();
+    while let Some(part) = flow.next_part() {
+        let part = match part {
+            Ok(Part::Instructions(part)) => {
+                part.iter().map(|it| Ok(Item::Instruction(*it))).collect()
+            }
+            Ok(Part::Event(event)) => vec![Ok(Item::Event(event))],
+            Err(error) => vec![Err(error)],
+        };
+        items.extend(part.into_iter().map(|item| (item, flow.tsc())));
+    }
+    items
 }
 
 fn ips(items: &[Result<Item, FlowError>]) -> Vec<u64> {

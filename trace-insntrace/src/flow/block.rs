@@ -120,6 +120,12 @@ impl Blocks {
         self.instructions.get(index).copied()
     }
 
+    /// Returns the instructions at these indexes.
+    #[inline]
+    pub(super) fn instructions(&self, range: Range<usize>) -> &[Instruction] {
+        self.instructions.get(range).unwrap_or_default()
+    }
+
     /// Returns the indexes of the instructions of `block`.
     #[inline]
     pub(super) fn range(block: Block) -> Range<usize> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::block::{Block, Blocks, End};
 use super::cue::{Cue, CueKind, Cues};
-use super::item::{Event, Instruction, InstructionKind, Item};
+use super::item::{Event, Instruction, InstructionKind, Item, Part};
 use super::progress::Progress;
 use super::{FlowError, FlowErrorKind, Image};
 use crate::pt::{ExecMode, PacketDecoder, ReturnStack, Tnt};
@@ -169,6 +169,31 @@ impl FlowDecoder {
                 Err(kind) => return Some(Err(self.lose(kind))),
             }
         }
+    }
+
+    /// The same as [`next_item`](Self::next_item) for several instructions of the same time at
+    /// once: those up to the next branch.
+    ///
+    /// # Errors
+    ///
+    /// See [`next_item`](Self::next_item).
+    #[inline]
+    pub fn next_part(&mut self) -> Option<Result<Part<'_>, FlowError>> {
+        while self.run.is_empty() {
+            match self.step() {
+                Ok(Step::Again) => {}
+                Ok(Step::Event(event)) => return Some(Ok(Part::Event(event))),
+                Ok(Step::Starved) => return None,
+                Err(kind) => return Some(Err(self.lose(kind))),
+            }
+        }
+        let mut part = self.run.clone();
+        if !self.times.is_empty() {
+            self.advance_time(part.start);
+            part.end = part.start + 1;
+        }
+        self.run.start = part.end;
+        Some(Ok(Part::Instructions(self.blocks.instructions(part))))
     }
 
     #[inline]

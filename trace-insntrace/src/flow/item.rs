@@ -11,6 +11,15 @@ pub enum Item {
     Event(Event),
 }
 
+/// A part of a program's execution, with several instructions at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Part<'a> {
+    /// Instructions were executed, one after another.
+    Instructions(&'a [Instruction]),
+    /// An event.
+    Event(Event),
+}
+
 /// An instruction of a code image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Instruction {
