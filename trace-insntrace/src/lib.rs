@@ -6,6 +6,8 @@
 //! - [`controller`] is the protocol for setting up, starting and reading a trace, without I/O.
 //! - [`recording`] is the traces of several threads as files, with the code that they execute.
 //! - [`symbols`] has the functions of that code, and [`calls`] the calls of a trace.
+//! - [`hardware`] is the arguments and the memory of the processor's own tracing.
+//! - [`perf_data`] is recordings as files of perf.
 //! - [`print`](mod@print) writes a recording in several formats.
 //! - `service` is the controller for the clients of a socket, with its client library.
 //! - `step` executes processes one instruction at a time and writes their packets (Linux on
@@ -15,6 +17,8 @@
 pub mod calls;
 pub mod controller;
 pub mod flow;
+pub mod hardware;
+pub mod perf_data;
 pub mod print;
 pub mod pt;
 pub mod recording;

@@ -50,6 +50,11 @@ pub enum PrintError {
     Output(io::Error),
     /// A record does not fit into an archive.
     Archive(trace_format::WriteError),
+    /// A trace has no time stamps, which the format requires.
+    NoTime {
+        /// The thread of the trace.
+        tid: u32,
+    },
 }
 
 impl fmt::Display for PrintError {
@@ -59,6 +64,7 @@ impl fmt::Display for PrintError {
             Self::Packets(error) => write!(f, "cannot read packets: {error}"),
             Self::Output(error) => error.fmt(f),
             Self::Archive(error) => error.fmt(f),
+            Self::NoTime { tid } => write!(f, "the trace of thread {tid} has no time stamps"),
         }
     }
 }
@@ -69,6 +75,7 @@ impl core::error::Error for PrintError {
             Self::Output(error) | Self::Packets(error) => Some(error),
             Self::Archive(error) => Some(error),
             Self::Recording(error) => Some(error),
+            Self::NoTime { .. } => None,
         }
     }
 }

@@ -14,6 +14,7 @@
 //! records before it.
 
 mod attribute;
+mod aux_data;
 mod convert;
 mod error;
 mod features;
@@ -30,5 +31,6 @@ mod slots;
 mod stream;
 mod tracing;
 
+pub use aux_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor};
 pub use error::PerfDataError;
 pub use input::PerfData;

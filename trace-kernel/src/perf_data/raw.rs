@@ -22,6 +22,7 @@ pub(super) const HEADER_ATTR: u32 = 64;
 pub(super) const HEADER_TRACING_DATA: u32 = 66;
 pub(super) const HEADER_BUILD_ID: u32 = 67;
 pub(super) const FINISHED_ROUND: u32 = 68;
+pub(super) const AUXTRACE_INFO: u32 = 70;
 pub(super) const AUXTRACE: u32 = 71;
 pub(super) const EVENT_UPDATE: u32 = 78;
 pub(super) const HEADER_FEATURE: u32 = 80;

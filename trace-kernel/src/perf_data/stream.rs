@@ -32,6 +32,14 @@ impl<R: Read> Stream<R> {
     /// Returns the next record. The body of `HEADER_TRACING_DATA` is the data that follow it in the
     /// input; those of `AUXTRACE` are skipped.
     pub(super) fn next(&mut self) -> Result<Option<RawRecord>, PerfDataError> {
+        self.next_with(&mut |_, _| Ok(()))
+    }
+
+    /// The same; `aux` gets the body of `AUXTRACE` and may read its data.
+    pub(super) fn next_with(
+        &mut self,
+        aux: &mut impl FnMut(&[u8], &mut dyn Read) -> io::Result<()>,
+    ) -> Result<Option<RawRecord>, PerfDataError> {
         loop {
             if let Some(record) = self.unpacker.next(self.offset)? {
                 return Ok(Some(record));
@@ -61,7 +69,8 @@ impl<R: Read> Stream<R> {
                     continue;
                 }
                 AUXTRACE => {
-                    self.skip(number(8).ok_or(malformed)?)?;
+                    let size = number(8).ok_or(malformed)?;
+                    self.pass_on(size, &mut |data| aux(&body, data))?;
                     body
                 }
                 HEADER_TRACING_DATA => {
@@ -105,10 +114,18 @@ impl<R: Read> Stream<R> {
         }
     }
 
-    fn skip(&mut self, size: u64) -> Result<(), PerfDataError> {
-        let skipped = io::copy(&mut self.input.by_ref().take(size), &mut io::sink())?;
-        self.advance(skipped)?;
-        match skipped == size {
+    /// Passes bytes on, and skips those that are not read.
+    fn pass_on(
+        &mut self,
+        size: u64,
+        read: &mut impl FnMut(&mut dyn Read) -> io::Result<()>,
+    ) -> Result<(), PerfDataError> {
+        let mut data = self.input.by_ref().take(size);
+        read(&mut data)?;
+        io::copy(&mut data, &mut io::sink())?;
+        let passed = size - data.limit();
+        self.advance(passed)?;
+        match passed == size {
             true => Ok(()),
             false => Err(truncated()),
         }

@@ -1,0 +1,148 @@
+//! Which code a process executes, and which thread a CPU, at each time.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trace_kernel::perf_data::AuxEvent;
+
+use super::super::layout::TimeConversion;
+use crate::recording::{Mapping, SpaceId};
+
+/// A process and a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Task {
+    pub(super) process: u32,
+    pub(super) thread: u32,
+}
+
+/// Values from a time on, in its order.
+#[derive(Debug)]
+struct Changes<T>(Vec<(u64, T)>);
+
+impl<T> Default for Changes<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T: Copy> Changes<T> {
+    fn push(&mut self, time: u64, value: T) {
+        self.0.push((time, value));
+    }
+
+    fn last(&self) -> Option<T> {
+        self.0.last().map(|(_, value)| *value)
+    }
+
+    fn at(&self, time: u64) -> Option<T> {
+        let count = self.0.partition_point(|(begin, _)| *begin <= time);
+        let index = count.checked_sub(1)?;
+        self.0.get(index).map(|(_, value)| *value)
+    }
+}
+
+/// The events of a file, by time stamps.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// The mappings of each space. Those of a space do not overlap.
+    spaces: Vec<Vec<Mapping>>,
+    of_process: HashMap<u32, Changes<SpaceId>>,
+    of_cpu: HashMap<u32, Changes<Option<Task>>>,
+    processes: HashMap<u32, u32>,
+    names: BTreeMap<u32, String>,
+}
+
+impl Timeline {
+    pub(super) fn new(events: Vec<(u64, AuxEvent)>, conversion: TimeConversion) -> Self {
+        let mut timeline = Self::default();
+        for (time, event) in events {
+            timeline.add(conversion.ticks(time), event);
+        }
+        timeline
+    }
+
+    fn add(&mut self, time: u64, event: AuxEvent) {
+        match event {
+            AuxEvent::Named { process, thread, name, is_exec } => {
+                self.names.insert(thread, name);
+                self.processes.insert(thread, process);
+                if is_exec {
+                    self.begin(process, time, Vec::new());
+                }
+            }
+            AuxEvent::Forked { process, thread, creator } => {
+                self.processes.insert(thread, process);
+                if process != creator {
+                    let mappings = self.mappings_of(creator).to_vec();
+                    self.begin(process, time, mappings);
+                }
+            }
+            AuxEvent::Mapped { process, address, size, offset, path, build_id } => {
+                let build_id = Some(build_id).filter(|id| !id.is_empty());
+                self.map(process, time, Mapping { address, size, offset, path, build_id });
+            }
+            AuxEvent::Entered { cpu, process, thread } => {
+                self.processes.insert(thread, process);
+                let task = (thread != 0).then_some(Task { process, thread });
+                self.of_cpu.entry(cpu).or_default().push(time, task);
+            }
+            AuxEvent::Left { cpu } => self.of_cpu.entry(cpu).or_default().push(time, None),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, process: u32, time: u64, mappings: Vec<Mapping>) {
+        let space = SpaceId(self.spaces.len() as u32);
+        self.spaces.push(mappings);
+        self.of_process.entry(process).or_default().push(time, space);
+    }
+
+    /// Adds a mapping. One that replaces another begins a space, so that each has one code.
+    fn map(&mut self, process: u32, time: u64, new: Mapping) {
+        let known = self.mappings_of(process);
+        if known.iter().any(|mapping| mapping.is_same_place(&new)) {
+            return;
+        }
+        let overlaps = |it: &Mapping| {
+            it.address < new.address.saturating_add(new.size)
+                && new.address < it.address.saturating_add(it.size)
+        };
+        let space = self.of_process.get(&process).and_then(Changes::last);
+        if space.is_none() || known.iter().any(overlaps) {
+            let mut mappings: Vec<_> = known.iter().filter(|it| !overlaps(it)).cloned().collect();
+            mappings.push(new);
+            return self.begin(process, time, mappings);
+        }
+        if let Some(mappings) = space.and_then(|space| self.spaces.get_mut(space.0 as usize)) {
+            mappings.push(new);
+        }
+    }
+
+    fn mappings_of(&self, process: u32) -> &[Mapping] {
+        let space = self.of_process.get(&process).and_then(Changes::last);
+        space.map_or(&[], |space| self.mappings(space))
+    }
+
+    pub(super) fn mappings(&self, space: SpaceId) -> &[Mapping] {
+        self.spaces.get(space.0 as usize).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the space of a process at a time, or its first one before that.
+    pub(super) fn space(&self, process: u32, time: u64) -> Option<SpaceId> {
+        let spaces = self.of_process.get(&process)?;
+        spaces.at(time).or_else(|| spaces.0.first().map(|(_, space)| *space))
+    }
+
+    /// Returns the thread that a CPU executes at a time.
+    pub(super) fn on_cpu(&self, cpu: u32, time: u64) -> Option<Task> {
+        self.of_cpu.get(&cpu)?.at(time)?
+    }
+
+    /// Returns a thread with its process, which is its own if the file does not have it.
+    pub(super) fn task(&self, thread: u32) -> Task {
+        Task { process: self.processes.get(&thread).copied().unwrap_or(thread), thread }
+    }
+
+    pub(super) fn name(&self, thread: u32) -> &str {
+        self.names.get(&thread).map(String::as_str).unwrap_or_default()
+    }
+}

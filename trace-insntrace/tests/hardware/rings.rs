@@ -1,0 +1,211 @@
+//! AUX areas that a processor of the test has written.
+
+use trace_insntrace::controller::{
+    Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
+};
+use trace_insntrace::hardware::{AuxArea, Collector, Losses};
+
+/// An area with the rules of the kernel: `perf_event.h` and `ring_buffer.c`.
+struct Area {
+    bytes: Vec<u8>,
+    overwrites: bool,
+    written: u64,
+    tail: u64,
+    records: Vec<u8>,
+}
+
+impl Area {
+    fn new(size: usize, overwrites: bool) -> Self {
+        let (written, tail, records) = (0, 0, Vec::new());
+        Self { bytes: vec![0; size], overwrites, written, tail, records }
+    }
+
+    /// Writes packets as far as there is space, and a record about them.
+    fn write(&mut self, packets: &[u8]) {
+        let size = self.bytes.len() as u64;
+        let space = if self.overwrites { u64::MAX } else { self.tail + size - self.written };
+        let fits = packets.len().min(usize::try_from(space).unwrap_or(usize::MAX));
+        for byte in &packets[..fits] {
+            let at = (self.written % size) as usize;
+            self.bytes[at] = *byte;
+            self.written += 1;
+        }
+        let flags = u64::from(fits < packets.len()) | u64::from(self.overwrites) << 1;
+        self.record(11, &[self.written - fits as u64, fits as u64, flags]);
+    }
+
+    fn record(&mut self, kind: u32, fields: &[u64]) {
+        let size = 8 + 8 * fields.len() as u16;
+        self.records.extend(kind.to_ne_bytes());
+        self.records.extend([0, 0]);
+        self.records.extend(size.to_ne_bytes());
+        self.records.extend(fields.iter().flat_map(|field| field.to_ne_bytes()));
+    }
+}
+
+impl AuxArea for Area {
+    fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn head(&self) -> u64 {
+        match self.overwrites {
+            true => self.written % self.bytes.len() as u64,
+            false => self.written,
+        }
+    }
+
+    fn set_tail(&mut self, tail: u64) {
+        assert!(!self.overwrites, "the kernel ignores it");
+        self.tail = tail;
+    }
+
+    fn append_to(&self, bytes: &mut Vec<u8>, start: usize, length: usize) {
+        bytes.extend_from_slice(&self.bytes[start..start + length]);
+    }
+
+    fn take_records(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.records)
+    }
+}
+
+fn packets(from: u64, count: u64) -> Vec<u8> {
+    (from..from + count).map(|number| (number % 251) as u8 + 1).collect()
+}
+
+#[test]
+fn packets_are_taken_across_the_end_of_the_area() {
+    let mut area = Area::new(8192, false);
+    let mut collector = Collector::new();
+    let (mut position, mut expected, mut found) = (0, Vec::new(), Vec::new());
+    for count in [0, 1, 8191, 8192, 5000, 5000, 8192, 3] {
+        area.write(&packets(position, count));
+        expected.extend(packets(position, count));
+        position += count;
+        found.extend(collector.take(&mut area));
+        assert_eq!(area.tail, position);
+    }
+    assert!(found == expected);
+    assert_eq!(collector.losses(), Losses::default());
+}
+
+#[test]
+fn a_full_area_stops_the_processor() {
+    let mut area = Area::new(4096, false);
+    let mut collector = Collector::new();
+    area.write(&packets(0, 4000));
+    area.write(&packets(4000, 200));
+    assert!(collector.take(&mut area) == packets(0, 4096));
+    assert_eq!(collector.losses(), Losses { truncated: 1, ..Losses::default() });
+    area.write(&packets(9, 100));
+    assert!(collector.take(&mut area) == packets(9, 100));
+}
+
+#[test]
+fn an_area_that_is_overwritten_has_the_newest_packets() {
+    for (written, expected) in [
+        (0, packets(0, 0)),
+        (1, packets(0, 1)),
+        (8191, packets(0, 8191)),
+        (8192, packets(0, 8192)),
+        (8193, packets(1, 8192)),
+        (40_000, packets(40_000 - 8192, 8192)),
+    ] {
+        let mut area = Area::new(8192, true);
+        area.write(&packets(0, written));
+        let found = Collector::new().take_overwritten(&mut area);
+        assert!(found == expected, "{written}: {}", found.len());
+    }
+}
+
+#[test]
+fn a_kernel_that_reports_too_much_does_no_harm() {
+    let mut area = Area::new(4096, false);
+    area.write(&packets(0, 4096));
+    area.written = u64::MAX;
+    let mut collector = Collector::new();
+    assert_eq!(collector.take(&mut area).len(), 4096);
+    assert_eq!(collector.losses().gaps, 1);
+    area.written = 5;
+    assert!(collector.take(&mut area).is_empty(), "the position went back");
+}
+
+#[test]
+fn losses_and_the_first_thread_are_reported() {
+    let mut area = Area::new(4096, false);
+    area.record(12, &[7 | 8 << 32]);
+    area.record(12, &[9 | 9 << 32]);
+    area.record(2, &[1, 30]);
+    area.record(2, &[1, 12]);
+    area.record(11, &[0, 0, 1 << 2]);
+    area.record(11, &[0, 0, 1 << 1 | 1 << 3]);
+    area.record(99, &[]);
+    let mut collector = Collector::new();
+    collector.take(&mut area);
+    assert_eq!(collector.losses(), Losses { truncated: 0, gaps: 1, records: 42 });
+    assert_eq!(collector.started(), Some((7, 8)));
+}
+
+#[test]
+fn malformed_records_end_the_list() {
+    let whole = {
+        let mut area = Area::new(4096, false);
+        area.record(11, &[0, 0, 1]);
+        area.record(11, &[0, 0, 1]);
+        area.records
+    };
+    for length in 0..whole.len() {
+        let mut area = Area::new(4096, false);
+        area.records = whole[..length].to_vec();
+        let mut collector = Collector::new();
+        collector.take(&mut area);
+        assert_eq!(collector.losses().truncated, length as u64 / 32);
+    }
+    for size in 0..8_u16 {
+        let mut area = Area::new(4096, false);
+        area.records = whole.clone();
+        area.records[6..8].copy_from_slice(&size.to_ne_bytes());
+        Collector::new().take(&mut area);
+    }
+}
+
+/// A back end that only states its capabilities.
+pub(crate) struct NoTracing(pub(crate) Capabilities);
+
+impl Backend for NoTracing {
+    type Chunk = ();
+
+    fn capabilities(&self) -> Capabilities {
+        self.0
+    }
+
+    fn allocate(&mut self, _: BufferDescriptor, _: &BufferConfig) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn free(&mut self, _: BufferDescriptor) {}
+
+    fn assign(&mut self, _: BufferDescriptor, _: ThreadKoid) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn release(&mut self, _: BufferDescriptor) {}
+
+    fn start(&mut self) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn stop(&mut self) {}
+
+    fn capture_end(&self, _: BufferDescriptor) -> u64 {
+        0
+    }
+
+    fn chunk(&self, _: BufferDescriptor, _: u32) -> Result<(), Status> {
+        Ok(())
+    }
+
+    fn side_data(&self, _: BufferDescriptor) -> Result<SideData<()>, Status> {
+        Ok(SideData { written: 0, archive: () })
+    }
+}

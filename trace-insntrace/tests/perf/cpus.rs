@@ -1,0 +1,167 @@
+//! A file of perf with buffers of CPUs, on which threads take turns.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use trace_insntrace::flow::Item;
+use trace_insntrace::perf_data::{read, ImportError, Imported};
+use trace_insntrace::pt::{ExecMode, PsbState, Writer};
+use trace_insntrace::recording::TraceDecoder;
+
+/// The address of both programs.
+const BASE: u64 = 0x1000;
+
+/// `dec ecx; jnz BASE; syscall`, behind as many `nop`.
+fn program(nops: usize) -> Vec<u8> {
+    let back = 0xfc_u8 - nops as u8;
+    [&vec![0x90; nops][..], &[0xff, 0xc9, 0x75, back, 0x0f, 0x05]].concat()
+}
+
+/// The executed addresses of a program that makes this many rounds.
+fn executed(nops: u64, rounds: usize) -> Vec<u64> {
+    let round = (0..nops).chain([nops, nops + 2]).map(|at| BASE + at);
+    round.collect::<Vec<_>>().repeat(rounds).into_iter().chain([BASE + nops + 4]).collect()
+}
+
+fn record(kind: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+    let size = 8 + body.len() as u16;
+    [&kind.to_le_bytes()[..], &misc.to_le_bytes(), &size.to_le_bytes(), body].concat()
+}
+
+fn longs(values: &[u64]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(bytes.len() / 8 * 8 + 8, 0);
+    bytes
+}
+
+/// A record of the kernel about a thread, which is the only one of its process.
+fn event(kind: u32, misc: u16, body: &[u8], (task, cpu, time): (u64, u64, u64)) -> Vec<u8> {
+    let id = longs(&[task | task << 32, time, cpu, 1]);
+    record(kind, misc, &[body, &id].concat())
+}
+
+/// The records of a process that executes a file.
+fn process(task: u64, path: &Path) -> Vec<u8> {
+    let ids = longs(&[task | task << 32]);
+    let comm = [ids.clone(), text(&format!("task{task}"))].concat();
+    let mapped = longs(&[BASE, 0x1000, 0, 0, 0, 0, 5 | 2 << 32]);
+    let mapped = [ids, mapped, text(path.to_str().unwrap())].concat();
+    [event(3, 0, &comm, (task, 0, 1)), event(10, 2, &mapped, (task, 0, 1))].concat()
+}
+
+fn switch(is_in: bool, task: u64, cpu: u64, time: u64) -> Vec<u8> {
+    event(14, if is_in { 0 } else { 1 << 13 }, &[], (task, cpu, time))
+}
+
+/// The packets of a CPU that executes programs from these times on, for so many rounds.
+fn cpu(periods: &[(u64, usize)]) -> Vec<u8> {
+    let mut writer = Writer::new();
+    for (index, (time, rounds)) in periods.iter().enumerate() {
+        if index == 0 {
+            let mode = ExecMode::LONG;
+            writer.psb(PsbState { tsc: Some(*time), cbr: None, mode, ip: None });
+        } else {
+            writer.packet(trace_insntrace::pt::Packet::Tsc(*time));
+        }
+        writer.enable(BASE, ExecMode::LONG);
+        (1..*rounds).for_each(|_| writer.conditional(true));
+        writer.conditional(false);
+        writer.disable(None);
+    }
+    let mut packets = writer.take();
+    packets.resize(packets.len().next_multiple_of(8), 0);
+    packets
+}
+
+fn buffer(index: u32, packets: &[u8]) -> Vec<u8> {
+    let numbers = longs(&[packets.len() as u64, 0, 0]);
+    let place = [index, u32::MAX, index, 0].map(u32::to_le_bytes).concat();
+    [record(71, 0, &[numbers, place].concat()), packets.to_vec()].concat()
+}
+
+/// A file with a clock that counts time stamps.
+fn file(data: &[u8]) -> Vec<u8> {
+    let header = longs(&[u64::from_le_bytes(*b"PERFILE2"), 104, 128, 112, 128, 240]);
+    // TID, TIME, CPU and IDENTIFIER; `sample_id_all`, `context_switch`.
+    let sample_type = 1 << 1 | 1 << 2 | 1 << 7 | 1 << 16;
+    let mut event = longs(&[8 | 112 << 32, 0x2401, 1, sample_type, 0, 1 << 18 | 1 << 26]);
+    event.resize(112, 0);
+    let sizes = longs(&[data.len() as u64, 0, 0, 0, 0, 0, 0, 1]);
+    [&header[..], &sizes, &event, &longs(&[104, 8]), data].concat()
+}
+
+fn info() -> Vec<u8> {
+    let mut fields = [0; 19];
+    (fields[0], fields[1], fields[3], fields[5]) = (1, 8, 1, 1);
+    record(70, 0, &longs(&fields[..18]))
+}
+
+#[test]
+fn buffers_of_cpus_are_divided_among_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("one"), program(0)).unwrap();
+    fs::write(path("two"), program(1)).unwrap();
+    let data = [
+        info(),
+        buffer(0, &cpu(&[(100, 1), (300, 2), (600, 3), (900, 7)])),
+        buffer(1, &cpu(&[(400, 4), (700, 5)])),
+        process(1, &path("one")),
+        process(2, &path("two")),
+        switch(true, 1, 0, 90),
+        switch(false, 1, 0, 200),
+        switch(true, 2, 0, 290),
+        switch(true, 1, 1, 390),
+        switch(false, 1, 1, 500),
+        switch(false, 2, 0, 510),
+        switch(true, 1, 0, 590),
+        switch(true, 2, 1, 690),
+        switch(false, 1, 0, 650),
+    ]
+    .concat();
+    let directory = path("recording");
+    let (recording, imported) = read(Cursor::new(file(&data)), &directory).unwrap();
+    // At 900, no thread is on the CPU.
+    assert_eq!(imported, Imported { unattributed: 1, missing: Vec::new() });
+    let mut found = BTreeMap::new();
+    for trace in recording.traces() {
+        assert_eq!((trace.pid, &*trace.name), (trace.tid, &*format!("task{}", trace.tid)));
+        let packets = recording.packets(trace.id).unwrap();
+        let mut decoder = TraceDecoder::new(recording.notes(), trace.id, packets);
+        let ips: &mut Vec<u64> = found.entry(trace.tid).or_default();
+        while let Some(item) = decoder.next_item().unwrap() {
+            if let Item::Instruction(instruction) = item.unwrap() {
+                ips.push(instruction.ip);
+            }
+        }
+    }
+    let one = [1, 4, 3].map(|rounds| executed(0, rounds)).concat();
+    let two = [2, 5].map(|rounds| executed(1, rounds)).concat();
+    assert_eq!(found, BTreeMap::from([(1, one), (2, two)]));
+}
+
+#[test]
+fn other_files_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let import = |bytes: Vec<u8>, name: &str| {
+        read(Cursor::new(bytes), &folder.path().join(name)).unwrap_err()
+    };
+    assert!(matches!(import(b"none".to_vec(), "a"), ImportError::File(_)));
+    let without = process(1, Path::new("/bin/true"));
+    assert!(matches!(import(file(&without), "b"), ImportError::NoPackets));
+    let short = record(70, 0, &longs(&[1, 8]));
+    let packets = buffer(0, &cpu(&[(1, 1)]));
+    assert!(matches!(import(file(&[short, packets].concat()), "c"), ImportError::NoTime));
+    let whole = file(&[info(), buffer(0, &cpu(&[(1, 1)])), without].concat());
+    for length in 0..whole.len() {
+        let name = format!("cut {length}");
+        // Any part of a file is an error or a recording, and no panic.
+        let _result = read(Cursor::new(&whole[..length]), &folder.path().join(name));
+    }
+}

@@ -1,0 +1,173 @@
+//! perf finds the executed instructions in exported recordings.
+//!
+//! Tests that require `perf` with its decoder of Intel PT (Debian: `linux-perf`) are ignored by
+//! default. `.ci/insntrace` runs them.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+mod cpus;
+#[path = "../common/stepped.rs"]
+mod stepped;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use stepped::Stepped;
+use tempfile::TempDir;
+use trace_insntrace::flow::Item;
+use trace_insntrace::perf_data;
+use trace_insntrace::pt::Writer;
+use trace_insntrace::recording::{self, Clock, Recording, TraceDecoder, TraceId};
+use trace_insntrace::step::Options;
+use trace_protocol::clock;
+
+/// A recording in files.
+struct Recorded {
+    folder: TempDir,
+    run: Stepped,
+}
+
+impl Recorded {
+    fn new(command: &mut Command) -> Self {
+        let options = Options { clock: clock::ticks, ..stepped::options(Writer::new()) };
+        let (run, _) = stepped::trace(command.stdout(Stdio::null()), options);
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Clock { now: clock::ticks, ticks_per_second: 2_000_000_000 };
+        let directory = folder.path().join("recording");
+        let mut files = recording::Writer::create(&directory, clock, "").unwrap();
+        run.notes.iter().for_each(|note| files.note(note).unwrap());
+        for (trace, packets) in &run.packets {
+            files.packets(*trace, packets).unwrap();
+        }
+        files.flush().unwrap();
+        Self { folder, run }
+    }
+
+    fn recording(&self) -> Recording {
+        Recording::open(&self.folder.path().join("recording")).unwrap()
+    }
+
+    fn export(&self) -> PathBuf {
+        let path = self.folder.path().join("perf.data");
+        let (recording, file) = (self.recording(), File::create(&path).unwrap());
+        let code = self.folder.path().join("code");
+        perf_data::write(&recording, &recording.traces(), file, &code).unwrap();
+        path
+    }
+}
+
+/// Returns the instructions that perf decodes, by thread.
+fn theirs(file: &Path) -> BTreeMap<u32, Vec<u64>> {
+    let mut command = Command::new("perf");
+    command.args(["script", "--itrace=i1i", "-F", "tid,ip", "-i"]).arg(file);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && !errors.contains("error"), "{errors}");
+    let mut found = BTreeMap::<_, Vec<_>>::new();
+    for line in String::from_utf8(output.stdout).unwrap().lines() {
+        let mut fields = line.split_whitespace();
+        let tid = fields.next().unwrap().parse().unwrap();
+        let ip = u64::from_str_radix(fields.next().unwrap(), 16).unwrap();
+        found.entry(tid).or_default().push(ip);
+    }
+    found
+}
+
+#[track_caller]
+fn assert_perf_agrees(recorded: &Recorded) {
+    recorded.run.check();
+    let mut theirs = theirs(&recorded.export());
+    for trace in recorded.recording().traces() {
+        let ours = recorded.run.executed_by(trace.id);
+        let found = theirs.remove(&trace.tid).unwrap_or_default();
+        let first = found.iter().zip(&ours).position(|(found, ours)| found != ours);
+        let around = first.map(|at| (at, found[at], ours[at]));
+        assert_eq!((around, found.len()), (None, ours.len()), "{trace:?}");
+    }
+    assert!(theirs.is_empty());
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_a_program_with_signals_and_code_that_changes() {
+    assert_perf_agrees(&Recorded::new(&mut Command::new(stepped::program("program.c"))));
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_threads() {
+    assert_perf_agrees(&Recorded::new(&mut Command::new(stepped::program("threads.c"))));
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_children_and_other_programs() {
+    assert_perf_agrees(&Recorded::new(&mut pipe()));
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_ls() {
+    assert_perf_agrees(&Recorded::new(Command::new("/bin/ls").arg("/")));
+}
+
+fn pipe() -> Command {
+    let mut pipe = Command::new("/bin/sh");
+    pipe.args(["-c", "printf 'b\\na\\n' | sort"]);
+    pipe
+}
+
+/// A file of perf has the instructions of the recording that it was exported from.
+#[track_caller]
+fn assert_same_after_import(recorded: &Recorded) {
+    let file = File::open(recorded.export()).unwrap();
+    let directory = recorded.folder.path().join("imported");
+    let (imported, rest) = perf_data::read(file, &directory).unwrap();
+    assert_eq!(rest, perf_data::Imported::default());
+    let traces = imported.traces();
+    assert_eq!(traces.len(), recorded.run.packets.len());
+    for trace in recorded.recording().traces() {
+        let same = traces.iter().find(|found| found.tid == trace.tid).unwrap();
+        assert_eq!((same.pid, &same.name), (trace.pid, &trace.name));
+        let packets = imported.packets(same.id).unwrap();
+        let mut decoder = TraceDecoder::new(imported.notes(), same.id, packets);
+        let mut found = Vec::new();
+        while let Some(item) = decoder.next_item().unwrap() {
+            if let Item::Instruction(instruction) = item.unwrap() {
+                found.push(instruction.ip);
+            }
+        }
+        let executed = recorded.run.executed_by(trace.id);
+        let first = found.iter().zip(&executed).position(|(found, it)| found != it);
+        assert_eq!((first, found.len()), (None, executed.len()), "{trace:?}");
+    }
+}
+
+#[test]
+fn files_of_perf_have_the_instructions_of_threads_and_changing_code() {
+    for source in ["threads.c", "program.c"] {
+        assert_same_after_import(&Recorded::new(&mut Command::new(stepped::program(source))));
+    }
+}
+
+#[test]
+fn files_of_perf_have_the_instructions_of_children_and_other_programs() {
+    assert_same_after_import(&Recorded::new(&mut pipe()));
+}
+
+#[test]
+fn a_trace_without_time_stamps_is_not_exported() {
+    let mut recorded = Recorded::new(&mut Command::new("/bin/true"));
+    let options = Options { has_time: false, ..stepped::options(Writer::new()) };
+    let (run, _) = stepped::trace(&mut Command::new("/bin/true"), options);
+    let packets = &run.packets[&TraceId(0)];
+    let path = recorded.folder.path().join("recording/insn.thr0.pt");
+    std::fs::write(path, packets).unwrap();
+    recorded.run = run;
+    let recording = recorded.recording();
+    let code = recorded.folder.path().join("code");
+    let error = perf_data::write(&recording, &recording.traces(), Vec::new(), &code).unwrap_err();
+    assert!(error.to_string().ends_with("has no time stamps"), "{error}");
+    assert!(!code.exists());
+}
