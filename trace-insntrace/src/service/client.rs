@@ -255,6 +255,21 @@ impl Client {
         }
     }
 
+    /// Returns whether tracing is on. The protocol has no call for this: while tracing is on, a
+    /// call for side data fails before its buffer is looked up.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client`].
+    pub fn is_active(&self) -> Result<bool> {
+        let is_idle = self.get_allocation()?.is_none();
+        match self.get_side_data(BufferDescriptor(u32::MAX)) {
+            Err(Error::Status(Status::BadState)) => Ok(!is_idle),
+            Err(Error::Status(_)) | Ok(_) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Closes the connection, and waits until all threads are released and all buffers are free. A
     /// service that outlives its connections ends, too.
     ///

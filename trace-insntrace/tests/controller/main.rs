@@ -2,6 +2,8 @@
 
 mod fake;
 mod limits;
+#[path = "../common/model.rs"]
+mod model;
 mod random;
 mod table;
 

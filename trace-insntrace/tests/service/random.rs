@@ -1,0 +1,158 @@
+//! Random sequences of calls over a socket, compared with the model of the state machine.
+
+use trace_insntrace::controller::{Call, Reply, SideData, Status, ThreadKoid};
+use trace_insntrace::flow::Item;
+use trace_insntrace::recording::{TraceDecoder, TraceId};
+use trace_insntrace::service::{Client, Error};
+
+use crate::model::{call, Answer, Model};
+use crate::target::{wait_until, Target};
+use crate::{Running, BUFFER, CONFIG};
+
+const SEQUENCES: u32 = 300;
+
+/// The longest sequence.
+const CALLS: u32 = 50;
+
+/// SplitMix64, with a seed.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let word = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (word >> 32) as u32
+    }
+}
+
+/// Programs, one for each thread of the model.
+struct Targets(Vec<Target>);
+
+impl Targets {
+    /// Replaces the model's number of a thread by its id.
+    fn translate(&self, call: Call) -> Call {
+        let id = |thread: ThreadKoid| self.0[thread.0 as usize].thread();
+        match call {
+            Call::AssignThreadBuffer(buffer, thread) => {
+                Call::AssignThreadBuffer(buffer, id(thread))
+            }
+            Call::ReleaseThreadBuffer(buffer, thread) => {
+                Call::ReleaseThreadBuffer(buffer, id(thread))
+            }
+            call => call,
+        }
+    }
+
+    /// Checks that exactly the threads are traced that have a buffer while tracing is on.
+    fn check(&self, model: &Model) {
+        for (number, target) in (0..).zip(&self.0) {
+            let is_assigned = model.buffers.iter().any(|buffer| buffer.2 == Some(number));
+            assert_eq!(target.is_traced(), model.active && is_assigned, "{number} in {model:?}");
+        }
+    }
+}
+
+fn perform(client: &Client, call: Call) -> Result<Reply<(u32, u32)>, Error> {
+    let done = |()| Reply::Done;
+    match call {
+        Call::Initialize(allocation) => client.initialize(allocation).map(done),
+        Call::Terminate => client.terminate().map(done),
+        Call::GetAllocation => client.get_allocation().map(Reply::Allocation),
+        Call::AllocateBuffer(config) => client.allocate_buffer(config).map(Reply::Descriptor),
+        Call::AssignThreadBuffer(buffer, thread) => {
+            client.assign_thread_buffer(buffer, thread).map(done)
+        }
+        Call::ReleaseThreadBuffer(buffer, thread) => {
+            client.release_thread_buffer(buffer, thread).map(done)
+        }
+        Call::GetBufferConfig(buffer) => client.get_buffer_config(buffer).map(Reply::Config),
+        Call::GetBufferState(buffer) => client.get_buffer_state(buffer).map(Reply::State),
+        Call::GetChunkHandle(buffer, chunk) => {
+            let handle = client.get_chunk_handle(buffer, chunk)?;
+            assert_eq!(handle.metadata()?.len(), CONFIG.chunk_bytes());
+            Ok(Reply::Chunk((buffer.0, chunk)))
+        }
+        Call::FreeBuffer(buffer) => client.free_buffer(buffer).map(done),
+        Call::Start => client.start().map(done),
+        Call::Stop => client.stop().map(done),
+        Call::GetSideData(buffer) => {
+            let written = client.get_side_data(buffer)?.written;
+            Ok(Reply::SideData(SideData { written, archive: (buffer.0, u32::MAX) }))
+        }
+    }
+}
+
+/// Returns the result without what depends on the trace.
+fn comparable(answer: Answer) -> Result<Option<Reply<(u32, u32)>>, Status> {
+    answer.map(|reply| match reply {
+        Reply::State(_) | Reply::SideData(_) => None,
+        reply => Some(reply),
+    })
+}
+
+#[test]
+fn calls_over_the_socket_do_what_the_model_does() {
+    let service = Running::start();
+    let targets = Targets((0..3).map(|_| Target::start()).collect());
+    let random = &mut Random(15);
+    for sequence in 0..SEQUENCES {
+        // The service may still end the connection before.
+        wait_until(|| Client::connect(&service.path()).is_ok_and(|client| client.close().is_ok()));
+        let client = service.connect();
+        let mut model = Model::new(0);
+        for _ in 0..random.next() % CALLS {
+            let call = call(random.next(), CONFIG);
+            let found = perform(&client, targets.translate(call));
+            let found = found.map_err(|error| error.status().expect("a status"));
+            let (found, expected) = (comparable(found), comparable(model.call(call)));
+            assert_eq!(found, expected, "{call:?} in {model:?}, sequence {sequence}");
+            targets.check(&model);
+            assert_eq!(client.is_active().unwrap(), model.active);
+        }
+        match sequence % 2 {
+            0 => client.close().unwrap(),
+            _ => drop(client),
+        }
+        wait_until(|| targets.0.iter().all(|target| !target.is_traced()));
+    }
+    targets.0.into_iter().for_each(Target::finish);
+}
+
+/// Starts, stops, assignments and releases at random leave traces that can be decoded.
+#[test]
+fn traces_of_random_calls_are_decoded() {
+    let service = Running::start();
+    let mut target = Target::start();
+    let random = &mut Random(16);
+    let client = service.connect();
+    client.initialize(crate::THREADS).unwrap();
+    client.allocate_buffer(CONFIG).unwrap();
+    let thread = target.thread();
+    for _ in 0..40 {
+        target.write_lines(2);
+        // Each of them fails in some states.
+        let _result = match random.next() % 5 {
+            0 => client.assign_thread_buffer(BUFFER, thread),
+            1 => client.release_thread_buffer(BUFFER, thread),
+            2 | 3 => client.start(),
+            _ => client.stop(),
+        };
+    }
+    // Whatever the state was, the thread is traced now.
+    let _results = (client.assign_thread_buffer(BUFFER, thread), client.start());
+    let written = || client.get_buffer_state(BUFFER).unwrap().capture_end;
+    let before = written();
+    target.write_lines(20);
+    wait_until(|| written() > before);
+    client.stop().unwrap();
+    let data = client.trace_data(BUFFER).unwrap();
+    let mut decoder = TraceDecoder::new(&data.notes, TraceId(0), &data.packets[..]);
+    let mut instructions = 0;
+    while let Some(item) = decoder.next_item().unwrap() {
+        instructions += u64::from(matches!(item.unwrap(), Item::Instruction(_)));
+    }
+    assert!(instructions > 500, "{instructions}");
+    client.close().unwrap();
+    target.finish();
+}
