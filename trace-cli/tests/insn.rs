@@ -115,6 +115,37 @@ fn blocks_of_a_shell_and_its_children_are_recorded() {
 }
 
 #[test]
+fn a_file_of_perf_is_written_and_read() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    run(&["insn", "record", "-o", directory, "--", "/bin/echo"], 0);
+    let file = &*place.name("perf.data");
+    let print = |from, format| run(&["insn", "print", from, "--format", format], 0);
+    let refused = run(&["insn", "print", directory, "--format", "perf"], 1);
+    assert!(text(&refused.stderr).contains("\nhint: -o perf.data"));
+    run(&["insn", "print", directory, "--format", "perf", "-o", file], 0);
+    assert_eq!(instructions(&print(file, "raw")), instructions(&print(directory, "raw")));
+    assert_eq!(print(file, "folded").stdout, print(directory, "folded").stdout);
+    std::fs::write(file, "no").unwrap();
+    assert!(text(&run(&["insn", "print", file], 1).stderr).contains("not a file of perf"));
+}
+
+#[test]
+fn missing_hardware_is_reported_with_the_reason() {
+    if Path::new("/sys/bus/event_source/devices/intel_pt").exists() {
+        return;
+    }
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    let arguments = ["insn", "record", "--engine", "hardware", "-o", directory, "--", "/bin/echo"];
+    let refused = run(&arguments, 125);
+    let message = text(&refused.stderr);
+    assert!(message.contains("cannot trace by hardware: "), "{message}");
+    assert!(message.contains("hint: --engine step traces on any processor"), "{message}");
+    assert!(refused.stdout.is_empty() && !place.path("recording").exists());
+}
+
+#[test]
 fn damaged_packets_are_reported_with_their_offset() {
     let place = Place::new();
     let directory = &*place.name("recording");

@@ -71,8 +71,11 @@ fn a_thread_is_traced_dumped_and_printed() {
     assert_eq!(place.insn(&["alloc"], 0), "0\n");
     assert!(place.insn(&["assign", "0", "4194305"], 1).contains("NOT_FOUND"));
     place.insn(&["assign", "0", thread], 0);
+    let off = "mode thread, at most 2 buffers, tracing is off\n";
+    assert!(place.insn(&["state"], 0).starts_with(off));
     place.insn(&["start"], 0);
     assert!(is_traced(&child));
+    assert!(place.insn(&["state"], 0).starts_with(&off.replace("off", "on")));
     child.stdin.as_mut().unwrap().write_all("1\n".repeat(20).as_bytes()).unwrap();
     while place.insn(&["state"], 0).contains("capture end 0\n") {
         thread::sleep(Duration::from_millis(10));
@@ -117,7 +120,8 @@ fn reset_releases_threads() {
 fn wrong_uses_are_errors() {
     let place = Place::new();
     assert!(place.insn(&["start"], 1).contains("does not run"));
-    assert!(place.insn(&["init", "--mode", "cpu"], 1).contains("NOT_SUPPORTED"));
+    let cpus = place.insn(&["init", "--mode", "cpu"], 1);
+    assert!(cpus.contains("NOT_SUPPORTED") && cpus.contains("\nhint: "), "{cpus}");
     assert!(place.insn(&["init", "--num-traces", "65"], 1).contains("INVALID_ARGS"));
     place.insn(&["init", "--name", "a/b"], 2);
     place.insn(&["init", "--memory", "1"], 0);

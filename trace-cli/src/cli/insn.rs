@@ -105,6 +105,9 @@ pub(crate) enum InsnEngine {
     /// faster, but the program would find the breakpoints in its own code, and if the tracing
     /// process is killed, a program that was attached to is killed too
     Block,
+    /// By Intel PT of the processor, at nearly full speed. Requires `perf`, which records user
+    /// space
+    Hardware,
 }
 
 /// The traced addresses.
@@ -132,9 +135,11 @@ Examples:
   trace insn print DIR | less
   trace insn print DIR --format insns --thread 1234 | less
   trace insn print DIR --format folded -o calls.folded
+  trace insn print DIR --format perf -o perf.data && perf script --itrace=i1i -i perf.data
+  perf record -e intel_pt//u ./server; trace insn print perf.data
   trace insn print DIR --format fxt -o calls.fxt && trace merge app.fxt calls.fxt -o both.fxt")]
 pub(crate) struct InsnPrintArgs {
-    /// Directory of the recording
+    /// Directory of the recording, or a file of `perf record -e intel_pt//u`
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
@@ -168,6 +173,8 @@ pub(crate) enum InsnFormat {
     Chrome,
     /// Stacks, with the number of their instructions
     Folded,
+    /// A file for `perf script --itrace=i1i`; the directory OUT.code has code that no file has
+    Perf,
 }
 
 #[cfg(test)]

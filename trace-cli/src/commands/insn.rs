@@ -6,6 +6,8 @@ mod control;
 mod engine;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod files;
+mod hardware;
+mod imported;
 mod print;
 mod record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -9,6 +9,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use trace_insntrace::controller::{
     ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status, ThreadKoid,
 };
+use trace_insntrace::hardware::Pmu;
 use trace_insntrace::recording::TraceId;
 use trace_insntrace::service::{socket_path, Client, Error};
 
@@ -117,9 +118,25 @@ fn init(args: &InsnInitArgs) -> Result<u8> {
     let allocation = Allocation { mode, num_traces: args.num_traces };
     if let Err(error) = client.initialize(allocation) {
         client.close().map_err(|error| explain(error, "end the controller"))?;
-        return Err(anyhow!(error).context("cannot begin a trace"));
+        return Err(match (mode, error.status()) {
+            (Mode::Cpu, Some(Status::NotSupported)) => {
+                anyhow!("cannot begin a trace: {error}{HINT}{}", hint_of_cpus())
+            }
+            _ => anyhow!(error).context("cannot begin a trace"),
+        });
     }
     Ok(exit::OK)
+}
+
+/// Returns why CPUs cannot be traced.
+fn hint_of_cpus() -> String {
+    match Pmu::find() {
+        Ok(_) => {
+            "`perf record -a -e intel_pt//u` traces CPUs, and `trace insn print` reads its file"
+                .into()
+        }
+        Err(missing) => format!("only hardware traces CPUs: {missing}"),
+    }
 }
 
 fn start_service(args: &InsnInitArgs) -> Result<()> {
@@ -185,9 +202,16 @@ fn state(name: &InsnName) -> Result<u8> {
                 Mode::Cpu => "cpu",
                 Mode::Thread => "thread",
             };
-            writeln!(text, "mode {mode}, at most {} buffers", allocation.num_traces)?;
+            let is_active = client.is_active().map_err(failed)?;
+            let tracing = if is_active { "on" } else { "off" };
+            let most = allocation.num_traces;
+            writeln!(text, "mode {mode}, at most {most} buffers, tracing is {tracing}")?;
             for (buffer, config) in buffers(&client, allocation).map_err(failed)? {
-                let end = client.get_buffer_state(buffer).map_err(failed)?.capture_end;
+                // While CPUs are traced, only they know their positions.
+                let end = match client.get_buffer_state(buffer) {
+                    Err(error) if error.status() == Some(Status::BadState) => "unknown".to_owned(),
+                    state => state.map_err(failed)?.capture_end.to_string(),
+                };
                 let bytes = u64::from(config.num_chunks) * config.chunk_bytes();
                 let kind = if config.is_circular { "circular" } else { "stops when full" };
                 writeln!(

@@ -58,6 +58,9 @@ fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
     let engine = match args.engine {
         InsnEngine::Step => Engine::Step,
         InsnEngine::Block => Engine::Block,
+        InsnEngine::Hardware => {
+            return Err((exit::RECORD_FAILED, anyhow!("perf records by hardware, not this process")))
+        }
     };
     let options = Options {
         engine,

@@ -1,28 +1,41 @@
 //! `trace insn print`
 
 use std::io::{BufReader, BufWriter, Seek, Write};
+use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use trace_convert::chrome;
 use trace_format::Reader;
+use trace_insntrace::perf_data;
 use trace_insntrace::print::{self, Format, Summary};
 use trace_insntrace::recording::{Recording, Trace};
 use trace_insntrace::symbols::Symbols;
 
+use super::imported::import;
 use crate::cli::{InsnFormat, InsnPrintArgs};
 use crate::input::temporary_file_error;
-use crate::message::counted;
+use crate::message::{counted, HINT};
 use crate::output::Output;
 use crate::{exit, say};
 
 pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
     let name = args.directory.display();
-    let recording = Recording::open(&args.directory)
-        .with_context(|| format!("cannot read the recording {name}"))?;
+    let folder = tempfile::tempdir().with_context(temporary_file_error)?;
+    let recording = match args.directory.is_file() {
+        true => import(&args.directory, &folder.path().join("recording"))?,
+        false => Recording::open(&args.directory)
+            .with_context(|| format!("cannot read the recording {name}"))?,
+    };
     let traces = select(args, recording.traces())?;
+    if args.format == InsnFormat::Perf && args.output == Path::new("-") {
+        bail!("--format perf requires a file{HINT}-o perf.data");
+    }
     let mut symbols = Symbols::new(recording.notes());
     let mut output = Output::create(&args.output)?;
     let summary = match format_of(args.format) {
+        None if args.format == InsnFormat::Perf => {
+            write_perf(args, &recording, &traces, &mut output)?
+        }
         Some(format) => {
             let out = BufWriter::new(&mut output);
             print::write(&recording, &traces, format, &mut symbols, out)
@@ -44,7 +57,23 @@ fn select(args: &InsnPrintArgs, traces: Vec<Trace>) -> Result<Vec<Trace>> {
     Ok(selected)
 }
 
-/// Returns the format of the printer, or `None` for Chrome JSON.
+/// Writes a file of perf. Files with generated code are beside it.
+fn write_perf(
+    args: &InsnPrintArgs,
+    recording: &Recording,
+    traces: &[Trace],
+    output: &mut Output,
+) -> Result<Summary> {
+    let mut code = args.output.clone().into_os_string();
+    code.push(".code");
+    let mut out = BufWriter::new(output);
+    let summary = perf_data::write(recording, traces, &mut out, Path::new(&code))
+        .with_context(|| format!("cannot export the recording {}", args.directory.display()))?;
+    out.flush()?;
+    Ok(summary)
+}
+
+/// Returns the format of the printer, or `None` for Chrome JSON and files of perf.
 fn format_of(format: InsnFormat) -> Option<Format> {
     Some(match format {
         InsnFormat::Raw => Format::Raw,
@@ -53,7 +82,7 @@ fn format_of(format: InsnFormat) -> Option<Format> {
         InsnFormat::Calls => Format::Calls,
         InsnFormat::Fxt => Format::Fxt,
         InsnFormat::Folded => Format::Folded,
-        InsnFormat::Chrome => return None,
+        InsnFormat::Chrome | InsnFormat::Perf => return None,
     })
 }
 
@@ -79,7 +108,7 @@ fn report(args: &InsnPrintArgs, summary: &Summary, symbols: &Symbols<'_>) -> u8 
     for file in symbols.unusable() {
         say(&format!("no symbols of {file}: it is missing, stripped or has changed"));
     }
-    if args.format != InsnFormat::Packets {
+    if !matches!(args.format, InsnFormat::Packets | InsnFormat::Perf) {
         let instructions = counted(summary.instructions, "instruction", "instructions");
         let traces = counted(summary.traces, "trace", "traces");
         say(&format!("{instructions} of {traces} decoded"));

@@ -12,10 +12,14 @@ use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::cli::InsnRecordArgs;
+use super::hardware;
+use crate::cli::{InsnEngine, InsnRecordArgs};
 use crate::exit;
 
-pub(super) fn run(_: &InsnRecordArgs) -> Result<u8> {
+pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
+    if args.engine == InsnEngine::Hardware {
+        return hardware::run(args);
+    }
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     // The arguments behind `trace insn record` are also those of the engine.
