@@ -93,8 +93,8 @@ impl<'a> Router<'a> {
         Self { timeline, clocks, writer, streams: BTreeMap::new(), imported }
     }
 
-    /// Divides the packets of all buffers, in the order of the times at which tracing was turned on:
-    /// a thread may have been on several CPUs.
+    /// Divides the packets of all buffers, in the order of the times at which tracing was turned
+    /// on: a thread may have been on several CPUs.
     pub(super) fn route<R: Read>(
         &mut self,
         buffers: Vec<(AuxQueue, R)>,
