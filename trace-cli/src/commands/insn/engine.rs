@@ -59,7 +59,10 @@ fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
         InsnEngine::Step => Engine::Step,
         InsnEngine::Block => Engine::Block,
         InsnEngine::Hardware => {
-            return Err((exit::RECORD_FAILED, anyhow!("perf records by hardware, not this process")))
+            return Err((
+                exit::RECORD_FAILED,
+                anyhow!("perf records by hardware, not this process"),
+            ))
         }
     };
     let options = Options {
