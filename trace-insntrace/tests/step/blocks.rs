@@ -67,10 +67,10 @@ fn programs_execute_the_same_instructions_as_in_single_steps() {
 #[test]
 #[ignore = "takes a minute"]
 fn large_programs_execute_the_same_instructions_as_in_single_steps() {
-    assert_same(&["/bin/ls", "-l", "/"], None, 100_000);
-    assert_same(&["/usr/bin/sort", "/etc/passwd"], None, 100_000);
+    assert_same(&["/bin/ls", "-l", "/"], None, 50_000);
+    assert_same(&["/usr/bin/sort", "/etc/passwd"], None, 20_000);
     let python = ["/usr/bin/python3", "-I", "-S", "-c", "print(sorted([3, 1, 2]))"];
-    assert_same(&python, Some(1_500_000), 1_000_000);
+    assert_same(&python, Some(400_000), 300_000);
 }
 
 #[test]
