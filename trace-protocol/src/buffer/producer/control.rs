@@ -7,16 +7,17 @@ use crate::sys::membarrier;
 use super::durable::DurableWriter;
 use super::recorder::{is_recording, Recorder, STOPPED};
 use super::session::RecorderSession;
-use super::slot::{Slot, WATCHED};
+use super::slot::{Slot, FUNCTION};
 use std::time::Duration;
 
 /// Epochs of a process, so that a forked child has none of its parent's.
-const EPOCHS_PER_PROCESS: u64 = 1 << 38;
+const EPOCHS_PER_PROCESS: u64 = 1 << 37;
 
-/// Processes that have different epochs: those of the last one are below [`WATCHED`].
+/// Processes that have different epochs: those of the last one are below the lowest mark of an open
+/// scope, [`FUNCTION`].
 const MOST_PROCESSES: u32 = 1 << 22;
 
-const _: () = assert!((MOST_PROCESSES as u64 + 1) * EPOCHS_PER_PROCESS < WATCHED);
+const _: () = assert!((MOST_PROCESSES as u64 + 1) * EPOCHS_PER_PROCESS < FUNCTION);
 
 impl Recorder {
     /// Prepares the recorder, once, before the first [`Recorder::start`]. Epochs start at a number
