@@ -188,6 +188,60 @@ fn a_scope_over_circular_switches_is_shown_once() {
     }
 }
 
+/// The last word of the epoch has no space for a base before the exit, and the next epochs overwrite
+/// the entry.
+#[test]
+fn an_exit_is_in_no_other_epoch_than_its_entry() {
+    let layout = layout(BufferingMode::Circular, 4096, 4096, 256).with_function_records(true);
+    let mut checked = 0;
+    for filled in 0.. {
+        let mut harness = Harness::of_layout(7, layout, true);
+        let slot = harness.attach(1);
+        for _ in 0..filled {
+            harness.enter(slot, function(1), 1000);
+        }
+        let scope = harness.enter(slot, function(0), 1000);
+        let inner = harness.enter(slot, function(1), 1010);
+        harness.end_at(slot, &inner, 1020);
+        if harness.recorder.current() != Some(0) {
+            break;
+        }
+        harness.end_at(slot, &scope, 1 << 40);
+        if harness.recorder.current() == Some(0) {
+            continue;
+        }
+        harness.recorder.quiesce(PATIENCE);
+        harness.recorder.mark_saved(0);
+        harness.recorder.flush();
+        assert!(harness.instant(slot, 1));
+        assert_eq!(harness.recorder.current(), Some(2));
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(scopes(&out), (vec![(101, 1000, 1 << 40)], Vec::new()), "{filled}");
+        checked += 1;
+    }
+    assert_ne!(checked, 0);
+}
+
+/// Its thread was in the trace point for longer than the stop waited for it. The buffer of the next
+/// recording permits no function records.
+#[test]
+fn a_late_entry_is_not_in_the_next_recording() {
+    for mode in MODES {
+        let mut harness = Harness::with_functions(mode, 64 << 10, true);
+        let slot = harness.attach(1);
+        let open = slot.open(harness.recorder, 3).unwrap();
+        harness.abandon(harness.layout.with_function_records(false));
+        let scope = OpenScope::enter(open, function(0), harness.recorder, || 1 << 40);
+        assert!(!scope.is_recorded());
+        assert!(harness.instant(slot, 1));
+        let mut out = Vec::new();
+        harness.finish(&mut out);
+        assert_eq!(kinds(&out), [(EventType::Instant, 2)], "{mode:?}");
+        assert_eq!(harness.collector.stats().rejections(), 0, "{mode:?}");
+    }
+}
+
 /// The exits of eight scopes are kept until the end, with their times. Those of others are lost.
 #[test]
 fn exits_that_find_no_space_are_kept_or_counted() {
@@ -267,6 +321,21 @@ fn a_nested_entry_or_exit_is_counted() {
     harness.finish(&mut out);
     assert_eq!(scopes(&out), (Vec::new(), vec![(101, 1000)]));
     assert_eq!(harness.accounted(), 2);
+}
+
+/// A signal handler ends a scope of the recording before.
+#[test]
+fn a_nested_exit_of_an_earlier_recording_is_not_counted() {
+    let mut harness = Harness::with_functions(BufferingMode::Streaming, 64 << 10, true);
+    let slot = harness.attach(1);
+    let scope = harness.enter(slot, function(0), 1000);
+    harness.finish(&mut Vec::new());
+    harness.renew();
+    let open = slot.open(harness.recorder, 2).unwrap();
+    harness.end_at(slot, &scope, 1020);
+    open.abandon();
+    harness.finish(&mut Vec::new());
+    assert_eq!((harness.accounted(), harness.collector.dropped()), (0, 0));
 }
 
 /// While a chunk is written, a copy has each entry and each exit whole.

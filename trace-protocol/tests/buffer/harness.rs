@@ -89,6 +89,14 @@ impl Harness {
         (self.collector, self.durable) = record(self.recorder, self.layout);
     }
 
+    /// Records into a new buffer with this layout, although a thread may be in a trace point.
+    pub fn abandon(&mut self, layout: Layout) {
+        self.recorder.stop(Duration::ZERO);
+        drop(self.recorder.end());
+        self.layout = layout;
+        (self.collector, self.durable) = record(self.recorder, layout);
+    }
+
     pub fn attach(&self, thread: u32) -> &'static Slot {
         self.recorder.attach(thread).unwrap()
     }

@@ -29,10 +29,13 @@ impl OpenScope {
         let Some(ticks) = slot.relative(start) else {
             return Self::enter_late(slot, function, recorder, start);
         };
+        // A signal handler behind the commit may go on in another chunk.
+        let scope = Self::entered(slot, function, start);
         open.commit_first(function.entry(ticks));
-        Self::entered(slot, function, start)
+        scope
     }
 
+    /// A scope whose entry is in the chunk that the slot has. The slot is busy.
     #[inline(always)]
     fn entered(slot: &Slot, function: FunctionWord, start: u64) -> Self {
         Self {
@@ -48,7 +51,10 @@ impl OpenScope {
     #[inline(never)]
     fn enter_late(slot: &Slot, function: FunctionWord, recorder: &Recorder, start: u64) -> Self {
         let record = |ticks| function.entry(ticks);
-        let entered = slot.append_function(recorder, start, Recorder::lost, record);
+        let begun = slot.chunk_epoch();
+        // The buffer of another recording may permit no function records.
+        let may = |_| recorder.recording() <= begun;
+        let entered = slot.append_function(recorder, start, Recorder::lost, may, record);
         let scope = entered.map(|()| Self::entered(slot, function, start));
         slot.leave();
         scope.unwrap_or(Self::NOT_RECORDED)
@@ -58,6 +64,10 @@ impl OpenScope {
     #[inline(never)]
     pub(super) fn exit(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64) {
         let Some(function) = FunctionWord::of_site(self.header) else { return };
+        if slot.is_busy() && !recorder.has_recorded(self.epoch_of_entry()) {
+            // The recording that is over does not lack the exit.
+            return;
+        }
         match slot.open_or(recorder, 1, no_loss) {
             Some(open) => {
                 let now = clock();
@@ -83,21 +93,19 @@ impl OpenScope {
             // Of an earlier recording, or of the process that this one was forked from.
             return;
         }
-        let written = match recorder.mode() {
-            // The entry may be overwritten. A record of the whole scope follows then.
-            Some(BufferingMode::Circular) => slot.write_exit(recorder, function, now, Some(epoch)),
-            Some(BufferingMode::Streaming | BufferingMode::Oneshot) => {
-                slot.write_exit(recorder, function, now, None)
-            }
-            None => return,
-        };
-        if written.is_some() {
+        let Some(mode) = recorder.mode() else { return };
+        // The entry may be overwritten. A record of the whole scope follows then.
+        let only_there = mode == BufferingMode::Circular;
+        let written = slot.write_exit(recorder, function, now, epoch, only_there);
+        if written.is_some() || !recorder.has_recorded(epoch) {
             return;
         }
         let scope = Self { header: function.event_header(), epoch, ..*self };
-        match recorder.mode() {
-            Some(BufferingMode::Circular) => scope.write_complete(slot, recorder, now, None),
-            _ => slot.keep_end(recorder, [scope.end_header(), now, 0]),
+        match mode {
+            BufferingMode::Circular => scope.write_complete(slot, recorder, now, None),
+            BufferingMode::Streaming | BufferingMode::Oneshot => {
+                slot.keep_end(recorder, [scope.end_header(), now, 0])
+            }
         }
     }
 
@@ -117,34 +125,40 @@ impl Slot {
         RelativeTicks::new(ticks, self.base.load(Ordering::Relaxed))
     }
 
-    /// Writes an exit, if there is room, and only in `epoch` if that is given.
+    /// Writes the exit of a scope with its entry in `epoch`, if there is room, only in the recording
+    /// of that epoch, and `only_there` in the epoch itself.
     fn write_exit(
         &self,
         recorder: &Recorder,
         function: FunctionWord,
         now: u64,
-        epoch: Option<u64>,
+        epoch: u64,
+        only_there: bool,
     ) -> Option<()> {
         let open = self.open_or(recorder, 1, no_loss)?;
-        let is_other = epoch.is_some_and(|epoch| self.chunk_epoch() != epoch);
-        let written = match is_other {
-            true => None,
-            false => self.append_function(recorder, now, no_loss, |ticks| function.exit(ticks)),
+        let may = |now_in| {
+            (recorder.recording()..=now_in).contains(&epoch) && (!only_there || now_in == epoch)
         };
+        let exit = |ticks| function.exit(ticks);
+        let written = self.append_function(recorder, now, no_loss, may, exit);
         open.abandon();
         written
     }
 
     /// Writes a function record, with a base before it if its ticks do not fit. `None`, after
     /// `full`, if there is no room. The slot is busy.
+    ///
+    /// To find room, the slot may go on in another epoch, or even in another recording. `may` says
+    /// whether the record may be in the epoch that it would then be in. `None` if not.
     fn append_function(
         &self,
         recorder: &Recorder,
         now: u64,
         full: Full,
+        may: impl Fn(u64) -> bool,
         record: impl Fn(RelativeTicks) -> u64,
     ) -> Option<()> {
-        if recorder.refill(self, 2, full).is_null() {
+        if recorder.refill(self, 2, full).is_null() || !may(self.chunk_epoch()) {
             return None;
         }
         if self.relative(now).is_none() {
