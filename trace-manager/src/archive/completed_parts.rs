@@ -140,14 +140,20 @@ impl Completed {
 
 impl PartsReader {
     /// Returns the parts that are kept when the archive has `end` bytes in complete parts, oldest
-    /// first. If the user has moved or removed one, those before it are left out, so that there is
-    /// no gap.
+    /// first. If one has not got its name, or the user has moved or removed it, those before it are
+    /// left out, so that there is no gap.
     pub(super) fn before(&self, end: u64) -> Vec<Arc<CompletedPart>> {
         let completed = self.0.lock();
         let (keep, parts) = (completed.keep, completed.parts.clone());
         drop(completed);
         let earlier = parts.into_iter().rev().skip_while(|part| part.written.end > end);
-        let mut parts: Vec<_> = earlier.take(keep).take_while(|part| part.is_there()).collect();
+        let mut next = end;
+        let joins = |part: &Arc<CompletedPart>| {
+            let joins = part.written.end == next && part.is_there();
+            next = part.written.end.saturating_sub(part.written.bytes);
+            joins
+        };
+        let mut parts: Vec<_> = earlier.take(keep).take_while(joins).collect();
         parts.reverse();
         parts
     }
@@ -207,6 +213,19 @@ mod tests {
         assert_eq!(files(directory.path()), ["5", "6"]);
         let (paths, removed) = parts.get();
         assert_eq!((paths.len(), removed), (2, 4));
+    }
+
+    /// The third part could not be renamed.
+    #[test]
+    fn parts_before_one_without_its_name_are_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let parts = CompletedParts::new(usize::MAX);
+        add(&parts, directory.path(), 1..=2);
+        add(&parts, directory.path(), 4..=5);
+        let reader = parts.read();
+        assert_eq!(contents(&reader.before(5)), ["4", "5"]);
+        assert!(reader.before(3).is_empty());
+        assert_eq!(contents(&reader.before(2)), ["1", "2"]);
     }
 
     #[test]
