@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
+use trace_protocol::free_spare_pages;
 use trace_protocol::message::BufferDisposition;
 
 use super::queries::query;
@@ -256,6 +257,8 @@ impl SessionHandle {
         let ended = ended.ok_or(ManagerError::Ended)?;
         let ended = ended.recv().map_err(|_| ManagerError::Ended)?;
         let (snapshots, archive) = (ended.snapshots.join(), ended.archive.wait());
+        // Copies of the session were made and dropped until here.
+        free_spare_pages();
         let (parts, parts_removed) = self.parts.get();
         Ok(SessionSummary {
             duration: ended.duration,

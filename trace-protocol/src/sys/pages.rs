@@ -7,7 +7,7 @@
 
 use std::io;
 use std::ptr::NonNull;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Bytes of a large page.
 const LARGE: usize = 2 << 20;
@@ -59,7 +59,7 @@ impl Pages {
     pub(crate) fn new(length: usize) -> io::Result<Self> {
         // The next copy of the same buffer is often a little larger.
         let capacity = length.checked_next_multiple_of(LARGE / 8).unwrap_or(usize::MAX);
-        let spare = SPARES.lock().unwrap_or_else(PoisonError::into_inner).take(length);
+        let spare = try_spares().and_then(|mut spares| spares.take(length));
         let mapping = spare.map_or_else(|| Mapping::new(capacity), Ok)?;
         Ok(Self::of(mapping, length))
     }
@@ -85,9 +85,22 @@ impl Pages {
 impl Drop for Pages {
     fn drop(&mut self) {
         let Some(mapping) = self.mapping.take() else { return };
-        let beyond = SPARES.lock().unwrap_or_else(PoisonError::into_inner).keep(mapping, SPARE);
+        let beyond = match try_spares() {
+            Some(mut spares) => spares.keep(mapping, SPARE),
+            None => vec![mapping],
+        };
         // Outside of the lock.
         drop(beyond);
+    }
+}
+
+/// Returns the spares. `None` if another thread has the lock: it may have a lower priority, and a
+/// copy must not wait for it.
+fn try_spares() -> Option<MutexGuard<'static, Spares>> {
+    match SPARES.try_lock() {
+        Ok(spares) => Some(spares),
+        Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 
@@ -248,6 +261,16 @@ mod tests {
             drop(pages);
             free_spares();
         }
+    }
+
+    #[test]
+    fn copies_do_not_wait_for_a_thread_that_has_the_lock() {
+        let spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = spares.0.len();
+        let mut pages = Pages::new(1 << 18).unwrap();
+        pages.words_mut().fill(1);
+        drop(pages);
+        assert_eq!(spares.0.len(), number);
     }
 
     #[test]
