@@ -83,8 +83,12 @@ impl Filter {
     /// Appends the well-formed records of a chunk to `out`.
     pub(super) fn filter_chunk(&mut self, words: &mut [u64], out: &mut Vec<u64>) {
         let Some(mut functions) = self.functions.take() else { return self.filter(words, out) };
-        functions.expand(words);
-        self.filter(&mut functions.words, out);
+        functions.begin_chunk();
+        let mut rest: &[u64] = words;
+        while !rest.is_empty() {
+            rest = functions.expand(rest);
+            self.filter(&mut functions.words, out);
+        }
         self.stats.rejected[Rejection::Content as usize] += functions.malformed;
         self.functions = Some(functions);
     }
