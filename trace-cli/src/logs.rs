@@ -4,7 +4,7 @@
 //! `.recording-PID.fxt`. When that is complete, it is converted to a log and a map for each
 //! process, and removed. If the recorder is killed, its guard completes the archive and converts
 //! it; if the guard is killed too, `trace recover` does it. So it does for processes that trace
-//! themselves with `TRACE_FORMAT=xray`.
+//! themselves with `TRACE_FORMAT=xray`, into `.recording-PID-NANOSECONDS.fxt`.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -29,6 +29,9 @@ use crate::message::HINT;
 /// The time in which the guard closes the archive that the recorder converts, and the reverse.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
+/// The names of written logs, without their extension.
+type Names = HashSet<String>;
+
 /// The most bytes of a process's name in the name of its log.
 const MAX_NAME_BYTES: usize = 128;
 
@@ -51,6 +54,17 @@ pub(crate) fn convert_hidden(
     options: &Options,
     patience: Duration,
 ) -> Result<Option<Logs>> {
+    convert_beside(&mut Names::new(), archive, options, patience)
+}
+
+/// Does what [`convert_hidden`] does, and replaces no log of these names. Adds those of the new
+/// logs.
+fn convert_beside(
+    names: &mut Names,
+    archive: &Path,
+    options: &Options,
+    patience: Duration,
+) -> Result<Option<Logs>> {
     let failed = || format!("cannot convert {}", archive.display());
     let directory = archive.parent().unwrap_or(Path::new("."));
     let name = archive.file_name().unwrap_or_default();
@@ -66,7 +80,7 @@ pub(crate) fn convert_hidden(
         return Ok(None);
     }
     let records = Archive::read(Reader::new(BufReader::new(&file))).with_context(failed)?;
-    let logs = write(records, directory, options)?;
+    let logs = write(records, directory, options, names)?;
     // The lock is released after this, so no other process converts the archive again.
     fs::remove_file(archive).with_context(|| {
         format!("the logs are complete, but cannot remove {}", archive.display())
@@ -96,11 +110,11 @@ fn lock(file: &File, patience: Duration) -> bool {
     true
 }
 
-/// Writes a log and a map for each process of an archive.
-pub(crate) fn write(archive: Archive, directory: &Path, options: &Options) -> Result<Logs> {
+/// Writes a log and a map for each process of an archive, with names other than `names`.
+fn write(archive: Archive, directory: &Path, options: &Options, names: &mut Names) -> Result<Logs> {
     let failed = || format!("cannot write logs to {}", directory.display());
     let place = Directory::open(directory).with_context(failed)?;
-    let (mut logs, mut names) = (Logs::default(), HashSet::new());
+    let mut logs = Logs::default();
     for process in archive.processes() {
         let mut name = file_name(process);
         while !names.insert(name.clone()) {
@@ -192,17 +206,21 @@ impl Logs {
 }
 
 /// Converts each archive that a killed recorder, or a process that traced itself, left in a
-/// directory.
+/// directory. Processes of several archives may have the same name and id: each has its own log.
 pub(crate) fn recover(directory: &Path) -> Result<Vec<Result<Logs>>> {
     let failed = || format!("cannot read {}", directory.display());
     let mut recovered = complete_archives(directory)?;
+    let mut left = Vec::new();
     for entry in fs::read_dir(directory).with_context(failed)? {
-        let path = entry.with_context(failed)?.path();
-        let is_left = path.file_name().and_then(|name| name.to_str()).is_some_and(is_left_behind);
-        if is_left {
-            let logs = convert_hidden(&path, &Options::default(), Duration::ZERO);
-            recovered.extend(logs.transpose());
-        }
+        let name = entry.with_context(failed)?.file_name();
+        left.extend(name.to_str().filter(|name| is_left_behind(name)).map(str::to_owned));
+    }
+    left.sort_unstable();
+    let mut names = Names::new();
+    for archive in left {
+        let archive = directory.join(archive);
+        let logs = convert_beside(&mut names, &archive, &Options::default(), Duration::ZERO);
+        recovered.extend(logs.transpose());
     }
     if recovered.is_empty() {
         return Err(anyhow!(
@@ -241,6 +259,10 @@ fn is_left_behind(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use trace_protocol::file::hidden_own_archive;
+
     use super::*;
 
     fn named(name: &str) -> String {
@@ -279,5 +301,40 @@ mod tests {
         assert!(is_left_behind("..recording-12.fxt.0123456789abcdef.partial"));
         assert!(!is_left_behind("recording-12.fxt") && !is_left_behind(".a.fxt.partial"));
         assert_eq!(recorder_of(Path::new("d/other.fxt")), None);
+        let own = ".recording-12-1700000000000000001.fxt";
+        let time = UNIX_EPOCH + Duration::from_nanos(1_700_000_000_000_000_001);
+        assert_eq!(hidden_own_archive(Path::new("d"), 12, time), Path::new("d").join(own));
+        assert!(is_left_behind(own) && is_left_behind(&format!(".{own}.partial")));
+        assert_eq!(recorder_of(Path::new(own)), None);
+    }
+
+    /// Runs in containers may have the same id.
+    #[test]
+    fn recovered_logs_replace_none_of_each_other() {
+        const RECORDS: [u64; 10] = [
+            trace_format::layout::MAGIC_WORD,
+            0x21,
+            1_000_000_000,
+            // A duration `n` of the category `c`, of thread 8 of process 7, from 10 to 20.
+            0x8001_8001_0004_0074,
+            10,
+            7,
+            8,
+            b'c' as u64,
+            b'n' as u64,
+            20,
+        ];
+        let directory = tempfile::tempdir().unwrap();
+        for nanos in 1..=3 {
+            let time = UNIX_EPOCH + Duration::from_nanos(nanos);
+            let archive = hidden_own_archive(directory.path(), 7, time);
+            fs::write(archive, RECORDS.map(u64::to_le_bytes).concat()).unwrap();
+        }
+        let recovered = recover(directory.path()).unwrap();
+        let paths: Vec<_> = recovered.into_iter().flat_map(|logs| logs.unwrap().paths).collect();
+        let expected = ["process-7", "process-7_", "process-7__"];
+        assert_eq!(paths, expected.map(|name| directory.path().join(format!("{name}.xray"))));
+        assert!(paths.iter().all(|path| path.exists()));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 6, "logs and maps");
     }
 }

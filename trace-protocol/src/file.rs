@@ -33,7 +33,9 @@ mod target;
 mod tests;
 
 pub use directory::{random_name, Claim, Directory};
-pub use hidden::{hidden_archive, is_hidden_archive, recorder_of, HIDDEN_BUFFER};
+pub use hidden::{
+    hidden_archive, hidden_own_archive, is_hidden_archive, recorder_of, HIDDEN_BUFFER,
+};
 pub use new_file::NewFile;
 pub use pattern::{utc, Placeholders, UnknownPlaceholder};
 pub use target::{Node, Place, Target};

@@ -27,7 +27,7 @@ use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::saved::SavedMark;
 use trace_protocol::categories::CategorySet;
-use trace_protocol::file::{hidden_archive, Placeholders};
+use trace_protocol::file::{hidden_own_archive, Placeholders};
 use trace_protocol::words::as_bytes;
 
 use crate::engine::categories::SelectedCategories;
@@ -73,7 +73,7 @@ fn archive_of(service: &Service, path: &Path) -> io::Result<PathBuf> {
     }
     let directory = path.display();
     service.note(format!("`trace recover {directory}` makes an XRay log of this process"));
-    Ok(hidden_archive(&path, std::process::id()))
+    Ok(hidden_own_archive(&path, std::process::id(), SystemTime::now()))
 }
 
 /// Replaces the placeholders. A forked child has other values than its parent.
