@@ -58,11 +58,13 @@ impl Branch {
     /// Decodes the instruction at `ip`. Returns `None` if it is no near branch, or one that depends
     /// on more than registers, flags and memory.
     ///
-    /// Prefixes of the operand's size are ignored by Intel's processors and not by AMD's.
+    /// Prefixes of the operand's size are ignored by Intel's processors and not by AMD's. A REX
+    /// prefix before another one has no effect.
     pub(super) fn decode(ip: u64, code: &[u8]) -> Option<Self> {
         const IGNORED: [u8; 5] = [0x2e, 0x36, 0x3e, 0xf2, 0xf3];
         const OTHERS: [u8; 6] = [0x26, 0x64, 0x65, 0x66, 0x67, 0xf0];
-        let prefix = code.iter().find(|byte| !IGNORED.contains(byte))?;
+        let is_rex = |byte: &u8| (0x40..=0x4f).contains(byte);
+        let prefix = code.iter().find(|byte| !IGNORED.contains(byte) && !is_rex(byte))?;
         if OTHERS.contains(prefix) {
             return None;
         }
@@ -290,6 +292,10 @@ mod tests {
         assert_eq!(execute(&[0xff, 0x24, 0x48], &memory), Some((0x5000, 0x8000)));
         assert_eq!(execute(&[0x3e, 0xff, 0xe0], &memory), Some((0x10, 0x8000)));
         assert_eq!(execute(&[0xff, 0x25, 0, 1, 0, 0], &memory), Some((0x6000, 0x8000)));
+        // jmp r12, rex.w jmp [rax + 4], rex.w ret
+        assert_eq!(execute(&[0x41, 0xff, 0xe4], &memory), Some((0, 0x8000)));
+        assert_eq!(execute(&[0x48, 0xff, 0x60, 4], &memory), Some((0x5000, 0x8000)));
+        assert_eq!(execute(&[0x48, 0xc3], &memory), Some((0x4000, 0x8008)));
         // call [rax + 4], and a direct call
         assert_eq!(execute(&[0xff, 0x50, 4], &memory), Some((0x5000, 0x7ff8)));
         assert_eq!(memory.read(0x7ff8), Some(0x1003));
@@ -315,10 +321,12 @@ mod tests {
             for code in [&[0xeb, 0][..], &[0xe8, 0, 0, 0, 0], &[0xc3], &[0xff, 0xe0], &[0x74, 0]] {
                 assert_eq!(Branch::decode(0, &[&[prefix], code].concat()), None);
                 assert_eq!(Branch::decode(0, &[&[0xf2, prefix], code].concat()), None);
+                assert_eq!(Branch::decode(0, &[&[0x48, prefix], code].concat()), None);
             }
         }
-        // loop, jrcxz, syscall, int3, retf, iretq, nop, REX.W jmp far [rax], part of a jump
-        let others: [&[u8]; 9] = [
+        // loop, jrcxz, syscall, int3, retf, iretq, nop, REX.W jmp far [rax], part of a jump, REX.W
+        // before jmp gs:[rax]
+        let others: [&[u8]; 10] = [
             &[0xe2, 0],
             &[0xe3, 0],
             &[0x0f, 5],
@@ -328,6 +336,7 @@ mod tests {
             &[0x90],
             &[0x48, 0xff, 0x28],
             &[0xe9, 0],
+            &[0x48, 0x65, 0xff, 0x20],
         ];
         for code in others {
             assert_eq!(Branch::decode(0, code), None, "{code:x?}");
