@@ -42,7 +42,8 @@ impl Effect {
         read: impl Fn(u64) -> Option<u64>,
     ) -> Self {
         let has = |flags: u64, flag: i32| flags & flag as u64 != 0;
-        match (number & !X32) as c_long {
+        // The kernel takes the number from `eax`.
+        match (u64::from(number as u32) & !X32) as c_long {
             libc::SYS_mprotect
             | libc::SYS_pkey_mprotect
             | libc::SYS_munmap
@@ -111,6 +112,8 @@ mod tests {
         for number in [libc::SYS_mprotect, libc::SYS_munmap, libc::SYS_madvise, libc::SYS_mremap] {
             assert_eq!(effect(number, [0x1800, 0x1000, 0, 0]), changes);
             assert_eq!(effect(number | X32 as c_long, [0x1800, 0x1000, 0, 0]), changes);
+            let with_high_bits = number | 0x1234_5678 << 32;
+            assert_eq!(effect(with_high_bits, [0x1800, 0x1000, 0, 0]), changes);
         }
         let fixed = libc::MAP_FIXED as u64;
         assert_eq!(effect(libc::SYS_mmap, [0x1000, 0x1001, 0, fixed]), changes);
