@@ -59,6 +59,7 @@ impl Plants {
         }
         for address in overwritten {
             self.planted.remove(&address);
+            self.former.insert(address);
         }
     }
 
@@ -170,6 +171,7 @@ mod tests {
         plants.show_original(0, &mut found);
         assert_eq!(found, [0x90, 0, 0x90, 0x90, 0xc3, 0x90, 0xeb, 0]);
         assert!(plants.at(5).is_none());
+        assert!(plants.had(&memory, 5), "a thread may have executed it before");
         memory.write_all_at(&[BREAKPOINT], 0).unwrap();
         assert!(!plants.had(&memory, 0), "the program's own");
     }
