@@ -76,10 +76,8 @@ impl Tracer {
         }
         let Some(id) = self.threads.get(&tid).map(|thread| thread.space) else { return Ok(()) };
         let Some(space) = self.spaces.get_mut(&id) else { return Ok(()) };
-        if space.has_mappings_in(&addresses) {
-            space.blocks.is_stale = true;
-        }
-        let has_blocks = space.blocks.any_in(&addresses);
+        // Another thread may execute new code, and read the mappings, before the call is made.
+        let has_blocks = space.has_mappings_in(&addresses) || space.blocks.any_in(&addresses);
         if has_blocks || space.plants.any_in(addresses.clone()) || addresses == EVERYTHING {
             space.blocks.begin_change(tid, addresses.clone(), effect.lends());
             self.unplant(tid, addresses)?;
@@ -146,7 +144,7 @@ impl Tracer {
     }
 
     /// Handles a stop later.
-    fn queue(&mut self, tid: Tid, stop: Stop) {
+    pub(super) fn queue(&mut self, tid: Tid, stop: Stop) {
         if matches!(stop, Stop::Exec(_) | Stop::Exited(_) | Stop::Killed(_)) {
             // The thread that was stopped is no longer there.
             self.stops.retain(|(stopped, _)| *stopped != tid);
@@ -183,4 +181,44 @@ impl Tracer {
 /// Returns the range of one address.
 pub(super) fn one(address: u64) -> Range<u64> {
     address..address.saturating_add(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::pt::Writer;
+    use crate::step::Options;
+
+    #[test]
+    fn known_code_without_blocks_is_uncertain_during_a_change() {
+        let options = Options {
+            engine: Engine::Block,
+            writer: Writer::new(),
+            clock: || 0,
+            has_time: false,
+            psb_bytes: Options::PSB_BYTES,
+            ranges: Vec::new(),
+            budget: None,
+        };
+        let mut tracer = Tracer::start(&mut Command::new("/bin/true"), options).unwrap();
+        while tracer.steps < 100 {
+            assert!(tracer.handle_stop().unwrap());
+        }
+        let (tid, thread) = tracer.threads.iter().next().unwrap();
+        let (tid, id) = (*tid, thread.space);
+        let space = tracer.spaces.get(&id).unwrap();
+        let mapping = &space.mapping_of(thread.ip).unwrap().mapping;
+        let mut pages = (mapping.address..mapping.address + mapping.size).step_by(4096);
+        let page = pages.find(|page| !space.blocks.any_in(&one(*page))).unwrap();
+        tracer.apply_effect(tid, Effect::Changes(page..page + 4096)).unwrap();
+        let blocks = |tracer: &Tracer| {
+            let blocks = &tracer.spaces.get(&id).unwrap().blocks;
+            (blocks.is_changing(page), blocks.is_stale)
+        };
+        assert_eq!(blocks(&tracer), (true, false), "the mappings are those before the call");
+        tracer.end_call(tid, Stop::Step);
+        assert_eq!(blocks(&tracer), (false, true));
+    }
 }
