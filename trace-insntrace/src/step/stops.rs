@@ -67,8 +67,14 @@ impl Tracer {
     fn give_up(&mut self, tid: Tid, mut stop: Stop, error: io::Error) -> io::Result<()> {
         self.untraced += 1;
         self.untraced_reason.get_or_insert(error);
-        // Untraced, it must not meet a breakpoint.
-        self.step_only(tid)?;
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.run.is_running = false;
+        }
+        // Untraced, it must not meet a breakpoint. Whatever fails, the thread has to be released.
+        let _ = self.step_only(tid);
+        if self.threads.contains_key(&tid) && has_pending_trap(tid) {
+            let _ = self.report_breakpoint(tid);
+        }
         if self.threads.get(&tid).is_some_and(|thread| thread.run.is_moved) {
             stop = Stop::Trap;
             // This fails only if the thread has ended.
@@ -79,6 +85,31 @@ impl Tracer {
         }
         // This fails only if the thread has ended.
         let _ = self.release(tid, stop);
+        Ok(())
+    }
+
+    /// Waits for the pending report of a breakpoint that a stopped thread has executed.
+    fn report_breakpoint(&mut self, tid: Tid) -> io::Result<()> {
+        ptrace::step(tid, 0)?;
+        while let Some((stopped, stop)) = ptrace::wait_any()? {
+            if stopped != tid {
+                self.queue(stopped, stop);
+                continue;
+            }
+            match stop {
+                Stop::Trap if has_pending_trap(tid) => ptrace::step(tid, 0)?,
+                Stop::Breakpoint => {
+                    let registers = ptrace::registers(tid)?;
+                    self.hit(tid, registers);
+                    break;
+                }
+                Stop::Exited(_) | Stop::Killed(_) | Stop::Exec(_) => {
+                    self.queue(tid, stop);
+                    break;
+                }
+                _ => break,
+            }
+        }
         Ok(())
     }
 
@@ -298,5 +329,65 @@ fn note_of(thread: &Thread) -> Note {
         pid: thread.pid as u32,
         tid: thread.tid.0 as u32,
         name: name_of(thread.tid),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::spin_loop;
+    use std::io::Read;
+    use std::process::{Child, Command, Stdio};
+
+    use rustix::process::{kill_process, Pid, Signal};
+
+    use super::*;
+    use crate::pt::Writer;
+    use crate::step::Options;
+
+    /// Starts a shell that executes code until SIGTERM, and then ends with 3.
+    fn shell() -> Child {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "trap 'exit 3' TERM; echo x; while :; do :; done"]);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        child
+    }
+
+    /// Traces until a thread is stopped behind a breakpoint whose report is next.
+    fn stop_behind_breakpoint(tracer: &mut Tracer) -> Tid {
+        for delay in (0..20_000).step_by(37).cycle() {
+            (0..delay).for_each(|_| spin_loop());
+            for tid in tracer.threads.keys() {
+                ptrace::interrupt(*tid).unwrap();
+            }
+            let (tid, stop) = ptrace::wait_any().unwrap().unwrap();
+            let is_running = tracer.threads.get(&tid).is_some_and(|it| it.run.is_running);
+            if stop == Stop::Trap && is_running && has_pending_trap(tid) {
+                return tid;
+            }
+            tracer.handle_one(tid, stop).unwrap();
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn a_thread_behind_a_breakpoint_continues_untraced() {
+        let mut child = shell();
+        let options = Options {
+            engine: Engine::Block,
+            writer: Writer::new(),
+            clock: || 0,
+            has_time: false,
+            psb_bytes: Options::PSB_BYTES,
+            ranges: Vec::new(),
+            budget: None,
+        };
+        let mut tracer = Tracer::attach(child.id(), options).unwrap();
+        let tid = stop_behind_breakpoint(&mut tracer);
+        tracer.give_up(tid, Stop::Trap, io::Error::other("a test")).unwrap();
+        assert_eq!(tracer.untraced().unwrap().0, 1);
+        assert!(!tracer.handle_stop().unwrap(), "no thread is left");
+        kill_process(Pid::from_child(&child), Signal::Term).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(3));
     }
 }
