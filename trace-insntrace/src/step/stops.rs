@@ -371,6 +371,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "waits for a rare stop: up to a minute on a busy machine"]
     fn a_thread_behind_a_breakpoint_continues_untraced() {
         let mut child = shell();
         let options = Options {
