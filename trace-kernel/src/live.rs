@@ -35,6 +35,7 @@ mod setup;
 mod sink;
 mod source;
 mod sources;
+mod stat;
 mod totals;
 mod tracefs;
 mod translate;

@@ -13,6 +13,7 @@ use rustix::fs::{access, Access};
 use rustix::io::Errno;
 
 use super::error::LiveError;
+use super::stat::Stat;
 
 /// The places of tracefs.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -264,23 +265,17 @@ pub(super) fn is_stale(name: &str) -> bool {
     Owner::parse(name).is_some_and(|owner| owner.has_ended())
 }
 
-/// Returns the start of a process in clock ticks since boot: field 22 of `/proc/PID/stat`. The name
-/// before it may have spaces and brackets.
+/// Returns the start of a process in clock ticks since boot.
 ///
 /// # Errors
 ///
 /// `NotFound` or `ESRCH` if the process has ended, also if its parent has not waited for it yet.
 fn start_time(pid: u32) -> io::Result<u64> {
-    // The name may have other bytes than UTF-8.
-    let stat = fs::read(format!("/proc/{pid}/stat"))?;
-    let stat = String::from_utf8_lossy(&stat);
-    let (_, fields) = stat.rsplit_once(')').ok_or(io::ErrorKind::InvalidData)?;
-    let mut fields = fields.split_whitespace();
-    if matches!(fields.next(), Some("Z" | "X")) {
+    let stat = Stat::read(pid.into())?;
+    if stat.has_ended {
         return Err(io::ErrorKind::NotFound.into());
     }
-    let start = fields.nth(18).and_then(|start| start.parse().ok());
-    start.ok_or(io::ErrorKind::InvalidData.into())
+    Ok(stat.start)
 }
 
 #[cfg(test)]
