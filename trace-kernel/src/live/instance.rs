@@ -114,6 +114,12 @@ impl Instance {
         self.write("tracing_on", if is_on { "1" } else { "0" })
     }
 
+    /// Stops recording for good. The buffer takes no memory unless it is mapped.
+    pub(super) fn retire(&self) -> Result<(), LiveError> {
+        self.switch(false)?;
+        self.write("buffer_size_kb", "1")
+    }
+
     /// Removes it. Its events may be enabled.
     pub(super) fn remove(&self) -> io::Result<()> {
         fs::remove_dir(&self.path)
@@ -242,20 +248,24 @@ fn read(path: &Path) -> Result<String, LiveError> {
     }
 }
 
-/// Returns the number of instances of a user.
+/// Returns the number of instances of a user, also of those that cannot be removed because the user
+/// keeps pages of them.
 fn number_of(instances: &Path, user: u32) -> usize {
     let entries = fs::read_dir(instances).into_iter().flatten().flatten();
     let owners = entries.filter_map(|entry| Owner::parse(entry.file_name().to_str()?));
-    owners.filter(|owner| owner.user == Some(user) && !owner.has_ended()).count()
+    owners.filter(|owner| owner.user == Some(user)).count()
 }
 
-/// Removes the instances of processes that have been killed.
+/// Removes the instances of processes that have been killed. Those that are in use get no more
+/// events, and take little memory.
 fn remove_stale(instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else { return };
     for entry in entries.flatten() {
         if entry.file_name().to_str().is_some_and(is_stale) {
-            // Fails if another process uses it.
-            let _busy = fs::remove_dir(entry.path());
+            let instance = Instance { path: entry.path() };
+            if instance.remove().is_err() {
+                let _failed = instance.retire();
+            }
         }
     }
 }
@@ -329,5 +339,23 @@ mod tests {
         assert!(owner.has_ended());
         child.wait().unwrap();
         assert!(owner.has_ended());
+    }
+
+    /// A directory with files cannot be removed, like an instance with open ones.
+    #[test]
+    fn instances_in_use_count_and_are_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let stale = Owner { pid: u32::MAX, ..Owner::of(std::process::id()).unwrap() };
+        for name in [format!("{stale}-0-u1000"), format!("{stale}-1-u1000")] {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let used = Instance::of_directory(&folder.path().join(format!("{stale}-1-u1000")));
+        used.write("tracing_on", "1").unwrap();
+        used.write("buffer_size_kb", "16384").unwrap();
+        assert_eq!(number_of(folder.path(), 1000), 2);
+        remove_stale(folder.path());
+        assert_eq!((number_of(folder.path(), 1000), number_of(folder.path(), 1001)), (1, 0));
+        assert_eq!(used.read("tracing_on").unwrap(), "0");
+        assert_eq!(used.read("buffer_size_kb").unwrap(), "1");
     }
 }

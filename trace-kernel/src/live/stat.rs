@@ -43,7 +43,9 @@ mod tests {
 
     /// Returns the line of a thread.
     fn line(name: &str, state: char, flags: u64) -> String {
-        format!("7 ({name}) {state} 1 2 3 4 5 {flags} 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21\n")
+        format!(
+            "7 ({name}) {state} 1 2 3 4 5 {flags} 7 8 9 10 11 12 13 14 15 16 17 18 4711 20 21\n"
+        )
     }
 
     #[test]

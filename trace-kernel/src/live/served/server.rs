@@ -165,9 +165,8 @@ impl Drop for Removed {
         if instance.remove().is_ok() {
             return;
         }
-        // The recorder has them after the end of its lease. It gets no more events, and the buffer
-        // takes no memory unless it is mapped.
-        let _failed = instance.switch(false).and_then(|()| instance.write("buffer_size_kb", "1"));
+        // The recorder has its pages after the end of its lease, and gets no more events.
+        let _failed = instance.retire();
         while instance.remove().is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy) {
             thread::sleep(RETRY);
         }
