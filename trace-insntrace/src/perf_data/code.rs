@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use trace_symbols::open;
 
 use crate::flow::Image;
 use crate::recording::Mapping;
@@ -14,6 +16,9 @@ const PAGE_BYTES: u64 = 4096;
 /// The size of the header of a file: a page, so that code has the same place in a page as in
 /// memory.
 const HEADER_BYTES: usize = PAGE_BYTES as usize;
+
+/// The most bytes of a file that are compared with code.
+const MAX_FILE_BYTES: u64 = 1 << 30;
 
 /// Code of an address space, and the file that has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +74,7 @@ impl<'a> CodeFiles<'a> {
 
     /// Returns whether the file of a mapping has the code of `image`.
     fn is_in_file(&mut self, image: &Image, mapping: &Mapping) -> bool {
-        let read = || fs::read(&mapping.path).ok().filter(|_| mapping.path.starts_with('/'));
-        let file = self.read.entry(mapping.path.clone()).or_insert_with(read);
+        let file = self.read.entry(mapping.path.clone()).or_insert_with(|| read(&mapping.path));
         let Some(file) = file else { return false };
         let mut parts = image.sections().filter(|(start, code)| overlaps(mapping, *start, code));
         parts.all(|(start, code)| {
@@ -104,6 +108,14 @@ impl<'a> CodeFiles<'a> {
         };
         Ok(Located { address, size, offset, path })
     }
+}
+
+/// Returns the first bytes of a file, which must be a regular one: recordings name any path.
+fn read(path: &str) -> Option<Vec<u8>> {
+    let file = path.starts_with('/').then(|| open(Path::new(path))).flatten()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 fn of_file(mapping: &Mapping) -> Located {
@@ -205,5 +217,25 @@ mod tests {
         assert_eq!(written[0x1010..0x1020], [8; 16]);
         assert_eq!(files.locate(&image, &mappings).unwrap(), found, "nothing is written twice");
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 1);
+    }
+
+    /// Reading them would not end.
+    #[test]
+    fn only_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("queue");
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        assert!(made.success());
+        let mut image = Image::new();
+        image.insert(0x10_000, &[0; 16]);
+        let directory = folder.path().join("code");
+        let mut files = CodeFiles::new(&directory);
+        for path in [path.to_str().unwrap(), "/dev/zero", "Cargo.toml", "/"] {
+            assert_eq!(read(path), None, "{path}");
+            let (address, size, path) = (0x10_000, 0x1000, path.to_owned());
+            let mapping = Mapping { address, size, offset: 0, path, build_id: None };
+            let found = files.locate(&image, &[mapping]).unwrap();
+            assert!(found.len() == 1 && found[0].path.starts_with(&directory), "{found:?}");
+        }
     }
 }
