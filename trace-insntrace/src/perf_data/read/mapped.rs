@@ -10,18 +10,53 @@ use trace_symbols::open;
 use crate::recording::Mapping;
 use crate::symbols::VDSO;
 
-/// Returns the code of a mapping, as far as its file has it.
-pub(super) fn code_of(mapping: &Mapping) -> Option<Vec<u8>> {
-    if mapping.path == VDSO {
-        return own_vdso(mapping.size);
+/// The first bytes of files with code. A file of perf may name any file that its reader may read,
+/// and others may see the recording.
+const ELF: &[u8; 4] = b"\x7fELF";
+
+/// The most bytes of a mapping.
+const MAX_BYTES: u64 = 1 << 30;
+
+/// The most bytes of all mappings.
+const MAX_TOTAL: u64 = 4 << 30;
+
+/// The code of mappings, of limited size.
+#[derive(Debug)]
+pub(super) struct MappedCode {
+    left: u64,
+}
+
+impl MappedCode {
+    pub(super) fn new() -> Self {
+        Self { left: MAX_TOTAL }
     }
+
+    /// Returns the code of a mapping, as far as its file has it. Beyond the limit of all mappings,
+    /// there is none.
+    pub(super) fn of(&mut self, mapping: &Mapping) -> Option<Vec<u8>> {
+        let code = match mapping.path == VDSO {
+            true => own_vdso(mapping.size)?,
+            false => read(mapping, mapping.size.min(MAX_BYTES).min(self.left.saturating_add(1)))?,
+        };
+        self.left = self.left.checked_sub(code.len() as u64)?;
+        Some(code)
+    }
+}
+
+/// Returns at most `limit` bytes of the file of a mapping.
+fn read(mapping: &Mapping, limit: u64) -> Option<Vec<u8>> {
     if !mapping.path.starts_with('/') {
         return None;
     }
-    let mut code = Vec::new();
     let mut file = open(Path::new(&mapping.path))?;
+    let mut magic = [0; ELF.len()];
+    file.read_exact_at(&mut magic, 0).ok()?;
+    if magic != *ELF {
+        return None;
+    }
+    let mut code = Vec::new();
     file.seek(SeekFrom::Start(mapping.offset)).ok()?;
-    file.take(mapping.size).read_to_end(&mut code).ok()?;
+    file.take(limit).read_to_end(&mut code).ok()?;
     (!code.is_empty()).then_some(code)
 }
 
@@ -38,4 +73,34 @@ fn own_vdso(size: u64) -> Option<Vec<u8>> {
     let memory = File::open("/proc/self/mem").ok()?;
     memory.read_exact_at(&mut code, start).ok()?;
     Some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_programs_have_code_up_to_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, start: &[u8]| {
+            let path = folder.path().join(name);
+            fs::write(&path, [start, &[7; 0x2000]].concat()).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let mapping = |path: &str, size| Mapping {
+            address: 0,
+            size,
+            offset: 4,
+            path: path.to_owned(),
+            build_id: None,
+        };
+        let (program, secret) = (file("program", ELF), file("secret", b"-----BEGIN"));
+        let mut code = MappedCode { left: 0x3000 };
+        assert_eq!(code.of(&mapping(&secret, 0x1000)), None);
+        assert_eq!(code.of(&mapping("/dev/zero", 0x1000)), None);
+        assert_eq!(code.of(&mapping(&program, u64::MAX)), Some(vec![7; 0x2000]));
+        assert_eq!(code.of(&mapping(&program, 0x1001)), None, "the limit is exceeded");
+        assert_eq!(code.of(&mapping(&program, 0x1000)), Some(vec![7; 0x1000]));
+        assert_eq!(code.of(&mapping(&program, 1)), None);
+    }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use trace_kernel::perf_data::AuxQueue;
 
 use super::clock::Clocks;
-use super::mapped::code_of;
+use super::mapped::MappedCode;
 use super::stream::Stream;
 use super::timeline::{Task, Timeline};
 use super::{ImportError, Imported};
@@ -27,6 +27,7 @@ pub(super) struct Router<'a> {
     clocks: Clocks,
     writer: &'a mut Writer,
     streams: BTreeMap<Task, Stream>,
+    code: MappedCode,
     imported: Imported,
 }
 
@@ -89,8 +90,8 @@ struct Input {
 
 impl<'a> Router<'a> {
     pub(super) fn new(timeline: &'a Timeline, clocks: Clocks, writer: &'a mut Writer) -> Self {
-        let imported = Imported::default();
-        Self { timeline, clocks, writer, streams: BTreeMap::new(), imported }
+        let (code, imported) = (MappedCode::new(), Imported::default());
+        Self { timeline, clocks, writer, streams: BTreeMap::new(), code, imported }
     }
 
     /// Divides the packets of all buffers, in the order of the times at which tracing was turned
@@ -288,7 +289,7 @@ impl<'a> Router<'a> {
     fn add_code(&mut self, space: SpaceId, mapping: &Mapping) -> Result<(), ImportError> {
         let build_id = symbols::build_id(&mapping.path);
         let is_same = mapping.build_id.is_none() || mapping.build_id == build_id;
-        let code = is_same.then(|| code_of(mapping)).flatten();
+        let code = is_same.then(|| self.code.of(mapping)).flatten();
         let mapping =
             Mapping { build_id: mapping.build_id.clone().or(build_id), ..mapping.clone() };
         let address = mapping.address;
