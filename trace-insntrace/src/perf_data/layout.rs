@@ -64,10 +64,11 @@ impl TimeConversion {
         rate.try_into().unwrap_or(u64::MAX)
     }
 
-    /// Returns the time stamp of a time in nanoseconds, as perf does.
+    /// Returns the time stamp of a time in nanoseconds, as perf does; 0 for a time before the clock's
+    /// start, such as that of records of what was there before.
     pub(super) fn ticks(self, nanos: u64) -> u64 {
         let (shift, multiplier) = (self.shift.min(63), u64::from(self.multiplier.max(1)));
-        let nanos = nanos.wrapping_sub(self.zero);
+        let nanos = u64::try_from(nanos.wrapping_sub(self.zero) as i64).unwrap_or(0);
         let (whole, rest) = (nanos / multiplier, nanos % multiplier);
         let part = (u128::from(rest) << shift) / u128::from(multiplier);
         whole.wrapping_shl(shift).wrapping_add(part as u64)
@@ -142,5 +143,10 @@ mod tests {
         }
         let two = TimeConversion::of_rate(2_000_000_000);
         assert_eq!([10, 11, 12].map(|ticks| two.nanos(ticks)), [5, 5, 6]);
+        let late = TimeConversion { zero: 1_000, ..two };
+        assert_eq!([0, 999, 1_000, 1_005].map(|nanos| late.ticks(nanos)), [0, 0, 0, 10]);
+        // The clock began before that of the nanoseconds.
+        let early = TimeConversion { zero: 5_u64.wrapping_neg(), ..two };
+        assert_eq!([0, 5].map(|nanos| early.ticks(nanos)), [10, 20]);
     }
 }

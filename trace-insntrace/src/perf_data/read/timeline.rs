@@ -25,7 +25,9 @@ impl<T> Default for Changes<T> {
 }
 
 impl<T: Copy> Changes<T> {
+    /// Adds a value from a time on, which is not before the last one.
     fn push(&mut self, time: u64, value: T) {
+        let time = self.0.last().map_or(time, |(last, _)| time.max(*last));
         self.0.push((time, value));
     }
 
@@ -144,5 +146,20 @@ impl Timeline {
 
     pub(super) fn name(&self, thread: u32) -> &str {
         self.names.get(&thread).map(String::as_str).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_in_the_order_of_time() {
+        let mut changes = Changes::default();
+        for (time, value) in [(10, 'a'), (5, 'b'), (20, 'c')] {
+            changes.push(time, value);
+        }
+        let found = [5, 9, 10, 19, 20].map(|time| changes.at(time));
+        assert_eq!(found, [None, None, Some('b'), Some('b'), Some('c')]);
     }
 }
