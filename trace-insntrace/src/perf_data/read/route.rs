@@ -17,6 +17,9 @@ use crate::symbols;
 /// The number of bytes of a thread that are written at a time.
 const WRITE_BYTES: u64 = 1 << 20;
 
+/// The number of packets after which the bytes of all threads are counted, also if tracing stays on.
+const WRITE_PACKETS: usize = 1 << 16;
+
 /// The number of bytes of a buffer that are read at a time.
 const PIECE_BYTES: u64 = 1 << 16;
 
@@ -119,7 +122,7 @@ impl<'a> Router<'a> {
 
     /// Takes packets of a buffer up to the next one that turns tracing on.
     fn advance<R: Read>(&mut self, source: &mut Source<R>) -> Result<(), ImportError> {
-        loop {
+        for count in 1_usize.. {
             match source.next().map_err(ImportError::Packets)? {
                 None => return self.write_out(WRITE_BYTES),
                 Some(Ok(packet)) if source.input.is_turned_on_by(packet) => {
@@ -130,7 +133,11 @@ impl<'a> Router<'a> {
                 // The packets up to the next PSB are missing.
                 Some(Err(_)) => self.gap(&mut source.input),
             }
+            if count % WRITE_PACKETS == 0 {
+                self.write_out(WRITE_BYTES)?;
+            }
         }
+        Ok(())
     }
 
     fn packet(&mut self, input: &mut Input, packet: Packet) {
