@@ -38,6 +38,11 @@ pub enum ImportError {
     NoPackets,
     /// The file has no conversion of time stamps.
     NoTime,
+    /// The file has more mappings of processes than are kept.
+    TooManyMappings {
+        /// The most mappings.
+        limit: usize,
+    },
     /// The packets cannot be stored.
     Packets(io::Error),
     /// The recording cannot be written.
@@ -50,6 +55,9 @@ impl fmt::Display for ImportError {
             Self::File(error) => error.fmt(f),
             Self::NoPackets => write!(f, "the file has no packets of Intel PT"),
             Self::NoTime => write!(f, "the file has no conversion of time stamps to its clock"),
+            Self::TooManyMappings { limit } => {
+                write!(f, "the file has more than {limit} mappings of processes")
+            }
             Self::Packets(error) => write!(f, "cannot store packets: {error}"),
             Self::Recording(error) => error.fmt(f),
         }
@@ -85,7 +93,7 @@ pub fn read(
         return Err(ImportError::NoPackets);
     }
     let conversion = contents.conversion().ok_or(ImportError::NoTime)?;
-    let timeline = Timeline::new(contents.events, conversion);
+    let timeline = Timeline::new(contents.events, conversion)?;
     let now = || 0;
     let clock = Clock { now, ticks_per_second: conversion.ticks_per_second() };
     let mut writer = Writer::create(directory, clock, "").map_err(ImportError::Recording)?;

@@ -17,7 +17,7 @@ use crate::symbols;
 /// The number of bytes of a thread that are written at a time.
 const WRITE_BYTES: u64 = 1 << 20;
 
-/// The number of packets after which the bytes of all threads are counted, also if tracing stays on.
+/// The number of packets after which bytes of threads are written, also if tracing stays on.
 const WRITE_PACKETS: usize = 1 << 16;
 
 /// The number of bytes of a buffer that are read at a time.

@@ -1,11 +1,16 @@
 //! Which code a process executes, and which thread a CPU, at each time.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
 use trace_kernel::perf_data::AuxEvent;
 
 use super::super::layout::TimeConversion;
+use super::ImportError;
 use crate::recording::{Mapping, SpaceId};
+
+/// The most mappings of all spaces: each process has those of the one that has created it.
+const MAX_MAPPINGS: usize = 1 << 22;
 
 /// A process and a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,7 +51,9 @@ impl<T: Copy> Changes<T> {
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
     /// The mappings of each space. Those of a space do not overlap.
-    spaces: Vec<Vec<Mapping>>,
+    spaces: Vec<Vec<Rc<Mapping>>>,
+    /// The number of mappings of all spaces.
+    count: usize,
     of_process: HashMap<u32, Changes<SpaceId>>,
     of_cpu: HashMap<u32, Changes<Option<Task>>>,
     processes: HashMap<u32, u32>,
@@ -54,12 +61,21 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(events: Vec<(u64, AuxEvent)>, conversion: TimeConversion) -> Self {
+    /// # Errors
+    ///
+    /// There are more mappings than are kept.
+    pub(super) fn new(
+        events: Vec<(u64, AuxEvent)>,
+        conversion: TimeConversion,
+    ) -> Result<Self, ImportError> {
         let mut timeline = Self::default();
         for (time, event) in events {
             timeline.add(conversion.ticks(time), event);
+            if timeline.count > MAX_MAPPINGS {
+                return Err(ImportError::TooManyMappings { limit: MAX_MAPPINGS });
+            }
         }
-        timeline
+        Ok(timeline)
     }
 
     fn add(&mut self, time: u64, event: AuxEvent) {
@@ -92,8 +108,9 @@ impl Timeline {
         }
     }
 
-    fn begin(&mut self, process: u32, time: u64, mappings: Vec<Mapping>) {
+    fn begin(&mut self, process: u32, time: u64, mappings: Vec<Rc<Mapping>>) {
         let space = SpaceId(self.spaces.len() as u32);
+        self.count += mappings.len();
         self.spaces.push(mappings);
         self.of_process.entry(process).or_default().push(time, space);
     }
@@ -104,27 +121,28 @@ impl Timeline {
         if known.iter().any(|mapping| mapping.is_same_place(&new)) {
             return;
         }
-        let overlaps = |it: &Mapping| {
+        let overlaps = |it: &Rc<Mapping>| {
             it.address < new.address.saturating_add(new.size)
                 && new.address < it.address.saturating_add(it.size)
         };
         let space = self.of_process.get(&process).and_then(Changes::last);
         if space.is_none() || known.iter().any(overlaps) {
             let mut mappings: Vec<_> = known.iter().filter(|it| !overlaps(it)).cloned().collect();
-            mappings.push(new);
+            mappings.push(Rc::new(new));
             return self.begin(process, time, mappings);
         }
         if let Some(mappings) = space.and_then(|space| self.spaces.get_mut(space.0 as usize)) {
-            mappings.push(new);
+            mappings.push(Rc::new(new));
+            self.count += 1;
         }
     }
 
-    fn mappings_of(&self, process: u32) -> &[Mapping] {
+    fn mappings_of(&self, process: u32) -> &[Rc<Mapping>] {
         let space = self.of_process.get(&process).and_then(Changes::last);
         space.map_or(&[], |space| self.mappings(space))
     }
 
-    pub(super) fn mappings(&self, space: SpaceId) -> &[Mapping] {
+    pub(super) fn mappings(&self, space: SpaceId) -> &[Rc<Mapping>] {
         self.spaces.get(space.0 as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -161,5 +179,29 @@ mod tests {
         }
         let found = [5, 9, 10, 19, 20].map(|time| changes.at(time));
         assert_eq!(found, [None, None, Some('b'), Some('b'), Some('c')]);
+    }
+
+    #[test]
+    fn processes_share_mappings_up_to_the_limit() {
+        let conversion = TimeConversion::of_rate(1_000_000_000);
+        let mapped = |address| AuxEvent::Mapped {
+            process: 1,
+            address,
+            size: 1,
+            offset: 0,
+            path: "/bin/x".to_owned(),
+            build_id: Vec::new(),
+        };
+        let mapped = (0..1 << 10).map(|address| (0, mapped(address)));
+        let forked =
+            (2..).map(|process| (0, AuxEvent::Forked { process, thread: process, creator: 1 }));
+        let events = |forks| mapped.clone().chain(forked.clone().take(forks)).collect();
+        let timeline = Timeline::new(events(1), conversion).unwrap();
+        let [first, second] = [SpaceId(0), SpaceId(1)].map(|space| timeline.mappings(space));
+        assert!(first.len() == 1 << 10 && second.len() == 1 << 10);
+        assert!(first.iter().zip(second).all(|(first, second)| Rc::ptr_eq(first, second)));
+        assert!(Timeline::new(events((1 << 12) - 1), conversion).is_ok());
+        let refused = Timeline::new(events(1 << 12), conversion);
+        assert!(matches!(refused, Err(ImportError::TooManyMappings { limit: MAX_MAPPINGS })));
     }
 }
