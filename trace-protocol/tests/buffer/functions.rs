@@ -188,8 +188,8 @@ fn a_scope_over_circular_switches_is_shown_once() {
     }
 }
 
-/// The last word of the epoch has no space for a base before the exit, and the next epochs overwrite
-/// the entry.
+/// The last word of the epoch has no space for a base before the exit, and the next epochs
+/// overwrite the entry.
 #[test]
 fn an_exit_is_in_no_other_epoch_than_its_entry() {
     let layout = layout(BufferingMode::Circular, 4096, 4096, 256).with_function_records(true);

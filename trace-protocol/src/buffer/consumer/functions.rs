@@ -21,8 +21,8 @@ const SCOPE_WORDS: usize = 3;
 /// Words of a duration end.
 const END_WORDS: usize = 2;
 
-/// Words of a piece, behind whose last record the next piece begins. The chunks of a provider of this
-/// project have fewer. A damaged one may be as large as a rolling buffer.
+/// Words of a piece, behind whose last record the next piece begins. The chunks of a provider of
+/// this project have fewer. A damaged one may be as large as a rolling buffer.
 const PIECE_WORDS: usize = MOST_WORDS << 16;
 
 /// Words of the record at the begin of `words`, of a chunk that may have function records. `None`

@@ -125,8 +125,8 @@ impl Slot {
         RelativeTicks::new(ticks, self.base.load(Ordering::Relaxed))
     }
 
-    /// Writes the exit of a scope with its entry in `epoch`, if there is room, only in the recording
-    /// of that epoch, and `only_there` in the epoch itself.
+    /// Writes the exit of a scope with its entry in `epoch`, if there is room, only in the
+    /// recording of that epoch, and `only_there` in the epoch itself.
     fn write_exit(
         &self,
         recorder: &Recorder,
