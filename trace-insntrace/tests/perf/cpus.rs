@@ -13,10 +13,20 @@ use trace_insntrace::recording::TraceDecoder;
 /// The address of both programs.
 const BASE: u64 = 0x1000;
 
+/// The offset of their code in their files.
+const CODE_OFFSET: usize = 0x1000;
+
 /// `dec ecx; jnz BASE; syscall`, behind as many `nop`.
 fn program(nops: usize) -> Vec<u8> {
     let back = 0xfc_u8 - nops as u8;
     [&vec![0x90; nops][..], &[0xff, 0xc9, 0x75, back, 0x0f, 0x05]].concat()
+}
+
+/// The file of a program: only ELF files have code.
+fn executable(nops: usize) -> Vec<u8> {
+    let mut file = b"\x7fELF".to_vec();
+    file.resize(CODE_OFFSET, 0);
+    [file, program(nops)].concat()
 }
 
 /// The executed addresses of a program that makes this many rounds.
@@ -50,7 +60,7 @@ fn event(kind: u32, misc: u16, body: &[u8], (task, cpu, time): (u64, u64, u64)) 
 fn process(task: u64, path: &Path) -> Vec<u8> {
     let ids = longs(&[task | task << 32]);
     let comm = [ids.clone(), text(&format!("task{task}"))].concat();
-    let mapped = longs(&[BASE, 0x1000, 0, 0, 0, 0, 5 | 2 << 32]);
+    let mapped = longs(&[BASE, 0x1000, CODE_OFFSET as u64, 0, 0, 0, 5 | 2 << 32]);
     let mapped = [ids, mapped, text(path.to_str().unwrap())].concat();
     [event(3, 0, &comm, (task, 0, 1)), event(10, 2, &mapped, (task, 0, 1))].concat()
 }
@@ -106,8 +116,8 @@ fn info() -> Vec<u8> {
 fn buffers_of_cpus_are_divided_among_threads() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    fs::write(path("one"), program(0)).unwrap();
-    fs::write(path("two"), program(1)).unwrap();
+    fs::write(path("one"), executable(0)).unwrap();
+    fs::write(path("two"), executable(1)).unwrap();
     let data = [
         info(),
         buffer(0, &cpu(&[(100, 1), (300, 2), (600, 3), (900, 7)])),
