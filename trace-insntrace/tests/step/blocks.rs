@@ -70,7 +70,8 @@ fn large_programs_execute_the_same_instructions_as_in_single_steps() {
     assert_same(&["/bin/ls", "-l", "/"], None, 50_000);
     assert_same(&["/usr/bin/sort", "/etc/passwd"], None, 20_000);
     let python = ["/usr/bin/python3", "-I", "-S", "-c", "print(sorted([3, 1, 2]))"];
-    assert_same(&python, Some(400_000), 300_000);
+    // Before it uses its random seed of hashes, which differs from run to run.
+    assert_same(&python, Some(150_000), 100_000);
 }
 
 #[test]
