@@ -108,7 +108,7 @@ fn blocks_of_a_shell_and_its_children_are_recorded() {
     let recorded = run(&[&options[..], &[script]].concat(), 0);
     assert_eq!(text(&recorded.stdout), "20\n");
     let number = instructions(&recorded);
-    // The exit status tells whether packets and code agree.
+    // The exit status is 3 if packets and code disagree.
     let folded = text(&run(&["insn", "print", directory, "--format", "folded"], 0).stdout);
     let counts = folded.lines().map(|line| line.rsplit(' ').next().unwrap());
     assert_eq!(counts.map(|count| count.parse::<usize>().unwrap()).sum::<usize>(), number);

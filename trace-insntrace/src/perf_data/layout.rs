@@ -65,7 +65,7 @@ impl TimeConversion {
     }
 
     /// Returns the time stamp of a time in nanoseconds, as perf does; 0 for a time before
-    /// the clock's start, such as that of records of what was there before.
+    /// the clock's start, such as that of records about existing processes.
     pub(super) fn ticks(self, nanos: u64) -> u64 {
         let (shift, multiplier) = (self.shift.min(63), u64::from(self.multiplier.max(1)));
         let nanos = u64::try_from(nanos.wrapping_sub(self.zero) as i64).unwrap_or(0);
