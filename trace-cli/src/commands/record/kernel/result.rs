@@ -1,0 +1,200 @@
+//! The result of recording the kernel's events.
+
+use trace_kernel::live::SAMPLES;
+use trace_manager::controller::CompanionResult;
+use trace_manager::SessionSummary;
+use trace_protocol::categories::CategorySet;
+
+use crate::message::{plural, HINT};
+
+/// The start of the line with the helper's numbers of scheduling records, of samples, of dropped
+/// events, of lost samples and of pauses of sampling, and whether all selected data were recorded.
+pub(crate) const TOTALS: &str = "totals";
+
+/// The result of recording the kernel's events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KernelResult {
+    /// Whether all selected data were recorded until the end.
+    pub(crate) is_complete: bool,
+    /// The number of scheduling records.
+    pub(crate) scheduling: u64,
+    /// The number of samples of call stacks.
+    pub(crate) samples: u64,
+    /// The least number of events that the kernel dropped.
+    pub(crate) dropped: u64,
+    /// The number of samples that the CPU lost.
+    pub(crate) lost_samples: u64,
+    /// How often the kernel paused sampling.
+    pub(crate) throttled: u64,
+    /// Whether a helper of the daemon recorded, which has no options of buffers and samples.
+    pub(crate) is_of_daemon: bool,
+}
+
+impl From<CompanionResult> for KernelResult {
+    fn from(of: CompanionResult) -> Self {
+        let CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled } =
+            of;
+        let is_of_daemon = true;
+        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled, is_of_daemon }
+    }
+}
+
+impl From<KernelResult> for CompanionResult {
+    fn from(of: KernelResult) -> Self {
+        let KernelResult { is_complete, scheduling, samples, dropped, lost_samples, .. } = of;
+        let throttled = of.throttled;
+        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled }
+    }
+}
+
+impl KernelResult {
+    pub(super) fn parse(line: &str) -> Option<Self> {
+        let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
+        let mut number = || fields.next()?.parse().ok();
+        let (scheduling, samples) = (number()?, number()?);
+        let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
+        let (is_complete, is_of_daemon) = (fields.next()?.parse().ok()?, false);
+        Some(Self {
+            is_complete,
+            scheduling,
+            samples,
+            dropped,
+            lost_samples,
+            throttled,
+            is_of_daemon,
+        })
+    }
+
+    /// Returns whether all selected events were recorded.
+    pub(crate) fn has_all(self) -> bool {
+        self.is_complete && self.dropped == 0 && self.lost_samples == 0 && self.throttled == 0
+    }
+
+    /// Returns warnings with their hints.
+    pub(crate) fn advice(self) -> impl Iterator<Item = String> {
+        let samples = self.advice_of_samples().into_iter().chain(self.advice_of_pauses());
+        self.advice_of_losses().into_iter().chain(samples)
+    }
+
+    /// A larger buffer has no effect on them.
+    fn advice_of_samples(self) -> Option<String> {
+        let Self { lost_samples, .. } = self;
+        let noun = plural(lost_samples, "sample", "samples");
+        (lost_samples > 0).then(|| {
+            format!(
+                "the CPU lost {lost_samples} {noun} before the kernel could write them{HINT}{}",
+                self.fewer_samples()
+            )
+        })
+    }
+
+    fn advice_of_pauses(self) -> Option<String> {
+        let Self { throttled, .. } = self;
+        let noun = plural(throttled, "time", "times");
+        (throttled > 0).then(|| {
+            format!(
+                "the kernel paused sampling {throttled} {noun} because there were more samples \
+                 than kernel.perf_event_max_sample_rate permits{HINT}{}",
+                self.fewer_samples()
+            )
+        })
+    }
+
+    fn fewer_samples(self) -> &'static str {
+        match self.is_of_daemon {
+            true => "take fewer samples with trace record --samples",
+            false => "take fewer samples (--samples, --samples-by)",
+        }
+    }
+
+    fn advice_of_losses(self) -> Option<String> {
+        let Self { dropped, is_of_daemon, .. } = self;
+        let remedy = match is_of_daemon {
+            true => {
+                "record fewer categories (-c), or use trace record, which has a larger buffer \
+                 (--kernel-buffer)"
+            }
+            false => {
+                "use a larger buffer (--kernel-buffer), without root also a higher limit \
+                 (ulimit -l), or record fewer categories (-c)"
+            }
+        };
+        let noun = plural(dropped, "event", "events");
+        (dropped > 0).then(|| {
+            format!(
+                "the kernel dropped at least {dropped} {noun} because its buffer was full{HINT}\
+                 {remedy}"
+            )
+        })
+    }
+}
+
+/// Returns the category patterns that matched no event. Scheduling records and samples have no
+/// category, but are those of `kernel:sched` and `cpu:perf`.
+pub(crate) fn categories_without_events(
+    summary: &SessionSummary,
+    kernel: Option<KernelResult>,
+) -> Vec<String> {
+    without_recorded(summary.categories_without_events(), kernel)
+}
+
+/// Removes the patterns that match scheduling records or samples, if there are any.
+fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
+    let Some(KernelResult { scheduling, samples, .. }) = kernel else { return patterns };
+    for (number, category) in [(scheduling, "kernel:sched"), (samples, SAMPLES)] {
+        if number > 0 {
+            patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches(category));
+        }
+    }
+    patterns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_helper() {
+        let result = KernelResult {
+            is_complete: true,
+            scheduling: 12,
+            samples: 5,
+            dropped: 3,
+            lost_samples: 4,
+            throttled: 2,
+            is_of_daemon: false,
+        };
+        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 true"), Some(result));
+        for wrong in ["", "ready", "totals", "totals 1 2 3 4 5", "totals 1 2 3 4 true"] {
+            assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
+        }
+        assert_eq!(KernelResult::parse("totals x 5 3 4 2 true"), None);
+        let sampled = KernelResult { is_complete: false, ..result };
+        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 false"), Some(sampled));
+        let [losses, samples, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
+        assert!(losses.contains("dropped at least 3 events"));
+        assert!(samples.contains("the CPU lost 4 samples") && !samples.contains("buffer"));
+        assert!(pauses.contains("paused sampling 2 times"));
+        let of_daemon = KernelResult::from(CompanionResult::from(result));
+        assert_eq!(KernelResult { is_of_daemon: false, ..of_daemon }, result);
+        assert!(of_daemon.advice().all(|advice| advice.contains("trace record")));
+        let complete = KernelResult { is_complete: true, ..KernelResult::default() };
+        assert_eq!(complete.advice().count(), 0);
+        assert!(complete.has_all() && !KernelResult { throttled: 1, ..complete }.has_all());
+        assert!(!KernelResult { dropped: 1, ..complete }.has_all());
+        assert!(!KernelResult { lost_samples: 1, ..complete }.has_all());
+    }
+
+    #[test]
+    fn patterns_that_match_records_without_a_category_have_events() {
+        let patterns = ["app", "kernel:s*", "kernel:sched", "kernel:irq", "cpu:perf"];
+        let patterns = || patterns.map(str::to_owned);
+        let without = |scheduling, samples| {
+            let kernel = KernelResult { scheduling, samples, ..KernelResult::default() };
+            without_recorded(patterns().to_vec(), Some(kernel))
+        };
+        assert_eq!(without(1, 0), ["app", "kernel:irq", "cpu:perf"]);
+        assert_eq!(without(0, 1), patterns()[..4]);
+        assert_eq!(without(0, 0), patterns());
+    }
+}
