@@ -1,8 +1,9 @@
 //! Collects the records of the providers, once for all sessions.
 //!
 //! A save has two steps. [`Collection::copy`] copies the rolling buffer; after it, the provider may
-//! reuse the buffer. [`Collection::sanitize_one`] checks the oldest copy and returns its records;
-//! the loop calls it when no provider waits, and passes the records to the provider's sessions.
+//! reuse the buffer. [`Collection::sanitize_part`] checks a part of the oldest copy, and returns
+//! its records after the last part. The loop calls it when no provider waits, and passes the
+//! records to the provider's sessions.
 //!
 //! | module | subject |
 //! |---|---|
@@ -29,6 +30,10 @@ pub(crate) use window::{Closed, Counts, Window};
 
 use crate::machine::{ProviderId, SaveRequest, SessionNumber};
 use crate::records::Spares;
+
+/// The words of a copy that are checked at a time, in some 30 µs. A provider that waits for its
+/// reply comes before the next ones.
+const PART_WORDS: usize = 4 << 10;
 
 /// The data of all providers.
 #[derive(Debug)]
@@ -117,6 +122,23 @@ impl Collection {
         !self.waiting.is_empty()
     }
 
+    /// Checks a part of the oldest copy, if there is one. Returns its records if that was the last
+    /// part.
+    pub(crate) fn sanitize_part(&mut self) -> Option<Collected> {
+        let id = *self.waiting.front()?;
+        let provider = self.providers.get_mut(&id);
+        let collected = provider.and_then(|it| it.sanitize_part(id, PART_WORDS, &self.spares));
+        if !self.has_begun_check(id) {
+            self.waiting.pop_front();
+        }
+        collected
+    }
+
+    /// Returns whether a part of a provider's oldest copy is checked.
+    pub(crate) fn has_begun_check(&self, id: ProviderId) -> bool {
+        self.providers.get(&id).is_some_and(ProviderData::has_begun_check)
+    }
+
     /// Checks the oldest copy, if there is one.
     pub(crate) fn sanitize_one(&mut self) -> Option<Collected> {
         let id = self.waiting.pop_front()?;
@@ -125,7 +147,7 @@ impl Collection {
 
     /// Checks the oldest copy of one provider, if it has one.
     pub(crate) fn sanitize(&mut self, id: ProviderId) -> Option<Collected> {
-        self.providers.get_mut(&id)?.sanitize_one(id, &self.spares)
+        self.providers.get_mut(&id)?.sanitize_part(id, usize::MAX, &self.spares)
     }
 
     /// Starts to collect the last records of a provider. [`Collection::take_final`] returns them.

@@ -97,7 +97,17 @@ pub(crate) fn event(ticks: u64) -> Record<'static> {
 
 /// Writes one event into a rolling buffer, as the provider does.
 pub(crate) fn write_event(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32, ticks: u64) {
-    write_records(buffer, layout, wrapped_count, &[event(ticks)]);
+    write_records(buffer, layout, (wrapped_count, 0), &[event(ticks)]);
+}
+
+/// Writes an event into each unit of a rolling buffer. Returns their number, which is the ticks of
+/// the last one; those of the first are 1.
+pub(crate) fn write_events(buffer: &SharedBuffer, layout: &Layout, wrapped_count: u32) -> u64 {
+    let units = (layout.rolling_size() - directory_size(layout)) / UNIT;
+    for unit in 0..units {
+        write_records(buffer, layout, (wrapped_count, unit), &[event(unit as u64 + 1)]);
+    }
+    units as u64
 }
 
 /// Publishes the number of the rolling buffer that is written, as the provider does.
@@ -125,15 +135,19 @@ pub(crate) fn write_loss_report(buffer: &SharedBuffer, layout: &Layout, wrap: u3
         arguments: (&*arguments).into(),
     };
     let records: Vec<_> = strings.chain([Record::Event(report)]).collect();
-    write_records(buffer, layout, wrap, &records);
+    write_records(buffer, layout, (wrap, 0), &records);
     let entry = [1 << 32 | 4712, number, 10, 20, number, 20];
     buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+}
+
+fn directory_size(layout: &Layout) -> usize {
+    (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT)
 }
 
 fn write_records(
     buffer: &SharedBuffer,
     layout: &Layout,
-    wrapped_count: u32,
+    (wrapped_count, unit): (u32, usize),
     records: &[Record<'_>],
 ) {
     let koids = ThreadKoids::new(4711, 4712);
@@ -142,10 +156,10 @@ fn write_records(
     records.iter().for_each(|record| append(&mut words, record).unwrap());
     words.push(0);
     let rolling = layout.rolling_offset(wrapped_count);
-    let directory = (layout.rolling_size() / UNIT * 8).next_multiple_of(UNIT);
-    buffer.write_at(as_bytes(&words), (rolling + directory) as u64).unwrap();
+    let place = rolling + directory_size(layout) + unit * UNIT;
+    buffer.write_at(as_bytes(&words), place as u64).unwrap();
     let entry = [directory_entry(wrapped_count, 1)];
-    buffer.write_at(as_bytes(&entry), rolling as u64).unwrap();
+    buffer.write_at(as_bytes(&entry), (rolling + unit * 8) as u64).unwrap();
 }
 
 /// Writes an entry of the loss table: thread 4712 dropped `number` records in a full buffer.

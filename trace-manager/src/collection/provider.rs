@@ -9,7 +9,7 @@ use std::time::Duration;
 use trace_format::notes;
 use trace_protocol::archive::{ClockSample, Closing, Identity};
 use trace_protocol::buffer::consumer::{
-    Collector, IdentityPolicy, LiveCopy, RawSave, Rejection, SaveSlot,
+    Checked, Collector, IdentityPolicy, LiveCopy, RawSave, Rejection, SaveSlot,
 };
 use trace_protocol::buffer::header::Layout;
 
@@ -35,8 +35,18 @@ pub(crate) struct ProviderData {
     buffer: Arc<SharedBuffer>,
     layout: Layout,
     copies: VecDeque<BufferCopy>,
+    /// The check of the oldest copy, if it has begun.
+    check: Option<Check>,
     completeness: Completeness,
     sessions: BTreeMap<SessionNumber, Window>,
+}
+
+/// A check of a copy that has begun.
+#[derive(Debug)]
+struct Check {
+    checked: Checked,
+    /// A section record, and the records so far.
+    words: Vec<u64>,
 }
 
 /// Collected records of a provider.
@@ -148,6 +158,33 @@ enum Rolling {
 }
 
 impl BufferCopy {
+    /// Begins the check with the durable records up to the copy.
+    fn begin(&self, collector: &mut Collector, out: &mut Vec<u64>) -> Checked {
+        if let Rolling::Shared(slots) = &self.rolling {
+            let reported = collector.stats().told_losses;
+            slots.iter().for_each(|(_, slot)| slot.set_told(reported));
+        }
+        collector.collect_durable(self.durable_data_end, out);
+        Checked::default()
+    }
+
+    /// Appends the well-formed records of the next `words` words, or a chunk more. Returns whether
+    /// there are more.
+    fn check(
+        &mut self,
+        collector: &mut Collector,
+        checked: &mut Checked,
+        words: usize,
+        out: &mut Vec<u64>,
+    ) -> bool {
+        match &mut self.rolling {
+            Rolling::Own(rolling) => collector.sanitize_part(rolling, checked, words, out),
+            Rolling::Shared(slots) => slots.first().is_some_and(|(_, slot)| {
+                collector.sanitize_slot_part(&slot.reader(), checked, words, out)
+            }),
+        }
+    }
+
     /// Returns its slots, if it is in memory that guards share.
     fn into_slots(self) -> SessionSlots {
         match self.rolling {
@@ -174,6 +211,7 @@ impl ProviderData {
             buffer,
             layout,
             copies: VecDeque::new(),
+            check: None,
             completeness: Completeness::default(),
             sessions: BTreeMap::new(),
         }
@@ -325,36 +363,35 @@ impl ProviderData {
         self.copies.len()
     }
 
-    /// Returns the records of the oldest copy, if there is one.
-    pub(crate) fn sanitize_one(&mut self, id: ProviderId, spares: &Spares) -> Option<Collected> {
-        let copy = self.copies.pop_front()?;
-        let mut words = Records::begin(spares, self.identity.id);
-        let slots = self.sanitize(copy, &mut words);
+    /// Checks the next `words` words of the oldest copy, if there is one, or a chunk more. Returns
+    /// its records if that was all of it.
+    pub(crate) fn sanitize_part(
+        &mut self,
+        id: ProviderId,
+        words: usize,
+        spares: &Spares,
+    ) -> Option<Collected> {
+        let copy = self.copies.front_mut()?;
+        let Check { mut checked, words: mut out } = self.check.take().unwrap_or_else(|| {
+            let mut words = Records::begin(spares, self.identity.id);
+            Check { checked: copy.begin(&mut self.collector, &mut words), words }
+        });
+        if copy.check(&mut self.collector, &mut checked, words, &mut out) {
+            self.check = Some(Check { checked, words: out });
+            return None;
+        }
+        let slots = self.copies.pop_front().map(BufferCopy::into_slots).unwrap_or_default();
         let reported = self.collector.stats().told_losses;
-        let words = spares.share(words);
+        let words = spares.share(out);
         let provider = self.identity.id;
         let records =
             Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: false };
         Some(Collected { provider: id, records, slots })
     }
 
-    /// Appends the well-formed records of a copy. Returns its slots.
-    fn sanitize(&mut self, copy: BufferCopy, words: &mut Vec<u64>) -> SessionSlots {
-        let reported = self.collector.stats().told_losses;
-        self.collector.collect_durable(copy.durable_data_end, words);
-        match copy.rolling {
-            Rolling::Own(rolling) => {
-                self.collector.sanitize(rolling, words);
-                Vec::new()
-            }
-            Rolling::Shared(slots) => {
-                slots.iter().for_each(|(_, slot)| slot.set_told(reported));
-                if let Some((_, slot)) = slots.first() {
-                    self.collector.sanitize_slot(&slot.reader(), words);
-                }
-                slots
-            }
-        }
+    /// Returns whether a part of a copy is checked.
+    pub(crate) fn has_begun_check(&self) -> bool {
+        self.check.is_some()
     }
 
     /// Returns the last records, and the end in each session.
@@ -364,14 +401,22 @@ impl ProviderData {
         departure: &Departure,
         spares: &Spares,
     ) -> FinalRecords {
-        let mut words = Records::begin(spares, self.identity.id);
+        // Records that are checked belong to the archive in any case.
+        let (mut words, mut begun) = match self.check.take() {
+            Some(Check { checked, words }) => (words, Some(checked)),
+            None => (Records::begin(spares, self.identity.id), None),
+        };
         let mut slots = Vec::new();
         let copies = std::mem::take(&mut self.copies);
         if departure.end.ignores_data() {
             slots.extend(copies.into_iter().flat_map(BufferCopy::into_slots));
         } else {
-            for copy in copies {
-                slots.extend(self.sanitize(copy, &mut words));
+            let collector = &mut self.collector;
+            for mut copy in copies {
+                let begun = begun.take();
+                let mut checked = begun.unwrap_or_else(|| copy.begin(collector, &mut words));
+                copy.check(collector, &mut checked, usize::MAX, &mut words);
+                slots.extend(copy.into_slots());
             }
             match departure.end.may_record() {
                 true => self.collector.finish_copy(self.collector.copy_live(), &mut words),

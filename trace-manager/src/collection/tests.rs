@@ -3,7 +3,8 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::category_filter::CategoryFilter;
 use crate::fixture::{
-    identity, layout, provider, write_event, write_loss_report, write_losses, write_wrapped_count,
+    identity, layout, layout_with, provider, write_event, write_events, write_loss_report,
+    write_losses, write_wrapped_count,
 };
 use crate::machine::End;
 use crate::waker::Waker;
@@ -79,6 +80,73 @@ fn a_provider_is_behind_with_a_copy_of_each_rolling_buffer() {
     assert!(!collection.is_behind(2), "the provider does not exist");
     collection.sanitize(1).unwrap();
     assert!(!collection.is_behind(1));
+}
+
+/// A collection with a provider whose first rolling buffer has a record in each of its many units,
+/// and is copied. Returns the number of the records.
+fn collection_with_large_copy() -> (Collection, u64) {
+    let (mut collection, layout) = (collection(), layout_with(BufferingMode::Streaming, 160 << 10));
+    let (data, buffer) = provider(layout);
+    let number = write_events(&buffer, &layout, 0);
+    collection.join(1, data);
+    collection.copy(1, request(0), Vec::new());
+    (collection, number)
+}
+
+/// Returns how often each of the events with the ticks up to `number` is there.
+fn counts_of(words: &[u64], number: u64) -> Vec<usize> {
+    let mut reader = trace_format::Reader::new(trace_protocol::words::as_bytes(words));
+    let mut counts = vec![0; number as usize];
+    while let Some(item) = reader.next().unwrap() {
+        if let trace_format::Record::Event(event) = item.record {
+            counts[event.ticks as usize - 1] += 1;
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_large_copy_is_checked_in_parts() {
+    let (mut collection, number) = collection_with_large_copy();
+    let mut parts = 1;
+    let collected = loop {
+        assert!(collection.has_waiting());
+        match collection.sanitize_part() {
+            Some(collected) => break collected,
+            None => assert!(collection.has_begun_check(1)),
+        }
+        parts += 1;
+    };
+    assert!((4..10).contains(&parts), "{parts}");
+    assert!(!collection.has_waiting() && !collection.has_begun_check(1));
+    assert_eq!(counts_of(&collected.records.words, number), vec![1; number as usize]);
+}
+
+#[test]
+fn a_check_that_has_begun_can_be_ended_at_once() {
+    let (mut collection, number) = collection_with_large_copy();
+    assert!(collection.sanitize_part().is_none());
+    let Collected { records, .. } = collection.sanitize(1).unwrap();
+    assert_eq!(counts_of(&records.words, number), vec![1; number as usize]);
+    assert!(collection.sanitize_part().is_none() && !collection.has_waiting());
+}
+
+/// The archive has each record that a summary counts.
+#[test]
+fn the_last_records_have_those_of_a_check_that_has_begun() {
+    let violation = End::CutOff(crate::machine::Violation::PacketVersion(2));
+    for end in [End::Terminated, End::TimedOut, violation] {
+        let (mut collection, number) = collection_with_large_copy();
+        assert!(collection.sanitize_part().is_none());
+        let is_read = !end.ignores_data();
+        collection.finish(1, Departure { end, ..DEPARTURE });
+        let last = take_final(&mut collection);
+        let found: usize = counts_of(&last.words, number).iter().sum();
+        assert_eq!(found as u64, last.sessions[0].1.summary.events);
+        assert!(found > 0);
+        assert_eq!(found as u64 == number, is_read);
+        assert!(collection.sanitize_part().is_none() && !collection.has_waiting());
+    }
 }
 
 #[test]
@@ -206,7 +274,7 @@ fn a_loss_is_reported_in_one_part() {
     let (first, _) = data.cut(1, &now).unwrap();
     write_loss_report(&buffer, &layout, 0, 5);
     data.copy(request(0), Vec::new());
-    let second = data.sanitize_one(1, &Spares::default()).unwrap();
+    let second = data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
     let last = data.leave(1, &DEPARTURE, &mut Vec::new()).unwrap();
     let last = last.closed.closing.unwrap();
     let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];

@@ -81,8 +81,8 @@ impl EventLoop {
     /// Handles deadlines and collected records between two waits.
     pub(super) fn housekeeping(&mut self) {
         self.end_waits(self.now());
-        // Only one copy: a provider that waits for its reply comes first.
-        self.pass_one_on();
+        // Only a part of a copy: a provider that waits for its reply comes first.
+        self.pass_part_on();
         self.take_final();
         self.close_unregistered();
         self.reply_categories();
@@ -265,8 +265,12 @@ impl EventLoop {
     }
 
     /// Reads packets of a provider, up to the first request for a save: other providers do not wait
-    /// for all copies of one that fills its buffers all the time.
+    /// for all copies of one that fills its buffers all the time, nor for the checks of its copies,
+    /// for which its packets wait.
     pub(super) fn read_packets(&mut self, id: ProviderId) {
+        if self.collection.as_ref().is_some_and(|collection| collection.is_behind(id)) {
+            return;
+        }
         for _ in 0..Connection::packets_per_turn() {
             if self.read_packet(id) != Some(Handled::Other) {
                 return;

@@ -49,8 +49,14 @@ impl EventLoop {
         }
     }
 
-    /// Checks the oldest copy, if there is one, and passes its records on.
-    pub(super) fn pass_one_on(&mut self) {
+    /// Checks a part of the oldest copy, if there is one. After the last part, passes its records
+    /// on.
+    pub(super) fn pass_part_on(&mut self) {
+        let collected = self.collection.as_mut().and_then(|it| it.sanitize_part());
+        self.pass_on(collected);
+    }
+
+    fn pass_one_on(&mut self) {
         let collected = self.collection.as_mut().and_then(|it| it.sanitize_one());
         self.pass_on(collected);
     }
@@ -86,6 +92,10 @@ impl EventLoop {
 
     /// Adds a session to a provider that records.
     pub(super) fn join(&mut self, id: ProviderId, session: SessionNumber) {
+        // The session gets either all records of a copy, which it counts then, or none.
+        if self.collection.as_ref().is_some_and(|collection| collection.has_begun_check(id)) {
+            self.pass_on_oldest(id);
+        }
         let recorded = self.coordinator.config_of(id).categories;
         let now = ClockSample::now();
         let (Some(collection), Some(active), Some(connection)) =

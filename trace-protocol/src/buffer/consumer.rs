@@ -38,7 +38,7 @@ mod stats;
 pub use category_counts::CategoryCounts;
 pub use check::{check_record, Registered};
 pub use chunks::RawSave;
-pub use collector::{Collector, CollectorError};
+pub use collector::{Checked, Collector, CollectorError};
 pub use frame::record_words;
 pub use functions::MOST_WORDS;
 pub use live::LiveCopy;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::fd::AsFd;
 
-use trace_protocol::buffer::consumer::{SaveSlot, SlotReader};
+use trace_protocol::buffer::consumer::{Checked, SaveSlot, SlotReader};
 use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::saved::SavedMark;
@@ -55,6 +55,40 @@ fn a_copy_in_a_slot_is_read_as_the_buffer_was() {
     harness.collector.sanitize_slot(&reader, &mut through);
     assert_eq!(through, direct);
     assert!(instants(&through, 1).len() > 1000);
+}
+
+#[test]
+fn a_copy_is_checked_in_parts() {
+    let mut harness = Harness::new(BufferingMode::Streaming, 64 << 10);
+    let slot_size = SaveSlot::size(&harness.layout);
+    let slot = SaveSlot::map(memory(slot_size).as_fd(), slot_size).unwrap();
+    fill(&harness, 1);
+    let mut names = Vec::new();
+    harness.collector.collect_durable(harness.durable.end(), &mut names);
+    let mut before = harness.collector.clone();
+    before.copy_rolling_into(0, &slot, 1);
+    let mut whole = names.clone();
+    let save = harness.collector.copy_rolling(0);
+    let size = save.size();
+    harness.collector.sanitize(save, &mut whole);
+    assert!(instants(&whole, 1).len() > 1000);
+
+    for words in [1, size / 8 / 5, size / 8, usize::MAX] {
+        let [mut own, mut shared] = [before.clone(), before.clone()];
+        let mut save = own.copy_rolling(0);
+        let (mut checked, mut parts, mut number) = (Checked::default(), names.clone(), 1);
+        while own.sanitize_part(&mut save, &mut checked, words, &mut parts) {
+            number += 1;
+        }
+        let (mut checked, mut through, mut through_number) = (Checked::default(), names.clone(), 1);
+        while shared.sanitize_slot_part(&slot.reader(), &mut checked, words, &mut through) {
+            through_number += 1;
+        }
+        assert_eq!((&parts, &through), (&whole, &whole), "parts of {words} words");
+        assert_eq!(number, through_number);
+        assert!(number <= size / 8 / words + 1, "{number} parts of {words} words");
+        assert_eq!(number > 1, words < size / 8, "{number} parts of {words} words");
+    }
 }
 
 #[test]

@@ -88,3 +88,20 @@ fn a_turn_copies_one_rolling_buffer_of_a_provider() {
     scene.event_loop.drain_packets(peer.id);
     assert_eq!(saved(&packets), 3);
 }
+
+/// Else the others would wait for the checks of the copies of such a provider.
+#[test]
+fn saves_wait_while_a_copy_of_each_rolling_buffer_is_not_checked() {
+    let (mut scene, _session, peer, packets) = recording();
+    let layout = scene.event_loop.collection.as_ref().unwrap().provider(peer.id).unwrap().layout();
+    let number = layout.rolling_buffers() as u32;
+    (0..number + 1).for_each(|wrapped_count| save(&packets, wrapped_count));
+    let turns = (0..number + 5).map(|_| {
+        scene.event_loop.read_packets(peer.id);
+        saved(&packets)
+    });
+    assert_eq!(turns.sum::<usize>() as u32, number);
+    scene.event_loop.housekeeping();
+    scene.event_loop.read_packets(peer.id);
+    assert_eq!(saved(&packets), 1);
+}

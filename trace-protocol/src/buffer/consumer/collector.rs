@@ -24,6 +24,20 @@ pub struct Collector {
     pub(super) losses: Option<LossTable>,
 }
 
+/// The first chunks of a copy, which are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    chunks: usize,
+    words: usize,
+}
+
+impl Checked {
+    fn add(&mut self, words: usize) {
+        self.chunks += 1;
+        self.words += words;
+    }
+}
+
 /// Why a buffer cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollectorError {
@@ -118,24 +132,61 @@ impl Collector {
     /// Appends the well-formed records of the copy in a slot, in the order of its chunks. The copy
     /// stays as it is.
     pub fn sanitize_slot(&mut self, slot: &SlotReader, out: &mut Vec<u64>) {
-        let mut words = Vec::with_capacity(self.layout.unit_words());
-        for chunk in slot.chunks(&self.layout) {
-            words.clear();
-            words.extend(chunk.iter().map(|word| word.load(Ordering::Relaxed)));
-            self.filter.filter_chunk(&mut words, out);
+        self.sanitize_slot_part(slot, &mut Checked::default(), usize::MAX, out);
+    }
+
+    /// Does a part of [`sanitize_slot`](Self::sanitize_slot): the next chunks, until they have at
+    /// least `words` words. Returns whether there are more.
+    pub fn sanitize_slot_part(
+        &mut self,
+        slot: &SlotReader,
+        checked: &mut Checked,
+        words: usize,
+        out: &mut Vec<u64>,
+    ) -> bool {
+        let end = checked.words.saturating_add(words);
+        let mut copy = Vec::with_capacity(self.layout.unit_words());
+        for chunk in slot.chunks(&self.layout).skip(checked.chunks) {
+            if checked.words >= end {
+                return true;
+            }
+            copy.clear();
+            copy.extend(chunk.iter().map(|word| word.load(Ordering::Relaxed)));
+            checked.add(copy.len());
+            self.filter.filter_chunk(&mut copy, out);
         }
+        false
     }
 
     /// Appends the well-formed records of a copy, in the order of its chunks.
-    pub fn sanitize(&mut self, save: RawSave, out: &mut Vec<u64>) {
-        let RawSave { mut words, chunks, .. } = save;
-        out.reserve(words.len());
-        let mut rest = words.as_mut_slice();
-        for length in chunks {
-            let (chunk, behind) = rest.split_at_mut(length.min(rest.len()));
-            self.filter.filter_chunk(chunk, out);
-            rest = behind;
+    pub fn sanitize(&mut self, mut save: RawSave, out: &mut Vec<u64>) {
+        self.sanitize_part(&mut save, &mut Checked::default(), usize::MAX, out);
+    }
+
+    /// Does a part of [`sanitize`](Self::sanitize): the next chunks, until they have at least
+    /// `words` words. Returns whether there are more.
+    pub fn sanitize_part(
+        &mut self,
+        save: &mut RawSave,
+        checked: &mut Checked,
+        words: usize,
+        out: &mut Vec<u64>,
+    ) -> bool {
+        let RawSave { words: all, chunks, .. } = save;
+        let end = checked.words.saturating_add(words);
+        if checked.chunks == 0 {
+            out.reserve(all.len());
         }
+        for length in chunks.iter().skip(checked.chunks) {
+            if checked.words >= end {
+                return true;
+            }
+            let rest = all.get_mut(checked.words..).unwrap_or_default();
+            let (chunk, _behind) = rest.split_at_mut((*length).min(rest.len()));
+            checked.add(*length);
+            self.filter.filter_chunk(chunk, out);
+        }
+        false
     }
 
     /// Appends all that is left: what is new in the durable buffer, then the rolling buffers that
