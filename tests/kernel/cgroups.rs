@@ -215,10 +215,12 @@ fn samples_and_counters_of_a_group() {
 #[test]
 fn other_directories_are_refused() {
     let directory = tempfile::tempdir().unwrap();
+    let ran = directory.path().join("ran");
     let mut record = trace(&["record", "--sched", "--kernel-scope=cgroup:/none/at/all", "-o"]);
-    let run = Run::of(record.arg(directory.path().join("t.fxt")).args(["--", "true"]));
+    let run = Run::of(record.arg(directory.path().join("t.fxt")).args(["--", "touch"]).arg(&ran));
     let expected = "cannot use the control group /none/at/all";
     assert!(run.stderr().contains(expected), "{run:?}");
+    assert_eq!((run.code(), ran.exists()), (125, false), "{run:?}");
 }
 
 /// Returns the processes of the samples of an archive.

@@ -205,6 +205,7 @@ fn the_recording_continues_without_a_killed_helper() {
     // The program ends with its standard input.
     let run = Run::end_of(recorder);
     assert!(run.stderr().contains("later events of the kernel are missing"), "{run:?}");
+    assert!(!run.stderr().contains("no event of category"), "{run:?}");
     let archive = Archive::read(&output);
     assert!(archive.providers.iter().any(|provider| provider.name == "subject"));
     for instance in instances(helper) {
@@ -297,4 +298,70 @@ fn all_modes_have_the_switches_and_the_names_of_threads() {
         let names = &kernel.thread_names[&subject.pid];
         assert!(names.contains(&"subject".to_owned()), "{mode}: {names:?}");
     }
+}
+
+/// Records into a new archive, with a command that creates a file. Returns whether it ran.
+fn record_and_touch(arguments: &[&str]) -> (Run, bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let ran = directory.path().join("ran");
+    let mut command = trace(&["record"]);
+    command.args(arguments).arg("-o").arg(directory.path().join("t.fxt"));
+    let run = Run::of(command.args(["--", "touch"]).arg(&ran));
+    (run, ran.exists())
+}
+
+#[test]
+fn a_recording_of_what_does_not_exist_fails_before_the_command_runs() {
+    if !can_trace() {
+        return;
+    }
+    // No process has a larger id.
+    for arguments in [
+        ["-c", "kernel:event:sched/none"].as_slice(),
+        &["-c", "kernel:sched", "--kernel-buffer", "1000G"],
+        &["--sched", "--kernel-scope", "4194305"],
+    ] {
+        let (run, has_run) = record_and_touch(arguments);
+        assert_eq!((run.code(), has_run), (125, false), "{run:?}");
+        assert!(!run.stderr().contains("trace-runtime"), "{run:?}");
+    }
+}
+
+/// The program can be recorded, and its own trace points may be what counts.
+#[test]
+fn other_events_are_recorded_if_those_of_the_kernel_cannot_be() {
+    if !can_trace() {
+        return;
+    }
+    let (run, has_run) = record_and_touch(&["--sched", "--kernel-buffer", "1000G"]);
+    assert_eq!((run.code(), has_run), (0, true), "{run:?}");
+    assert!(run.stderr().contains("cannot trace the kernel"), "{run:?}");
+    assert!(!run.stderr().contains("trace-runtime"), "{run:?}");
+}
+
+#[test]
+fn a_summary_has_the_records_that_are_no_events() {
+    if !can_trace() {
+        return;
+    }
+    let (run, _) = record_and_touch(&["-c", "kernel:sched"]);
+    assert!(run.stderr().contains(" scheduling records in "), "{run:?}");
+    assert!(run.stderr().contains("open it with trace view"), "{run:?}");
+    assert!(!run.stderr().contains("no event of category"), "{run:?}");
+}
+
+#[test]
+fn a_process_that_sleeps_is_the_reason_for_an_empty_recording() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut sleeping = Command::new("sleep").arg("infinity").spawn().unwrap();
+    let scope = format!("--kernel-scope={}", sleeping.id());
+    let mut record = trace(&["record", "-c", "kernel:tasks", &scope, "-d", "0.1s", "-o"]);
+    let run = Run::of(record.arg(directory.path().join("t.fxt")));
+    sleeping.kill().unwrap();
+    sleeping.wait().unwrap();
+    let expected = "nothing was recorded: no selected thread had an event of the kernel";
+    assert!(run.stderr().contains(expected) && run.code() == 0, "{run:?}");
 }

@@ -30,6 +30,13 @@ pub(crate) fn apply(cli: Command, mut line: impl Iterator<Item = OsString>) -> R
     })
 }
 
+/// Returns the default of an option of `trace record`, if a file sets it.
+pub(crate) fn of_record(option: &str) -> Option<String> {
+    let settings = read(&path()?).ok()?;
+    let setting = settings.into_iter().find(|setting| setting.option == option)?;
+    setting.values.into_iter().next()
+}
+
 /// Returns the path of the file, which may be missing.
 fn path() -> Option<PathBuf> {
     if let Some(path) = env::var_os(VARIABLE) {

@@ -23,6 +23,9 @@ const MAX_LISTED: usize = 3;
 /// Returns a message that a category has no event; its name may be misspelt.
 pub(crate) fn no_event<'a>(category: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: BTreeSet<&str> = known.into_iter().filter(|known| *known != OWN).collect();
+    if known.contains(category) {
+        return format!("no event of category '{category}': none of its trace points was reached");
+    }
     let known: Vec<String> = known.iter().map(|name| visible(name).into_owned()).collect();
     match &known[..] {
         [] => format!("no event of category '{category}'{HINT}the trace has no categories"),
@@ -157,5 +160,7 @@ mod tests {
             no_event("a", []),
             "no event of category 'a'\nhint: the trace has no categories"
         );
+        let said = no_event("walk", ["walk", "queue"]);
+        assert_eq!(said, "no event of category 'walk': none of its trace points was reached");
     }
 }

@@ -245,6 +245,9 @@ fn start(
     }
     let start = || {
         let kernel = KernelEvents::start(manager, args);
+        if matches!(kernel, KernelEvents::Failed) && kernel::is_only(args) {
+            return (None, Err(nothing_to_record(args)));
+        }
         (Some(kernel), Child::start(&args.command, socket, sleds, started))
     };
     thread::scope(|scope| match thread::Builder::new().spawn_scoped(scope, start) {
@@ -254,6 +257,15 @@ fn start(
             (None, Err(StartError { code: exit::RECORD_FAILED, reason }))
         }
     })
+}
+
+/// The error of a recording that has no other events than the kernel's, which cannot be recorded.
+fn nothing_to_record(args: &RecordArgs) -> StartError {
+    let code = if args.command.is_empty() { exit::FAILURE } else { exit::RECORD_FAILED };
+    StartError {
+        code,
+        reason: "nothing is recorded: only events of the kernel are selected".into(),
+    }
 }
 
 fn refuse_compressed_parts(args: &SessionArgs) -> Result<()> {

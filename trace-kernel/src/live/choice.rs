@@ -12,7 +12,7 @@ use super::perf::tracepoints::Tracepoints;
 use super::perf::Perf;
 use super::sampling::Sampling;
 use super::scope::Scope;
-use super::served::{Lease, Server, DEFAULT_SOCKET};
+use super::served::{Lease, Server};
 use super::setup::check_thread_ids;
 use super::tracefs::Tracefs;
 
@@ -171,14 +171,14 @@ fn open(
 }
 
 /// Returns the best source that this process may use for its own threads, and why each better one
-/// cannot be used.
+/// cannot be used. `server` is the privileged helper.
 #[must_use]
-pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
+pub fn probe(server: &Server) -> (Option<BackendKind>, Vec<LiveError>) {
     let mut refused = match check_thread_ids().and_then(|()| instance::check()) {
         Ok(_) => return (Some(BackendKind::Tracefs), Vec::new()),
         Err(error) => vec![error],
     };
-    match probe_helper() {
+    match probe_helper(server) {
         Ok(()) => return (Some(BackendKind::Helper), refused),
         Err(error) => refused.push(error),
     }
@@ -191,17 +191,16 @@ pub fn probe() -> (Option<BackendKind>, Vec<LiveError>) {
     (opened.map(|(kind, _)| kind), refused)
 }
 
-/// Checks that the privileged helper at its usual socket answers.
+/// Checks that a privileged helper answers.
 ///
 /// # Errors
 ///
 /// The reason why it does not.
-pub fn probe_helper() -> Result<(), LiveError> {
+pub fn probe_helper(server: &Server) -> Result<(), LiveError> {
     check_thread_ids()?;
-    let server = Server::Socket(DEFAULT_SOCKET.into());
     match server.exists() {
-        true => Lease::new(&server).map(drop),
-        false => Err(LiveError::NoServer(server)),
+        true => Lease::new(server).map(drop),
+        false => Err(LiveError::NoServer(server.clone())),
     }
 }
 
@@ -220,6 +219,7 @@ fn unrecorded(patterns: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::served::DEFAULT_SOCKET;
     use super::*;
 
     #[test]
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn each_worse_source_has_another_reason() {
-        let (kind, refused) = probe();
+        let (kind, refused) = probe(&Server::Socket(DEFAULT_SOCKET.into()));
         let kinds = [
             BackendKind::Tracefs,
             BackendKind::Helper,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use trace_provider::NotTraced;
@@ -12,6 +12,9 @@ use super::perf::counters::known::{self, is_missing, Known};
 use super::served::address::Server;
 use super::uprobes::ProbeError;
 use crate::format::FormatError;
+
+/// This directory exists if systemd runs.
+const SYSTEMD: &str = "/run/systemd/system";
 
 /// The threads of perf events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,15 +221,25 @@ impl LiveError {
                     .to_owned()
             }
             Self::NoTracepoints(error) => return error.remedy(),
-            Self::NoServer(_) => {
-                "as root, run: systemctl enable --now trace-kernel.socket; or use \
-                 --kernel-server"
-                    .to_owned()
-            }
+            Self::NoServer(_) => server_remedy(Path::new(SYSTEMD).exists()).to_owned(),
             Self::Probe(error) => return error.fault.remedy(),
             Self::NoSchedstat => "use a kernel with CONFIG_SCHED_INFO".to_owned(),
             _ => return None,
         })
+    }
+}
+
+/// Returns what starts the privileged helper.
+fn server_remedy(has_systemd: bool) -> &'static str {
+    match has_systemd {
+        true => {
+            "as root, run: systemctl enable --now trace-kernel.socket; or use --kernel-server 'sudo \
+             -n trace kernel-server'"
+        }
+        false => {
+            "if sudo may run the helper without a password, use --kernel-server 'sudo -n trace \
+             kernel-server'"
+        }
     }
 }
 

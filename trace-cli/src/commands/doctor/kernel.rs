@@ -9,10 +9,11 @@ use rustix::process::{
 
 use trace_kernel::live::{
     probe, probe_counters, probe_helper, probe_samples, BackendKind, CounterReport, LiveError,
-    SampleCounter, SampleSource, DEFAULT_SOCKET,
+    SampleCounter, SampleSource, Server, DEFAULT_SOCKET,
 };
 
 use super::Finding;
+use crate::defaults;
 use crate::message::describe;
 
 /// The descriptors for a session with many programs.
@@ -20,6 +21,7 @@ const MANY_DESCRIPTORS: u64 = 4096;
 
 pub(super) fn findings() -> impl Iterator<Item = Finding> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let server = defaults::of_record("kernel-server").unwrap_or_else(|| DEFAULT_SOCKET.to_owned());
     [
         memory(),
         membarrier(),
@@ -30,12 +32,12 @@ pub(super) fn findings() -> impl Iterator<Item = Finding> {
         ),
         descriptors(getrlimit(Resource::Nofile).maximum),
         tracefs(),
-        scheduling(),
+        scheduling(&Server::parse(&server)),
         samples(probe_samples()),
         counters(probe_counters()),
     ]
     .into_iter()
-    .chain(helper())
+    .chain(helper(&server))
 }
 
 fn memory() -> Finding {
@@ -169,13 +171,13 @@ fn tracefs() -> Finding {
 }
 
 /// The source of wake-ups for users without permission for tracefs.
-fn helper() -> Option<Finding> {
+fn helper(server: &str) -> Option<Finding> {
     let subject = "kernel server";
     if trace_kernel::live::check().is_ok() {
         return None;
     }
-    Some(match probe_helper() {
-        Ok(()) => Finding::ok(subject, DEFAULT_SOCKET),
+    Some(match probe_helper(&Server::parse(server)) {
+        Ok(()) => Finding::ok(subject, server),
         Err(error) => Finding::limited(
             subject,
             describe(&error),
@@ -186,8 +188,8 @@ fn helper() -> Option<Finding> {
 }
 
 /// The source of context switches.
-fn scheduling() -> Finding {
-    let (kind, refused) = probe();
+fn scheduling(server: &Server) -> Finding {
+    let (kind, refused) = probe(server);
     let subject = "scheduling";
     let Some(kind) = kind else {
         return Finding::limited(

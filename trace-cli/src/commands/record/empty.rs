@@ -35,6 +35,8 @@ const LARGE_BUFFER: u64 = 512 << 20;
 
 const BUFFER: &str = "use a smaller buffer (-b): init() waits for one second until it is prepared";
 
+const KERNEL: &str = "nothing was recorded: no selected thread had an event of the kernel";
+
 /// Returns the hint if a program ended before its buffer was prepared.
 pub(super) fn buffer_hint(provider: &ProviderSummary) -> Option<String> {
     let is_late = !provider.answered_start && provider.buffer_size >= LARGE_BUFFER;
@@ -51,6 +53,9 @@ pub(super) fn advice(report: &Report<'_>, summary: &SessionSummary) -> Option<St
         }
         None => Some(no_providers(report)),
         Some(_) if !summary.is_empty() => None,
+        Some(provider) if report.kernel.is_some_and(|kernel| kernel.pid == Some(provider.pid)) => {
+            Some(KERNEL.to_owned())
+        }
         Some(_) if !summary.categories.is_empty() => {
             Some("nothing was recorded: no trace point of these categories was reached".to_owned())
         }
@@ -95,6 +100,9 @@ fn no_providers(report: &Report<'_>) -> String {
     };
     let name = program.to_string_lossy();
     let name = visible(&name);
+    if report.kernel.is_some() {
+        return format!("nothing was recorded: neither {name} nor its children are traced");
+    }
     if report.functions.is_some() {
         return format!(
             "nothing was recorded: neither {name} nor its children have sleds{HINT}{SLEDS}"

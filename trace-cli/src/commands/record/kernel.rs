@@ -13,7 +13,7 @@ use trace_manager::Manager;
 use crate::cli::RecordArgs;
 use crate::message::describe;
 
-pub(super) use options::{check, is_selected, select};
+pub(super) use options::{check, is_only, is_selected, select};
 pub(crate) use options::{helper, of_kernel, HelperOptions, HelperScope, SCHED};
 pub(super) use result::categories_without_events;
 pub(crate) use result::{KernelResult, TOTALS};
@@ -114,11 +114,12 @@ impl Kernel {
             false => "did not end in time and was killed",
         };
         let line = self.line().unwrap_or_default();
-        KernelResult::parse(&line).unwrap_or_else(|| {
+        let result = KernelResult::parse(&line).unwrap_or_else(|| {
             let event = "later events of the kernel are missing";
             crate::say(&format!("{event}: the process trace-kernel {reason}"));
             KernelResult::default()
-        })
+        });
+        KernelResult { pid: Some(self.id()), ..result }
     }
 
     /// Waits until the helper sends a line or ends. Kills it at the timeout and returns false.
@@ -169,6 +170,8 @@ mod tests {
         let mut ready = kernel("echo", "totals 12 5 3 0 0 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
         let expected = KernelResult {
+            pid: Some(ready.id()),
+            has_numbers: true,
             is_complete: true,
             scheduling: 12,
             samples: 5,

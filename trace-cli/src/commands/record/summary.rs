@@ -10,8 +10,9 @@ use serde_json::{json, Value};
 use trace_convert::visible;
 use trace_manager::{Cause, End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
+use super::kernel::{self, KernelResult};
 use super::report::Report;
-use super::{empty, kernel, triggers};
+use super::{empty, triggers};
 use crate::commands::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::logs::Logs;
@@ -41,17 +42,17 @@ pub(crate) fn print(report: &Report<'_>, summary: &SessionSummary) -> Result<()>
 fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     let mut text = String::new();
     if let Ok(bytes) = summary.archive {
-        let (events, output) = (HumanCount(summary.events()), files(report, summary));
+        let (recorded, output) = (recorded(report, summary), files(report, summary));
         let seconds = summary.duration.as_secs_f64();
-        let noun = plural(summary.events(), "event", "events");
         let written = match bytes {
             0 => String::new(),
             _ => format!(", {} in {output}", HumanBytes(bytes)),
         };
-        let _ = writeln!(text, "{events} {noun} in {seconds:.3} s{written}");
+        let _ = writeln!(text, "{recorded} in {seconds:.3} s{written}");
     }
     for provider in &summary.providers {
-        let _ = writeln!(text, "  {}", provider_line(provider));
+        let kernel = report.kernel.filter(|kernel| kernel.pid == Some(provider.pid));
+        let _ = writeln!(text, "  {}", provider_line(provider, kernel));
     }
     let quoted = |name: &String| format!("\"{}\"", visible(name));
     let plain = |condition: &String| visible(condition).into_owned();
@@ -68,7 +69,7 @@ fn as_text(report: &Report<'_>, summary: &SessionSummary) -> String {
     if let Some(logs) = report.logs.filter(|logs| !logs.paths.is_empty()) {
         let _ = writeln!(text, "  {}", logs_line(logs));
     }
-    if summary.archive.is_ok() && summary.events() > 0 && report.output.as_os_str() != STANDARD {
+    if summary.archive.is_ok() && !summary.is_empty() && report.output.as_os_str() != STANDARD {
         let log = report.logs.and_then(|logs| logs.paths.first());
         let path = log.or(summary.parts.last()).map_or(report.output, PathBuf::as_path);
         let path = path.to_string_lossy();
@@ -122,13 +123,33 @@ fn counts(kind: &str, counts: &BTreeMap<String, u64>, text: impl Fn(&String) -> 
     }
 }
 
-fn provider_line(provider: &ProviderSummary) -> String {
+/// Returns the numbers of events, and of the kernel's records that are no events.
+fn recorded(report: &Report<'_>, summary: &SessionSummary) -> String {
+    let KernelResult { scheduling, samples, .. } = report.kernel.unwrap_or_default();
+    let events = (summary.events(), "event", "events");
+    let others =
+        [(scheduling, "scheduling record", "scheduling records"), (samples, "sample", "samples")];
+    let others = others.into_iter().filter(|(number, ..)| *number > 0);
+    let numbers: Vec<String> = [events]
+        .into_iter()
+        .chain(others)
+        .map(|(number, one, many)| format!("{} {}", HumanCount(number), plural(number, one, many)))
+        .collect();
+    numbers.join(", ")
+}
+
+/// Returns the line of a provider. `kernel` is the result if it is the kernel's.
+fn provider_line(provider: &ProviderSummary, kernel: Option<KernelResult>) -> String {
     let ProviderSummary { pid, records, bytes, dropped, open_scopes, .. } = provider;
     let name = visible(&provider.name);
     let noun = plural(*records, "record", "records");
     let (count, bytes) = (HumanCount(*records), HumanBytes(*bytes));
     let mut line =
         format!("{name} ({pid}): {count} {noun}, {bytes}, {} lost", HumanCount(*dropped));
+    let dropped = kernel.map_or(0, |kernel| kernel.dropped);
+    if dropped > 0 {
+        let _ = write!(line, ", at least {} by the kernel", HumanCount(dropped));
+    }
     if *open_scopes > 0 {
         let scopes = plural(*open_scopes, "scope", "scopes");
         let _ = write!(line, ", {open_scopes} {scopes} open");
@@ -151,10 +172,7 @@ fn provider_line(provider: &ProviderSummary) -> String {
 }
 
 /// Returns whether data is missing, there is none, or a selected category has none.
-pub(crate) fn is_incomplete(
-    summary: &SessionSummary,
-    kernel: Option<kernel::KernelResult>,
-) -> bool {
+pub(crate) fn is_incomplete(summary: &SessionSummary, kernel: Option<KernelResult>) -> bool {
     !summary.missing().is_empty()
         || summary.is_empty()
         || !kernel::categories_without_events(summary, kernel).is_empty()
@@ -174,7 +192,7 @@ fn advice(report: &Report<'_>, summary: &SessionSummary) -> Vec<String> {
         let noun = plural(provider.dropped, "record", "records");
         lines.push(format!("{name} lost {dropped} {noun} because its buffer was full{HINT}use a larger buffer (-b), or record fewer categories (-c)"));
     }
-    lines.extend(report.kernel.into_iter().flat_map(kernel::KernelResult::advice));
+    lines.extend(report.kernel.into_iter().flat_map(KernelResult::advice));
     lines.extend(summary.providers.iter().filter_map(misbehavior));
     for refusal in &summary.refused {
         let name = visible(&refusal.name);

@@ -7,13 +7,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{bail, Result};
 use trace_kernel::live::{
-    is_kernel_category, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
+    is_kernel_category, Cgroup, SampleEvent, SampleOptions, SampleRate, COUNTER_PREFIX, SAMPLES,
 };
 use trace_manager::SessionConfig;
 
 use crate::args::{call_graph_name, KernelScope, SamplesBy};
 use crate::cli::RecordArgs;
-use crate::message::HINT;
+use crate::message::{describe, HINT};
 
 /// The categories of `--sched`.
 pub(crate) const SCHED: [&str; 2] = ["kernel:sched", "kernel:tasks"];
@@ -53,6 +53,13 @@ fn by_option(args: &RecordArgs) -> impl Iterator<Item = String> + '_ {
 /// Returns whether events of the kernel are selected.
 pub(crate) fn is_selected(args: &RecordArgs) -> bool {
     helper_categories(args).iter().any(|pattern| !pattern.starts_with('-'))
+}
+
+/// Returns whether nothing but events of the kernel is selected.
+pub(crate) fn is_only(args: &RecordArgs) -> bool {
+    let mut selected = args.session.categories.iter().filter(|pattern| !pattern.starts_with('-'));
+    let is_all = args.session.categories.iter().all(|pattern| pattern.starts_with('-'));
+    !is_all && selected.all(|pattern| is_kernel_category(pattern))
 }
 
 /// What a helper records.
@@ -114,13 +121,30 @@ fn sample_arguments(samples: &SampleOptions) -> Vec<String> {
     [rate].into_iter().chain(event).chain(branches).collect()
 }
 
-/// Fails if the options of samples contradict each other.
+/// Fails if the options of samples contradict each other, or the scope does not exist.
 pub(crate) fn check(args: &RecordArgs) -> Result<()> {
     let has_period = args.samples_by.is_some_and(|by| by.period.is_some());
     if args.samples.is_some() && has_period {
         bail!(
             "--samples is a rate, and --samples-by a number of events{HINT}leave out one of them"
         );
+    }
+    if is_selected(args) {
+        check_scope(args.kernel_scope.as_ref())?;
+    }
+    Ok(())
+}
+
+fn check_scope(scope: Option<&KernelScope>) -> Result<()> {
+    match scope {
+        Some(KernelScope::Cgroup(path)) => match Cgroup::open(path) {
+            Ok(_group) => {}
+            Err(error) => bail!("{}", describe(&error)),
+        },
+        Some(KernelScope::Processes(processes)) => {
+            processes.iter().try_for_each(|process| threads_of(*process).map(drop))?;
+        }
+        Some(KernelScope::Machine | KernelScope::Command) | None => {}
     }
     Ok(())
 }

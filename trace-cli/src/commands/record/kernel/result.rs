@@ -1,6 +1,6 @@
 //! The result of recording the kernel's events.
 
-use trace_kernel::live::SAMPLES;
+use trace_kernel::live::{is_kernel_category, SAMPLES};
 use trace_manager::controller::CompanionResult;
 use trace_manager::SessionSummary;
 use trace_protocol::categories::CategorySet;
@@ -14,6 +14,10 @@ pub(crate) const TOTALS: &str = "totals";
 /// The result of recording the kernel's events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KernelResult {
+    /// The helper's process; `None` if it did not record, or is one of the daemon.
+    pub(crate) pid: Option<u32>,
+    /// Whether the helper has told these numbers.
+    pub(crate) has_numbers: bool,
     /// Whether all selected data were recorded until the end.
     pub(crate) is_complete: bool,
     /// The number of scheduling records.
@@ -34,8 +38,17 @@ impl From<CompanionResult> for KernelResult {
     fn from(of: CompanionResult) -> Self {
         let CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled } =
             of;
-        let is_of_daemon = true;
-        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled, is_of_daemon }
+        Self {
+            pid: None,
+            has_numbers: true,
+            is_complete,
+            scheduling,
+            samples,
+            dropped,
+            lost_samples,
+            throttled,
+            is_of_daemon: true,
+        }
     }
 }
 
@@ -55,6 +68,8 @@ impl KernelResult {
         let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
         let (is_complete, is_of_daemon) = (fields.next()?.parse().ok()?, false);
         Some(Self {
+            pid: None,
+            has_numbers: true,
             is_complete,
             scheduling,
             samples,
@@ -130,7 +145,8 @@ impl KernelResult {
 }
 
 /// Returns the category patterns that matched no event. Scheduling records and samples have no
-/// category, but are those of `kernel:sched` and `cpu:perf`.
+/// category, but are those of `kernel:sched` and `cpu:perf`. If the helper has not told its
+/// numbers, the reason is reported already, and no category of the kernel is among them.
 pub(crate) fn categories_without_events(
     summary: &SessionSummary,
     kernel: Option<KernelResult>,
@@ -140,7 +156,12 @@ pub(crate) fn categories_without_events(
 
 /// Removes the patterns that match scheduling records or samples, if there are any.
 fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
-    let Some(KernelResult { scheduling, samples, .. }) = kernel else { return patterns };
+    let Some(KernelResult { scheduling, samples, has_numbers, .. }) = kernel else {
+        return patterns;
+    };
+    if !has_numbers {
+        patterns.retain(|pattern| !is_kernel_category(pattern));
+    }
     for (number, category) in [(scheduling, "kernel:sched"), (samples, SAMPLES)] {
         if number > 0 {
             patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches(category));
@@ -156,6 +177,8 @@ mod tests {
     #[test]
     fn lines_of_the_helper() {
         let result = KernelResult {
+            pid: None,
+            has_numbers: true,
             is_complete: true,
             scheduling: 12,
             samples: 5,
@@ -190,11 +213,14 @@ mod tests {
         let patterns = ["app", "kernel:s*", "kernel:sched", "kernel:irq", "cpu:perf"];
         let patterns = || patterns.map(str::to_owned);
         let without = |scheduling, samples| {
-            let kernel = KernelResult { scheduling, samples, ..KernelResult::default() };
+            let numbers = KernelResult { has_numbers: true, ..KernelResult::default() };
+            let kernel = KernelResult { scheduling, samples, ..numbers };
             without_recorded(patterns().to_vec(), Some(kernel))
         };
         assert_eq!(without(1, 0), ["app", "kernel:irq", "cpu:perf"]);
         assert_eq!(without(0, 1), patterns()[..4]);
         assert_eq!(without(0, 0), patterns());
+        let unknown = Some(KernelResult::default());
+        assert_eq!(without_recorded(patterns().to_vec(), unknown), ["app"]);
     }
 }
