@@ -385,6 +385,17 @@ fn samples_are_taken_at_the_events_of_a_counter() {
 }
 
 #[test]
+fn a_rate_without_an_equals_sign_has_a_hint() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut record = trace(&["record", "--samples", "4000", "-o"]);
+    let run = Run::of(record.arg(directory.path().join("t.fxt")).args(["--", "true"]));
+    assert_eq!(run.code(), 127, "{run:?}");
+    assert!(run
+        .stderr()
+        .contains("hint: the value of --samples has an equals sign: --samples=4000"));
+}
+
+#[test]
 fn two_rates_of_samples_are_refused() {
     let options = ["record", "--samples=99", "--samples-by=page-faults:1", "-o", "/dev/null"];
     let run = Run::of(trace(&options).args(["--", "true"]));

@@ -135,7 +135,8 @@ fn record(args: &RecordArgs) -> Result<u8> {
         Err(StartError { code, reason }) => {
             // A command that never ran has no archive.
             discard(&session)?;
-            crate::say(&reason);
+            let hint = kernel::hint_of_samples(args).filter(|_| code == exit::NOT_FOUND);
+            crate::say(&(reason + &hint.unwrap_or_default()));
             return Ok(code);
         }
     };

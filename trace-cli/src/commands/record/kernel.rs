@@ -13,7 +13,7 @@ use trace_manager::Manager;
 use crate::cli::RecordArgs;
 use crate::message::describe;
 
-pub(super) use options::{check, is_only, is_selected, select};
+pub(super) use options::{check, hint_of_samples, is_only, is_selected, select};
 pub(crate) use options::{helper, of_kernel, HelperOptions, HelperScope, SCHED};
 pub(super) use result::categories_without_events;
 pub(crate) use result::{KernelResult, TOTALS};

@@ -149,6 +149,13 @@ fn check_scope(scope: Option<&KernelScope>) -> Result<()> {
     Ok(())
 }
 
+/// Returns the hint if the value of `--samples` is taken for the command.
+pub(crate) fn hint_of_samples(args: &RecordArgs) -> Option<String> {
+    let command = args.command.first().filter(|_| args.samples.is_some())?.to_str()?;
+    let rate: u32 = command.parse().ok()?;
+    Some(format!("{HINT}the value of --samples has an equals sign: --samples={rate}"))
+}
+
 /// Returns how samples are taken.
 fn samples(args: &RecordArgs) -> SampleOptions {
     let (call_graph, last_branches) = (args.call_graph, args.last_branches);
