@@ -3,9 +3,9 @@
  *     driver packets TRACE              each packet, from the first PSB on
  *     driver encode TRACE OUT           the same packets, written by libipt's encoder
  *     driver insns TRACE CODE ADDRESS…  the IP of each instruction
- *     driver time ROUNDS TRACE CODE ADDRESS…  seconds and number: packets decoded,
- *                                     packets written, instructions decoded by the instruction
- *                                     decoder and by the block decoder
+ *     driver time TRACE CODE ADDRESS…  for each line of the input, CPU seconds and the number of
+ *                                     0: packets decoded, 1: packets written, 2: instructions
+ *                                     decoded by the instruction decoder, 3: by the block decoder
  * A line "error" stands for bytes that libipt cannot decode. It continues at the next PSB.
  */
 #include <inttypes.h>
@@ -309,26 +309,17 @@ static double seconds(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (double) now.tv_sec + (double) now.tv_nsec / 1e9;
 }
 
-/* The result: the best time of all rounds, and the number of items. */
-struct rate {
-	double best;
-	uint64_t count;
-};
-
-static void measured(struct rate *rate, double start, uint64_t count)
+static void report(double start, uint64_t count)
 {
-	double spent = seconds() - start;
-
-	if (!rate->count || spent < rate->best)
-		rate->best = spent;
-	rate->count = count;
+	printf("%.9f %" PRIu64 "\n", seconds() - start, count);
+	fflush(stdout);
 }
 
-static void time_packets(struct rate *rate, struct pt_config *config)
+static void time_packets(struct pt_config *config)
 {
 	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
 	struct pt_packet packet;
@@ -338,11 +329,11 @@ static void time_packets(struct rate *rate, struct pt_config *config)
 	pt_pkt_sync_forward(decoder);
 	while (pt_pkt_next(decoder, &packet, sizeof(packet)) >= 0)
 		count += 1;
-	measured(rate, start, count);
+	report(start, count);
 	pt_pkt_free_decoder(decoder);
 }
 
-static void time_encoder(struct rate *rate, struct pt_config *config)
+static void time_encoder(struct pt_config *config)
 {
 	size_t size = (size_t) (config->end - config->begin);
 	struct pt_packet *packets = malloc(size * sizeof(*packets));
@@ -362,47 +353,48 @@ static void time_encoder(struct rate *rate, struct pt_config *config)
 	for (at = 0; at < count; at++)
 		if (pt_enc_next(encoder, &packets[at]) < 0)
 			fail("a packet that libipt cannot write");
-	measured(rate, start, count);
+	report(start, count);
 	pt_free_encoder(encoder);
 	pt_pkt_free_decoder(decoder);
 	free(target.begin);
 	free(packets);
 }
 
-static void time_insns(struct rate *rate, struct pt_config *config, char **code)
+static void time_insns(struct pt_config *config, char **code)
 {
 	struct pt_insn_decoder *decoder = insn_decoder(config, code);
 	double start = seconds();
 
-	measured(rate, start, instructions(decoder, 0));
+	report(start, instructions(decoder, 0));
 	pt_insn_free_decoder(decoder);
 }
 
-static void time_blocks(struct rate *rate, struct pt_config *config, char **code)
+static void time_blocks(struct pt_config *config, char **code)
 {
 	struct pt_block_decoder *decoder = pt_blk_alloc_decoder(config);
 	double start;
 
 	add_code(pt_blk_get_image(decoder), code);
 	start = seconds();
-	measured(rate, start, block_instructions(decoder));
+	report(start, block_instructions(decoder));
 	pt_blk_free_decoder(decoder);
 }
 
-static void time_all(int rounds, const char *trace, char **code)
+static void time_parts(const char *trace, char **code)
 {
 	struct pt_config config = config_of(trace);
-	struct rate rates[4] = { { 0, 0 } };
-	int at;
+	int part;
 
-	while (rounds-- > 0) {
-		time_packets(&rates[0], &config);
-		time_encoder(&rates[1], &config);
-		time_insns(&rates[2], &config, code);
-		time_blocks(&rates[3], &config, code);
+	while (scanf("%d", &part) == 1) {
+		if (part == 0)
+			time_packets(&config);
+		else if (part == 1)
+			time_encoder(&config);
+		else if (part == 2)
+			time_insns(&config, code);
+		else
+			time_blocks(&config, code);
 	}
-	for (at = 0; at < 4; at++)
-		printf("%.9f %" PRIu64 "\n", rates[at].best, rates[at].count);
 }
 
 int main(int argc, char **argv)
@@ -417,8 +409,8 @@ int main(int argc, char **argv)
 
 		instructions(decoder, 1);
 		pt_insn_free_decoder(decoder);
-	} else if (argc >= 6 && !strcmp(argv[1], "time")) {
-		time_all(atoi(argv[2]), argv[3], argv + 4);
+	} else if (argc >= 5 && !strcmp(argv[1], "time")) {
+		time_parts(argv[2], argv + 3);
 	} else {
 		fail("unknown command");
 	}
