@@ -48,6 +48,14 @@ pub fn flow(bytes: &[u8]) {
     let whole = items(&image, trace, trace.len().max(1));
     assert_eq!(items(&image, trace, 5), whole);
     assert_eq!(items_of_parts(&image, trace), whole);
+    assert_eq!(visited_items(&image, trace), whole);
+}
+
+fn items_of(part: Part<'_>) -> Vec<Result<Item, FlowError>> {
+    match part {
+        Part::Instructions(part) => part.iter().map(|it| Ok(Item::Instruction(*it))).collect(),
+        Part::Event(event) => vec![Ok(Item::Event(event))],
+    }
 }
 
 /// The same, with several instructions at a time.
@@ -60,13 +68,23 @@ fn items_of_parts(image: &Image, trace: &[u8]) -> Vec<Result<Item, FlowError>> {
             flow.end();
         }
         while let Some(part) = flow.next_part() {
-            match part {
-                Ok(Part::Instructions(part)) => {
-                    items.extend(part.iter().map(|it| Ok(Item::Instruction(*it))));
-                }
-                Ok(Part::Event(event)) => items.push(Ok(Item::Event(event))),
-                Err(error) => items.push(Err(error)),
-            }
+            items.extend(part.map_or_else(|error| vec![Err(error)], items_of));
+        }
+    }
+    items
+}
+
+/// The same, in another way.
+fn visited_items(image: &Image, trace: &[u8]) -> Vec<Result<Item, FlowError>> {
+    let mut flow = FlowDecoder::new(image.clone());
+    let mut items = Vec::new();
+    for piece in trace.chunks(9).map(Some).chain([None]) {
+        match piece {
+            Some(piece) => flow.push(piece),
+            None => flow.end(),
+        }
+        while let Err(error) = flow.visit(|part, _| items.extend(items_of(part))) {
+            items.push(Err(error));
         }
     }
     items

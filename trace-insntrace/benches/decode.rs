@@ -63,11 +63,12 @@ impl Rate {
 /// What is measured: its name, our part, and libipt's.
 type Row = (&'static str, fn(&Sample) -> (Duration, u64), Theirs);
 
-const ROWS: [Row; 4] = [
+const ROWS: [Row; 5] = [
     ("packets decoded", |it| timed(|| packets_decoded(&it.trace)), Theirs::Packets),
     ("packets written", |it| timed(|| packets_written(&it.packets)), Theirs::Encoder),
     ("instructions", |it| of_flow(it, instructions), Theirs::Instructions),
     ("blocks", |it| of_flow(it, blocks), Theirs::Blocks),
+    ("one at a time", |it| of_flow(it, parts), Theirs::Blocks),
 ];
 
 fn timed(decode: impl FnOnce() -> u64) -> (Duration, u64) {
@@ -182,6 +183,21 @@ fn instructions(flow: &mut FlowDecoder, trace: &[u8]) -> u64 {
 /// The same, with several instructions at a time, as libipt's block decoder has them.
 #[inline(never)]
 fn blocks(flow: &mut FlowDecoder, trace: &[u8]) -> u64 {
+    let mut count = 0;
+    for piece in trace.chunks(PIECE_BYTES) {
+        flow.push(piece);
+        let end = flow.visit(|part, _| {
+            if let Part::Instructions(part) = black_box(part) {
+                count += part.len() as u64;
+            }
+        });
+        end.expect("a good trace");
+    }
+    count
+}
+
+#[inline(never)]
+fn parts(flow: &mut FlowDecoder, trace: &[u8]) -> u64 {
     let mut count = 0;
     for piece in trace.chunks(PIECE_BYTES) {
         flow.push(piece);

@@ -3,7 +3,9 @@
 //! - [`Image`] is the code, by address.
 //! - [`FlowDecoder`] takes bytes of a stream and returns instructions and events.
 
-mod block;
+mod blocks;
+mod branches;
+mod code;
 mod cue;
 mod decoder;
 mod error;
@@ -12,9 +14,9 @@ mod image;
 mod item;
 mod progress;
 
-pub use block::disassemble;
+pub use code::disassemble;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub(crate) use block::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BYTES};
+pub(crate) use code::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BYTES};
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;

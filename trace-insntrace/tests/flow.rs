@@ -1,8 +1,11 @@
 //! Instruction flows against walks whose instructions are known.
 
+#[path = "common/items.rs"]
+mod items;
 #[path = "common/walk.rs"]
 mod walk;
 
+use items::ips;
 use proptest::prelude::*;
 use trace_insntrace::flow::{Event, FlowDecoder, FlowError, FlowErrorKind, Image, Item, Part};
 use trace_insntrace::pt::{encode, Compression, ExecMode, Ip, Packet, PsbState, Tnt, Writer};
@@ -31,6 +34,7 @@ fn decode_in_pieces(code: &[u8], trace: &[u8], size: usize) -> Vec<Result<Item, 
 fn decode(code: &[u8], trace: &[u8]) -> Vec<Result<Item, FlowError>> {
     let items = timed_items(code, trace);
     assert_eq!(timed_items_of_parts(code, trace), items);
+    assert_eq!(visited_items(code, trace), items);
     items.into_iter().map(|(item, _)| item).collect()
 }
 
@@ -48,15 +52,19 @@ fn timed_items(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
     std::iter::from_fn(|| flow.next_item().map(|item| (item, flow.tsc()))).collect()
 }
 
+fn items_of(part: Part<'_>) -> Vec<Item> {
+    match part {
+        Part::Instructions(part) => part.iter().map(|it| Item::Instruction(*it)).collect(),
+        Part::Event(event) => vec![Item::Event(event)],
+    }
+}
+
 fn timed_items_of_parts(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
     let mut flow = whole(code, trace);
     let mut items = Vec::new();
     while let Some(part) = flow.next_part() {
         let part = match part {
-            Ok(Part::Instructions(part)) => {
-                part.iter().map(|it| Ok(Item::Instruction(*it))).collect()
-            }
-            Ok(Part::Event(event)) => vec![Ok(Item::Event(event))],
+            Ok(part) => items_of(part).into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         };
         items.extend(part.into_iter().map(|item| (item, flow.tsc())));
@@ -64,12 +72,15 @@ fn timed_items_of_parts(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
     items
 }
 
-fn ips(items: &[Result<Item, FlowError>]) -> Vec<u64> {
-    let ip = |item: &Result<Item, FlowError>| match item {
-        Ok(Item::Instruction(instruction)) => Some(instruction.ip),
-        _ => None,
-    };
-    items.iter().filter_map(ip).collect()
+fn visited_items(code: &[u8], trace: &[u8]) -> Vec<TimedItem> {
+    let mut flow = whole(code, trace);
+    let mut items = Vec::new();
+    while let Err(error) = flow.visit(|part, tsc| {
+        items.extend(items_of(part).into_iter().map(|item| (Ok(item), tsc)));
+    }) {
+        items.push((Err(error), flow.tsc()));
+    }
+    items
 }
 
 fn events(items: &[Result<Item, FlowError>]) -> Vec<Event> {

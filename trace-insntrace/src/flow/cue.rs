@@ -94,9 +94,12 @@ impl Cues {
     }
 
     /// Moves the time stamps since the last call to `times`.
+    #[inline]
     pub(super) fn take_times(&mut self, times: &mut VecDeque<u64>) {
-        times.clear();
-        std::mem::swap(times, &mut self.times);
+        if !times.is_empty() || !self.times.is_empty() {
+            times.clear();
+            std::mem::swap(times, &mut self.times);
+        }
     }
 
     /// Returns whether there is no cue.
@@ -115,25 +118,35 @@ impl Cues {
         self.pending = Pending::None;
     }
 
-    /// Takes the next packet.
+    /// Returns the cue of a branch packet to which no other packet belongs, or `None` for another
+    /// packet. Most packets are such, and are not queued.
     #[inline]
-    pub(super) fn packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
-        match at.packet {
-            Packet::Tnt(tnt) | Packet::LongTnt(tnt) => {
-                self.outside_boundary(at)?;
-                self.push(at.offset, CueKind::Branches(tnt));
-                Ok(())
-            }
-            Packet::Tip(ip) => {
-                let ip = self.ip(at, ip)?;
-                self.target(at, ip)
-            }
-            _ => self.rare_packet(at),
+    pub(super) fn single(&mut self, at: PacketAt) -> Option<Cue> {
+        if !matches!(self.pending, Pending::None) || !self.bound.is_empty() {
+            return None;
         }
+        let kind = match at.packet {
+            Packet::Tnt(tnt) | Packet::LongTnt(tnt) => {
+                let kind = CueKind::Branches(tnt);
+                return Some(Cue { offset: at.offset, kind, mode: None, tsc: self.tsc });
+            }
+            Packet::Tip(ip) => CueKind::Target(self.resolve(ip)?),
+            Packet::TipPge(ip) => CueKind::Enable(self.resolve(ip)?),
+            Packet::TipPgd(ip) => CueKind::Disable(self.resolve(ip)),
+            _ => return None,
+        };
+        // A mode belongs to the next target.
+        Some(Cue { offset: at.offset, kind, mode: self.mode.take(), tsc: self.tsc })
     }
 
-    fn rare_packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
+    /// Takes the next packet, if it is not [`single`](Self::single).
+    pub(super) fn packet(&mut self, at: PacketAt) -> Result<(), BadCue> {
         match at.packet {
+            Packet::Tnt(_) | Packet::LongTnt(_) | Packet::TipPge(_) => {
+                self.outside_boundary(at)?;
+                self.push_single(at)?;
+            }
+            Packet::Tip(_) | Packet::TipPgd(_) => self.branch(at)?,
             Packet::Tsc(ticks) => self.time(ticks),
             Packet::Pad | Packet::Mtc(_) | Packet::Tma { .. } => {}
             Packet::Cyc(_) | Packet::Cbr(_) | Packet::Mnt(_) => {}
@@ -141,15 +154,15 @@ impl Cues {
             Packet::Psb => self.psb(at.offset),
             Packet::PsbEnd => self.psb_end(at)?,
             Packet::Fup(ip) => self.fup(at, ip)?,
-            Packet::TipPge(ip) => {
-                self.outside_boundary(at)?;
-                let ip = self.ip(at, ip)?;
-                self.push_with_mode(at.offset, CueKind::Enable(ip));
-            }
-            Packet::TipPgd(ip) => self.disable(at, ip)?,
             Packet::Ovf => self.overflow(at.offset),
             _ => self.report(at),
         }
+        Ok(())
+    }
+
+    fn push_single(&mut self, at: PacketAt) -> Result<(), BadCue> {
+        let cue = self.single(at).ok_or(no_ip(at))?;
+        self.queue.push_back(cue);
         Ok(())
     }
 
@@ -184,7 +197,7 @@ impl Cues {
             self.pending = Pending::Boundary { offset, ip: None };
             return Ok(());
         }
-        let ip = self.ip(at, ip)?;
+        let ip = self.resolve(ip).ok_or(no_ip(at))?;
         match self.pending {
             Pending::Boundary { offset, .. } => {
                 self.pending = Pending::Boundary { offset, ip: Some(ip) };
@@ -199,25 +212,17 @@ impl Cues {
         Ok(())
     }
 
-    fn target(&mut self, at: PacketAt, to: u64) -> Result<(), BadCue> {
+    /// Takes a TIP or TIP.PGD, which may belong to a FUP.
+    fn branch(&mut self, at: PacketAt) -> Result<(), BadCue> {
         self.report_bound(None);
-        let (offset, kind) = match self.pending {
-            Pending::None => (at.offset, CueKind::Target(to)),
-            Pending::Fup { offset, ip } => (offset, CueKind::Interrupt { from: ip, to }),
+        let (offset, from) = match self.pending {
+            Pending::None => return self.push_single(at),
+            Pending::Fup { offset, ip } => (offset, ip),
             _ => return Err(unexpected(at)),
         };
-        self.pending = Pending::None;
-        self.push_with_mode(offset, kind);
-        Ok(())
-    }
-
-    fn disable(&mut self, at: PacketAt, ip: Ip) -> Result<(), BadCue> {
-        self.report_bound(None);
-        let to = ip.resolve(self.last_ip);
-        self.last_ip = to.unwrap_or(self.last_ip);
-        let (offset, kind) = match self.pending {
-            Pending::None => (at.offset, CueKind::Disable(to)),
-            Pending::Fup { offset, ip } => (offset, CueKind::InterruptAndDisable { from: ip, to }),
+        let kind = match at.packet {
+            Packet::TipPgd(to) => CueKind::InterruptAndDisable { from, to: self.resolve(to) },
+            Packet::Tip(to) => CueKind::Interrupt { from, to: self.resolve(to).ok_or(no_ip(at))? },
             _ => return Err(unexpected(at)),
         };
         self.pending = Pending::None;
@@ -269,24 +274,19 @@ impl Cues {
     }
 
     /// Ends pending packets before a packet that is not part of PSB+.
-    #[inline]
     fn outside_boundary(&mut self, at: PacketAt) -> Result<(), BadCue> {
-        match self.pending {
-            Pending::None if self.bound.is_empty() => Ok(()),
-            Pending::Boundary { .. } => Err(unexpected(at)),
-            _ => {
-                self.settle();
-                Ok(())
-            }
+        if let Pending::Boundary { .. } = self.pending {
+            return Err(unexpected(at));
         }
+        self.settle();
+        Ok(())
     }
 
+    /// Returns the whole IP, and makes it the last one.
     #[inline]
-    fn ip(&mut self, at: PacketAt, ip: Ip) -> Result<u64, BadCue> {
-        let kind = FlowErrorKind::NoIp;
-        let ip = ip.resolve(self.last_ip).ok_or(BadCue { offset: at.offset, kind })?;
-        self.last_ip = ip;
-        Ok(ip)
+    fn resolve(&mut self, ip: Ip) -> Option<u64> {
+        self.last_ip = ip.resolve(self.last_ip)?;
+        Some(self.last_ip)
     }
 
     /// A mode belongs to the next target.
@@ -295,7 +295,6 @@ impl Cues {
         self.queue.push_back(Cue { offset, kind, mode, tsc: self.tsc });
     }
 
-    #[inline]
     fn push(&mut self, offset: u64, kind: CueKind) {
         self.queue.push_back(Cue { offset, kind, mode: None, tsc: self.tsc });
     }
@@ -310,6 +309,10 @@ fn takes_fup(packet: Packet) -> bool {
         Packet::ModeTsx(mode) => !mode.aborted,
         _ => false,
     }
+}
+
+fn no_ip(at: PacketAt) -> BadCue {
+    BadCue { offset: at.offset, kind: FlowErrorKind::NoIp }
 }
 
 fn unexpected(at: PacketAt) -> BadCue {

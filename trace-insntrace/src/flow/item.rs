@@ -14,7 +14,7 @@ pub enum Item {
 /// A part of a program's execution, with several instructions at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part<'a> {
-    /// Instructions were executed, one after another.
+    /// Instructions were executed, one after another. Addresses have gaps at direct jumps.
     Instructions(&'a [Instruction]),
     /// An event.
     Event(Event),

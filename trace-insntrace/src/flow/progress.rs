@@ -4,23 +4,20 @@
 /// one, so a repeated place means an infinite loop.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
-    /// A place that was passed `steps` before, for Brent's algorithm.
-    anchor: Option<u64>,
-    steps: u32,
-    limit: u32,
+    steps: u64,
+    /// The place after the most steps that are zero or a power of two, for Brent's algorithm.
+    anchor: u64,
 }
 
 impl Progress {
     /// Returns whether `place` shows that execution is in an infinite loop.
     #[inline]
     pub(super) fn is_loop(&mut self, place: u64) -> bool {
-        if self.anchor == Some(place) {
+        if self.steps != 0 && self.anchor == place {
             return true;
         }
-        if self.steps >= self.limit {
-            self.anchor = Some(place);
-            self.limit = self.limit.saturating_mul(2).max(1);
-            self.steps = 0;
+        if self.steps & self.steps.wrapping_sub(1) == 0 {
+            self.anchor = place;
         }
         self.steps += 1;
         false
@@ -29,7 +26,7 @@ impl Progress {
     /// Drops all places.
     #[inline]
     pub(super) fn reset(&mut self) {
-        *self = Self::default();
+        self.steps = 0;
     }
 }
 

@@ -1,36 +1,18 @@
-//! Decoded code: instructions up to the next branch.
-
-use std::ops::Range;
+//! Instructions, and how execution continues after them.
 
 use iced_x86::{
     Decoder, DecoderError, DecoderOptions, FlowControl, Formatter, IntelFormatter, Mnemonic,
     Register,
 };
 
-use super::hash::AddressMap;
 use super::image::Image;
 use super::item::{Instruction, InstructionKind};
 use super::FlowErrorKind;
 
-/// The most instructions of a block. The limit keeps overlapping blocks small.
-const MAX_BLOCK: usize = 64;
-
-/// The most instructions in the cache. When it is full, it is cleared.
-const MAX_INSTRUCTIONS: usize = 1 << 20;
-
 /// The longest instruction, in bytes.
 pub(crate) const MAX_INSTRUCTION_BYTES: usize = 15;
 
-/// Instructions that are executed one after another.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Block {
-    /// The first instruction, as an index.
-    first: u32,
-    count: u32,
-    pub(super) end: End,
-}
-
-/// How a block continues after its last instruction.
+/// How execution continues after an instruction, or a block of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// At this address.
@@ -73,99 +55,15 @@ impl End {
     }
 }
 
-/// The blocks that were decoded so far.
-#[derive(Debug, Clone)]
-pub(super) struct Blocks {
-    by_ip: AddressMap<Block>,
-    instructions: Vec<Instruction>,
-    bitness: u32,
-}
-
-impl Blocks {
-    pub(super) fn new() -> Self {
-        Self { by_ip: AddressMap::default(), instructions: Vec::new(), bitness: 64 }
-    }
-
-    fn clear(&mut self) {
-        self.by_ip.clear();
-        self.instructions.clear();
-    }
-
-    /// Clears the cache, and keeps only these instructions.
-    pub(super) fn restart(&mut self, instructions: &[Instruction]) {
-        self.clear();
-        self.instructions.extend_from_slice(instructions);
-    }
-
-    /// Sets whether code is 16, 32 or 64 bit.
-    pub(super) fn set_bitness(&mut self, bitness: u32) {
-        if self.bitness != bitness {
-            self.clear();
-            self.bitness = bitness;
-        }
-    }
-
-    /// Returns the block at `ip`. Instructions of other blocks may be removed from the cache.
-    #[inline]
-    pub(super) fn at(&mut self, ip: u64, image: &Image) -> Block {
-        if let Some(block) = self.by_ip.get(&ip) {
-            return *block;
-        }
-        self.decode(ip, image)
-    }
-
-    /// Returns the instruction at an index of [`range`](Self::range).
-    #[inline]
-    pub(super) fn instruction(&self, index: usize) -> Option<Instruction> {
-        self.instructions.get(index).copied()
-    }
-
-    /// Returns the instructions at these indexes.
-    #[inline]
-    pub(super) fn instructions(&self, range: Range<usize>) -> &[Instruction] {
-        self.instructions.get(range).unwrap_or_default()
-    }
-
-    /// Returns the indexes of the instructions of `block`.
-    #[inline]
-    pub(super) fn range(block: Block) -> Range<usize> {
-        block.first as usize..(block.first + block.count) as usize
-    }
-
-    /// Returns the index of the instruction at `ip` of `block`.
-    pub(super) fn find(&self, block: Block, ip: u64) -> Option<usize> {
-        let mut range = Self::range(block);
-        range.find(|index| self.instruction(*index).is_some_and(|found| found.ip == ip))
-    }
-
-    #[cold]
-    fn decode(&mut self, ip: u64, image: &Image) -> Block {
-        if self.instructions.len() + MAX_BLOCK > MAX_INSTRUCTIONS {
-            self.clear();
-        }
-        let first = self.instructions.len();
-        let mut end = End::Next(ip);
-        while let (End::Next(next), true) = (end, self.instructions.len() - first < MAX_BLOCK) {
-            end = match decode_one(next, self.bitness, image) {
-                Ok((instruction, end)) => {
-                    self.instructions.push(instruction);
-                    end
-                }
-                Err(kind) => End::Fault { ip: next, kind },
-            };
-        }
-        let count = (self.instructions.len() - first) as u32;
-        let block = Block { first: first as u32, count, end };
-        self.by_ip.insert(ip, block);
-        block
-    }
-}
-
 /// An instruction, and how execution continues.
 pub(crate) type DecodedInstruction = (Instruction, End);
 
 /// Decodes the instruction at `ip`.
-fn decode_one(ip: u64, bitness: u32, image: &Image) -> Result<DecodedInstruction, FlowErrorKind> {
+pub(super) fn decode_one(
+    ip: u64,
+    bitness: u32,
+    image: &Image,
+) -> Result<DecodedInstruction, FlowErrorKind> {
     let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     let found = image.read(ip, &mut bytes);
     decode_bytes(ip, bitness, bytes.get(..found).unwrap_or_default())
