@@ -10,8 +10,9 @@ const BASE: u64 = 0x7f12_3456_7000;
 /// Takes bytes for packets: pieces do not matter, what is decoded is encoded as it was, and each
 /// byte is in a packet, in an error, or passed over.
 pub fn pt(bytes: &[u8]) {
-    let whole = packets(bytes, bytes.len().max(1));
-    assert_eq!(packets(bytes, 7), whole);
+    let whole = packets(bytes, bytes.len().max(1), take);
+    assert_eq!(packets(bytes, 7, take), whole);
+    assert_eq!(packets(bytes, 11, visit), whole);
     for at in whole.0.iter().filter_map(|found| found.as_ref().ok()) {
         let mut encoded = Vec::new();
         encode::append(&mut encoded, &at.packet);
@@ -19,17 +20,27 @@ pub fn pt(bytes: &[u8]) {
     }
 }
 
-type Packets = (Vec<Result<PacketAt, PacketError>>, u64);
+type Found = Vec<Result<PacketAt, PacketError>>;
 
-fn packets(bytes: &[u8], size: usize) -> Packets {
+fn take(decoder: &mut PacketDecoder, found: &mut Found) {
+    found.extend(std::iter::from_fn(|| decoder.next_packet()));
+}
+
+fn visit(decoder: &mut PacketDecoder, found: &mut Found) {
+    while let Err(error) = decoder.visit(|packet| found.push(Ok(packet))) {
+        found.push(Err(error));
+    }
+}
+
+fn packets(bytes: &[u8], size: usize, take: fn(&mut PacketDecoder, &mut Found)) -> (Found, u64) {
     let mut decoder = PacketDecoder::new();
     let mut found = Vec::new();
     for piece in bytes.chunks(size) {
         decoder.push(piece);
-        found.extend(std::iter::from_fn(|| decoder.next_packet()));
+        take(&mut decoder, &mut found);
     }
     decoder.end();
-    found.extend(std::iter::from_fn(|| decoder.next_packet()));
+    take(&mut decoder, &mut found);
     assert_eq!(decoder.offset(), bytes.len() as u64);
     let offsets = found.iter().map(|found| match found {
         Ok(packet) => packet.offset,

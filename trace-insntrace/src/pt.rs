@@ -13,6 +13,7 @@
 
 pub mod decode;
 pub mod encode;
+mod head;
 pub mod layout;
 mod packet;
 mod return_stack;

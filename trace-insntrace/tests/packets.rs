@@ -156,18 +156,30 @@ fn ips_are_restored_from_the_last_one() {
 
 type Found = (Vec<PacketAt>, Vec<PacketError>, u64);
 
+/// Takes the packets up to the end or an error one by one.
+fn take(decoder: &mut PacketDecoder, packets: &mut Vec<PacketAt>) -> Result<(), PacketError> {
+    while let Some(item) = decoder.next_packet() {
+        packets.push(item?);
+    }
+    Ok(())
+}
+
+/// Takes the same packets at once.
+fn visit(decoder: &mut PacketDecoder, packets: &mut Vec<PacketAt>) -> Result<(), PacketError> {
+    decoder.visit(|packet| packets.push(packet))
+}
+
+type Take = fn(&mut PacketDecoder, &mut Vec<PacketAt>) -> Result<(), PacketError>;
+
 /// Decodes `bytes` in pieces of these sizes, over and over.
-fn stream(bytes: &[u8], sizes: &[usize]) -> Found {
+fn stream(bytes: &[u8], sizes: &[usize], take: Take) -> Found {
     let mut decoder = PacketDecoder::new();
     let (mut packets, mut errors) = (Vec::new(), Vec::new());
     let mut rest = bytes;
     let mut sizes = sizes.iter().cycle();
     loop {
-        while let Some(item) = decoder.next_packet() {
-            match item {
-                Ok(packet) => packets.push(packet),
-                Err(error) => errors.push(error),
-            }
+        while let Err(error) = take(&mut decoder, &mut packets) {
+            errors.push(error);
         }
         if rest.is_empty() {
             break;
@@ -185,7 +197,7 @@ fn stream(bytes: &[u8], sizes: &[usize]) -> Found {
 }
 
 fn whole(bytes: &[u8]) -> Found {
-    stream(bytes, &[bytes.len().max(1)])
+    stream(bytes, &[bytes.len().max(1)], take)
 }
 
 #[test]
@@ -258,7 +270,9 @@ proptest! {
     ) {
         let bytes = [bytes_of(&[Packet::Psb]), packets.concat()].concat();
         let found = whole(&bytes);
-        prop_assert_eq!(&stream(&bytes, &sizes), &found);
-        prop_assert_eq!(&stream(&bytes, &[1]), &found);
+        prop_assert_eq!(&stream(&bytes, &sizes, take), &found);
+        prop_assert_eq!(&stream(&bytes, &[1], take), &found);
+        prop_assert_eq!(&stream(&bytes, &sizes, visit), &found);
+        prop_assert_eq!(&stream(&bytes, &[bytes.len()], visit), &found);
     }
 }

@@ -3,14 +3,16 @@
 //! Bytes are not trusted. Each size is checked against the available bytes, a malformed packet
 //! returns an error, and no memory is allocated. Reserved bits are ignored if libipt ignores them.
 
+mod extended;
+
 use core::fmt;
 
+use super::head::Head;
 use super::layout::{
-    cbr, cfe, cyc_next, evd, extended, first, low_bytes, mode, mwait, opcode, payload_bytes, pip,
-    pwre, pwrx, tma, vmcs, Compression, CYC_FIRST_BITS, CYC_MAX_BITS, CYC_NEXT_BITS,
-    MAX_PACKET_BYTES, PSB, PSB_BYTES,
+    cyc_next, first, low_bytes, mode, opcode, payload_bytes, tsc, CYC_FIRST_BITS, CYC_MAX_BITS,
+    CYC_NEXT_BITS, MAX_PACKET_BYTES,
 };
-use super::packet::{ExecMode, Ip, Packet, PtWriteValue, Tnt, TsxMode, Wake};
+use super::packet::{ExecMode, Packet, TsxMode};
 
 /// Why bytes are not a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -54,52 +56,78 @@ type Decoded = Result<(Packet, usize), DecodeError>;
 /// [`MAX_PACKET_BYTES`].
 #[inline]
 pub fn packet(bytes: &[u8]) -> Decoded {
-    let byte = *bytes.first().ok_or(DecodeError::Truncated)?;
-    let word = u64::from(byte);
-    match byte {
-        opcode::PAD => Ok((Packet::Pad, 1)),
-        opcode::EXTENDED => extended_packet(bytes),
-        _ if first::IsNotTnt::get(word) == 0 => {
-            let tnt = Tnt::from_payload(first::Tnt::get(word)).ok_or(malformed("TNT"))?;
-            Ok((Packet::Tnt(tnt), 1))
+    with_packet(bytes, |packet, size| (packet, size))
+}
+
+/// Calls `then` with the packet that `bytes` start with and its size. It is called in several
+/// places, so that a packet is used where it is made: to copy values of several types takes longer
+/// than to decode them.
+#[inline]
+pub(super) fn with_packet<T>(
+    bytes: &[u8],
+    then: impl FnOnce(Packet, usize) -> T,
+) -> Result<T, DecodeError> {
+    // Most packets: all of the bytes that the first one may announce are there.
+    if let Some([byte, payload @ ..]) = bytes.first_chunk::<9>() {
+        let word = u64::from_le_bytes(*payload);
+        match Head::of(*byte) {
+            Head::Tnt(tnt) => return Ok(then(Packet::Tnt(tnt), 1)),
+            Head::Ip(head) => return Ok(then(head.packet(word), head.size())),
+            Head::Time => {
+                return Ok(then(Packet::Tsc(tsc::Value::get(word)), 1 + payload_bytes::TSC));
+            }
+            Head::Mode => return Ok(then(mode_packet(word)?, 1 + payload_bytes::MODE)),
+            Head::Extended | Head::Other => {}
         }
-        _ if first::IsCyc::get(word) == first::CYC => cyc(bytes),
-        opcode::TSC => plain(bytes, payload_bytes::TSC, Packet::Tsc),
-        opcode::MTC => plain(bytes, payload_bytes::MTC, |ctc| Packet::Mtc(ctc as u8)),
-        opcode::MODE => mode_packet(bytes),
-        _ => ip_packet(bytes, word),
+    }
+    any_packet(bytes).map(|(packet, size)| then(packet, size))
+}
+
+/// Decodes packets of all kinds, in any number of bytes.
+fn any_packet(bytes: &[u8]) -> Decoded {
+    let byte = *bytes.first().ok_or(DecodeError::Truncated)?;
+    match Head::of(byte) {
+        Head::Tnt(tnt) => Ok((Packet::Tnt(tnt), 1)),
+        Head::Ip(head) => plain(bytes, head.size() - 1, |ip| head.packet(ip)),
+        Head::Time => plain(bytes, payload_bytes::TSC, Packet::Tsc),
+        Head::Mode => {
+            let (payload, size) = payload(bytes, 1, payload_bytes::MODE)?;
+            Ok((mode_packet(payload)?, size))
+        }
+        Head::Extended => extended::packet(bytes),
+        Head::Other if byte == opcode::PAD => Ok((Packet::Pad, 1)),
+        Head::Other if byte == opcode::MTC => {
+            plain(bytes, payload_bytes::MTC, |ctc| Packet::Mtc(ctc as u8))
+        }
+        Head::Other if first::IsCyc::get(byte.into()) == first::CYC => cyc(bytes),
+        Head::Other => Err(unknown(byte)),
+    }
+}
+
+fn unknown(byte: u8) -> DecodeError {
+    let kinds = [first::TIP, first::TIP_PGE, first::TIP_PGD, first::FUP];
+    let is_ip = kinds.contains(&first::IpKind::get(byte.into()));
+    if is_ip {
+        malformed("IP")
+    } else {
+        DecodeError::UnknownOpcode(byte)
     }
 }
 
 #[inline]
-fn ip_packet(bytes: &[u8], word: u64) -> Decoded {
-    let packet = match first::IpKind::get(word) {
-        first::TIP => Packet::Tip,
-        first::TIP_PGE => Packet::TipPge,
-        first::TIP_PGD => Packet::TipPgd,
-        first::FUP => Packet::Fup,
-        _ => return Err(DecodeError::UnknownOpcode(word as u8)),
-    };
-    let compression = Compression::from_bits(first::IpCompression::get(word));
-    let compression = compression.ok_or(malformed("IP"))?;
-    plain(bytes, compression.bytes(), |ip| packet(Ip::new(compression, ip)))
-}
-
-fn mode_packet(bytes: &[u8]) -> Decoded {
-    let (payload, size) = payload(bytes, 1, payload_bytes::MODE)?;
-    let packet = match mode::Leaf::get(payload) {
-        mode::EXEC => Packet::ModeExec(ExecMode {
+fn mode_packet(payload: u64) -> Result<Packet, DecodeError> {
+    match mode::Leaf::get(payload) {
+        mode::EXEC => Ok(Packet::ModeExec(ExecMode {
             long: mode::Long::get(payload) == 1,
             default_32: mode::Default32::get(payload) == 1,
             interrupts: mode::Interrupts::get(payload) == 1,
-        }),
-        mode::TSX => Packet::ModeTsx(TsxMode {
+        })),
+        mode::TSX => Ok(Packet::ModeTsx(TsxMode {
             in_transaction: mode::InTransaction::get(payload) == 1,
             aborted: mode::Aborted::get(payload) == 1,
-        }),
-        _ => return Err(malformed("MODE")),
-    };
-    Ok((packet, size))
+        })),
+        _ => Err(malformed("MODE")),
+    }
 }
 
 fn cyc(bytes: &[u8]) -> Decoded {
@@ -123,126 +151,6 @@ fn cyc(bytes: &[u8]) -> Decoded {
     Err(DecodeError::Truncated)
 }
 
-fn extended_packet(bytes: &[u8]) -> Decoded {
-    let byte = *bytes.get(1).ok_or(DecodeError::Truncated)?;
-    match byte {
-        extended::TNT => long_tnt(bytes),
-        extended::PSB => psb(bytes),
-        extended::PSBEND => Ok((Packet::PsbEnd, 2)),
-        extended::OVF => Ok((Packet::Ovf, 2)),
-        extended::TRACE_STOP => Ok((Packet::TraceStop, 2)),
-        extended::CBR => {
-            extend(bytes, payload_bytes::CBR, |payload| Packet::Cbr(cbr::Ratio::get(payload) as u8))
-        }
-        extended::TMA => tma_packet(bytes),
-        extended::PIP => extend(bytes, payload_bytes::PIP, |payload| Packet::Pip {
-            cr3: pip::Cr3::get(payload) << pip::CR3_SHIFT,
-            non_root: pip::NonRoot::get(payload) == 1,
-        }),
-        extended::VMCS => extend(bytes, payload_bytes::VMCS, |payload| Packet::Vmcs {
-            base: vmcs::Base::get(payload) << vmcs::BASE_SHIFT,
-        }),
-        extended::MORE => mnt(bytes),
-        _ => event_packet(bytes, byte),
-    }
-}
-
-fn event_packet(bytes: &[u8], byte: u8) -> Decoded {
-    match byte {
-        extended::EXSTOP => Ok((Packet::ExStop { ip: false }, 2)),
-        extended::EXSTOP_IP => Ok((Packet::ExStop { ip: true }, 2)),
-        extended::MWAIT => extend(bytes, payload_bytes::MWAIT, |payload| Packet::Mwait {
-            hints: mwait::Hints::get(payload) as u32,
-            extensions: mwait::Extensions::get(payload) as u32,
-        }),
-        extended::PWRE => extend(bytes, payload_bytes::PWRE, |payload| Packet::PwrEntry {
-            state: pwre::State::get(payload) as u8,
-            sub_state: pwre::SubState::get(payload) as u8,
-            hardware: pwre::Hardware::get(payload) == 1,
-        }),
-        extended::PWRX => extend(bytes, payload_bytes::PWRX, |payload| Packet::PwrExit {
-            last: pwrx::Last::get(payload) as u8,
-            deepest: pwrx::Deepest::get(payload) as u8,
-            wake: wake(payload),
-        }),
-        extended::CFE => extend(bytes, payload_bytes::CFE, |payload| Packet::Cfe {
-            event: cfe::Type::get(payload) as u8,
-            vector: cfe::Vector::get(payload) as u8,
-            ip: cfe::Ip::get(payload) == 1,
-        }),
-        extended::EVD => evd_packet(bytes),
-        _ if extended::PtwKind::get(byte.into()) == extended::PTW => pt_write(bytes, byte.into()),
-        _ => Err(DecodeError::UnknownExtendedOpcode(byte)),
-    }
-}
-
-fn long_tnt(bytes: &[u8]) -> Decoded {
-    let (payload, size) = payload(bytes, 2, payload_bytes::TNT)?;
-    let tnt = Tnt::from_payload(payload).ok_or(malformed("TNT"))?;
-    Ok((Packet::LongTnt(tnt), size))
-}
-
-/// A truncated PSB and a malformed one are different errors.
-fn psb(bytes: &[u8]) -> Decoded {
-    let found = bytes.get(..PSB_BYTES).unwrap_or(bytes);
-    if !PSB.starts_with(found) {
-        return Err(malformed("PSB"));
-    }
-    if found.len() < PSB_BYTES {
-        return Err(DecodeError::Truncated);
-    }
-    Ok((Packet::Psb, PSB_BYTES))
-}
-
-fn tma_packet(bytes: &[u8]) -> Decoded {
-    let (payload, size) = payload(bytes, 2, payload_bytes::TMA)?;
-    if tma::Reserved::get(payload) != 0 || tma::ReservedEnd::get(payload) != 0 {
-        return Err(malformed("TMA"));
-    }
-    let ctc = tma::Ctc::get(payload) as u16;
-    let fast_counter = tma::FastCounter::get(payload) as u16;
-    Ok((Packet::Tma { ctc, fast_counter }, size))
-}
-
-fn mnt(bytes: &[u8]) -> Decoded {
-    let byte = *bytes.get(2).ok_or(DecodeError::Truncated)?;
-    if byte != extended::MNT {
-        return Err(DecodeError::UnknownExtendedOpcode(extended::MORE));
-    }
-    let (payload, size) = payload(bytes, 3, payload_bytes::MNT)?;
-    Ok((Packet::Mnt(payload), size))
-}
-
-fn evd_packet(bytes: &[u8]) -> Decoded {
-    let (kind, at) = payload(bytes, 2, payload_bytes::EVD_TYPE)?;
-    let (value, size) = payload(bytes, at, payload_bytes::EVD_VALUE)?;
-    Ok((Packet::Evd { kind: evd::Type::get(kind) as u8, value }, size))
-}
-
-fn pt_write(bytes: &[u8], second: u64) -> Decoded {
-    let ip = extended::PtwIp::get(second) == 1;
-    let (value, size) = match extended::PtwSize::get(second) {
-        extended::PTW_4_BYTES => {
-            let (payload, size) = payload(bytes, 2, 4)?;
-            (PtWriteValue::U32(payload as u32), size)
-        }
-        extended::PTW_8_BYTES => {
-            let (payload, size) = payload(bytes, 2, 8)?;
-            (PtWriteValue::U64(payload), size)
-        }
-        _ => return Err(malformed("PTW")),
-    };
-    Ok((Packet::PtWrite { value, ip }, size))
-}
-
-fn wake(payload: u64) -> Wake {
-    Wake {
-        interrupt: pwrx::Interrupt::get(payload) == 1,
-        store: pwrx::Store::get(payload) == 1,
-        hardware: pwrx::Hardware::get(payload) == 1,
-    }
-}
-
 const fn malformed(packet: &'static str) -> DecodeError {
     DecodeError::Malformed { packet }
 }
@@ -251,12 +159,6 @@ const fn malformed(packet: &'static str) -> DecodeError {
 #[inline]
 fn plain(bytes: &[u8], count: usize, packet: impl FnOnce(u64) -> Packet) -> Decoded {
     let (payload, size) = payload(bytes, 1, count)?;
-    Ok((packet(payload), size))
-}
-
-/// Decodes a packet with an opcode of two bytes.
-fn extend(bytes: &[u8], count: usize, packet: impl FnOnce(u64) -> Packet) -> Decoded {
-    let (payload, size) = payload(bytes, 2, count)?;
     Ok((packet(payload), size))
 }
 

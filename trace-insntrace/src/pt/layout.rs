@@ -39,9 +39,9 @@ pub const RETURN_STACK_ENTRIES: usize = 64;
 /// Returns the low `count` bytes of `word`, at most eight.
 #[inline]
 pub(super) const fn low_bytes(word: u64, count: usize) -> u64 {
-    match count {
-        0 => 0,
-        _ => word & (u64::MAX >> (u64::BITS - 8 * count as u32)),
+    match u64::MAX.checked_shr(u64::BITS - 8 * count as u32) {
+        Some(mask) => word & mask,
+        None => 0,
     }
 }
 

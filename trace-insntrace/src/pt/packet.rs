@@ -1,5 +1,7 @@
 //! One packet as a value.
 
+use core::num::NonZero;
+
 use super::layout::{low_bytes, Compression, MAX_LONG_TNT, MAX_SHORT_TNT};
 
 /// A packet of an Intel PT stream.
@@ -123,9 +125,8 @@ pub enum Packet {
 /// There is at least one, and at most [`MAX_LONG_TNT`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tnt {
-    /// The oldest result is bit `count - 1`; bits from `count` on are zero.
-    bits: u64,
-    count: u8,
+    /// The results, the oldest one highest, with a one above them, as in the packet.
+    payload: NonZero<u64>,
 }
 
 impl Tnt {
@@ -137,16 +138,16 @@ impl Tnt {
         if count == 0 || count > MAX_LONG_TNT {
             return None;
         }
-        Some(Self { bits: bits & ((1 << count) - 1), count })
+        Self::from_payload(1 << count | bits & ((1 << count) - 1))
     }
 
     /// Returns the results in a packet's payload: those below the highest bit that is set.
     #[inline]
     #[must_use]
     pub(super) const fn from_payload(payload: u64) -> Option<Self> {
-        match payload.checked_ilog2() {
-            Some(count) => Self::new(payload, count as u8),
-            None => None,
+        match NonZero::new(payload) {
+            Some(payload) if payload.get() > 1 => Some(Self { payload }),
+            _ => None,
         }
     }
 
@@ -154,14 +155,14 @@ impl Tnt {
     #[inline]
     #[must_use]
     pub(super) const fn to_payload(self) -> u64 {
-        1 << self.count | self.bits
+        self.payload.get()
     }
 
     /// Returns the results as bits, the oldest one highest.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u64 {
-        self.bits
+        self.payload.get() ^ 1 << self.payload.ilog2()
     }
 
     /// Returns the number of results.
@@ -169,7 +170,7 @@ impl Tnt {
     #[must_use]
     #[allow(clippy::len_without_is_empty)] // It is never empty.
     pub const fn len(self) -> u8 {
-        self.count
+        self.payload.ilog2() as u8
     }
 
     /// Returns the most results of a packet.
@@ -186,15 +187,7 @@ impl Tnt {
     #[inline]
     #[must_use]
     pub const fn is_short(self) -> bool {
-        self.count <= MAX_SHORT_TNT
-    }
-
-    /// Returns the oldest result, and the others if there are any.
-    #[inline]
-    #[must_use]
-    pub const fn split_first(self) -> (bool, Option<Self>) {
-        let count = self.count - 1;
-        (self.bits >> count & 1 == 1, Self::new(self.bits, count))
+        self.len() <= MAX_SHORT_TNT
     }
 }
 
@@ -214,6 +207,13 @@ impl Ip {
     #[must_use]
     pub const fn new(compression: Compression, ip: u64) -> Self {
         Self { compression, bits: low_bytes(ip, compression.bytes()) }
+    }
+
+    /// Returns the IP of a payload that has no bits but those that `compression` keeps.
+    #[inline]
+    #[must_use]
+    pub(super) const fn from_payload(compression: Compression, bits: u64) -> Self {
+        Self { compression, bits }
     }
 
     /// Returns `ip` in the fewest bytes from which a reader that knows `last` restores it.

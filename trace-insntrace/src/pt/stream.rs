@@ -125,6 +125,50 @@ impl PacketDecoder {
         }
     }
 
+    /// Calls `visit` with each packet of the bytes pushed so far, faster than
+    /// [`next_packet`](Self::next_packet) returns them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if bytes are not a packet. The next call continues at the next PSB.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use trace_insntrace::pt::{layout::PSB, PacketDecoder};
+    ///
+    /// let mut packets = PacketDecoder::new();
+    /// packets.push(&PSB);
+    /// packets.push(&[0x59, 0x01, 0xd9]);
+    /// let mut offsets = Vec::new();
+    /// assert!(packets.visit(|packet| offsets.push(packet.offset)).is_err());
+    /// assert_eq!(offsets, [0, 16]);
+    /// ```
+    #[inline]
+    pub fn visit(&mut self, mut visit: impl FnMut(PacketAt)) -> Result<(), PacketError> {
+        if !self.synchronized && !self.synchronize() {
+            return Ok(());
+        }
+        // The position is a local variable, so that it stays in a register.
+        let mut rest = self.buffer.get(self.at..).unwrap_or_default();
+        let mut offset = self.offset();
+        let error = loop {
+            let decoded = decode::with_packet(rest, |packet, size| {
+                visit(PacketAt { offset, packet });
+                size
+            });
+            match decoded {
+                Ok(size) => {
+                    rest = rest.get(size..).unwrap_or_default();
+                    offset += size as u64;
+                }
+                Err(error) => break error,
+            }
+        };
+        self.at = self.buffer.len() - rest.len();
+        self.fail(error).map_or(Ok(()), |failed| failed.map(drop))
+    }
+
     #[cold]
     fn fail(&mut self, error: DecodeError) -> Option<Result<PacketAt, PacketError>> {
         let more_may_come = !self.ended || self.at == self.buffer.len();
