@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
-use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, MOST_WORDS};
+use trace_protocol::buffer::consumer::{most_words, Collector, IdentityPolicy};
 use trace_protocol::buffer::header::{
     directory_entry, field, loss_entry, BufferingMode, Layout, Parts,
 };
@@ -72,8 +72,8 @@ fn collect(mut collector: Collector, layout: Layout, saved: &[u32]) {
     let live = collector.copy_live();
     copy.finish_copy(live, &mut copied);
     collector.finish(&mut records);
-    let expansion = if layout.has_function_records() { MOST_WORDS } else { 1 };
-    let limit = (layout.total_size() + saved.len() * ROLLING) / 8 * expansion;
+    let words = (layout.total_size() + saved.len() * ROLLING) / 8;
+    let limit = if layout.has_function_records() { most_words(words) } else { words };
     for (collector, records) in [(&copy, &copied), (&collector, &records)] {
         assert!(records.len() <= limit, "{} words of a smaller buffer", records.len());
         assert!(collector.unreported().len() <= Layout::MIN_LOSSES_SIZE / 8 / loss_entry::WORDS);
@@ -125,7 +125,7 @@ fn put_chunk(words: &mut [u64], layout: &Layout, choices: &mut Choices<'_>) {
     for _ in 0..choices.below(6) {
         let start = records.len();
         match layout.has_function_records() && choices.below(3) != 0 {
-            true => records.push(choices.function_record()),
+            true => choices.function_record(&mut records),
             false => choices.record(&mut records),
         }
         if choices.below(4) == 0 {
@@ -136,13 +136,14 @@ fn put_chunk(words: &mut [u64], layout: &Layout, choices: &mut Choices<'_>) {
 }
 
 impl Choices<'_> {
-    /// Returns an entry, an exit or a base, with strings of [`tables`] or none of them.
-    fn function_record(&mut self) -> u64 {
+    /// Appends a call or a base, with strings of [`tables`] or none of them.
+    fn function_record(&mut self, records: &mut Vec<u64>) {
         match self.below(4) {
-            0 => self.word() & !0xf | 14,
+            0 => records.push(self.word() & !0xf | 13),
             kind => {
                 let names = u64::from(self.below(6)) << 4 | u64::from(self.below(6)) << 19;
-                u64::from(self.byte()) << 34 | names | if kind == 1 { 13 } else { 12 }
+                let end = if kind == 1 { 0 } else { self.word() };
+                records.extend([1 << 63 | u64::from(self.byte()) << 34 | names | 12, end]);
             }
         }
     }

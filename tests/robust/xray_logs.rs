@@ -12,7 +12,7 @@ use trace_xray::layout::Action;
 use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
 
-use crate::harness::{record, subject, subject_path, trace, wait_until, Run, MODES};
+use crate::harness::{record, subject, subject_path, trace, wait_until, Archive, Run, MODES};
 
 /// The content of a log.
 #[derive(Debug, Default)]
@@ -231,6 +231,28 @@ fn processes_that_trace_themselves_have_logs() {
         let calls = [("called".to_owned(), 1000), ("inside".to_owned(), 1000)];
         assert_eq!(Log::read(path).calls, calls.into(), "{mode}");
     }
+}
+
+/// Function records have ticks of the CPU's counter only.
+#[test]
+fn calls_have_the_clock_that_the_program_chooses() {
+    let now = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let begin = now();
+    let mut program = subject(&["call", "1000"]);
+    program.env("TRACE_OUTPUT", directory.path()).env("TRACE_FORMAT", "xray");
+    let run = Run::of(program.env("TRACE_CLOCK", "boottime"));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let [archive] = &fs::read_dir(directory.path()).unwrap().collect::<Vec<_>>()[..] else {
+        panic!("{run:?}")
+    };
+    let archive = Archive::read(&archive.as_ref().unwrap().path());
+    let calls: Vec<u64> = archive.only().named("called").map(|event| event.ticks).collect();
+    assert_eq!(calls.len(), 1000);
+    assert!(calls.iter().all(|ticks| (begin..now()).contains(ticks)), "{calls:?}");
 }
 
 /// The buffer of a killed one is a file.

@@ -38,11 +38,17 @@ static SUSPENDED: AtomicU64 = AtomicU64::new(0);
 /// Returns the current time in ticks. Costs one read of the CPU's counter.
 #[inline(always)]
 pub fn ticks() -> u64 {
-    if SOURCE.load(Ordering::Relaxed) == COUNTER {
-        counter::read().unwrap_or_else(kernel_nanoseconds)
+    if is_counter() {
+        counter_ticks()
     } else {
         kernel_nanoseconds()
     }
+}
+
+/// Returns the current time in ticks, in a process whose ticks are the CPU's counter.
+#[inline(always)]
+pub fn counter_ticks() -> u64 {
+    counter::read().unwrap_or_else(kernel_nanoseconds)
 }
 
 /// Decides where ticks come from. The calling thread may read the CPU's counter.
@@ -53,6 +59,7 @@ pub fn choose(source: Source) {
 }
 
 /// Whether ticks are the CPU's counter, and not nanoseconds.
+#[inline(always)]
 pub fn is_counter() -> bool {
     SOURCE.load(Ordering::Relaxed) == COUNTER
 }

@@ -47,12 +47,16 @@ struct Buffer {
 }
 
 fn layout(mode: BufferingMode, rolling_size: usize) -> Layout {
+    layout_of_units(mode, rolling_size, 64)
+}
+
+fn layout_of_units(mode: BufferingMode, rolling_size: usize, unit_size: usize) -> Layout {
     let parts = Parts {
         losses_size: Layout::MIN_LOSSES_SIZE,
         durable_size: 64,
         rolling_buffers: if mode == BufferingMode::Oneshot { 1 } else { 2 },
         rolling_size,
-        unit_size: 64,
+        unit_size,
     };
     Layout::new(mode, parts).unwrap()
 }

@@ -45,6 +45,7 @@ pub(crate) fn slot() -> Option<&'static Slot> {
 }
 
 /// The slot that the calling thread has already.
+#[inline(always)]
 pub(crate) fn attached() -> Option<&'static Slot> {
     let slot = SLOT.get();
     if slot.addr() > ATTACHING.addr() {

@@ -40,7 +40,7 @@ pub use check::{check_record, Registered};
 pub use chunks::RawSave;
 pub use collector::{Checked, Collector, CollectorError};
 pub use frame::record_words;
-pub use functions::MOST_WORDS;
+pub use functions::most_words;
 pub use live::LiveCopy;
 pub use losses::Unreported;
 pub use ownership::IdentityPolicy;

@@ -1,50 +1,49 @@
-//! Function records: the entry and the exit of a scope without arguments, in one word each.
+//! Function records: a scope without arguments, in two words.
 //!
 //! Providers write them into chunks, if [`Layout::has_function_records`] permits it. The collector
 //! replaces them by duration records, so no archive has any. Their types are of no record of the
 //! trace format.
 //!
 //! ```text
-//! bits   63 ........ 34 | 33 ... 19 | 18 ... 4 | 3 ... 0
-//! entry  ticks          | name      | category | 12
-//! exit   ticks          | name      | category | 13
-//! base   ticks without their lowest 4 bits     | 14
+//! bits   63 | 62 ..... 34 | 33 ... 19 | 18 ... 4 | 3 ... 0
+//! call    1 | ticks       | name      | category | 12
+//!        time of the end, 0 while the call is open
+//! base   ticks without their lowest 4 bits       | 13
 //! ```
 //!
-//! Category and name are indexes of the string table. The ticks of an entry or exit are relative to
-//! the base before it in its chunk.
+//! Category and name are indexes of the string table. The ticks of a call are relative to the base
+//! before it in its chunk.
 //!
 //! [`Layout::has_function_records`]: super::header::Layout::has_function_records
 
-use trace_format::layout::{event, event_header, record, EventType, Field, StringRef};
+use trace_format::layout::{event, event_header, record, EventType, Field, RecordType, StringRef};
 
 use super::producer::CHUNK_THREAD;
 
 /// The type of a function record.
 pub(crate) type Type = record::Type;
-/// Category and name together, as entries and exits have them.
-pub(crate) type Names = Field<4, 33>;
 /// The index of the category's string.
 type Category = Field<4, 18>;
 /// The index of the name's string.
 type Name = Field<19, 33>;
 /// The ticks since the base.
-pub(crate) type Ticks = Field<34, 63>;
+pub(crate) type Ticks = Field<34, 62>;
 /// The ticks of a base, in units of [`BASE_UNIT`].
 type BaseTicks = Field<4, 63>;
 
-/// The type of an entry.
-pub(crate) const ENTRY: u64 = 12;
-/// The type of an exit.
-pub(crate) const EXIT: u64 = 13;
+/// The type of a call.
+pub(crate) const CALL: u64 = 12;
 /// The type of a base.
-pub(crate) const BASE: u64 = 14;
+pub(crate) const BASE: u64 = 13;
+
+/// Words of a call.
+pub(crate) const CALL_WORDS: usize = 2;
 
 /// A base is a multiple of this many ticks.
 pub(crate) const BASE_UNIT: u64 = 16;
 
-/// The word of a site whose scopes have function records. The bit of the ticks that is the sign is
-/// set, as in the word of a watched site.
+/// The word of a site whose scopes have function records: a call without ticks. It is negative, as
+/// the word of a watched site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionWord(u64);
 
@@ -55,7 +54,7 @@ impl FunctionWord {
     /// string table.
     pub fn new(category: StringRef, name: StringRef) -> Option<Self> {
         let [category, name] = [category.index()?, name.index()?].map(u64::from);
-        Some(Self(Type::make(ENTRY) | Category::make(category) | Name::make(name) | Self::MARK))
+        Some(Self(Type::make(CALL) | Category::make(category) | Name::make(name) | Self::MARK))
     }
 
     /// Returns the word for the site's static.
@@ -63,10 +62,11 @@ impl FunctionWord {
         self.0
     }
 
-    /// Returns the word of a site, if it is one of these.
+    /// Returns the word of a site that is negative, if it is one of these.
     #[inline(always)]
     pub fn of_site(word: u64) -> Option<Self> {
-        (word & Self::MARK != 0 && Type::get(word) == ENTRY).then_some(Self(word))
+        // The headers of watched sites are of events, whose type has not this bit.
+        (word & Type::make(CALL & !RecordType::Event.bits()) != 0).then_some(Self(word))
     }
 
     /// Returns the header of an event of the site, without its size.
@@ -74,20 +74,14 @@ impl FunctionWord {
         event_header_of(self.0, EventType::DurationBegin, 0)
     }
 
-    /// Returns an entry.
+    /// Returns the first word of a call.
     #[inline(always)]
-    pub(crate) fn entry(self, ticks: RelativeTicks) -> u64 {
-        self.0 & !Self::MARK | ticks.0
-    }
-
-    /// Returns an exit.
-    #[inline(always)]
-    pub(crate) fn exit(self, ticks: RelativeTicks) -> u64 {
-        self.entry(ticks) ^ (ENTRY ^ EXIT)
+    pub(crate) fn call(self, ticks: RelativeTicks) -> u64 {
+        self.0 | ticks.0
     }
 }
 
-/// The ticks of an entry or exit, in their place.
+/// The ticks of a call, in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RelativeTicks(u64);
 
@@ -97,6 +91,11 @@ impl RelativeTicks {
     pub(crate) fn new(ticks: u64, base: u64) -> Option<Self> {
         let relative = ticks.wrapping_sub(base);
         (relative <= Ticks::MAX).then_some(Self(Ticks::make(relative)))
+    }
+
+    /// Returns the ticks since the [base before](base_before) `ticks`.
+    pub(crate) fn behind_base(ticks: u64) -> Self {
+        Self(Ticks::make(ticks % BASE_UNIT))
     }
 }
 
@@ -115,13 +114,17 @@ pub(crate) fn base_of(record: u64) -> u64 {
     BaseTicks::get(record) * BASE_UNIT
 }
 
-/// Returns whether a word in a chunk is a function record.
+/// Returns the words of the function record that begins with `word`, or `None` if it is none.
 #[inline(always)]
-pub(crate) fn is_function_record(word: u64) -> bool {
-    matches!(Type::get(word), ENTRY..=BASE)
+pub(crate) fn function_words(word: u64) -> Option<usize> {
+    match Type::get(word) {
+        CALL => Some(CALL_WORDS),
+        BASE => Some(1),
+        _ => None,
+    }
 }
 
-/// Returns the header of an event with category and name of an entry, an exit or a site.
+/// Returns the header of an event with category and name of a call or a site.
 pub(crate) fn event_header_of(word: u64, event_type: EventType, words: usize) -> u64 {
     event_header(event_type, words, 0, CHUNK_THREAD, StringRef::EMPTY, StringRef::EMPTY)
         | event::CategoryRef::make(Category::get(word))
@@ -130,7 +133,7 @@ pub(crate) fn event_header_of(word: u64, event_type: EventType, words: usize) ->
 
 #[cfg(test)]
 mod tests {
-    use trace_format::layout::{RecordType, MAX_STRING_INDEX};
+    use trace_format::layout::MAX_STRING_INDEX;
 
     use super::*;
 
@@ -141,22 +144,23 @@ mod tests {
     fn the_words_are_as_documented() {
         let word = FunctionWord::new(StringRef::indexed(1), StringRef::indexed(2)).unwrap();
         let ticks = RelativeTicks::new(1003, 1000).unwrap();
-        assert_eq!(word.entry(ticks), 3 << 34 | 2 << 19 | 1 << 4 | 12);
-        assert_eq!(word.exit(ticks), 3 << 34 | 2 << 19 | 1 << 4 | 13);
-        assert_eq!(base_record(base_before(0x1234_5678_9abc_def9)), 0x1234_5678_9abc_defe);
-        assert_eq!(base_of(0x1234_5678_9abc_defe), 0x1234_5678_9abc_def0);
-        for record in [12, 13, 14] {
-            assert!(is_function_record(record) && RecordType::from_bits(record).is_none());
-        }
-        assert!(!is_function_record(11) && !is_function_record(15) && !is_function_record(0));
+        assert_eq!(word.call(ticks), 1 << 63 | 3 << 34 | 2 << 19 | 1 << 4 | 12);
+        assert_eq!(base_record(base_before(0x1234_5678_9abc_def9)), 0x1234_5678_9abc_defd);
+        assert_eq!(base_of(0x1234_5678_9abc_defd), 0x1234_5678_9abc_def0);
+        let ticks = 0x1234_5678_9abc_def9;
+        let relative = RelativeTicks::new(ticks, base_before(ticks));
+        assert_eq!(relative, Some(RelativeTicks::behind_base(ticks)));
+        let words = [11, 12, 13, 14, 15, 0].map(function_words);
+        assert_eq!(words, [None, Some(2), Some(1), None, None, None]);
+        assert_eq!([12, 13].map(RecordType::from_bits), [None, None]);
     }
 
     #[test]
-    fn ticks_have_30_bits() {
-        let most = (1 << 30) - 1;
+    fn ticks_have_29_bits() {
+        let most = (1 << 29) - 1;
         let word = FunctionWord::new(LAST, LAST).unwrap();
-        let entry = word.entry(RelativeTicks::new(7 + most, 7).unwrap());
-        assert_eq!((entry, Ticks::get(entry)), (u64::MAX - 3, most));
+        let call = word.call(RelativeTicks::new(7 + most, 7).unwrap());
+        assert_eq!((call, Ticks::get(call)), (u64::MAX - 3, most));
         assert_eq!(RelativeTicks::new(8 + most, 7), None);
         assert_eq!(RelativeTicks::new(6, 7), None, "time went back");
         assert!(RelativeTicks::new(2, u64::MAX - 1).is_some());
@@ -168,7 +172,6 @@ mod tests {
             let bits = word.unwrap().bits();
             assert!((bits as i64) < 0);
             assert_eq!(FunctionWord::of_site(bits), word);
-            assert_eq!(FunctionWord::of_site(bits & !FunctionWord::MARK), None);
         }
         let header = event_header(EventType::DurationBegin, 0, 0, CHUNK_THREAD, LAST, LAST);
         assert_eq!(FunctionWord::of_site(header | 1 << 63), None, "of a watched site");

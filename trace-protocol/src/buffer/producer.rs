@@ -5,7 +5,7 @@
 //! | `reservation` | **the hot path**: reserve, commit | traced threads |
 //! | `slot` | what one thread needs for that | traced threads |
 //! | `scope` | scopes, and what their end does | traced threads |
-//! | `function` | scopes without arguments in a word at each end | traced threads |
+//! | `function` | scopes without arguments in two words | traced threads |
 //! | `recorder` | epochs, refill, switching, quiescence | traced threads once a chunk; the service thread |
 //! | `chunk` | what makes a chunk decode by itself | traced threads once a chunk |
 //! | `loss_table` | what each thread lost | traced threads, where there is no room |

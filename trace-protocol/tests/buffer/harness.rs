@@ -116,10 +116,15 @@ impl Harness {
         OpenScope::begin(open, header(EventType::DurationBegin, 3), start)
     }
 
-    /// Begins a scope of a function at this time.
+    /// Begins a scope of a function at this time, as the runtime does.
     pub fn enter(&self, slot: &Slot, function: FunctionWord, at: u64) -> OpenScope {
+        let direct = slot.open_direct(self.recorder, 3);
+        if let Some(scope) = direct.and_then(|open| OpenScope::enter_direct(open, function, || at))
+        {
+            return scope;
+        }
         let Some(open) = slot.open(self.recorder, 3) else { return OpenScope::NOT_RECORDED };
-        OpenScope::enter(open, function, self.recorder, || at)
+        OpenScope::enter(open, function, || at)
     }
 
     /// Ends a scope at this time.

@@ -3,29 +3,72 @@
 use loom::thread;
 use trace_format::layout::{EventType, StringRef};
 use trace_protocol::buffer::function::FunctionWord;
-use trace_protocol::buffer::header::BufferingMode;
+use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::{DurableWriter, OpenScope, Recorder, Slot};
 
-use super::{ends_before_the_stop_or_never, layout, model, Buffer, Scope, PATIENCE};
+use super::{
+    ends_before_the_stop_or_never, layout, layout_of_units, model, Buffer, Scope, PATIENCE,
+};
 
-/// Rolling buffers of three units. Each holds a thread record, a base and three function records.
+/// Rolling buffers of three units. Each holds a thread record, a base and a call.
 fn buffer(mode: BufferingMode, asymmetric: bool) -> Buffer {
-    let buffer = Buffer::with(layout(mode, 256).with_function_records(true), asymmetric);
+    buffer_of(layout(mode, 256), asymmetric)
+}
+
+fn buffer_of(layout: Layout, asymmetric: bool) -> Buffer {
+    let buffer = Buffer::with(layout.with_function_records(true), asymmetric);
     let mut durable = DurableWriter::new(buffer.mapping.clone(), buffer.layout);
     durable.append(&[0x1_0001_0022, u64::from(b'f')]).unwrap();
     buffer
 }
 
+/// Begins a call, as the runtime does.
 fn enter(recorder: &Recorder, slot: &Slot) -> OpenScope {
     let name = StringRef::indexed(1);
     let function = FunctionWord::new(name, name).unwrap();
+    let direct = slot.open_direct(recorder, 3);
+    if let Some(scope) = direct.and_then(|open| OpenScope::enter_direct(open, function, || 10)) {
+        return scope;
+    }
     let open = slot.open(recorder, 3).expect("there is room for one scope");
-    OpenScope::enter(open, function, recorder, || 10)
+    OpenScope::enter(open, function, || 10)
 }
 
-/// A function whose exit comes while its rolling buffer is handed over is shown once.
+/// A call that begins and ends while its rolling buffer is handed over is in it, or in the next
+/// one, or begins in one and ends in the other.
 #[test]
-fn a_function_ends_once() {
+fn a_call_during_a_hand_over_is_whole() {
+    for asymmetric in [true, false] {
+        model(move || {
+            // Units of two calls, so that the second one takes the direct path.
+            let layout = layout_of_units(BufferingMode::Streaming, 512, 128);
+            let buffer = buffer_of(layout, asymmetric);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let first = enter(recorder, slot);
+            first.end(slot, recorder, || 20, |_| {});
+            let writer = thread::spawn(move || {
+                enter(recorder, slot).end(slot, recorder, || 20, |_| {});
+            });
+            recorder.flush();
+            recorder.quiesce(PATIENCE);
+            let saved = buffer.rolling(0);
+            writer.join().unwrap();
+            assert_eq!(buffer.rolling(0), saved, "handed over");
+            let (complete, next) = ((EventType::DurationComplete, 10), buffer.rolling(1));
+            match (&saved[..], &next[..]) {
+                ([one, two], []) => assert_eq!([one, two], [&complete; 2]),
+                ([one, (EventType::DurationBegin, 10)], [(EventType::DurationEnd, 20)])
+                | ([one], [(EventType::DurationComplete, 10)]) => assert_eq!(*one, complete),
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+/// A call that ends while its rolling buffer is handed over is shown once.
+#[test]
+fn a_call_ends_once() {
     for (mode, asymmetric) in [BufferingMode::Streaming, BufferingMode::Circular]
         .map(|mode| [(mode, true), (mode, false)])
         .concat()
@@ -59,9 +102,9 @@ fn a_function_ends_once() {
     }
 }
 
-/// At each moment, a copy has the entry, and the exit with it or not.
+/// At each moment, a copy has the call, with its end or not.
 #[test]
-fn a_copy_has_a_function_open_or_ended() {
+fn a_copy_has_a_call_open_or_ended() {
     model(|| {
         let buffer = buffer(BufferingMode::Oneshot, true);
         let recorder = buffer.recorder;
@@ -83,8 +126,8 @@ fn a_copy_has_a_function_open_or_ended() {
     });
 }
 
-/// After a stop, no exit is written.
+/// After a stop, no end is stored.
 #[test]
-fn a_function_ends_before_the_stop_or_never() {
+fn a_call_ends_before_the_stop_or_never() {
     ends_before_the_stop_or_never(|asymmetric| buffer(BufferingMode::Circular, asymmetric), enter);
 }

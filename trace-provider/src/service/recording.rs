@@ -7,6 +7,7 @@ use trace_protocol::buffer::header::Layout;
 use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::buffer::omission::Omission;
 use trace_protocol::buffer::producer::RecorderSession;
+use trace_protocol::message::ClockSource;
 
 use crate::engine::categories::SelectedCategories;
 use crate::engine::client::{Client, RecordClock};
@@ -34,6 +35,10 @@ impl<'a> Recording<'a> {
         mapping: WriteMapping,
         layout: Layout,
     ) -> Option<Self> {
+        // Trace points read no other clock for function records than the CPU's counter.
+        let function_records =
+            layout.has_function_records() && clock.source == ClockSource::CpuCounter;
+        let layout = layout.with_function_records(function_records);
         let (new, loss_strings) =
             Table::new(mapping.clone(), layout, clock.ticks, &engine.refs, &engine.conditions);
         let session = RecorderSession {

@@ -11,9 +11,9 @@ use std::sync::atomic::Ordering;
 use trace_format::layout::{event, record, MAX_RECORD_WORDS};
 use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::producer::{OpenScope, Reservation, Slot, WatchedDuration};
-use trace_protocol::clock::ticks;
+use trace_protocol::clock::{counter_ticks, is_counter, ticks};
 
-use crate::thread::slot;
+use crate::thread::{attached, slot};
 use crate::timestamp::Timestamp;
 use crate::value::Limit;
 use crate::{ENGINE, RECORDER};
@@ -126,32 +126,78 @@ pub(crate) fn begin_poll<A: Arguments>(
 /// Begins a scope with literal names and without arguments: [`begin`], compiled once in this crate.
 #[inline(never)]
 pub fn begin_plain(site: &'static Site) -> DurationScope {
-    match slot() {
-        Some(slot) => begin_by(slot, site),
-        None => DurationScope::NOT_RECORDED,
+    match attached().and_then(|slot| begin_direct(slot, site)) {
+        Some(scope) => scope,
+        None => begin_late(site),
     }
 }
 
 /// Begins a scope like [`begin_plain`], of a caller that has the thread's slot.
 #[inline(always)]
 pub(crate) fn begin_by(slot: &'static Slot, site: &impl Switch) -> DurationScope {
-    let Some(open) = slot.open(&RECORDER, PLAIN) else { return DurationScope::NOT_RECORDED };
+    match begin_direct(slot, site) {
+        Some(scope) => scope,
+        None => begin_late(site),
+    }
+}
+
+/// Begins a scope in the chunk that the thread has. `None` if that takes a longer path.
+///
+/// All longer paths are one call at the end, so this one saves no registers.
+#[inline(always)]
+fn begin_direct(slot: &'static Slot, site: &impl Switch) -> Option<DurationScope> {
+    let open = slot.open_direct(&RECORDER, PLAIN)?;
     // Loaded again, as in `open_at`.
     let mut header = site.header();
     // One branch for the three rare cases: the marks of sites are the sign.
     if header as i64 <= 0 {
+        if let Some(function) = FunctionWord::of_site(header) {
+            return OpenScope::enter_direct(open, function, counter_ticks).map(DurationScope);
+        }
         if header == 0 {
             open.abandon();
-            return DurationScope::NOT_RECORDED;
+            return None;
         }
-        if let Some(function) = FunctionWord::of_site(header) {
-            return DurationScope(OpenScope::enter(open, function, &RECORDER, ticks));
-        }
+        header &= !WATCHED;
+        open.watch();
+    }
+    let Some(start) = direct_ticks() else {
+        open.abandon();
+        return None;
+    };
+    stamp(&open, At(Timestamp::from_ticks(start)));
+    let header = header | record::Size::make(PLAIN as u64);
+    Some(DurationScope(OpenScope::begin(open, header, start)))
+}
+
+/// Begins a scope without arguments, whatever that takes.
+#[cold]
+#[inline(never)]
+fn begin_late(site: &impl Switch) -> DurationScope {
+    let Some(open) = slot().and_then(|slot| slot.open(&RECORDER, PLAIN)) else {
+        return DurationScope::NOT_RECORDED;
+    };
+    // Loaded again, as in `open_at`.
+    let mut header = site.header();
+    if header == 0 {
+        open.abandon();
+        return DurationScope::NOT_RECORDED;
+    }
+    if let Some(function) = FunctionWord::of_site(header) {
+        return DurationScope(OpenScope::enter(open, function, ticks));
+    }
+    if header & WATCHED != 0 {
         header &= !WATCHED;
         open.watch();
     }
     let start = stamp(&open, Here);
     DurationScope(OpenScope::begin(open, header | record::Size::make(PLAIN as u64), start))
+}
+
+/// Returns the current time if that is one read of the CPU's counter.
+#[inline(always)]
+fn direct_ticks() -> Option<u64> {
+    is_counter().then(counter_ticks)
 }
 
 /// A duration, until the guard is dropped.
@@ -183,8 +229,8 @@ impl DurationScope {
     /// Ends it. `slot` is the calling thread's.
     #[inline(always)]
     pub(crate) fn end_by(&self, slot: &Slot) {
-        if self.0.is_recorded() {
-            self.0.end(slot, &RECORDER, ticks, compare);
+        if self.0.is_recorded() && !end_direct(&self.0, slot) {
+            end_late(&self.0);
         }
     }
 }
@@ -200,8 +246,23 @@ impl Drop for DurationScope {
 
 #[inline(never)]
 fn end(scope: &OpenScope) {
+    if !attached().is_some_and(|slot| end_direct(scope, slot)) {
+        end_late(scope);
+    }
+}
+
+/// Ends a scope in the current rolling buffer. `false` if that takes a longer path.
+#[inline(always)]
+fn end_direct(scope: &OpenScope, slot: &Slot) -> bool {
+    scope.end_direct(slot, &RECORDER, direct_ticks, counter_ticks)
+}
+
+/// Ends a scope, whatever that takes.
+#[cold]
+#[inline(never)]
+fn end_late(scope: &OpenScope) {
     if let Some(slot) = slot() {
-        scope.end(slot, &RECORDER, ticks, compare);
+        scope.end_late(slot, &RECORDER, ticks(), compare);
     }
 }
 

@@ -59,29 +59,58 @@ impl Slot {
         words: usize,
         full: Full,
     ) -> Option<Reservation<'a>> {
-        let sequence = self.sequence.load(Ordering::Relaxed);
-        if sequence & 1 != 0 {
+        let Some(sequence) = self.enter() else {
             recorder.lost_nested(self);
             return None;
-        }
-        self.sequence.store(sequence + 1, Ordering::Relaxed);
-        // Either the service thread sees the store above, or the load below sees its new epoch: see
-        // `Recorder::quiesce`.
-        light_fence();
+        };
         let mut at = self.cursor.load(Ordering::Relaxed);
-        let current = recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed);
-        if !current || at.wrapping_add(words) > self.limit.load(Ordering::Relaxed) {
+        if !self.has_room(recorder, at, words) {
             at = recorder.refill(self, words, full);
             if at.is_null() {
                 self.close(sequence);
                 return None;
             }
         }
-        // SAFETY: `at` to `at + words` lies in the slot's chunk, which is in a live mapping while
-        // the slot is busy in a current epoch, and no other thread has a reference to the words of
-        // this thread's chunk.
-        let words = unsafe { core::slice::from_raw_parts(at, words) };
-        Some(Reservation { slot: self, words, sequence })
+        // SAFETY: `at` is the slot's cursor, with so much room behind it, by one of the checks
+        // above.
+        Some(unsafe { Reservation::at(self, at, words, sequence) })
+    }
+
+    /// Like [`Slot::open`], if the thread writes no record, and has a chunk of the current epoch
+    /// with so much room. `None` otherwise: nothing is counted, and [`Slot::open`] may succeed.
+    #[inline(always)]
+    pub fn open_direct<'a>(&'a self, recorder: &Recorder, words: usize) -> Option<Reservation<'a>> {
+        let sequence = self.enter()?;
+        let at = self.cursor.load(Ordering::Relaxed);
+        if !self.has_room(recorder, at, words) {
+            self.close(sequence);
+            return None;
+        }
+        // SAFETY: `at` is the slot's cursor, with so much room behind it, by the check above.
+        Some(unsafe { Reservation::at(self, at, words, sequence) })
+    }
+
+    /// Makes the slot busy. Returns its sequence number, or `None` if it is busy already.
+    ///
+    /// What the caller decides by the recorder's epoch, it decides behind this.
+    #[inline(always)]
+    pub(super) fn enter(&self) -> Option<u64> {
+        let sequence = self.sequence.load(Ordering::Relaxed);
+        if sequence & 1 != 0 {
+            return None;
+        }
+        self.sequence.store(sequence + 1, Ordering::Relaxed);
+        // Either the service thread sees the store above, or a load behind this sees its new epoch:
+        // see `Recorder::quiesce`.
+        light_fence();
+        Some(sequence)
+    }
+
+    /// Whether `words` words fit at the cursor, in a chunk of the current epoch. The slot is busy.
+    #[inline(always)]
+    fn has_room(&self, recorder: &Recorder, at: *mut Word, words: usize) -> bool {
+        recorder.epoch.load(Ordering::Relaxed) == self.epoch.load(Ordering::Relaxed)
+            && at.wrapping_add(words) <= self.limit.load(Ordering::Relaxed)
     }
 
     /// Whether `epoch` is the recorder's; if so, runs `turn` while the rolling buffer of that epoch
@@ -120,18 +149,25 @@ impl Slot {
         result
     }
 
-    /// Whether the thread is writing a record.
-    pub(super) fn is_busy(&self) -> bool {
-        self.sequence.load(Ordering::Relaxed) & 1 != 0
-    }
-
+    /// Makes the slot idle. Its sequence number was `sequence` before it was busy.
     #[inline(always)]
-    fn close(&self, sequence: u64) {
+    pub(super) fn close(&self, sequence: u64) {
         self.sequence.store(sequence + 2, Ordering::Release);
     }
 }
 
 impl<'a> Reservation<'a> {
+    /// # Safety
+    /// The slot is busy, since its sequence number was `sequence`. In the current epoch, `at` to
+    /// `at + words` lies in the slot's chunk, before its last word.
+    #[inline(always)]
+    unsafe fn at(slot: &'a Slot, at: *const Word, words: usize, sequence: u64) -> Self {
+        // SAFETY: by the contract. The chunk is in a live mapping while the slot is busy in a
+        // current epoch, and no other thread has a reference to the words of this thread's chunk.
+        let words = unsafe { core::slice::from_raw_parts(at, words) };
+        Self { slot, words, sequence }
+    }
+
     /// The words of the record, with the header's at 0, which [`Reservation::commit`] stores.
     #[inline(always)]
     pub fn words(&self) -> &[Word] {
@@ -153,13 +189,13 @@ impl<'a> Reservation<'a> {
         slot.close(sequence);
     }
 
-    /// Makes the first word visible as a record of its own, and gives the others back.
+    /// Gives the words behind the first ones back.
     #[inline(always)]
-    pub(super) fn commit_first(self, record: u64) {
-        let Some(first) = self.words.first() else { return self.abandon() };
-        Self { words: core::slice::from_ref(first), ..self }.commit(record);
+    pub(super) fn shortened(self, words: usize) -> Self {
+        Self { words: self.words.get(..words).unwrap_or(self.words), ..self }
     }
 
+    #[inline(always)]
     pub(super) fn slot(&self) -> &'a Slot {
         self.slot
     }

@@ -5,6 +5,7 @@ use core::ptr;
 
 use trace_format::layout::{event, record, EventType, StringRef};
 
+use crate::buffer::function::FunctionWord;
 use crate::buffer::header::BufferingMode;
 use crate::sync::{fence, light_fence, Ordering};
 
@@ -57,13 +58,12 @@ const LEAST_WITH_ARGUMENT: usize = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub struct OpenScope {
-    /// The header in the buffer, or with function records another place in it; null where the
-    /// beginning was not recorded. It comes first, for
+    /// The header in the buffer; null where the beginning was not recorded. It comes first, for
     /// other languages to look at.
     pub(super) at: *const Word,
-    /// What is stored there; of a scope with function records, the word of its site.
+    /// What is stored there; of a scope with a function record, the word of its site.
     pub(super) header: u64,
-    /// With [`FUNCTION`] if the scope has function records.
+    /// With [`FUNCTION`] if the scope has a function record.
     pub(super) epoch: u64,
     pub(super) start: u64,
 }
@@ -105,13 +105,35 @@ impl OpenScope {
     /// [watched](super::Reservation::watch) is passed to `watch`, after its record is written.
     #[inline(always)]
     pub fn end(&self, slot: &Slot, recorder: &Recorder, clock: impl Fn() -> u64, watch: Watch) {
-        let turn = || self.turn(clock(), None);
-        if !slot.while_current(recorder, self.epoch, light_fence, turn) {
-            match self.epoch & FUNCTION {
-                0 => self.end_late(slot, recorder, &clock, None, watch),
-                _ => self.exit(slot, recorder, clock),
-            }
+        if !self.end_direct(slot, recorder, || Some(clock()), &clock) {
+            self.end_late(slot, recorder, clock(), watch);
         }
+    }
+
+    /// Ends the scope, if its rolling buffer is the current one, and the scope is not watched.
+    /// `false` otherwise: nothing has changed, and [`OpenScope::end_late`] ends it.
+    ///
+    /// `clock` may refuse. `call_clock` is the clock of scopes with function records.
+    #[inline(always)]
+    pub fn end_direct(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        clock: impl FnOnce() -> Option<u64>,
+        call_clock: impl FnOnce() -> u64,
+    ) -> bool {
+        let Some(sequence) = slot.enter() else { return false };
+        let epoch = recorder.epoch.load(Ordering::Relaxed);
+        let is_ended = if epoch == self.epoch {
+            clock().map(|now| self.turn(now, None)).is_some()
+        } else if epoch | FUNCTION == self.epoch {
+            self.end_call(call_clock());
+            true
+        } else {
+            false
+        };
+        slot.close(sequence);
+        is_ended
     }
 
     /// Ends the scope like [`OpenScope::end`], with another last argument than it began with. Its
@@ -130,7 +152,7 @@ impl OpenScope {
     ) {
         let turn = || self.turn(clock(), Some(argument));
         if !slot.while_current(recorder, self.epoch, light_fence, turn) {
-            self.end_late(slot, recorder, &clock, Some(argument), |_| {});
+            self.end_late_with(slot, recorder, clock(), Some(argument), |_| {});
         }
     }
 
@@ -150,18 +172,23 @@ impl OpenScope {
         unsafe { &*self.at }.store(header, Ordering::Release);
     }
 
+    /// Ends the scope like [`OpenScope::end`], at the time `now`, which has passed.
+    #[cold]
+    pub fn end_late(&self, slot: &Slot, recorder: &Recorder, now: u64, watch: Watch) {
+        self.end_late_with(slot, recorder, now, None, watch);
+    }
+
     #[cold]
     #[inline(never)]
-    fn end_late(
+    fn end_late_with(
         &self,
         slot: &Slot,
         recorder: &Recorder,
-        clock: &dyn Fn() -> u64,
+        now: u64,
         argument: Option<u64>,
         watch: Watch,
     ) {
-        let now = clock();
-        let epoch = self.epoch & !(SLOW | WATCHED);
+        let epoch = self.epoch & !(SLOW | WATCHED | FUNCTION);
         if !self.turn_late(slot, recorder, epoch, now, argument) {
             if !recorder.has_recorded(epoch) {
                 // Of an earlier recording, or of the process that this one was forked from.
@@ -180,8 +207,8 @@ impl OpenScope {
         }
     }
 
-    /// Turns the begin of a scope that takes the slow path, or is watched. Returns whether its
-    /// rolling buffer is still the current one.
+    /// Turns the begin of a scope that takes the slow path, is watched, or ends in a signal handler
+    /// that interrupted a record. Returns whether its rolling buffer is still the current one.
     #[inline(always)]
     fn turn_late(
         &self,
@@ -191,10 +218,12 @@ impl OpenScope {
         now: u64,
         argument: Option<u64>,
     ) -> bool {
-        let turn = || self.turn(now, argument);
-        match self.epoch & (SLOW | WATCHED) {
-            0 => false,
-            WATCHED => slot.while_current(recorder, epoch, light_fence, turn),
+        let turn = || match self.epoch & FUNCTION {
+            0 => self.turn(now, argument),
+            _ => self.end_call(now),
+        };
+        match self.epoch & SLOW {
+            0 => slot.while_current(recorder, epoch, light_fence, turn),
             _ => slot.while_current(recorder, epoch, || fence(Ordering::SeqCst), turn),
         }
     }
@@ -207,13 +236,7 @@ impl OpenScope {
 
     /// The begin may be overwritten: a record of the complete scope follows, without the arguments
     /// of its begin.
-    pub(super) fn write_complete(
-        &self,
-        slot: &Slot,
-        recorder: &Recorder,
-        now: u64,
-        argument: Option<u64>,
-    ) {
+    fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
         let header = self.header_of(EventType::DurationComplete, 4, argument);
         let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };
         let values = [Some(self.start), argument, Some(now), Some(LATE_COMPLETE)];
@@ -221,6 +244,12 @@ impl OpenScope {
             word.store(value, Ordering::Relaxed);
         }
         open.commit(header);
+    }
+
+    /// The header of the begin as an event.
+    fn event_header(&self) -> u64 {
+        let function = FunctionWord::of_site(self.header).filter(|_| self.epoch & FUNCTION != 0);
+        function.map_or(self.header, FunctionWord::event_header)
     }
 
     /// The header for another record of the same scope; inline strings, which are gone, become
@@ -231,7 +260,7 @@ impl OpenScope {
             None => bits,
         };
         let arguments = u64::from(argument.is_some());
-        let header = record::Size::set(self.header, words + arguments);
+        let header = record::Size::set(self.event_header(), words + arguments);
         let header = event::EventType::set(header, event_type.bits());
         let header = event::ArgumentCount::set(header, arguments);
         let header = event::CategoryRef::set(header, kept(event::CategoryRef::get(header)));

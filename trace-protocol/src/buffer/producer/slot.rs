@@ -12,8 +12,8 @@ use super::publish::Word;
 /// takes the path on which its duration is passed on.
 pub(super) const WATCHED: u64 = 1 << 61;
 
-/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope
-/// takes the path on which an exit is written.
+/// In the epoch of an open scope: equals no epoch of the recorder, so that the end of the scope is
+/// found to be that of a function record.
 pub(super) const FUNCTION: u64 = 1 << 60;
 
 /// What one thread needs to write records.
@@ -42,6 +42,8 @@ pub struct Slot {
     /// The scopes that begin in between also have it, and no condition is found at their end. In
     /// return, the begin of a scope need not know whether the scope is watched.
     pub(super) scope_epoch: AtomicU64,
+    /// The epoch that a scope with a function record begins with: `epoch`, with [`FUNCTION`].
+    pub(super) call_epoch: AtomicU64,
     /// The time that the ticks of function records count from: the last base in the chunk.
     pub(super) base: AtomicU64,
 
@@ -76,6 +78,7 @@ impl Slot {
                 cursor: AtomicPtr::new(null_mut()),
                 limit: AtomicPtr::new(null_mut()),
                 scope_epoch: AtomicU64::new(0),
+                call_epoch: AtomicU64::new(0),
                 base: AtomicU64::new(0),
                 entered: AtomicU64::new(0),
                 units: AtomicU32::new(0),
@@ -94,6 +97,7 @@ impl Slot {
     pub(super) fn set_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Relaxed);
         self.scope_epoch.store(epoch, Ordering::Relaxed);
+        self.call_epoch.store(epoch | FUNCTION, Ordering::Relaxed);
     }
 
     /// Has the scopes that begin from now on passed on at their end, or not.
