@@ -206,6 +206,9 @@ impl Backend for Tracefs {
 }
 
 #[cfg(test)]
+mod replay;
+
+#[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
