@@ -89,28 +89,76 @@ impl core::error::Error for EncodeError {}
 
 /// Appends `record` to `sink`.
 ///
-/// Strings longer than [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES), and names of
-/// providers and modules longer than 255 bytes, are cut between two characters. The limit of a
-/// string record is [`MAX_STRING_RECORD_BYTES`](crate::layout::MAX_STRING_RECORD_BYTES).
-///
 /// # Errors
 ///
-/// Fails if anything else exceeds a limit of the format, if an index is outside its table, and if
-/// the sink is full. The sink is then unchanged.
+/// Fails if the record cannot be encoded ([`Encoding::new`]), and if the sink is full. The sink is
+/// then unchanged.
 pub fn append<S: WordSink + ?Sized>(sink: &mut S, record: &Record<'_>) -> Result<(), EncodeError> {
-    check(record)?;
-    let mut count = Count::default();
-    count.word(0);
-    body::write(record, &mut count);
-    let words = count.words();
-    if words as u64 > max_words(record) {
-        return Err(EncodeError::RecordTooLong { words });
-    }
+    let encoding = Encoding::new(record)?;
+    let words = encoding.words();
     let reserved = sink.reserve(words).ok_or(EncodeError::Full { words })?;
-    let mut fill = Fill::new(reserved);
-    fill.word(header::of(record, words as u64));
-    body::write(record, &mut fill);
+    let (mut places, header) = (reserved.iter_mut(), encoding.header());
+    let mut store = |word| {
+        let place = places.next();
+        debug_assert!(place.is_some(), "more words than counted");
+        if let Some(place) = place {
+            *place = word;
+        }
+    };
+    store(header);
+    encoding.payload(store);
     Ok(())
+}
+
+/// A record that can be encoded, with its size. For writers that reserve memory for the words and
+/// fill it in place.
+#[derive(Debug, Clone, Copy)]
+pub struct Encoding<'r, 'a> {
+    record: &'r Record<'a>,
+    words: usize,
+}
+
+impl<'r, 'a> Encoding<'r, 'a> {
+    /// Computes the size of a record.
+    ///
+    /// Strings longer than [`MAX_STRING_BYTES`](crate::layout::MAX_STRING_BYTES), and names of
+    /// providers and modules longer than 255 bytes, are cut between two characters. The limit of a
+    /// string record is [`MAX_STRING_RECORD_BYTES`](crate::layout::MAX_STRING_RECORD_BYTES).
+    ///
+    /// # Errors
+    ///
+    /// Fails if anything else exceeds a limit of the format, and if an index is outside its table.
+    pub fn new(record: &'r Record<'a>) -> Result<Self, EncodeError> {
+        check(record)?;
+        let mut count = Count::default();
+        count.word(0);
+        body::write(record, &mut count);
+        let words = count.words();
+        match words as u64 > max_words(record) {
+            true => Err(EncodeError::RecordTooLong { words }),
+            false => Ok(Self { record, words }),
+        }
+    }
+
+    /// Returns the size in words, header included.
+    #[inline]
+    #[must_use]
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Returns the header word.
+    #[inline]
+    #[must_use]
+    pub fn header(&self) -> u64 {
+        header::of(self.record, self.words as u64)
+    }
+
+    /// Calls `store` with each word after the header, in order.
+    #[inline]
+    pub fn payload(&self, store: impl FnMut(u64)) {
+        body::write(self.record, &mut Fill::new(store));
+    }
 }
 
 fn max_words(record: &Record<'_>) -> u64 {

@@ -13,6 +13,7 @@ use crate::record::{
 };
 
 /// Writes the words of `record` after the header.
+#[inline]
 pub(super) fn write<O: Out>(record: &Record<'_>, out: &mut O) {
     match record {
         Record::Metadata(metadata) => self::metadata(metadata, out),
@@ -49,6 +50,7 @@ pub(super) fn provider_name(name: &[u8]) -> &[u8] {
     cut_bytes(name, MAX_PROVIDER_NAME_BYTES)
 }
 
+#[inline]
 fn event<O: Out>(event: &Event<'_>, out: &mut O) {
     out.word(event.ticks);
     out.koids(event.thread.stored().1);
@@ -147,6 +149,7 @@ fn large_blob_word(blob: &LargeBlob<'_>) -> u64 {
 }
 
 /// Writes the bytes of an inline string.
+#[inline]
 fn text<O: Out>(text: Text<'_>, out: &mut O) {
     out.stream(text.stored().1);
 }
@@ -156,6 +159,7 @@ pub(super) fn string_ref(text: Text<'_>) -> u64 {
     u64::from(text.stored().0.bits())
 }
 
+#[inline]
 fn arguments<O: Out>(arguments: &Arguments<'_>, out: &mut O) {
     for argument in arguments {
         self::argument(&argument, out);
@@ -163,6 +167,7 @@ fn arguments<O: Out>(arguments: &Arguments<'_>, out: &mut O) {
 }
 
 /// Writes one argument with its header.
+#[inline]
 pub(super) fn argument<O: Out>(argument: &Argument<'_>, out: &mut O) {
     let (name_ref, name) = argument.name.stored();
     let (header, payload) = value(argument.value);
@@ -188,6 +193,7 @@ enum Payload<'a> {
 }
 
 impl Payload<'_> {
+    #[inline]
     fn words(&self) -> usize {
         match self {
             Self::None => 0,
@@ -198,6 +204,7 @@ impl Payload<'_> {
 }
 
 /// Returns the type and value fields of the header, and the payload.
+#[inline]
 fn value(value: Value<'_>) -> (u64, Payload<'_>) {
     let header = |argument_type: ArgumentType| argument::Type::make(argument_type.bits());
     let header32 = |argument_type, value: u32| {
@@ -224,6 +231,7 @@ fn value(value: Value<'_>) -> (u64, Payload<'_>) {
     }
 }
 
+#[inline]
 fn string_value((value_ref, bytes): (StringRef, &[u8])) -> (u64, Payload<'_>) {
     let header = argument::Type::make(ArgumentType::String.bits())
         | argument::ValueRef::make(u64::from(value_ref.bits()));

@@ -1,4 +1,4 @@
-//! Destinations of a record's words: the first pass counts them, the second one fills them.
+//! Destinations of a record's words: the first pass counts them, the second one stores them.
 
 use crate::layout::{words_for_bytes, ThreadKoids, WORD_BYTES};
 
@@ -11,6 +11,7 @@ pub(super) trait Out {
     fn stream(&mut self, bytes: &[u8]);
 
     /// Writes a koid, if it is inline.
+    #[inline]
     fn koid(&mut self, koid: Option<u64>) {
         if let Some(koid) = koid {
             self.word(koid);
@@ -18,6 +19,7 @@ pub(super) trait Out {
     }
 
     /// Writes the two koids of a thread, if they are inline.
+    #[inline]
     fn koids(&mut self, koids: Option<ThreadKoids>) {
         self.koid(koids.map(|koids| koids.process));
         self.koid(koids.map(|koids| koids.thread));
@@ -35,38 +37,46 @@ impl Count {
 }
 
 impl Out for Count {
+    #[inline]
     fn word(&mut self, _: u64) {
         self.0 += 1;
     }
 
+    #[inline]
     fn stream(&mut self, bytes: &[u8]) {
         self.0 += words_for_bytes(bytes.len());
     }
 }
 
-/// Fills reserved words: as many as [`Count`] counted.
-#[derive(Debug)]
-pub(super) struct Fill<'a> {
-    rest: core::slice::IterMut<'a, u64>,
+/// Stores words: as many as [`Count`] counted.
+pub(super) struct Fill<F> {
+    store: F,
 }
 
-impl<'a> Fill<'a> {
-    pub(super) fn new(reserved: &'a mut [u64]) -> Self {
-        let rest = reserved.iter_mut();
-        Self { rest }
+impl<F: FnMut(u64)> Fill<F> {
+    #[inline]
+    pub(super) fn new(store: F) -> Self {
+        Self { store }
     }
 }
 
-impl Out for Fill<'_> {
+impl<F: FnMut(u64)> Out for Fill<F> {
+    #[inline]
     fn word(&mut self, word: u64) {
-        let place = self.rest.next();
-        debug_assert!(place.is_some(), "more words than counted");
-        if let Some(place) = place {
-            *place = word;
+        (self.store)(word);
+    }
+
+    #[inline]
+    fn stream(&mut self, bytes: &[u8]) {
+        // Most strings are in the table.
+        if !bytes.is_empty() {
+            self.inline_stream(bytes);
         }
     }
+}
 
-    fn stream(&mut self, bytes: &[u8]) {
+impl<F: FnMut(u64)> Fill<F> {
+    fn inline_stream(&mut self, bytes: &[u8]) {
         let mut chunks = bytes.chunks_exact(WORD_BYTES);
         for chunk in &mut chunks {
             self.word(padded(chunk));

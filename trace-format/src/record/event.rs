@@ -109,6 +109,7 @@ impl EventKind {
     }
 
     /// Returns the type number, and the word after the arguments, if any.
+    #[inline]
     pub(crate) fn stored(self) -> (EventType, Option<u64>) {
         match self {
             Self::Instant { scope } => (EventType::Instant, scope.map(InstantScope::bits)),

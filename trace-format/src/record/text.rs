@@ -83,6 +83,7 @@ impl Thread {
     pub const UNKNOWN: Self = Self::Indexed(MAX_THREAD_INDEX);
 
     /// Returns the thread ref, and the koids of an inline thread.
+    #[inline]
     pub(crate) fn stored(self) -> (ThreadRef, Option<ThreadKoids>) {
         match self {
             Self::Indexed(0) => (ThreadRef::INLINE, Some(ThreadKoids::UNKNOWN)),
