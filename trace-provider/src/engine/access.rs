@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use trace_format::encode::Encoding;
 use trace_format::layout::{cut_str, StringRef, ThreadKoids, ThreadRef};
 use trace_format::layout::{MAX_LARGE_RECORD_WORDS, MAX_STRING_BYTES};
 use trace_protocol::buffer::consumer::{check_record, IdentityPolicy};
@@ -78,6 +79,34 @@ impl Access {
         }
         open.commit(*header);
         true
+    }
+
+    /// Writes a record on the thread that owns the slot. The words are stored in place and are not
+    /// checked. Takes no lock and makes no system call.
+    pub(crate) fn write_unchecked(
+        self,
+        slot: &Slot,
+        record: &Encoding<'_, '_>,
+        policy: IdentityPolicy,
+    ) -> bool {
+        debug_assert!(self.accepts(record, policy), "the collector refuses {record:?}");
+        let Some(open) = self.reserve(slot, record.words()) else { return false };
+        let mut places = open.words().iter().skip(1);
+        record.payload(|word| {
+            if let Some(place) = places.next() {
+                place.store(word, Ordering::Relaxed);
+            }
+        });
+        open.commit(record.header());
+        true
+    }
+
+    /// Returns whether the collector accepts a record, or the recording is over.
+    fn accepts(self, record: &Encoding<'_, '_>, policy: IdentityPolicy) -> bool {
+        let mut words = vec![record.header()];
+        record.payload(|word| words.push(word));
+        // The refs are valid until the recording is over.
+        check_record(&self.engine.refs, &words, policy).is_ok() || !self.is_current()
     }
 
     /// Reserves a record of `words` words on the thread that owns the slot. `None` for more words

@@ -1,6 +1,6 @@
 //! Access to a recording, to write records.
 
-use trace_format::encode;
+use trace_format::encode::{self, Encoding};
 use trace_format::layout::{cut_str, InstantScope, ThreadKoids, MAX_STRING_BYTES};
 use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
 use trace_protocol::buffer::producer::{Slot, CHUNK_THREAD};
@@ -173,6 +173,13 @@ impl Context<'_> {
     /// Writes the words of one record, like [`Context::write`].
     pub fn write_words(&mut self, record: &[u64]) -> bool {
         self.access.write(Some(self.slot), record, self.writer.policy)
+    }
+
+    /// Writes a record, like [`Context::write`]. For records at a high rate that the provider makes
+    /// itself: the words are stored in place, and only the manager checks them. A build with debug
+    /// assertions checks them first.
+    pub fn write_unchecked(&mut self, record: &Encoding<'_, '_>) -> bool {
+        self.access.write_unchecked(self.slot, record, self.writer.policy)
     }
 
     /// Reserves a record of `words` words, which the caller fills and commits without delay. For
