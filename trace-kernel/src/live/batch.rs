@@ -1,30 +1,55 @@
 //! Events of all CPUs in the order of time.
+//!
+//! The events of a CPU are in the order of time, so the CPUs are merged. Pages stay where they were
+//! read until the last of their events has been visited.
 
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 
 use super::clock::TraceClock;
 use crate::page::{Missed, PageError, PageLayout, RawEvent};
 
-/// Pages of all CPUs, and the events in them.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    bytes: Vec<u8>,
-    /// The bytes that pages and payloads use. The others are free.
-    used: usize,
-    heads: Vec<Head>,
+/// The events of one CPU.
+#[derive(Debug)]
+pub(super) struct Stream {
+    /// The file `trace_pipe_raw`, which does not wait for events.
+    file: File,
+    cpu: u16,
+    /// The ticks of its last event.
+    last: u64,
+    /// Events that are missing before its next event.
+    missed: Missed,
+    pages: Pages,
+    /// The events that have not been visited.
+    heads: VecDeque<Head>,
+    /// The losses before them.
+    losses: VecDeque<Loss>,
 }
 
-/// An event of a batch.
+/// Pages of one CPU, one after the other.
+#[derive(Debug, Default)]
+struct Pages {
+    bytes: Vec<u8>,
+    /// The bytes in use. The others are free.
+    used: usize,
+    /// The bytes of pages that were removed before the first one.
+    removed: u64,
+}
+
+/// An event.
 #[derive(Debug)]
 struct Head {
     ticks: u64,
-    cpu: u16,
+    /// Where its payload begins, in bytes since the first page that was read.
+    start: u64,
+    length: u32,
     id: u16,
-    payload: Range<usize>,
-    loss: Option<Box<Loss>>,
+    /// Whether a loss is before it.
+    has_loss: bool,
 }
 
 /// Events that are missing before an event on its CPU.
@@ -35,24 +60,12 @@ pub(super) struct Loss {
     pub(super) since: u64,
 }
 
-/// An event of a batch, with its CPU and the events that are missing before it.
+/// An event with its CPU and the events that are missing before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchEvent<'a> {
     pub(super) cpu: u16,
     pub(super) raw: RawEvent<'a>,
     pub(super) loss: Option<Loss>,
-}
-
-/// The events of one CPU.
-#[derive(Debug)]
-pub(super) struct Stream {
-    /// The file `trace_pipe_raw`, which does not wait for events.
-    pages: File,
-    cpu: u16,
-    /// The ticks of its last event.
-    last: u64,
-    /// Events that are missing before its next event.
-    missed: Missed,
 }
 
 /// Why a page cannot be added.
@@ -65,8 +78,9 @@ pub(super) enum BatchError {
 }
 
 impl Stream {
-    pub(super) fn new(pages: File, cpu: u16) -> Self {
-        Self { pages, cpu, last: 0, missed: Missed::None }
+    pub(super) fn new(file: File, cpu: u16) -> Self {
+        let (pages, heads, losses) = Default::default();
+        Self { file, cpu, last: 0, missed: Missed::None, pages, heads, losses }
     }
 
     pub(super) fn cpu(&self) -> u16 {
@@ -83,15 +97,8 @@ impl Stream {
         let loss = Loss { missed: self.missed, since: self.last };
         (self.missed != Missed::None).then_some(loss)
     }
-}
 
-impl Batch {
-    /// Returns the number of bytes in use.
-    pub(super) fn bytes(&self) -> usize {
-        self.used
-    }
-
-    /// Reads a page of a CPU and adds its events. Returns false if there is none.
+    /// Reads a page and adds its events. Returns its bytes, or 0 if there is none.
     ///
     /// # Errors
     ///
@@ -99,71 +106,122 @@ impl Batch {
     pub(super) fn read(
         &mut self,
         layout: &PageLayout,
-        stream: &mut Stream,
         clock: &TraceClock,
-    ) -> Result<bool, BatchError> {
-        let start = self.used;
-        let end = start + layout.page_size;
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
-        }
-        let page = self.bytes.get_mut(start..end).unwrap_or_default();
-        let length = match stream.pages.read(page) {
-            Ok(0) => return Ok(false),
+    ) -> Result<usize, BatchError> {
+        let page = self.pages.free(layout.page_size);
+        let length = match self.file.read(page) {
             Ok(length) => length,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(error) => return Err(BatchError::Read(error)),
         };
-        self.used += length;
-        self.add(start, layout, stream, clock).map_err(BatchError::Page)?;
-        Ok(true)
+        if length > 0 {
+            self.add(length, layout, clock).map_err(BatchError::Page)?;
+        }
+        Ok(length)
     }
 
-    /// Adds the events of the page that begins at `start`.
+    /// Adds the events of the page that the next `length` bytes are.
     fn add(
         &mut self,
-        start: usize,
+        length: usize,
         layout: &PageLayout,
-        stream: &mut Stream,
         clock: &TraceClock,
     ) -> Result<(), PageError> {
-        let page = layout.parse(self.bytes.get(start..self.used).unwrap_or_default())?;
-        stream.missed = stream.missed.and(page.missed);
+        let Self { pages, heads, losses, last, missed, .. } = self;
+        let (place, bytes) = pages.add(length);
+        let page = layout.parse(bytes)?;
+        *missed = missed.and(page.missed);
         let mut events = page.events();
         while let Some(event) = events.next().transpose()? {
-            let end = start + events.position().offset;
-            let payload = end - event.payload.len()..end;
-            let ticks = clock.ticks(event.time);
-            let loss = stream.loss().map(Box::new);
-            (stream.missed, stream.last) = (Missed::None, ticks);
-            self.heads.push(Head { ticks, cpu: stream.cpu, id: event.id, payload, loss });
+            let end = events.position().offset;
+            let (start, length) = (place + (end - event.payload.len()) as u64, event.payload.len());
+            let (ticks, has_loss) = (clock.ticks(event.time), *missed != Missed::None);
+            if has_loss {
+                losses.push_back(Loss { missed: *missed, since: *last });
+            }
+            (*missed, *last) = (Missed::None, ticks);
+            // A page has at most 16 MiB.
+            let length = length as u32;
+            heads.push_back(Head { ticks, start, length, id: event.id, has_loss });
         }
         Ok(())
     }
 
-    /// Calls `visit` with the events before the ticks `end`, in the order of time. The others stay.
-    pub(super) fn drain(&mut self, end: u64, mut visit: impl FnMut(BatchEvent<'_>)) {
-        // The events of a page are in the order of time, which makes sorting fast.
-        self.heads.sort_by_key(|head| head.ticks);
-        let number = self.heads.partition_point(|head| head.ticks < end);
-        for head in self.heads.drain(..number) {
-            let payload = self.bytes.get(head.payload).unwrap_or_default();
-            let raw = RawEvent { time: head.ticks, id: head.id, payload, offset: 0 };
-            visit(BatchEvent { cpu: head.cpu, raw, loss: head.loss.map(|loss| *loss) });
-        }
-        self.compact();
+    /// Calls `visit` with the next event. Returns the ticks of the one behind it.
+    fn visit(&mut self, visit: &mut impl FnMut(BatchEvent<'_>)) -> Option<u64> {
+        let Head { ticks, start, length, id, has_loss } = self.heads.pop_front()?;
+        let payload = self.pages.get(start, length);
+        let raw = RawEvent { time: ticks, id, payload, offset: 0 };
+        let loss = if has_loss { self.losses.pop_front() } else { None };
+        visit(BatchEvent { cpu: self.cpu, raw, loss });
+        self.next_ticks()
     }
 
-    /// Moves the payloads of the remaining events to the start.
-    fn compact(&mut self) {
-        let mut bytes = Vec::new();
-        for head in &mut self.heads {
-            let start = bytes.len();
-            bytes.extend_from_slice(self.bytes.get(head.payload.clone()).unwrap_or_default());
-            head.payload = start..bytes.len();
+    /// Returns the ticks of the next event.
+    fn next_ticks(&self) -> Option<u64> {
+        self.heads.front().map(|head| head.ticks)
+    }
+}
+
+impl Pages {
+    /// Returns free memory of `size` bytes.
+    fn free(&mut self, size: usize) -> &mut [u8] {
+        let end = self.used + size;
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
         }
-        self.used = bytes.len();
-        self.bytes.get_mut(..bytes.len()).unwrap_or_default().copy_from_slice(&bytes);
+        self.bytes.get_mut(self.used..end).unwrap_or_default()
+    }
+
+    /// Adds the first `length` bytes of the free memory. Returns their place, and the bytes.
+    fn add(&mut self, length: usize) -> (u64, &[u8]) {
+        let start = self.used;
+        self.used += length;
+        let bytes = self.bytes.get(start..self.used).unwrap_or_default();
+        (self.removed + start as u64, bytes)
+    }
+
+    fn get(&self, start: u64, length: u32) -> &[u8] {
+        let start = (start - self.removed) as usize;
+        self.bytes.get(start..start + length as usize).unwrap_or_default()
+    }
+
+    /// Removes the bytes before a place.
+    fn remove(&mut self, end: u64) {
+        let removed = (end - self.removed) as usize;
+        if removed == 0 {
+            return;
+        }
+        self.bytes.copy_within(removed..self.used, 0);
+        (self.removed, self.used) = (end, self.used - removed);
+    }
+
+    /// Removes all bytes.
+    fn clear(&mut self) {
+        self.removed += self.used as u64;
+        self.used = 0;
+    }
+}
+
+/// Calls `visit` with the events of all CPUs before the ticks `end`, in the order of time. The
+/// others stay.
+pub(super) fn drain(streams: &mut [Stream], end: u64, mut visit: impl FnMut(BatchEvent<'_>)) {
+    let next = streams.iter().enumerate();
+    let next = next.filter_map(|(index, stream)| Some(Reverse((stream.next_ticks()?, index))));
+    let mut next: BinaryHeap<_> = next.collect();
+    while let Some(mut first) = next.peek_mut() {
+        let Reverse((ticks, index)) = *first;
+        let Some(stream) = streams.get_mut(index).filter(|_| ticks < end) else { break };
+        match stream.visit(&mut visit) {
+            Some(ticks) => *first = Reverse((ticks, index)),
+            None => drop(PeekMut::pop(first)),
+        }
+    }
+    for stream in streams {
+        match stream.heads.front() {
+            Some(head) => stream.pages.remove(head.start),
+            None => stream.pages.clear(),
+        }
     }
 }
 
@@ -175,3 +233,6 @@ impl fmt::Display for BatchError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use std::fs::File;
 use trace_protocol::message::ClockSource;
 
 use super::backend::{Backend, Output, Progress};
-use super::batch::{Batch, Stream};
+use super::batch::{drain, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
@@ -34,7 +34,6 @@ pub(super) struct Tracefs {
     streams: Vec<Stream>,
     decoder: Decoder,
     uses: HashMap<u16, Uses>,
-    batch: Batch,
     /// The control group whose threads are recorded, if so.
     group: Option<Group>,
     /// Closed after its files.
@@ -108,8 +107,7 @@ impl Tracefs {
         let layout = page_layout(header, ByteOrder::NATIVE);
         let layout = layout.map_err(|error| LiveError::Format(HEADER_PAGE.into(), error))?;
         let streams = pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu)).collect();
-        let (batch, group, _uprobes) = Default::default();
-        Ok(Self { layout, streams, decoder, uses, batch, group, owner, _uprobes })
+        Ok(Self { layout, streams, decoder, uses, group: None, owner, _uprobes: None })
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
@@ -141,7 +139,7 @@ impl Backend for Tracefs {
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
-        let Self { batch, layout, streams, group, owner, .. } = self;
+        let Self { layout, streams, group, owner, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
         let (mut rest, mut result) = (None, Ok(()));
         match (owner, group) {
@@ -150,15 +148,15 @@ impl Backend for Tracefs {
             (Owner::Helper(lease), _) => result = lease.check().map_err(|error| describe(&error)),
         }
         for stream in streams {
-            let end = batch.bytes() + limit;
+            let mut bytes = 0;
             loop {
-                match batch.read(layout, stream, clock) {
-                    Ok(true) if batch.bytes() < end => {}
-                    Ok(true) => {
+                match stream.read(layout, clock) {
+                    Ok(0) => break,
+                    Ok(length) if bytes + length < limit => bytes += length,
+                    Ok(_) => {
                         rest = Some(rest.map_or(stream.last(), |rest| stream.last().min(rest)));
                         break;
                     }
-                    Ok(false) => break,
                     Err(error) => {
                         result = Err(format!("CPU {}: {error}", stream.cpu()));
                         break;
@@ -170,12 +168,12 @@ impl Backend for Tracefs {
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
-        let Self { batch, decoder, uses, group, .. } = self;
+        let Self { streams, decoder, uses, group, .. } = self;
         let mut result = Ok(());
         if let Some(group) = group {
             output.translator.include(group.joined());
         }
-        batch.drain(end, |event| {
+        drain(streams, end, |event| {
             let members = group.as_mut().map(|group| &mut group.members);
             if let Err(error) = translate(output, (decoder, uses), members, &event) {
                 result = Err(error);
@@ -200,7 +198,7 @@ impl Backend for Tracefs {
 
     fn discard(&mut self) -> u64 {
         let mut discarded = 0;
-        self.batch.drain(u64::MAX, |_| discarded += 1);
+        drain(&mut self.streams, u64::MAX, |_| discarded += 1);
         discarded
     }
 }
