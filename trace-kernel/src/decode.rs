@@ -89,8 +89,8 @@ impl Decoder {
 
     fn entry<'a>(&self, cpu: u16, raw: &RawEvent<'_>, event: Event<'a>) -> Entry<'a> {
         let value = |field: &Option<Field>| {
-            let value = field.as_ref().and_then(|field| field.value(raw.payload, self.order));
-            value.and_then(values::integer).and_then(|number| u64::try_from(number).ok())
+            let number = field.as_ref()?.integer(raw.payload, self.order)?;
+            u64::try_from(number).ok()
         };
         let context = value(&self.flags).map_or(Context::Thread, Context::of_flags);
         let thread = value(&self.thread).unwrap_or(0);

@@ -16,6 +16,7 @@
 mod calls;
 mod durations;
 mod instants;
+mod labels;
 mod list;
 mod scheduling;
 mod sink;
@@ -23,6 +24,7 @@ mod threads;
 mod translator;
 
 pub use instants::write_event;
+pub use labels::Label;
 pub use scheduling::{write_scheduling, Wakeups};
 pub use sink::RecordSink;
 pub use threads::Threads;

@@ -7,6 +7,7 @@ mod event;
 pub mod format;
 pub mod ftrace;
 pub mod fxt;
+mod hash;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod marker;

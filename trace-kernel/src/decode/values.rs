@@ -21,8 +21,9 @@ impl<'a> Values<'a> {
         self.fields.get(index)?.as_ref()?.value(self.payload, self.order)
     }
 
+    #[inline]
     pub(super) fn integer(&self, index: usize) -> Option<i64> {
-        self.value(index).and_then(integer)
+        self.fields.get(index)?.as_ref()?.integer(self.payload, self.order)
     }
 
     pub(super) fn text(&self, index: usize) -> Option<&'a str> {
@@ -57,7 +58,15 @@ impl<'a> Values<'a> {
     pub(super) fn numbers<const N: usize>(&self, index: usize) -> Option<[u64; N]> {
         let Value::Bytes(bytes) = self.value(index)? else { return None };
         let mut numbers = [0; N];
-        for (number, bytes) in numbers.iter_mut().zip(bytes.chunks((bytes.len() / N).max(1))) {
+        // Kernels of 32 bits have smaller numbers.
+        let size = bytes.len() / N;
+        if size == 8 {
+            for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
+                *number = self.order.number(bytes)?;
+            }
+            return Some(numbers);
+        }
+        for (number, bytes) in numbers.iter_mut().zip(bytes.chunks(size.max(1))) {
             *number = self.order.number(bytes)?;
         }
         Some(numbers)
@@ -66,13 +75,5 @@ impl<'a> Values<'a> {
     /// Returns the name that the event's text has for a field's number, or none.
     pub(super) fn symbol(&self, index: usize) -> Option<&'a str> {
         Some(self.format.symbol(self.integer(index)? as u64).unwrap_or_default())
-    }
-}
-
-pub(super) fn integer(value: Value<'_>) -> Option<i64> {
-    match value {
-        Value::Signed(number) => Some(number),
-        Value::Unsigned(number) | Value::Pointer(number) => Some(number as i64),
-        Value::Text(_) | Value::Bytes(_) => None,
     }
 }

@@ -1,5 +1,7 @@
 //! The layout of a field, and its value in an event.
 
+use std::ffi::CStr;
+
 use super::declaration::Declaration;
 use super::error::FormatFault;
 use crate::byte_order::ByteOrder;
@@ -81,6 +83,7 @@ impl Field {
     }
 
     /// Returns the field's value in a payload, or `None` if the payload is too short for it.
+    #[inline]
     #[must_use]
     pub fn value<'a>(&self, payload: &'a [u8], order: ByteOrder) -> Option<Value<'a>> {
         let bytes = self.bytes(payload, order)?;
@@ -93,7 +96,23 @@ impl Field {
         })
     }
 
+    /// Returns the field's number in a payload, or `None` if it is none, or the payload is too
+    /// short for it.
+    #[inline]
+    #[must_use]
+    pub fn integer(&self, payload: &[u8], order: ByteOrder) -> Option<i64> {
+        let is_signed = match self.shape {
+            Shape::Signed => true,
+            Shape::Unsigned | Shape::Pointer => false,
+            Shape::Text | Shape::Bytes => return None,
+        };
+        let bytes = self.bytes(payload, order)?;
+        let number = order.number(bytes)?;
+        Some(if is_signed { signed(number, bytes.len()) } else { number as i64 })
+    }
+
     /// Returns the field's data in a payload, or `None` if the payload is too short for it.
+    #[inline]
     #[must_use]
     pub fn bytes<'a>(&self, payload: &'a [u8], order: ByteOrder) -> Option<&'a [u8]> {
         let field = payload.get(self.offset..)?;
@@ -101,11 +120,22 @@ impl Field {
             return Some(field);
         }
         let field = field.get(..self.size)?;
-        let base = match self.place {
-            Place::Inline => return Some(field),
-            Place::DataLocation => 0,
-            Place::RelativeLocation => self.offset + self.size,
-        };
+        match self.place {
+            Place::Inline => Some(field),
+            Place::DataLocation => Self::located(payload, field, 0, order),
+            Place::RelativeLocation => {
+                Self::located(payload, field, self.offset + self.size, order)
+            }
+        }
+    }
+
+    /// Returns the data in a payload whose offset from `base` and length the field has.
+    fn located<'a>(
+        payload: &'a [u8],
+        field: &[u8],
+        base: usize,
+        order: ByteOrder,
+    ) -> Option<&'a [u8]> {
         let location = order.number(field)? as usize;
         payload.get(base + (location & 0xffff)..)?.get(..location >> 16 & 0xffff)
     }
@@ -146,8 +176,7 @@ fn signed(number: u64, size: usize) -> i64 {
 
 /// Returns the text before the first zero and the first byte that is not UTF-8.
 fn text(bytes: &[u8]) -> &str {
-    let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    let bytes = bytes.get(..end).unwrap_or_default();
+    let bytes = CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -219,6 +248,9 @@ mod tests {
         assert_eq!(value("u8 x[2]", 4, 2), Some(Value::Bytes(b"ab")));
         assert_eq!(value("int x", 9, 4), None);
         assert_eq!(value("int x", usize::MAX, 4), None);
+        let integer = |text, size| field(text, 0, size, true).integer(payload, little);
+        assert_eq!((integer("int x", 4), integer("void * x", 1)), (Some(-2), Some(254)));
+        assert_eq!((integer("char x[4]", 4), integer("u8 x[4]", 4)), (None, None));
         let unsigned = field("unsigned x", 0, 4, false);
         assert_eq!(unsigned.value(payload, ByteOrder::Big), Some(Value::Unsigned(0xfeff_ffff)));
     }

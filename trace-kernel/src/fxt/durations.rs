@@ -1,33 +1,47 @@
 //! System calls and interrupts: durations of a begin and an end.
 
-use std::collections::HashMap;
+use std::mem;
 
-use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
+use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
 use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::instants::{event, write_event};
+use super::labels::Label;
 use super::list::List;
 use super::sink::RecordSink;
+use crate::hash::IdMap;
 
 /// The process whose threads are the CPUs. Viewers use 32 bits of it, and no thread of Linux has an
 /// id as large.
 const CPUS: u64 = ARTIFICIAL_KOID_BIT | 1 << 30;
 
-/// The most durations that are open at a time.
+/// The most durations of a kind that are open at a time.
 const MAX_OPEN: usize = 1 << 16;
+
+/// The most names of system calls that are kept.
+const MAX_NAMES: usize = 1 << 10;
 
 /// The number at the exit of `rt_sigreturn`.
 const NO_SYSCALL: i64 = -1;
 
-/// Durations that have begun, by their thread.
+/// Durations that have begun, by their kind.
 #[derive(Debug, Default)]
 pub(super) struct Durations {
-    open: HashMap<(u64, Kind), Open>,
+    states: [State; Kind::ALL.len()],
     named_cpus: Vec<u16>,
 }
 
+/// The durations of a kind.
+#[derive(Debug, Default)]
+struct State {
+    /// The last one of each thread. It is kept when it has ended, because another one follows.
+    last: IdMap<u64, Open>,
+    /// The names of system calls, by their number.
+    calls: IdMap<i64, Box<str>>,
+}
+
 /// What a thread or a CPU does once at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Syscall,
     Irq,
@@ -35,51 +49,72 @@ pub(super) enum Kind {
 }
 
 /// A duration that has begun.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Open {
+    /// Whether it has not ended.
+    is_open: bool,
     place: ThreadKoids,
     start: u64,
     number: i64,
-    /// `None` for the number of a system call.
-    name: Option<String>,
+    /// Empty for the number of a system call.
+    name: String,
     arguments: [u64; ARGUMENTS],
 }
 
 /// The arguments of a system call.
 pub(super) const ARGUMENTS: usize = 6;
 
+const LABELS: [Label; ARGUMENTS] = [
+    Label::Argument0,
+    Label::Argument1,
+    Label::Argument2,
+    Label::Argument3,
+    Label::Argument4,
+    Label::Argument5,
+];
+
 impl Kind {
-    fn category(self) -> &'static str {
+    const ALL: [Self; 3] = [Self::Syscall, Self::Irq, Self::Softirq];
+
+    fn category(self) -> Label {
         match self {
-            Self::Syscall => "kernel:syscall",
-            Self::Irq | Self::Softirq => "kernel:irq",
+            Self::Syscall => Label::Syscall,
+            Self::Irq | Self::Softirq => Label::Irq,
         }
     }
 
-    fn number(self) -> &'static str {
+    fn number(self) -> Label {
         match self {
-            Self::Syscall => "number",
-            Self::Irq => "irq",
-            Self::Softirq => "vector",
+            Self::Syscall => Label::Number,
+            Self::Irq => Label::IrqNumber,
+            Self::Softirq => Label::Vector,
         }
     }
 }
 
 impl Durations {
+    fn state(&mut self, kind: Kind) -> &mut State {
+        let [syscalls, irqs, softirqs] = &mut self.states;
+        match kind {
+            Kind::Syscall => syscalls,
+            Kind::Irq => irqs,
+            Kind::Softirq => softirqs,
+        }
+    }
+
     /// Begins a duration. One that is open at the same place has lost its end, and is dropped.
     pub(super) fn begin(
         &mut self,
         start: u64,
         (place, kind): (ThreadKoids, Kind),
-        (number, name): (i64, Option<&str>),
+        (number, name): (i64, &str),
         arguments: [u64; ARGUMENTS],
     ) {
-        let key = (place.thread, kind);
-        if self.open.len() < MAX_OPEN || self.open.contains_key(&key) {
-            let name = name.map(str::to_owned);
-            let open = Open { place, start, number, name, arguments };
-            self.open.insert(key, open);
-        }
+        let Some(open) = self.state(kind).place(place.thread) else { return };
+        open.name.clear();
+        open.name.push_str(name);
+        (open.is_open, open.place, open.start) = (true, place, start);
+        (open.number, open.arguments) = (number, arguments);
     }
 
     /// Ends a duration, and writes it if its begin is there. [`NO_SYSCALL`] ends any system call.
@@ -89,13 +124,17 @@ impl Durations {
         end: u64,
         (place, kind): (ThreadKoids, Kind),
         number: i64,
-        result: Option<Argument<'_>>,
+        result: Option<(Label, Value<'_>)>,
     ) -> Result<(), WriteError> {
-        let open = self.open.remove(&(place.thread, kind));
+        let State { last, calls } = self.state(kind);
+        let Some(open) = last.get_mut(&place.thread) else { return Ok(()) };
         let is_any = kind == Kind::Syscall && number == NO_SYSCALL;
-        open.filter(|open| is_any || open.number == number).map_or(Ok(()), |open| {
-            write(writer, (place, kind), &open, EventKind::DurationComplete { end }, result)
-        })
+        let is_it = mem::take(&mut open.is_open) && (is_any || open.number == number);
+        if !is_it {
+            return Ok(());
+        }
+        let ended = EventKind::DurationComplete { end };
+        open.write(writer, (place, kind), calls, ended, result)
     }
 
     /// Ends the system call in which a thread ends: it does not return.
@@ -105,25 +144,34 @@ impl Durations {
         end: u64,
         thread: u64,
     ) -> Result<(), WriteError> {
-        let open = self.open.remove(&(thread, Kind::Syscall));
+        let State { last, calls } = self.state(Kind::Syscall);
+        let open = last.remove(&thread).filter(|open| open.is_open);
         open.map_or(Ok(()), |open| {
             let place = (open.place, Kind::Syscall);
-            write(writer, place, &open, EventKind::DurationComplete { end }, None)
+            open.write(writer, place, calls, EventKind::DurationComplete { end }, None)
         })
     }
 
     /// Drops the durations of a CPU, and of all threads: events are missing.
     pub(super) fn interrupt(&mut self, cpu: u16) {
         let cpu = cpu_koids(cpu).thread;
-        self.open.retain(|(thread, kind), _| *kind != Kind::Syscall && *thread != cpu);
+        self.state(Kind::Syscall).last.clear();
+        for kind in [Kind::Irq, Kind::Softirq] {
+            self.state(kind).last.remove(&cpu);
+        }
     }
 
     /// Writes the begins of the durations that are open at the end.
     pub(super) fn finish<S: RecordSink>(&mut self, writer: &mut S) -> Result<(), WriteError> {
-        let mut open: Vec<_> = self.open.drain().collect();
+        let mut open = Vec::new();
+        for kind in Kind::ALL {
+            let last = mem::take(&mut self.state(kind).last).into_values();
+            open.extend(last.filter(|open| open.is_open).map(|open| (kind, open)));
+        }
         open.sort_by_key(|(_, open)| open.start);
-        for ((_, kind), open) in &open {
-            write(writer, (open.place, *kind), open, EventKind::DurationBegin, None)?;
+        let calls = &mut self.state(Kind::Syscall).calls;
+        for (kind, open) in &open {
+            open.write(writer, (open.place, *kind), calls, EventKind::DurationBegin, None)?;
         }
         Ok(())
     }
@@ -148,6 +196,27 @@ impl Durations {
     }
 }
 
+impl State {
+    /// Returns the place of a thread's next duration, or `None` if too many are open.
+    fn place(&mut self, thread: u64) -> Option<&mut Open> {
+        if self.last.len() >= MAX_OPEN && !self.last.contains_key(&thread) {
+            self.last.retain(|_, open| open.is_open);
+            if self.last.len() >= MAX_OPEN {
+                return None;
+            }
+        }
+        Some(self.last.entry(thread).or_default())
+    }
+}
+
+/// Returns the name of a system call.
+fn call_name(calls: &mut IdMap<i64, Box<str>>, number: i64) -> &str {
+    if calls.len() >= MAX_NAMES && !calls.contains_key(&number) {
+        calls.clear();
+    }
+    calls.entry(number).or_insert_with(|| format!("syscall {number}").into())
+}
+
 /// A CPU as a thread.
 fn cpu_koids(cpu: u16) -> ThreadKoids {
     ThreadKoids::new(CPUS, CPUS + 1 + u64::from(cpu))
@@ -164,19 +233,32 @@ fn name<S: RecordSink>(
     writer.record(&KernelObject { object_type, koid, name, arguments }.into())
 }
 
-fn write<S: RecordSink>(
-    writer: &mut S,
-    (place, kind): (ThreadKoids, Kind),
-    open: &Open,
-    event_kind: EventKind,
-    result: Option<Argument<'_>>,
-) -> Result<(), WriteError> {
-    const NAMES: [&str; ARGUMENTS] = ["arg0", "arg1", "arg2", "arg3", "arg4", "arg5"];
-    let number = Argument::new(kind.number(), Value::Int64(open.number));
-    let values = NAMES.into_iter().zip(&open.arguments).filter(|_| kind == Kind::Syscall);
-    let values = values.map(|(name, value)| Argument::new(name, Value::Uint64(*value)));
-    let arguments: List<'_> = [number].into_iter().chain(values).chain(result).collect();
-    let call = format!("syscall {}", open.number);
-    let labels = (kind.category(), open.name.as_deref().unwrap_or(&call));
-    write_event(writer, event(open.start, place, labels, event_kind, arguments.as_slice()))
+impl Open {
+    fn write<S: RecordSink>(
+        &self,
+        writer: &mut S,
+        (place, kind): (ThreadKoids, Kind),
+        calls: &mut IdMap<i64, Box<str>>,
+        event_kind: EventKind,
+        result: Option<(Label, Value<'_>)>,
+    ) -> Result<(), WriteError> {
+        let Some(category) = writer.category(kind.category()) else { return Ok(()) };
+        let name = match kind {
+            Kind::Syscall => call_name(calls, self.number),
+            Kind::Irq | Kind::Softirq => cut_str(&self.name, MAX_STRING_BYTES),
+        };
+        let labels = (category, writer.text(name));
+        let mut arguments = List::new();
+        arguments.push(writer.label(kind.number()), Value::Int64(self.number));
+        if kind == Kind::Syscall {
+            for (label, value) in LABELS.into_iter().zip(self.arguments) {
+                arguments.push(writer.label(label), Value::Uint64(value));
+            }
+        }
+        if let Some((label, value)) = result {
+            arguments.push(writer.label(label), value);
+        }
+        let arguments = arguments.as_slice();
+        write_event(writer, event(self.start, place, labels, event_kind, arguments))
+    }
 }

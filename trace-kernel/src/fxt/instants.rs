@@ -2,7 +2,7 @@
 
 use trace_format::layout::{cut_str, InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, WriteError,
+    Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value, WriteError,
 };
 
 use super::sink::RecordSink;
@@ -31,13 +31,18 @@ pub fn write_event<S: RecordSink>(writer: &mut S, event: Event<'_>) -> Result<()
 pub(super) fn event<'a>(
     ticks: u64,
     thread: ThreadKoids,
-    (category, name): (&'a str, &'a str),
+    (category, name): (Text<'a>, Text<'a>),
     kind: EventKind,
     arguments: &'a [Argument<'a>],
 ) -> Event<'a> {
-    let [category, name] = [category, name].map(|text| cut_str(text, MAX_STRING_BYTES).into());
     let (thread, arguments) = (Thread::Inline(thread), arguments.into());
     Event { ticks, thread, category, name, kind, arguments }
+}
+
+/// Returns category and name of an event as inline texts.
+pub(super) fn inline<'a>((category, name): (&'a str, &'a str)) -> (Text<'a>, Text<'a>) {
+    let text = |text| cut_str(text, MAX_STRING_BYTES).into();
+    (text(category), text(name))
 }
 
 /// Writes an instant with the fields of an event.
@@ -52,7 +57,8 @@ pub(super) fn write_other<S: RecordSink>(
     let texts: Vec<_> = values.map(|(name, value)| (name, value, hex(value))).collect();
     let arguments: Vec<_> =
         texts.iter().map(|(name, value, hex)| argument(name, value, hex)).collect();
-    write_event(writer, event(ticks, thread, (category, &format.name), INSTANT, &arguments))
+    let labels = inline((category, &format.name));
+    write_event(writer, event(ticks, thread, labels, INSTANT, &arguments))
 }
 
 fn argument<'a>(name: &'a str, value: &format::Value<'a>, hex: &'a str) -> Argument<'a> {

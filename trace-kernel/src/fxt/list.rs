@@ -13,20 +13,22 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// Returns an empty list.
+    pub(super) fn new() -> Self {
+        const NONE: Argument<'static> = Argument { name: Text::EMPTY, value: Value::Null };
+        Self { arguments: [NONE; MAX], count: 0 }
+    }
+
+    /// Adds an argument.
+    pub(super) fn push(&mut self, name: Text<'a>, value: Value<'a>) {
+        if let Some(place) = self.arguments.get_mut(self.count) {
+            *place = Argument { name, value };
+            self.count += 1;
+        }
+    }
+
     pub(super) fn as_slice(&self) -> &[Argument<'a>] {
         self.arguments.get(..self.count).unwrap_or_default()
-    }
-}
-
-impl<'a> FromIterator<Argument<'a>> for List<'a> {
-    fn from_iter<I: IntoIterator<Item = Argument<'a>>>(arguments: I) -> Self {
-        let none = Argument::new(Text::EMPTY, Value::Null);
-        let mut list = Self { arguments: [none; MAX], count: 0 };
-        for (place, argument) in list.arguments.iter_mut().zip(arguments) {
-            *place = argument;
-            list.count += 1;
-        }
-        list
     }
 }
 
@@ -37,9 +39,10 @@ mod tests {
     #[test]
     fn arguments_beyond_the_eighth_are_left_out() {
         for (number, expected) in [(0, 0), (3, 3), (8, 8), (9, 8)] {
-            let arguments = (0..number).map(|_| Argument::new("n", Value::Int32(7)));
-            let list: List<'_> = arguments.clone().collect();
-            let expected: Vec<_> = arguments.take(expected).collect();
+            let mut list = List::new();
+            (0..number).for_each(|number| list.push("n".into(), Value::Int32(number)));
+            let expected: Vec<_> =
+                (0..expected).map(|number| Argument::new("n", Value::Int32(number))).collect();
             assert_eq!(list.as_slice(), expected);
         }
     }

@@ -2,10 +2,13 @@
 
 use std::io::Write;
 
-use trace_format::{Record, WriteError, Writer};
+use trace_format::{Record, Text, WriteError, Writer};
 
-/// A destination of records with inline strings and threads: an archive, or the buffer of a
-/// provider.
+use super::labels::Label;
+
+/// A destination of records: an archive, or the buffer of a provider.
+///
+/// Strings and threads are inline, or the destination's own: those that it returns.
 pub trait RecordSink {
     /// Writes a record.
     ///
@@ -13,6 +16,21 @@ pub trait RecordSink {
     ///
     /// The record exceeds a limit of the format, or writing failed.
     fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError>;
+
+    /// Returns a text for a record.
+    fn text<'t>(&mut self, text: &'t str) -> Text<'t> {
+        text.into()
+    }
+
+    /// Returns a fixed text for a record. Costs less than [`text`](Self::text).
+    fn label(&mut self, label: Label) -> Text<'static> {
+        label.text().into()
+    }
+
+    /// Returns the category of an event, or `None` if its events are not recorded.
+    fn category(&mut self, category: Label) -> Option<Text<'static>> {
+        Some(self.label(category))
+    }
 }
 
 impl<W: Write> RecordSink for Writer<W> {

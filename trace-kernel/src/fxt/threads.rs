@@ -1,11 +1,10 @@
 //! Names and processes of threads.
 
-use std::collections::{HashMap, HashSet};
-
 use trace_format::layout::{cut_str, ObjectType, MAX_STRING_BYTES};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::sink::RecordSink;
+use crate::hash::{IdMap, IdSet};
 
 /// The most threads whose name and process are remembered.
 const MAX_THREADS: usize = 1 << 16;
@@ -16,9 +15,9 @@ const PARTIAL: &str = "partial";
 /// The process and the name of each thread.
 #[derive(Debug, Default)]
 pub struct Threads {
-    named: HashMap<u64, (Option<u64>, Box<str>)>,
+    named: IdMap<u64, (Option<u64>, Box<str>)>,
     /// The threads whose events are all recorded, or `None` for all threads.
-    scope: Option<HashSet<u64>>,
+    scope: Option<IdSet<u64>>,
 }
 
 impl Threads {

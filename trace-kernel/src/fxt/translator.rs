@@ -1,22 +1,20 @@
 //! The state between events and records.
 
-use std::collections::HashSet;
-
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
 use super::calls::Calls;
 use super::durations::{Durations, Kind, ARGUMENTS};
-use super::instants::{event, write_event, write_other, INSTANT};
+use super::instants::{event, inline, write_event, write_other, INSTANT};
+use super::labels::Label;
+use super::list::List;
 use super::scheduling::{write_scheduling, Wakeups};
 use super::sink::RecordSink;
 use super::threads::Threads;
 use crate::event::{Entry, Event};
+use crate::hash::IdSet;
 use crate::marker::Marker;
 use crate::page::Missed;
-
-const SCHED: &str = "kernel:sched";
-const TASKS: &str = "kernel:tasks";
 
 /// The most threads that wait for their `sched_process_fork`.
 const MAX_CREATED: usize = 1 << 16;
@@ -29,7 +27,7 @@ pub struct Translator {
     durations: Durations,
     calls: Calls,
     /// Threads with a `task_newtask`, which `sched_process_fork` follows.
-    created: HashSet<u64>,
+    created: IdSet<u64>,
 }
 
 impl Translator {
@@ -119,7 +117,7 @@ impl Translator {
         labels: (&str, &str),
     ) -> Result<(), WriteError> {
         let thread = self.threads.koids(entry.thread);
-        write_event(writer, event(entry.ticks, thread, labels, INSTANT, &[]))
+        write_event(writer, event(entry.ticks, thread, inline(labels), INSTANT, &[]))
     }
 
     /// Begins the duration of a function. `stack` is the address of the stack, if it is known.
@@ -175,11 +173,11 @@ impl Translator {
                 }
             }
             Event::SyscallEnter { number, arguments } => {
-                self.durations.begin(ticks, (koids, Kind::Syscall), (number, None), arguments);
+                self.durations.begin(ticks, (koids, Kind::Syscall), (number, ""), arguments);
                 Ok(())
             }
             Event::SyscallExit { number, result } => {
-                let result = Argument::new("result", Value::Int64(result));
+                let result = (Label::Result, Value::Int64(result));
                 self.durations.end(writer, ticks, (koids, Kind::Syscall), number, Some(result))
             }
             Event::Exit { task } => {
@@ -260,7 +258,7 @@ impl Translator {
             Argument::new("from", Value::Uint64(from)),
             Argument::new("to", Value::Uint64(to)),
         ];
-        let labels = (CATEGORY, RECORDS_DROPPED);
+        let labels = inline((CATEGORY, RECORDS_DROPPED));
         write_event(writer, event(to, place, labels, INSTANT, &arguments))
     }
 
@@ -332,15 +330,14 @@ impl Translator {
     ) -> Result<(), WriteError> {
         match event {
             Event::IrqEnter { irq, name } => {
-                let name = (irq, Some(name));
-                self.durations.begin(ticks, (place, Kind::Irq), name, [0; ARGUMENTS]);
+                self.durations.begin(ticks, (place, Kind::Irq), (irq, name), [0; ARGUMENTS]);
             }
             Event::SoftirqEnter { vector, name } => {
-                let name = (vector, Some(name));
+                let name = (vector, name);
                 self.durations.begin(ticks, (place, Kind::Softirq), name, [0; ARGUMENTS]);
             }
             Event::IrqExit { irq, is_handled } => {
-                let handled = Argument::new("handled", Value::Bool(is_handled));
+                let handled = (Label::Handled, Value::Bool(is_handled));
                 self.durations.end(writer, ticks, (place, Kind::Irq), irq, Some(handled))?;
             }
             Event::SoftirqExit { vector } => {
@@ -358,38 +355,44 @@ impl Translator {
         entry: &Entry<'_>,
         koids: ThreadKoids,
     ) -> Result<(), WriteError> {
-        let ticks = entry.ticks;
-        let mut write = |thread, labels, arguments: &[Argument<'_>]| {
-            write_event(writer, event(ticks, thread, labels, INSTANT, arguments))
-        };
-        match entry.event {
-            Event::Migrate { task, from, to } => {
-                let cpu = |name, cpu: u16| Argument::new(name, Value::Uint32(cpu.into()));
-                let arguments = [cpu("from", from), cpu("to", to)];
-                write(self.threads.koids(task.thread), (SCHED, "migrate"), &arguments)
-            }
+        let (category, name, thread) = match entry.event {
+            Event::Migrate { task, .. } => (Label::Sched, Label::Migrate, Some(task.thread)),
             // `task_newtask` says more than `sched_process_fork`, which may be missing.
-            Event::Fork { child, .. } => {
-                write(koids, (TASKS, "fork"), &[Argument::new("child", Value::Koid(child))])
-            }
-            Event::Exec { thread, file } => {
-                let known = (!file.is_empty()).then_some(file);
-                let file = known.map(|file| Argument::new("file", Value::String(file.into())));
-                write(self.threads.koids(thread), (TASKS, "exec"), file.as_slice())
-            }
-            Event::Exit { task } => write(self.threads.koids(task.thread), (TASKS, "exit"), &[]),
-            Event::Rename { thread, name } => {
-                let name = Argument::new("name", Value::String(name.into()));
-                write(self.threads.koids(thread), (TASKS, "rename"), &[name])
-            }
-            Event::Marker { text } => marker(writer, ticks, koids, text),
-            Event::Unknown { id } => {
-                let id = Argument::new("id", Value::Uint32(id.into()));
-                write(koids, ("kernel:event", "event without a format"), &[id])
-            }
-            _ => Ok(()),
-        }
+            Event::Fork { .. } => (Label::Tasks, Label::Fork, None),
+            Event::Exec { thread, .. } => (Label::Tasks, Label::Exec, Some(thread)),
+            Event::Exit { task } => (Label::Tasks, Label::Exit, Some(task.thread)),
+            Event::Rename { thread, .. } => (Label::Tasks, Label::Rename, Some(thread)),
+            Event::Marker { text } => return marker(writer, entry.ticks, koids, text),
+            Event::Unknown { .. } => (Label::Event, Label::NoFormat, None),
+            _ => return Ok(()),
+        };
+        let Some(category) = writer.category(category) else { return Ok(()) };
+        let labels = (category, writer.label(name));
+        let thread = thread.map_or(koids, |thread| self.threads.koids(thread));
+        let arguments = arguments(writer, &entry.event);
+        let arguments = arguments.as_slice();
+        write_event(writer, event(entry.ticks, thread, labels, INSTANT, arguments))
     }
+}
+
+/// Returns the arguments of an event without a length.
+fn arguments<'a, S: RecordSink>(writer: &mut S, event: &Event<'a>) -> List<'a> {
+    let mut list = List::new();
+    let mut push = |label, value| list.push(writer.label(label), value);
+    match *event {
+        Event::Migrate { from, to, .. } => {
+            push(Label::From, Value::Uint32(from.into()));
+            push(Label::To, Value::Uint32(to.into()));
+        }
+        Event::Fork { child, .. } => push(Label::Child, Value::Koid(child)),
+        Event::Exec { file, .. } if !file.is_empty() => {
+            push(Label::File, Value::String(file.into()));
+        }
+        Event::Rename { name, .. } => push(Label::Name, Value::String(name.into())),
+        Event::Unknown { id } => push(Label::Id, Value::Uint32(id.into())),
+        _ => {}
+    }
+    list
 }
 
 fn marker<S: RecordSink>(
@@ -399,11 +402,14 @@ fn marker<S: RecordSink>(
     text: &str,
 ) -> Result<(), WriteError> {
     let Some(Marker { process, name, kind, value }) = Marker::parse(text) else {
-        let text = Argument::new("text", Value::String(text.into()));
-        return write_event(writer, event(ticks, koids, ("atrace", "marker"), INSTANT, &[text]));
+        let Some(category) = writer.category(Label::Atrace) else { return Ok(()) };
+        let labels = (category, writer.label(Label::Marker));
+        let text = [Argument::new(writer.label(Label::Text), Value::String(text.into()))];
+        return write_event(writer, event(ticks, koids, labels, INSTANT, &text));
     };
     let koids = ThreadKoids::new(process.unwrap_or(koids.process), koids.thread);
     // An end has no category, as its begin has one.
-    let category = if kind == EventKind::DurationEnd { "" } else { "atrace" };
-    write_event(writer, event(ticks, koids, (category, name), kind, value.as_slice()))
+    let category = if kind == EventKind::DurationEnd { "" } else { Label::Atrace.text() };
+    let labels = inline((category, name));
+    write_event(writer, event(ticks, koids, labels, kind, value.as_slice()))
 }

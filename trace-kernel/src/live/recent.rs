@@ -40,8 +40,10 @@ impl<T> Default for Recent<T> {
 
 /// Returns the place of a text by its length, its first and its last bytes.
 fn place(text: &[u8]) -> usize {
-    let first = text.iter().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte));
-    let last = text.iter().rev().take(8).fold(0, |word, byte| word << 8 | u64::from(*byte));
+    let (first, last) = match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) => (u64::from_le_bytes(*first), u64::from_le_bytes(*last)),
+        _ => (text.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0),
+    };
     let mixed = (first ^ last.rotate_left(29) ^ text.len() as u64).wrapping_mul(MULTIPLIER);
     (mixed >> (64 - TEXTS.trailing_zeros())) as usize
 }

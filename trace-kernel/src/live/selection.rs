@@ -11,6 +11,7 @@ use super::uprobes::{ProbeUse, Uprobes};
 use crate::byte_order::ByteOrder;
 use crate::decode::Decoder;
 use crate::format::EventFormat;
+use crate::hash::IdMap;
 
 /// The categories whose events have records of their own kind, not instants with their fields.
 const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
@@ -19,7 +20,10 @@ const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
 const PRINT: &str = "ftrace/print";
 
 /// A decoder, and the records of each event by its id.
-pub(super) type Decoding = (Decoder, HashMap<u16, Uses>);
+pub(super) type Decoding = (Decoder, UsesById);
+
+/// The records of each event by its id.
+pub(super) type UsesById = IdMap<u16, Uses>;
 
 /// The selected events of a kernel.
 #[derive(Debug, Default)]
@@ -136,7 +140,7 @@ impl Selection {
 
     /// Returns the decoder of events with these formats, and the records of each event by its id.
     pub(super) fn decoding(&self, formats: &[(String, String)]) -> Result<Decoding, LiveError> {
-        let (mut parsed, mut by_id) = (Vec::new(), HashMap::new());
+        let (mut parsed, mut by_id) = (Vec::new(), UsesById::default());
         for (event, text) in formats {
             let (system, _) = event.split_once('/').unwrap_or((event, ""));
             let format = EventFormat::parse(system, text).map_err(|error| {

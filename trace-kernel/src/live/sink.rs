@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
+use trace_format::encode::Encoding;
 use trace_format::notes::CATEGORY;
 use trace_format::record::ReferenceMut;
-use trace_format::{encode, Argument, Record, Text, Thread, ThreadKoids, Value, WriteError};
+use trace_format::{Argument, Arguments, Record, Text, Thread, ThreadKoids, Value, WriteError};
 use trace_protocol::categories::CategorySet;
 use trace_provider::Context;
 
 use super::recent::Recent;
-use crate::fxt::RecordSink;
+use crate::fxt::{Label, RecordSink};
+use crate::hash::IdMap;
 
 /// The most arguments of a record.
 const MAX_ARGUMENTS: usize = 15;
@@ -22,11 +24,13 @@ pub(super) struct Tables {
     categories: HashMap<Box<[u8]>, bool>,
     /// The same of the newest ones.
     recent_categories: Recent<bool>,
+    /// The same of those that are labels, by the label's number.
+    label_categories: [Option<bool>; Label::ALL.len()],
     /// The indices of the newest strings.
     strings: Recent<u16>,
-    threads: HashMap<ThreadKoids, Thread>,
-    /// A buffer for the record that is written.
-    words: Vec<u64>,
+    /// The indices of labels, by the label's number.
+    labels: [Option<u16>; Label::ALL.len()],
+    threads: IdMap<ThreadKoids, Thread>,
 }
 
 /// Writes records to the provider's buffer.
@@ -43,14 +47,23 @@ pub(super) struct ContextSink<'a, 'w> {
 impl Tables {
     pub(super) fn new(patterns: &[String]) -> Self {
         let selected = CategorySet::new(patterns);
-        let (categories, recent_categories, strings, threads, words) = Default::default();
-        Self { selected, categories, recent_categories, strings, threads, words }
+        let (categories, recent_categories, strings, threads) = Default::default();
+        Self {
+            selected,
+            categories,
+            recent_categories,
+            label_categories: [None; Label::ALL.len()],
+            strings,
+            labels: [None; Label::ALL.len()],
+            threads,
+        }
     }
 
     /// Forgets the threads and strings of the recording that has ended.
     pub(super) fn clear(&mut self) {
         self.threads.clear();
         self.strings.clear();
+        self.labels = [None; Label::ALL.len()];
     }
 
     /// Returns whether the events of a category are recorded. Reports of missing events always are.
@@ -72,6 +85,17 @@ impl Tables {
         self.categories.insert(category.into(), is_selected);
         is_selected
     }
+
+    fn is_label_selected(&mut self, label: Label) -> bool {
+        if let Some(Some(is_selected)) = self.label_categories.get(label as usize) {
+            return *is_selected;
+        }
+        let is_selected = self.is_selected(label.text().as_bytes());
+        if let Some(place) = self.label_categories.get_mut(label as usize) {
+            *place = Some(is_selected);
+        }
+        is_selected
+    }
 }
 
 impl<'a, 'w> ContextSink<'a, 'w> {
@@ -79,23 +103,13 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         Self { context, tables, scheduling: 0, samples: 0 }
     }
 
-    fn text<'t>(&mut self, text: Text<'t>) -> Text<'t> {
+    /// Returns the index of a text that is inline, if it can be registered.
+    fn registered<'t>(&mut self, text: Text<'t>) -> Text<'t> {
         let Text::Inline(bytes) = text else { return text };
-        if let Some(index) = self.tables.strings.get(bytes) {
-            return Text::Indexed(index);
-        }
         match std::str::from_utf8(bytes) {
-            Ok(text) if !text.is_empty() => self.string(text),
-            _ => text,
+            Ok(text) => RecordSink::text(self, text),
+            Err(_) => text,
         }
-    }
-
-    fn string<'t>(&mut self, text: &'t str) -> Text<'t> {
-        let found = self.context.string(text);
-        if let Text::Indexed(index) = found {
-            self.tables.strings.insert(text.as_bytes(), index);
-        }
-        found
     }
 
     fn thread(&mut self, thread: Thread) -> Thread {
@@ -120,9 +134,7 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         if is_durable && self.context.write_durable(record) {
             return Ok(());
         }
-        self.tables.words.clear();
-        encode::append(&mut self.tables.words, record)?;
-        let is_written = self.context.write_words(&self.tables.words);
+        let is_written = self.context.write_unchecked(&Encoding::new(record)?);
         let is_scheduling = matches!(record, Record::ContextSwitch(_) | Record::ThreadWakeup(_));
         self.scheduling += u64::from(is_written && is_scheduling);
         self.samples += u64::from(is_written && matches!(record, Record::Backtrace(_)));
@@ -130,29 +142,70 @@ impl<'a, 'w> ContextSink<'a, 'w> {
     }
 }
 
+/// Returns whether the name of an argument is a text that can be registered.
+fn has_inline_names(arguments: &Arguments<'_>) -> bool {
+    arguments.iter().any(|it| matches!(it.name, Text::Inline(name) if !name.is_empty()))
+}
+
 impl RecordSink for ContextSink<'_, '_> {
     fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
-        let mut list = [Argument::new(Text::EMPTY, Value::Null); MAX_ARGUMENTS];
         let mut record = *record;
         if let Record::Event(event) = &record {
-            let Text::Inline(category) = event.category else { return Ok(()) };
-            if !self.tables.is_selected(category) {
-                return Ok(());
+            // The others were selected when they were registered.
+            if let Text::Inline(category) = event.category {
+                if !self.tables.is_selected(category) {
+                    return Ok(());
+                }
             }
         }
         record.references_mut(|reference| match reference {
-            ReferenceMut::Text(text) => *text = self.text(*text),
+            ReferenceMut::Text(text) => *text = self.registered(*text),
             ReferenceMut::Thread(thread) => *thread = self.thread(*thread),
             ReferenceMut::Process(_) => {}
         });
-        let mut count = 0;
-        for (place, argument) in list.iter_mut().zip(&record.arguments()) {
-            *place = Argument { name: self.text(argument.name), ..argument };
+        let arguments = record.arguments();
+        if !has_inline_names(&arguments) {
+            return self.write(&record);
+        }
+        let (mut list, mut count) = ([Argument::new(Text::EMPTY, Value::Null); MAX_ARGUMENTS], 0);
+        for (place, argument) in list.iter_mut().zip(&arguments) {
+            *place = Argument { name: self.registered(argument.name), ..argument };
             count += 1;
         }
         if let Some(arguments) = record.arguments_mut() {
             *arguments = list.get(..count).unwrap_or_default().into();
         }
         self.write(&record)
+    }
+
+    fn text<'t>(&mut self, text: &'t str) -> Text<'t> {
+        if text.is_empty() {
+            return Text::EMPTY;
+        }
+        if let Some(index) = self.tables.strings.get(text.as_bytes()) {
+            return Text::Indexed(index);
+        }
+        let found = self.context.string(text);
+        if let Text::Indexed(index) = found {
+            self.tables.strings.insert(text.as_bytes(), index);
+        }
+        found
+    }
+
+    fn label(&mut self, label: Label) -> Text<'static> {
+        if let Some(Some(index)) = self.tables.labels.get(label as usize) {
+            return Text::Indexed(*index);
+        }
+        let text = self.text(label.text());
+        if let (Text::Indexed(index), Some(place)) =
+            (text, self.tables.labels.get_mut(label as usize))
+        {
+            *place = Some(index);
+        }
+        text
+    }
+
+    fn category(&mut self, category: Label) -> Option<Text<'static>> {
+        self.tables.is_label_selected(category).then(|| self.label(category))
     }
 }

@@ -1,6 +1,5 @@
 //! The kernel's events by tracefs.
 
-use std::collections::HashMap;
 use std::fs::File;
 
 use trace_protocol::message::ClockSource;
@@ -13,7 +12,7 @@ use super::instance::{available_events, Instance};
 use super::members::Group;
 use super::options::Options;
 use super::scope::Scope;
-use super::selection::{Decoding, Selection, Uses};
+use super::selection::{Decoding, Selection, UsesById};
 use super::served::{Lease, Leased, Server};
 use super::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared, HEADER_PAGE};
 use super::translate::translate;
@@ -33,7 +32,7 @@ pub(super) struct Tracefs {
     layout: PageLayout,
     streams: Vec<Stream>,
     decoder: Decoder,
-    uses: HashMap<u16, Uses>,
+    uses: UsesById,
     /// The control group whose threads are recorded, if so.
     group: Option<Group>,
     /// Closed after its files.
@@ -231,7 +230,7 @@ mod tests {
         let instance = Instance::of_directory(directory.path());
         let (header, pages) = (read_header(&instance).unwrap(), open_pages(&instance).unwrap());
         let (_, clock) = clock::choose("x86-tsc boot", ClockSource::CpuCounter);
-        let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), HashMap::new());
+        let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), UsesById::default());
         let tracefs = Box::new(Tracefs::new(Owner::Own(instance), &header, pages, events).unwrap());
         let (tables, totals) = (Tables::new(&[]), Arc::default());
         let mut destination = Destination { tables, totals };

@@ -1,11 +1,9 @@
 //! From raw events to records.
 
-use std::collections::HashMap;
-
 use super::backend::Output;
 use super::batch::BatchEvent;
 use super::members::Members;
-use super::selection::Uses;
+use super::selection::UsesById;
 use super::uprobes::{stack, stack_of_entry, ProbeUse};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};
@@ -13,7 +11,7 @@ use crate::event::{Entry, Event};
 /// Writes the records of an event, if it is one of these threads.
 pub(super) fn translate(
     output: &mut Output<'_, '_>,
-    (decoder, uses): (&Decoder, &HashMap<u16, Uses>),
+    (decoder, uses): (&Decoder, &UsesById),
     members: Option<&mut Members>,
     event: &BatchEvent<'_>,
 ) -> Result<(), String> {

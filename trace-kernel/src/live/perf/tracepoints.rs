@@ -3,8 +3,6 @@
 //!
 //! The kernel writes the events of all threads. Those of other threads are left out.
 
-use std::collections::HashMap;
-
 use super::cpus::Cpus;
 use super::record::{Body, SampleLayout};
 use super::sys::{self, Attributes, Target};
@@ -17,7 +15,7 @@ use crate::live::error::{LiveError, PerfScope};
 use crate::live::instance::{available_events, read_format};
 use crate::live::members::Members;
 use crate::live::scope::Scope;
-use crate::live::selection::{Selection, Uses};
+use crate::live::selection::{Selection, UsesById};
 use crate::live::setup::check_thread_ids;
 use crate::live::translate::translate;
 use crate::page::RawEvent;
@@ -33,7 +31,7 @@ const RAW: u64 = 1 << 10;
 pub(in crate::live) struct Tracepoints {
     cpus: Cpus,
     decoder: Decoder,
-    uses: HashMap<u16, Uses>,
+    uses: UsesById,
     /// The threads of the scope at its start; `None` for the machine.
     scope: Option<Vec<u64>>,
     members: Option<Members>,
