@@ -13,6 +13,7 @@
 //! | any other | instant of the thread, with its fields | `kernel:event:SYSTEM/NAME` |
 //! | missed events | instant `records dropped` of the CPU | `trace` |
 
+mod call_names;
 mod calls;
 mod durations;
 mod instants;
@@ -23,6 +24,7 @@ mod sink;
 mod threads;
 mod translator;
 
+pub use call_names::CallNames;
 pub use instants::write_event;
 pub use labels::Label;
 pub use scheduling::{write_scheduling, Wakeups};

@@ -5,6 +5,7 @@ use std::mem;
 use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
 use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError};
 
+use super::call_names::CallNames;
 use super::instants::{event, write_event};
 use super::labels::Label;
 use super::list::List;
@@ -36,8 +37,15 @@ pub(super) struct Durations {
 struct State {
     /// The last one of each thread. It is kept when it has ended, because another one follows.
     last: IdMap<u64, Open>,
-    /// The names of system calls, by their number.
-    calls: IdMap<i64, Box<str>>,
+    calls: Calls,
+}
+
+/// The names of system calls.
+#[derive(Debug, Default)]
+struct Calls {
+    names: CallNames,
+    /// By their numbers.
+    known: IdMap<i64, Box<str>>,
 }
 
 /// What a thread or a CPU does once at a time.
@@ -56,7 +64,7 @@ struct Open {
     place: ThreadKoids,
     start: u64,
     number: i64,
-    /// Empty for the number of a system call.
+    /// Empty for a system call.
     name: String,
     arguments: [u64; ARGUMENTS],
 }
@@ -100,6 +108,11 @@ impl Durations {
             Kind::Irq => irqs,
             Kind::Softirq => softirqs,
         }
+    }
+
+    /// Names system calls.
+    pub(super) fn name_calls(&mut self, names: CallNames) {
+        self.state(Kind::Syscall).calls = Calls { names, ..Calls::default() };
     }
 
     /// Begins a duration. One that is open at the same place has lost its end, and is dropped.
@@ -209,12 +222,14 @@ impl State {
     }
 }
 
-/// Returns the name of a system call.
-fn call_name(calls: &mut IdMap<i64, Box<str>>, number: i64) -> &str {
-    if calls.len() >= MAX_NAMES && !calls.contains_key(&number) {
-        calls.clear();
+impl Calls {
+    fn name(&mut self, number: i64) -> &str {
+        let Self { names, known } = self;
+        if known.len() >= MAX_NAMES && !known.contains_key(&number) {
+            known.clear();
+        }
+        known.entry(number).or_insert_with(|| names.name(number).into())
     }
-    calls.entry(number).or_insert_with(|| format!("syscall {number}").into())
 }
 
 /// A CPU as a thread.
@@ -238,13 +253,13 @@ impl Open {
         &self,
         writer: &mut S,
         (place, kind): (ThreadKoids, Kind),
-        calls: &mut IdMap<i64, Box<str>>,
+        calls: &mut Calls,
         event_kind: EventKind,
         result: Option<(Label, Value<'_>)>,
     ) -> Result<(), WriteError> {
         let Some(category) = writer.category(kind.category()) else { return Ok(()) };
         let name = match kind {
-            Kind::Syscall => call_name(calls, self.number),
+            Kind::Syscall => calls.name(self.number),
             Kind::Irq | Kind::Softirq => cut_str(&self.name, MAX_STRING_BYTES),
         };
         let labels = (category, writer.text(name));

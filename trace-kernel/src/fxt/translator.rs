@@ -3,6 +3,7 @@
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
+use super::call_names::CallNames;
 use super::calls::Calls;
 use super::durations::{Durations, Kind, ARGUMENTS};
 use super::instants::{event, inline, write_event, write_other, INSTANT};
@@ -57,6 +58,11 @@ impl Translator {
         name: &str,
     ) -> Result<(), WriteError> {
         self.threads.note(writer, koids.thread, Some(koids.process), name).map(drop)
+    }
+
+    /// Names the system calls from now on.
+    pub fn name_calls(&mut self, names: CallNames) {
+        self.durations.name_calls(names);
     }
 
     /// Notes the process of a thread.

@@ -10,7 +10,7 @@ use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
 use super::sink::{ContextSink, Tables};
 use super::totals::{lock, Totals};
-use crate::fxt::Translator;
+use crate::fxt::{CallNames, Translator};
 
 /// The longest time for which the last records wait for space.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -49,6 +49,7 @@ impl Source {
         writer: &Writer,
     ) -> Result<(), String> {
         self.translator = Translator::default();
+        self.translator.name_calls(CallNames::of_this_machine());
         if let Some(scope) = scope {
             self.translator.limit(scope.iter().copied());
         }

@@ -26,7 +26,7 @@ use super::sample::{Attributes, Sample, NO_CPU};
 use super::slots::Slots;
 use crate::byte_order::ByteOrder;
 use crate::event as kernel;
-use crate::fxt::{write_event, Translator};
+use crate::fxt::{write_event, CallNames, Translator};
 use crate::live::perf::events::{Events, Switches};
 use crate::live::perf::record::{Body, MappedFile, PerfRecord, SampleId, StackSample, NO_THREAD};
 use crate::live::perf::samples::images::Images;
@@ -228,6 +228,8 @@ impl Converter {
         if !std::mem::replace(&mut self.is_started, true) {
             archive.provider(1, "perf")?;
             archive.initialization(1_000_000_000)?;
+            let names = CallNames::of_architecture(&self.contents.description.architecture);
+            self.translator.name_calls(names);
             for (thread, name) in &self.contents.description.formats.names {
                 self.translator.name(archive, *thread, name)?;
             }

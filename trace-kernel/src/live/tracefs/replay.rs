@@ -19,7 +19,7 @@ use super::super::source::{Destination, Source};
 use super::*;
 use crate::event::Event;
 use crate::format::EventFormat;
-use crate::fxt::Translator;
+use crate::fxt::{CallNames, Translator};
 use crate::page::Missed;
 
 const HEADER: &str = include_str!("../../../tests/captured/header_page");
@@ -103,6 +103,7 @@ fn imported(cpus: &[Vec<u8>]) -> Vec<u8> {
     events.sort_by_key(|(_, event, _)| event.time);
     let mut archive = Writer::new(Vec::new()).unwrap();
     let mut translator = Translator::default();
+    translator.name_calls(CallNames::of_this_machine());
     translator.process(7, 5);
     translator.process(8, 5);
     for (cpu, raw, missed) in &events {
