@@ -220,10 +220,24 @@ impl Catalog {
         self.threads.get(thread.place()).copied().unwrap_or(ThreadKoids::UNKNOWN)
     }
 
-    /// Returns the name of a process, or an empty string if it has none.
+    /// Returns the name of a process, or of its first thread if it has none of its own, or an empty
+    /// string.
     #[must_use]
     pub fn process_name(&self, process: u64) -> &str {
         self.registry.process(process)
+    }
+
+    /// Returns the processes that have only the name of their first thread, with that.
+    pub fn names_of_first_threads(&self) -> impl Iterator<Item = (u64, &str)> {
+        let processes: BTreeSet<u64> = self.registry.unnamed().collect();
+        processes.into_iter().map(|process| (process, self.process_name(process)))
+    }
+
+    /// Returns whether the archive has only a part of a thread's context switches, so that its
+    /// state is unknown: all its names so far have the argument `partial`.
+    #[must_use]
+    pub fn is_partial(&self, thread: u64) -> bool {
+        self.registry.is_partial(thread)
     }
 
     /// Returns the threads whose name the archive has without their process, in each process with
@@ -244,3 +258,6 @@ impl Catalog {
         self.registry.thread(koids)
     }
 }
+
+#[cfg(test)]
+mod tests;

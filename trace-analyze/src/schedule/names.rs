@@ -1,11 +1,11 @@
 //! The names of threads in scheduling records.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use trace_format::layout::{cut_str, ObjectType};
-use trace_format::{Item, KernelObject, Record, ThreadKoids, Value};
+use trace_format::{Item, KernelObject, Record, ThreadKoids};
 
-use crate::arguments::{self, process_of};
+use crate::arguments::process_of;
 use crate::catalog::Catalog;
 use crate::stats::Group;
 
@@ -15,9 +15,6 @@ const MAX_NAMES: usize = 1 << 20;
 /// The most bytes of a name. A small record can refer to a long name.
 const MAX_NAME_BYTES: usize = 256;
 
-/// The argument of a thread's name if the archive has only a part of its scheduling records.
-const PARTIAL: &str = "partial";
-
 /// The names and processes of threads.
 #[derive(Default)]
 pub(super) struct Names {
@@ -25,8 +22,6 @@ pub(super) struct Names {
     /// By thread and provider.
     threads: BTreeMap<(u64, Option<u32>), Box<str>>,
     processes: HashMap<u64, u64>,
-    partial: HashSet<u64>,
-    complete: HashSet<u64>,
 }
 
 impl Names {
@@ -50,15 +45,11 @@ impl Names {
         if let Some(process) = process_of(item, object) {
             self.processes.insert(object.koid, process);
         }
-        let mut partial = arguments::named(item, &object.arguments, PARTIAL);
-        let is_partial = partial.any(|value| value == Value::Bool(true));
-        let threads = if is_partial { &mut self.partial } else { &mut self.complete };
-        threads.insert(object.koid);
     }
 
-    /// Returns whether all names of a thread are marked.
+    /// Returns whether the archive has only a part of a thread's scheduling records.
     pub(super) fn is_partial(&self, thread: u64) -> bool {
-        self.partial.contains(&thread) && !self.complete.contains(&thread)
+        self.catalog.is_partial(thread)
     }
 
     /// Returns a thread with its names. A program's own name of a thread is preferred to the one

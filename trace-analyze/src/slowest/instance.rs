@@ -6,6 +6,7 @@ use trace_format::{Event, EventKind, Item, ThreadKoids};
 use super::states::States;
 use crate::catalog::{Catalog, LabelId};
 use crate::spans::Role;
+use crate::stats::Group;
 use crate::{arguments, exact};
 
 /// A duration or an async operation.
@@ -38,6 +39,17 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Returns the thread and its process with their names.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        Group {
+            koids: self.thread,
+            process_name: self.process_name.clone(),
+            thread_name: self.thread_name.clone(),
+            value: None,
+        }
+    }
+
     /// Returns the instance as a JSON object. Arguments of one name are an array.
     #[must_use]
     pub fn to_json(&self) -> Json {

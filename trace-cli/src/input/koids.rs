@@ -22,14 +22,14 @@ pub(crate) fn is_name(argument: &str) -> bool {
 }
 
 /// Returns the koid of an argument such as `7`, or in the forms that tables have: `#7`, `1/7`,
-/// `name (7)`, `name (1/7)` or `program (1) / name (7)`.
+/// `1 / 7`, `name (7)`, `name (1/7)` or `program (1) / name (7)`.
 fn printed_koid(argument: &str) -> Option<u64> {
     let in_parentheses = argument.strip_suffix(')').and_then(|text| text.rsplit_once('('));
     let text = in_parentheses.map_or(argument, |(_, text)| text);
     let text = text.strip_prefix('#').unwrap_or(text);
-    let koid = text
-        .split_once('/')
-        .map_or(text, |(process, thread)| process.parse::<u64>().map_or(text, |_| thread));
+    let koid = text.split_once('/').map_or(text, |(process, thread)| {
+        process.trim().parse::<u64>().map_or(text, |_| thread.trim())
+    });
     koid.parse().ok()
 }
 

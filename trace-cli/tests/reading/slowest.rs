@@ -80,10 +80,10 @@ fn the_slowest_have_the_states_of_their_threads() {
     let run = slowest(&place, &["-n", "blocked,preempted,runs,elsewhere"]);
     let expected = "\
 LENGTH   RUN  RUNNABLE  BLOCKED         BEGIN  NAME           THREAD  LONGEST WAIT                          ARGUMENTS
- 140ns  20ns     120ns      0ns  0.000000170s  cat:preempted  1/7     120ns preempted, first and last by 8
-  75ns  35ns      10ns     30ns  0.000000100s  cat:blocked    1/7     30ns blocked until woken up by 8
-  20ns     -         -        -  0.000000200s  cat:elsewhere  1/99
-  10ns  10ns       0ns      0ns  0.000000400s  cat:runs       1/7
+ 140ns  20ns     120ns      0ns  0.000000170s  cat:preempted  1 / 7   120ns preempted, first and last by 8
+  75ns  35ns      10ns     30ns  0.000000100s  cat:blocked    1 / 7   30ns blocked until woken up by 8
+  20ns     -         -        -  0.000000200s  cat:elsewhere  1 / 99
+  10ns  10ns       0ns      0ns  0.000000400s  cat:runs       1 / 7
 ";
     assert_eq!(table(&run), expected, "{}", run.stdout);
     assert_eq!((run.code, &*run.stderr), (0, ""));

@@ -124,9 +124,9 @@ COUNT    TOTAL     MEAN      P50      P90      P99    P99.9      MAX  NAME
     1  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  80.00µs  net:request
 
 slowest
- LENGTH         BEGIN  NAME                 THREAD  ARGUMENTS
-80.00µs  0.000010000s  net:request id 0x2a  12/34   depth=3 depth=3
-40.00µs  0.000020000s  net:outer            12/34   depth=3 depth=3
+ LENGTH         BEGIN  NAME                 THREAD           ARGUMENTS
+80.00µs  0.000010000s  net:request id 0x2a  ./app (12) / 34  depth=3 depth=3
+40.00µs  0.000020000s  net:outer            ./app (12) / 34  depth=3 depth=3
 ";
     let run = place.run(&["stats", "in.fxt", "--slowest", "2"]);
     assert_eq!(run, Run { code: 0, stdout: stdout.to_owned(), stderr: String::new() });
@@ -222,7 +222,7 @@ fn a_time_shows_what_lasts_then() {
     let place = Place::new();
     place.put("in.fxt", &everything());
     let stats = |line: &[&str]| place.run(&[&["stats", "in.fxt"], line].concat());
-    let lines = |line: &[&str]| stats(line).stdout.matches("  12/34").count();
+    let lines = |line: &[&str]| stats(line).stdout.matches("  ./app (12) / 34").count();
     let run = stats(&["--at", "@25us"]);
     assert!(run.code == 0 && run.stdout.contains("net:request id 0x2a"), "{run:?}");
     assert!(run.stdout.contains("net:outer"), "{run:?}");

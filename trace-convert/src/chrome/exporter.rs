@@ -76,6 +76,7 @@ impl Exporter for JsonExporter {
         }
         self.end_pieces();
         self.open_turns();
+        self.names_of_first_threads();
         self.loose_names();
         if !self.finish_document(output)? {
             self.json.raw("\n],\"otherData\":");

@@ -48,6 +48,21 @@ impl JsonExporter {
         }
     }
 
+    /// Adds the names of processes that have only that of their first thread. A restored document
+    /// has its own names.
+    pub(super) fn names_of_first_threads(&mut self) {
+        if self.documents.is_restored() {
+            return;
+        }
+        let threads = std::mem::take(&mut self.threads);
+        for (process, name) in threads.names_of_first_threads() {
+            self.begin_metadata("process_name", ThreadKoids::new(process, process));
+            self.json.key("name").string(name);
+            self.end_with_arguments();
+        }
+        self.threads = threads;
+    }
+
     pub(super) fn userspace_object<'a>(&mut self, item: &Item<'a>, object: &UserspaceObject<'a>) {
         let process = item.process(object.process);
         self.begin_at_last(&Head {

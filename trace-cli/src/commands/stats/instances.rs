@@ -13,6 +13,7 @@ use crate::damage::{self, Failed};
 use crate::input::{SelectedThreads, Spill};
 use crate::known;
 use crate::message::say;
+use crate::rows::thread_label;
 use crate::table::{human_nanos, Table};
 use crate::times::Origin;
 
@@ -77,11 +78,7 @@ pub(super) fn table<'a>(
     heads.push("arguments");
     let mut table = Table::new(heads, numbers);
     for instance in instances {
-        let koids = instance.thread;
-        let thread = match &*instance.thread_name {
-            "" => format!("{}/{}", koids.process, koids.thread),
-            name => format!("{name} ({}/{})", koids.process, koids.thread),
-        };
+        let thread = thread_label(&instance.group());
         let mut cells = vec![instance.nanos.map_or_else(|| "no end".to_owned(), human_nanos)];
         cells.extend(at.map(|at| human_nanos(age(instance, at))));
         if has_states {
