@@ -10,6 +10,7 @@ use trace_format::{Arguments, Event, EventKind, Item, Record, ThreadKoids, Threa
 
 use crate::arguments;
 use crate::carried::ADDED;
+use crate::catalog::Catalog;
 pub use waker::{InterruptKind, Waker};
 
 /// The weight of an idle processor.
@@ -35,9 +36,25 @@ pub struct Task {
     pub thread: u64,
     /// Its weight; its priority on Linux.
     pub weight: Option<i64>,
+    /// Whether the archive has only a part of its switches, so that the end of its turn is unknown.
+    pub is_partial: bool,
 }
 
 impl Task {
+    /// A CPU's idle thread.
+    const IDLE: Self = Self { thread: 0, weight: None, is_partial: false };
+
+    /// Returns the idle thread in the place of one with unknown turns, for viewers that have no
+    /// turn without an end.
+    #[must_use]
+    pub fn or_idle(self) -> Self {
+        if self.is_partial {
+            Self::IDLE
+        } else {
+            self
+        }
+    }
+
     /// Returns a task. `name` is the name of the argument with its weight.
     pub fn of(item: &Item<'_>, thread: u64, arguments: &Arguments<'_>, name: &str) -> Self {
         let weight = arguments::named(item, arguments, name).find_map(|value| match value {
@@ -47,8 +64,8 @@ impl Task {
             _ => None,
         });
         match weight {
-            Some(IDLE) => Self { thread: 0, weight: None },
-            weight => Self { thread, weight },
+            Some(IDLE) => Self::IDLE,
+            weight => Self { thread, weight, is_partial: false },
         }
     }
 }
@@ -115,6 +132,7 @@ impl Switch {
                 let task = |koids: ThreadKoids, priority: u8| Task {
                     thread: koids.thread,
                     weight: Some(priority.into()),
+                    is_partial: false,
                 };
                 let (outgoing, incoming) =
                     (item.thread(switch.outgoing), item.thread(switch.incoming));
@@ -131,6 +149,16 @@ impl Switch {
             _ => None,
         }
     }
+
+    /// Returns the switch with the threads marked of which the archive has only a part of the
+    /// switches.
+    #[must_use]
+    pub fn marked(mut self, catalog: &Catalog) -> Self {
+        for task in [&mut self.outgoing, &mut self.incoming] {
+            task.is_partial = catalog.is_partial(task.thread);
+        }
+        self
+    }
 }
 
 /// A turn of a thread on a CPU.
@@ -144,7 +172,8 @@ pub struct Turn<T> {
     pub process: Option<u64>,
     /// The begin in nanoseconds, or `None` if it is before the CPU's first switch.
     pub from: Option<u64>,
-    /// The end in nanoseconds, with the thread's new state, or `None` if the switch is missing.
+    /// The end in nanoseconds, with the thread's new state, or `None` if the switch is missing, or
+    /// some switches of the thread are.
     pub to: Option<(u64, ThreadState)>,
     /// The caller's value of the switch at its begin.
     pub value: T,
@@ -158,7 +187,8 @@ pub struct Turns<T> {
 
 impl<T: Copy + Default> Turns<T> {
     /// Adds the next switch, and returns the turn that it ends. If the outgoing thread is not the
-    /// last incoming one, a switch is missing, and the turn has no end.
+    /// last incoming one, a switch is missing, and the turn has no end. Neither has that of a
+    /// partial thread.
     pub fn push(&mut self, switch: &Switch, value: T) -> Option<Turn<T>> {
         let Switch { cpu, nanos, outgoing, state, incoming, koids, before } = *switch;
         if before.is_some() {
@@ -176,7 +206,7 @@ impl<T: Copy + Default> Turns<T> {
             value: T::default(),
             ..next
         });
-        let is_end = turn.task.thread == outgoing.thread;
+        let is_end = turn.task.thread == outgoing.thread && !turn.task.is_partial;
         let turn = Turn { to: is_end.then_some((nanos, state)), ..turn };
         Some(turn).filter(|turn| turn.task.thread != 0)
     }

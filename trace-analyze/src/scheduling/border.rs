@@ -132,7 +132,12 @@ impl Border {
             Record::Event(event) if self.nanos > 0 && is_exit(item, event) => {
                 let (nanos, koid) = (item.nanos(event.ticks), item.thread(event.thread).thread);
                 let cpu = (item.provider.id(), 0);
-                self.set(Task { thread: koid, weight: None }, nanos, cpu, What::Ended);
+                self.set(
+                    Task { thread: koid, weight: None, is_partial: false },
+                    nanos,
+                    cpu,
+                    What::Ended,
+                );
             }
             _ => {}
         }

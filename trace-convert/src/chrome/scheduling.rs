@@ -2,6 +2,9 @@
 //!
 //! The durations are for viewers that do not read the lines. They are marked as added, and the
 //! conversion back to FXT reads only the lines.
+//!
+//! The turn of a partial thread has an unknown end. It is an instant, and the lines have the idle
+//! thread in its place, because each thread of a line runs up to the next line of its CPU.
 
 use trace_format::layout::{InstantScope, ThreadState};
 use trace_format::{Item, ThreadKoids, ThreadWakeup};
@@ -17,10 +20,11 @@ const FIRST_CPU: u64 = 0xfffe_0000;
 impl JsonExporter {
     pub(super) fn context_switch(&mut self, item: &Item<'_>) {
         let Some(switch) = Switch::of(item) else { return };
+        let switch = switch.marked(&self.threads);
         let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
         // Viewers count a switch from a thread that its CPU does not run as an error.
         if switch.before.is_none() || outgoing.thread == 0 {
-            self.system.switch(cpu, nanos, state, outgoing, incoming);
+            self.system.switch(cpu, nanos, state, outgoing.or_idle(), incoming.or_idle());
         }
         if let Some(turn) = self.turns.push(&switch, ()) {
             self.turn(&turn);
@@ -42,7 +46,10 @@ impl JsonExporter {
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
         let turn = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let nanos = item.nanos(wakeup.ticks);
-        self.system.wakeup(wakeup.cpu, nanos, turn, Waker::of(item, &wakeup.arguments));
+        // A thread would be runnable up to its next line.
+        if !self.threads.is_partial(wakeup.thread) {
+            self.system.wakeup(wakeup.cpu, nanos, turn, Waker::of(item, &wakeup.arguments));
+        }
         self.begin_on_cpu("i", "wakeup", wakeup.cpu, nanos);
         self.scope(InstantScope::Thread);
         self.mark();
@@ -68,6 +75,10 @@ impl JsonExporter {
     pub(super) fn open_turns(&mut self) {
         for turn in self.turns.finish() {
             self.open_events();
+            if turn.task.is_partial {
+                self.turn(&turn);
+                continue;
+            }
             self.begin_turn("B", &turn, turn.from.unwrap_or(0));
             self.end_turn(&turn);
         }

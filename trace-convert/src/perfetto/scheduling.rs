@@ -27,7 +27,11 @@ impl PerfettoExporter {
                 self.tracks.thread(koids);
             }
         }
-        let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } = switch;
+        // A thread runs up to the next switch of its CPU for Perfetto, and nothing is shown for the
+        // idle thread.
+        let Switch { cpu: (_, cpu), nanos, outgoing, state, incoming, .. } =
+            switch.marked(&self.catalog);
+        let (outgoing, incoming) = (outgoing.or_idle(), incoming.or_idle());
         let sched_switch = SchedSwitch {
             prev_comm: Some(self.comm(outgoing.thread)),
             prev_pid: Some(number(outgoing.thread)),
@@ -42,6 +46,10 @@ impl PerfettoExporter {
     }
 
     pub(super) fn thread_wakeup<'a>(&mut self, item: &Item<'a>, wakeup: &ThreadWakeup<'a>) {
+        // A thread would be runnable up to its next switch.
+        if self.catalog.is_partial(wakeup.thread) {
+            return;
+        }
         let task = Task::of(item, wakeup.thread, &wakeup.arguments, "weight");
         let sched_waking = SchedWaking {
             comm: Some(self.comm(task.thread)),

@@ -51,7 +51,10 @@ impl Cpus {
         let (first, last) = (range.0, range.1.min(self.last));
         let mut rows = Vec::with_capacity(self.cpus.len());
         for ((_, number), mut cpu) in self.cpus {
-            let mut slice = |turn: Turn<u32>| {
+            for (switch, _) in &mut cpu.switches {
+                *switch = switch.marked(catalog);
+            }
+            let slice = |turn: Turn<u32>| {
                 let name = name(catalog, turn.task.thread);
                 let name = catalog.intern(&name);
                 let label = catalog.label_of(category, name);
@@ -64,8 +67,10 @@ impl Cpus {
             let ended = cpu.switches.iter().filter_map(|(switch, arguments)| {
                 turns.push(switch, *arguments).filter(|turn| turn.to.is_some())
             });
-            let mut slices: Vec<Slice> = ended.map(&mut slice).collect();
-            slices.extend(turns.finish().into_iter().map(slice));
+            let mut drawn: Vec<Turn<u32>> = ended.collect();
+            let open = turns.finish().into_iter();
+            drawn.extend(open.filter(|turn| !turn.task.is_partial));
+            let slices = drawn.into_iter().map(slice).collect();
             cpu.wakeups.sort_by_key(|point| point.at);
             rows.push(Row {
                 kind: RowKind::Cpu,

@@ -299,6 +299,27 @@ fn instants_logs_and_scheduling() {
     assert_eq!(timeline.catalog.name(row.points[0].label), "it \u{fffd} began");
 }
 
+/// A recording of some threads has the switch to another one, but not those after it.
+#[test]
+fn turns_of_partial_threads_are_not_drawn() {
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let (outgoing_state, arguments) = (ThreadState::BLOCKED, Arguments::NONE);
+        ContextSwitch { ticks, cpu: 3, outgoing_state, outgoing_thread, incoming_thread, arguments }
+    };
+    let partial = [Argument::new("partial", Value::Bool(true))];
+    let (object_type, name) = (ObjectType::THREAD, "other".into());
+    let name = KernelObject { object_type, koid: 99, name, arguments: (&partial).into() };
+    let timeline = read(&[
+        switch(10, 99, 34).into(),
+        switch(20, 34, 99).into(),
+        switch(30, 99, 34).into(),
+        switch(40, 34, 99).into(),
+        name.into(),
+        at(900, "end", INSTANT),
+    ]);
+    assert_eq!(lanes(&timeline, 0), [["thread 34 10..20", "thread 34 30..40"]]);
+}
+
 /// A CPU also runs threads of other processes, which have no row.
 #[test]
 fn threads_on_cpus_have_their_names() {

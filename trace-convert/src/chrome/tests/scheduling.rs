@@ -76,6 +76,34 @@ fn turns_are_durations_on_a_cpu() {
     assert!(events.concat().contains(r#""name":"main","ts":1.500,"dur":0.200"#), "{events:?}");
 }
 
+/// A recording of some threads has the switch to another one, but not those after it.
+#[test]
+fn turns_of_partial_threads_are_instants() {
+    let partial = [Argument::new("partial", Value::Bool(true))];
+    let (object_type, name) = (ObjectType::THREAD, "other".into());
+    let other = KernelObject { object_type, koid: 99, name, arguments: (&partial).into() }.into();
+    let blocked = ThreadState::BLOCKED;
+    let wakeup = ThreadWakeup { ticks: 1900, cpu: 2, thread: 99, arguments: Arguments::NONE };
+    let records = [
+        switch(1500, 99, blocked, 34).into(),
+        switch(1700, 34, blocked, 99).into(),
+        switch(1800, 99, blocked, 34).into(),
+        wakeup.into(),
+        switch(2000, 34, blocked, 99).into(),
+    ];
+    let all = [&[other], &records[..]].concat();
+    let (events, _) = convert_bytes(&archive(&all));
+    let of_turns = |event: &String| event.contains(r#""name":"other","ts":"#);
+    let of_turns: Vec<String> = events.iter().filter(|event| of_turns(event)).cloned().collect();
+    assert_eq!(of_turns.len(), 2, "{events:?}");
+    assert!(of_turns.iter().all(|event| event.starts_with(r#"{"ph":"i""#)), "{of_turns:?}");
+    assert!(!events.concat().contains(r#""ph":"B""#), "{events:?}");
+    let lines = system(&all);
+    assert!(!lines.contains("other") && !lines.contains("=99"), "{lines}");
+    assert_eq!(lines.matches("prev_pid=0 ").count(), 2, "{lines}");
+    assert_eq!(lines.matches("next_pid=0 ").count(), 2, "{lines}");
+}
+
 /// A turn that began before a slice begins with the slice.
 #[test]
 fn a_turn_from_before_a_slice() {

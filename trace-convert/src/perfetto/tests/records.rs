@@ -226,6 +226,27 @@ fn scheduling() {
     all(&[far.into()], &["track 1 \"CPUs from 1024 on\"", instant]);
 }
 
+/// A recording of some threads has the switch to another one, but not those after it.
+#[test]
+fn partial_threads_have_no_turns() {
+    let partial = [Argument::new("partial", Value::Bool(true))];
+    let (object_type, name) = (ObjectType::THREAD, "other".into());
+    let other = KernelObject { object_type, koid: 99, name, arguments: (&partial).into() };
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let (cpu, outgoing_state, arguments) = (3, ThreadState::BLOCKED, Arguments::NONE);
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+    };
+    let wakeup = ThreadWakeup { ticks: 7, cpu: 3, thread: 99, arguments: Arguments::NONE };
+    let (from, to) = (switch(6, 34, 99).into(), switch(8, 99, 34).into());
+    let (lines, _) = convert(&[other.into(), from, wakeup.into(), to]);
+    let scheduled: Vec<&String> = lines.iter().filter(|line| line.contains(" cpu 3 ")).collect();
+    let expected = [
+        "6 cpu 3 by 34: 34 \"\" None 1 to 0 \"swapper\" None",
+        "8 cpu 3 by 0: 0 \"swapper\" None 1 to 34 \"\" None",
+    ];
+    assert_eq!(scheduled, expected);
+}
+
 #[test]
 fn profiler() {
     let (ticks, process, module_id) = (7, Process::Inline(12), 2);
