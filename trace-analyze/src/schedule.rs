@@ -67,17 +67,27 @@ impl Schedule {
         self.steps.is_too_long()
     }
 
+    /// Returns whether a thread has turns.
+    #[must_use]
+    pub fn has(&self, thread: u64) -> bool {
+        self.threads.contains_key(&thread)
+    }
+
     /// Returns the nanoseconds between two times that a thread was on a processor, or `None` if it
-    /// has no turns.
+    /// has no turns, or both times are before the first record.
     #[must_use]
     pub fn on_cpu(&self, thread: u64, from: u64, to: u64) -> Option<u64> {
         let turns = self.threads.get(&thread)?;
+        let (start, _) = self.recorded;
+        if from < start && to <= start {
+            return None;
+        }
         Some(until(turns, to).saturating_sub(until(turns, from)))
     }
 
     /// Returns whether the recording of scheduling lasted from one time to another. If not,
-    /// [`Schedule::on_cpu`] is an estimate: nothing before the first record of a thread, and its
-    /// last state after the last one.
+    /// [`Schedule::on_cpu`] is unknown or an estimate: nothing before the first record of a thread,
+    /// and its last state after the last one.
     #[must_use]
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let (start, end) = self.recorded;
@@ -141,6 +151,8 @@ mod tests {
         assert_eq!(schedule.on_cpu(7, 100, 200), Some(40));
         assert_eq!(schedule.on_cpu(7, 125, 155), Some(10));
         assert_eq!(schedule.on_cpu(8, 0, 1000), Some(50));
+        assert_eq!(schedule.on_cpu(7, 20, 100), None, "before the first record");
+        assert_eq!(schedule.on_cpu(7, 100, 100), Some(0));
         assert_eq!(schedule.on_cpu(9, 0, 1000), None);
         assert_eq!(schedule.on_cpu(1, 0, 1000), None);
         assert!(schedule.covers(100, 180) && !schedule.covers(99, 180));

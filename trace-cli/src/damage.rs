@@ -94,7 +94,7 @@ pub(crate) fn of_names(report: &Report) -> Count {
 
 /// Returns the durations of which a part was not scheduled while that was recorded.
 pub(crate) fn of_schedule(report: &Report) -> Count {
-    let text = "durations partly outside of the scheduling records, their ON-CPU is estimated";
+    let text = "durations not within the scheduling records, their ON-CPU is unknown or estimated";
     (text, report.partly_scheduled)
 }
 

@@ -258,11 +258,13 @@ impl Durations<'_> {
         row.self_nanos = row.self_nanos.saturating_add(span.self_nanos());
         if let Some(schedule) = self.schedule {
             let (from, to) = (span.rate.to_nanos(span.begin), span.rate.to_nanos(span.end));
-            if let Some(nanos) = schedule.on_cpu(span.koids.thread, from, to) {
+            let thread = span.koids.thread;
+            if let Some(nanos) = schedule.on_cpu(thread, from, to) {
                 let sum = row.on_cpu_nanos.get_or_insert(0);
                 *sum = sum.saturating_add(nanos);
-                self.partly_scheduled += u64::from(!schedule.covers(from, to));
             }
+            let is_partly = schedule.has(thread) && !schedule.covers(from, to);
+            self.partly_scheduled += u64::from(is_partly);
         }
     }
 }

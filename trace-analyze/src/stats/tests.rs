@@ -226,7 +226,9 @@ fn durations_beyond_the_scheduling_records_are_counted() {
         })
     };
     let complete = |begin, end| Record::from(event(THREAD, begin, "x", DurationComplete { end }));
+    let early = Record::from(event(THREAD, 10, "early", DurationComplete { end: 30 }));
     let records = [
+        early,
         complete(10, 60),
         switch(40, 9, 2),
         complete(45, 50),
@@ -237,7 +239,8 @@ fn durations_beyond_the_scheduling_records_are_counted() {
     let schedule = Schedule::read(Reader::new(&*archive)).unwrap();
     let report = collect(Reader::new(&*archive), Grouping::Together, Some(&schedule)).unwrap();
     assert_eq!(report.durations[0].on_cpu_nanos, Some(20 + 5 + 30));
-    assert_eq!(report.partly_scheduled, 2);
+    assert_eq!((&*report.durations[1].name, report.durations[1].on_cpu_nanos), ("early", None));
+    assert_eq!(report.partly_scheduled, 3);
 }
 
 #[test]
