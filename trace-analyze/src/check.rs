@@ -110,6 +110,7 @@ impl Checker {
             open_scopes: scopes.open_scopes,
             open_scope_count: scopes.durations.begins,
             unpaired_operations: scopes.operations,
+            names: scopes.catalog,
         }
     }
 }

@@ -38,6 +38,7 @@ use std::io::Read;
 use trace_format::{ReadError, Reader, ThreadKoids};
 
 use crate::arguments::Condition;
+use crate::catalog::Catalog;
 pub use crate::pairing::Unpaired;
 use crate::parents::Parents;
 use crate::schedule::Schedule;
@@ -107,6 +108,19 @@ pub struct Group {
     pub thread_name: String,
     /// The value, with [`By::Argument`] and [`By::Parent`], whose koids are 0.
     pub value: Option<GroupValue>,
+}
+
+impl Group {
+    /// Returns a thread and its process with their names.
+    #[must_use]
+    pub fn of_thread(catalog: &Catalog, koids: ThreadKoids) -> Self {
+        Self {
+            koids,
+            process_name: catalog.process_name(koids.process).to_owned(),
+            thread_name: catalog.thread_name(koids).to_owned(),
+            value: None,
+        }
+    }
 }
 
 /// The durations, operations, flows or instants of a category and name.

@@ -35,12 +35,12 @@ impl Report {
             "buffers_overwritten": self.buffers_overwritten,
             "records_dropped": self.damage.records_dropped,
             "not_recorded": not_recorded(self),
-            "dropped": self.dropped.iter().map(dropped).collect::<Vec<_>>(),
+            "dropped": self.dropped.iter().map(|row| dropped(self, row)).collect::<Vec<_>>(),
             "ends_without_begin": self.ends_without_begin,
             "open_scope_count": self.open_scope_count,
             "operations_without_begin": self.unpaired_operations.ends,
             "operations_without_end": self.unpaired_operations.begins,
-            "open_scopes": self.open_scopes.iter().map(open_scope).collect::<Vec<_>>(),
+            "open_scopes": self.open_scopes.iter().map(|scope| open_scope(self, scope)).collect::<Vec<_>>(),
         })
     }
 }
@@ -65,23 +65,27 @@ fn provider(provider: &ProviderReport) -> Value {
     })
 }
 
-fn dropped(dropped: &Dropped) -> Value {
+fn dropped(report: &Report, dropped: &Dropped) -> Value {
     json!({
         "provider": dropped.provider,
         "process": exact(dropped.thread.process),
+        "process_name": report.names.process_name(dropped.thread.process),
         "thread": match dropped.thread.thread {
             0 => Value::Null,
             thread => exact(thread),
         },
+        "thread_name": report.names.thread_name(dropped.thread),
         "reason": dropped.reason,
         "number": dropped.number,
     })
 }
 
-fn open_scope(scope: &OpenScope) -> Value {
+fn open_scope(report: &Report, scope: &OpenScope) -> Value {
     json!({
         "process": exact(scope.thread.process),
+        "process_name": report.names.process_name(scope.thread.process),
         "thread": exact(scope.thread.thread),
+        "thread_name": report.names.thread_name(scope.thread),
         "category": scope.category,
         "name": scope.name,
         "ns": scope.nanos,

@@ -2,6 +2,7 @@
 
 use trace_format::{ReadError, ThreadKoids};
 
+use crate::catalog::Catalog;
 use crate::pairing::Unpaired;
 use crate::{Damage, Kinds};
 
@@ -38,6 +39,8 @@ pub struct Report {
     pub open_scopes: Vec<OpenScope>,
     /// Begins and ends of async operations that are unpaired.
     pub unpaired_operations: Unpaired,
+    /// The names of threads and processes.
+    pub names: Catalog,
 }
 
 /// The counts of a provider.

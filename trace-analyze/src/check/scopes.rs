@@ -31,6 +31,7 @@ pub(super) struct OpenScopes {
     pub(super) open_scopes: Vec<OpenScope>,
     pub(super) durations: Unpaired,
     pub(super) operations: Unpaired,
+    pub(super) catalog: Catalog,
 }
 
 /// Begins without an end, and ends without a begin.
@@ -88,7 +89,7 @@ impl Scopes {
         };
         let listed = usize::try_from(durations.begins).unwrap_or(usize::MAX);
         let open_scopes = lost.begins.iter().take(listed).map(scope).collect();
-        OpenScopes { open_scopes, durations, operations }
+        OpenScopes { open_scopes, durations, operations, catalog }
     }
 }
 

@@ -1,13 +1,16 @@
 //! `trace check`
 
 use anyhow::Result;
+use trace_analyze::catalog::Catalog;
 use trace_analyze::check::{self, Report, Verdict};
+use trace_analyze::stats::Group;
 use trace_analyze::Kinds;
 use trace_convert::visible;
-use trace_format::notes;
+use trace_format::{notes, ThreadKoids};
 
 use crate::cli::CheckArgs;
 use crate::message::{counted, describe};
+use crate::rows::group_label;
 use crate::{exit, input, say, switches, table};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
@@ -118,10 +121,7 @@ fn losses(report: &Report, lines: &mut Vec<String>) {
     push_counts(&omitted, lines);
     for row in &report.dropped {
         let provider = row.provider.map_or("-".to_owned(), |id| id.to_string());
-        let thread = match (row.thread.process, row.thread.thread) {
-            (process, 0) => format!("several threads of {process}"),
-            (process, thread) => format!("thread {process}/{thread}"),
-        };
+        let thread = place(&report.names, row.thread);
         let (number, reason) = (row.number, &row.reason);
         lines.push(format!("  provider {provider}, {thread}: {number}, {reason:?}"));
     }
@@ -131,12 +131,22 @@ fn open_scopes(report: &Report, lines: &mut Vec<String>) {
     let operations = ("async operations without an end", report.unpaired_operations.begins);
     push_counts(&[operations, ("durations without an end", report.open_scope_count)], lines);
     for scope in &report.open_scopes {
-        let (process, thread) = (scope.thread.process, scope.thread.thread);
+        let thread = place(&report.names, scope.thread);
         let (seconds, nanos) = (scope.nanos / 1_000_000_000, scope.nanos % 1_000_000_000);
         let (category, name) = (&scope.category, &scope.name);
-        lines.push(format!(
-            "  thread {process}/{thread} since {seconds}.{nanos:09}s: {category:?} {name:?}"
-        ));
+        lines.push(format!("  {thread} since {seconds}.{nanos:09}s: {category:?} {name:?}"));
+    }
+}
+
+/// Returns a thread by its names, or by its ids if it has none.
+fn place(names: &Catalog, koids: ThreadKoids) -> String {
+    let group = Group::of_thread(names, koids);
+    match koids {
+        ThreadKoids { thread: 0, .. } => format!("several threads of {}", group_label(&group)),
+        ThreadKoids { process, thread } if group.thread_name.is_empty() => {
+            format!("thread {process}/{thread}")
+        }
+        _ => group_label(&group),
     }
 }
 

@@ -15,6 +15,7 @@ mod harness;
 mod info;
 mod kernel;
 mod moment;
+mod names;
 mod operations;
 mod pictures;
 mod plurals;
