@@ -262,11 +262,19 @@ fn json_error(error: &ReadError) -> Option<&JsonError> {
 }
 
 /// Returns a hint for a file that is no archive, by its first bytes.
-fn no_archive_hint(first_word: Option<u64>) -> &'static str {
-    match first_word.map(u64::to_le_bytes) {
+fn no_archive_hint(first_word: Option<u64>) -> String {
+    let hint = match first_word.map(u64::to_le_bytes) {
         None => "an archive has at least 8 bytes",
         Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",
         Some([0x28, 0xb5, 0x2f, 0xfd, ..]) => "it is compressed twice: unpack it with zstd -d",
-        Some(_) => "archives start with the bytes 10 00 04 46 78 54 16 00",
-    }
+        Some(_) => {
+            let formats = InputKind::ALL.into_iter().filter_map(InputKind::format);
+            let formats: Vec<&str> = formats.map(|format| format.name()).collect();
+            return format!(
+                "it is none of {}; an FXT archive starts with the bytes 10 00 04 46 78 54 16 00",
+                formats.join(", ")
+            );
+        }
+    };
+    hint.to_owned()
 }

@@ -11,13 +11,18 @@ use trace_convert::Symbols;
 
 use crate::cli::Selection;
 use crate::damage::explained;
-use crate::input::SelectedThreads;
+use crate::input::{InputKind, SelectedThreads};
 use crate::known::refuse_unknown;
 use crate::message::HINT;
 use crate::{damage, exit, input, say};
 
-/// The hint if the callers of functions are missing.
-const DWARF: &str = "programs without frame pointers require trace record --call-graph dwarf";
+/// Returns the hint if the callers of functions are missing.
+fn dwarf_hint(path: &Path) -> String {
+    let is_of_perf = input::is_file(path)
+        && input::open_any(path).is_ok_and(|input| input.kind == Some(InputKind::PerfData));
+    let recorder = if is_of_perf { "perf" } else { "trace" };
+    format!("programs without frame pointers require {recorder} record --call-graph dwarf")
+}
 
 /// The stacks of samples.
 pub(crate) struct Folded {
@@ -60,7 +65,7 @@ pub(crate) fn folded(
     let folded = Folded { stacks: samples.folded(grouping), unit };
     report_lacks(path, &samples.symbols, samples.omitted_mappings());
     if samples.lack_callers() {
-        say(&format!("most stacks have one frame or two{HINT}{DWARF}"));
+        say(&format!("most stacks have one frame or two{HINT}{}", dwarf_hint(path)));
     }
     Ok((folded, code))
 }

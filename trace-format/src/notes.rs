@@ -38,7 +38,7 @@ pub const BIG_ENDIAN: &str = "big-endian archive";
 pub const NO_MAGIC_NUMBER: &str = "archive without a magic number record";
 
 /// The report of a command on an archive that was cut between two records.
-pub const ENDS_EARLY: &str = "the archive ends early: providers without a closing clock anchor";
+pub const ENDS_EARLY: &str = "the archive ends early: providers whose last records may be missing";
 
 /// The report of a command on an archive with times beyond `u64::MAX` nanoseconds.
 pub const SATURATED: &str = "times beyond 2^64 ns, read as 2^64 - 1 ns";

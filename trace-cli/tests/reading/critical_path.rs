@@ -99,7 +99,8 @@ fn other_kinds_are_hinted() {
         (&["-n", "job"][..], no("complete selected async operation\nhint: it has 1 flow (--flow)")),
         (
             &["-n", "send"],
-            no("complete selected async operation\nhint: it has 1 duration (trace stats)"),
+            no("complete selected async operation\n\
+                hint: it has 1 duration (trace stats --slowest 5 -n send)"),
         ),
         (
             &["-n", "read", "--flow"],
@@ -112,7 +113,7 @@ fn other_kinds_are_hinted() {
         assert_eq!((run.code, run.stderr), (1, stderr), "{line:?}");
     }
     let said = "trace: good.fxt has no complete async operation\n\
-                hint: it has 1 duration (trace stats)\n";
+                hint: it has 1 duration (trace stats --slowest 5)\n";
     assert_eq!(place.run(&["critical-path", "good.fxt"]).stderr, said);
 }
 

@@ -29,7 +29,10 @@ fn short_files() {
 
 #[test]
 fn files_of_other_kinds() {
-    let expected = format!("{WRONG}archives start with the bytes 10 00 04 46 78 54 16 00\n");
+    let expected = format!(
+        "{WRONG}it is none of FXT, trace.dat, perf.data, XRay FDR, JSON, ftrace text; \
+         an FXT archive starts with the bytes 10 00 04 46 78 54 16 00\n"
+    );
     assert_eq!(message(&[0; 64]), expected);
 }
 
@@ -90,7 +93,7 @@ fn a_misspelt_file_has_a_hint() {
 /// An archive that was cut is incomplete, within a record or between two.
 #[test]
 fn cut_archives_have_one_exit_code() {
-    let early = "the archive ends early: providers without a closing clock anchor: 1";
+    let early = "the archive ends early: providers whose last records may be missing: 1";
     let within = "the trace ends within the record at byte 136: 31 of 32 bytes";
     let within = format!("{within}; the records before it are used");
     for (archive, message) in [(cut_between_records(), early), (cut(), &*within)] {
