@@ -25,7 +25,7 @@ mod threads;
 mod translator;
 
 pub use call_names::CallNames;
-pub use instants::write_event;
+pub use instants::{write_event, write_gap};
 pub use labels::Label;
 pub use scheduling::{write_scheduling, Wakeups};
 pub use sink::RecordSink;

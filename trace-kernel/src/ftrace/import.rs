@@ -9,11 +9,17 @@ use trace_format::{Argument, Event, EventKind, Thread, ThreadKoids, Value, Write
 use super::line::Line;
 use super::scheduler::entry;
 use crate::event;
-use crate::fxt::{write_event, write_scheduling, Threads, Wakeups};
+use crate::fxt::{write_event, write_gap, write_scheduling, Threads, Wakeups};
 use crate::marker::Marker;
 
 /// The maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// The begin of the line with the numbers of events in the buffer and of all events.
+const ENTRIES: &str = "entries-in-buffer/entries-written: ";
+
+/// The reason of the events that are not in the buffer any more.
+const OVERWRITTEN: &str = "overwritten in the kernel's buffer";
 
 /// The number of lines that are parsed to detect the format.
 const MAX_HEAD_LINES: usize = 64;
@@ -73,6 +79,8 @@ struct FtraceImporter<R> {
     region: Region,
     line: Vec<u8>,
     is_started: bool,
+    /// Events that the kernel has overwritten, which are reported before the first event.
+    overwritten: u64,
     threads: Threads,
     wakeups: Wakeups,
 }
@@ -89,13 +97,17 @@ impl<R: BufRead> Importer for FtraceImporter<R> {
                 Region::Page => {
                     Err(io::Error::new(io::ErrorKind::InvalidData, "the page has no trace data"))
                 }
-                _ => Ok(false),
+                _ => {
+                    let is_reported = self.overwritten > 0;
+                    self.report_overwritten(archive, 0).map_err(into_io)?;
+                    Ok(is_reported)
+                }
             };
         }
         let line = std::mem::take(&mut self.line);
         let text = String::from_utf8_lossy(&line);
         let written = match self.has_events(text.trim_end()) {
-            true => Line::parse(text.trim_end()).map_or(Ok(()), |line| self.event(archive, &line)),
+            true => self.line(archive, text.trim_end()),
             false => Ok(()),
         };
         drop(text);
@@ -107,7 +119,8 @@ impl<R: BufRead> Importer for FtraceImporter<R> {
 impl<R> FtraceImporter<R> {
     fn new(input: R, region: Region) -> Self {
         let (threads, wakeups) = (Threads::default(), Wakeups::default());
-        Self { input, region, line: Vec::new(), is_started: false, threads, wakeups }
+        let (line, is_started, overwritten) = (Vec::new(), false, 0);
+        Self { input, region, line, is_started, overwritten, threads, wakeups }
     }
 
     /// Returns whether a line may have an event.
@@ -122,7 +135,31 @@ impl<R> FtraceImporter<R> {
         false
     }
 
+    fn line(&mut self, archive: &mut Writer<Vec<u8>>, text: &str) -> Result<(), WriteError> {
+        if let Some(line) = Line::parse(text) {
+            return self.event(archive, &line);
+        }
+        self.overwritten = overwritten(text).unwrap_or(self.overwritten);
+        Ok(())
+    }
+
+    /// Reports the overwritten events, if there are any. The time of their first one is not known.
+    fn report_overwritten(
+        &mut self,
+        archive: &mut Writer<Vec<u8>>,
+        nanos: u64,
+    ) -> Result<(), WriteError> {
+        match std::mem::take(&mut self.overwritten) {
+            0 => Ok(()),
+            number => {
+                let gap = (number, OVERWRITTEN);
+                write_gap(archive, ThreadKoids::new(0, 0), gap, (nanos, nanos))
+            }
+        }
+    }
+
     fn event(&mut self, archive: &mut Writer<Vec<u8>>, line: &Line<'_>) -> Result<(), WriteError> {
+        self.report_overwritten(archive, line.nanos)?;
         let marker = line.marker().and_then(Marker::parse);
         let process = line.process.or(marker.and_then(|marker| marker.process));
         let process = self.threads.note(archive, line.thread, process, line.task)?;
@@ -161,6 +198,49 @@ impl<R> FtraceImporter<R> {
     }
 }
 
+/// Returns the number of overwritten events that the head of the text has.
+fn overwritten(line: &str) -> Option<u64> {
+    let numbers = line.strip_prefix('#')?.trim_start().strip_prefix(ENTRIES)?;
+    let (kept, written) = numbers.split_whitespace().next()?.split_once('/')?;
+    let number = |text: &str| text.parse::<u64>().ok();
+    Some(number(written)?.saturating_sub(number(kept)?))
+}
+
 fn cut(text: &str) -> &str {
     cut_str(text, MAX_STRING_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use trace_analyze::check::check;
+    use trace_format::Reader;
+
+    use super::*;
+
+    fn dropped(text: &str) -> u64 {
+        let archive = Ftrace.open(Box::new(text.as_bytes())).unwrap();
+        check(Reader::new(archive)).unwrap().damage.records_dropped
+    }
+
+    #[test]
+    fn overwritten_events_are_losses() {
+        let event = "  app-7  [000] d... 1.500000: sched_waking: a\n";
+        let head = |numbers: &str| format!("# tracer: nop\n#\n# {ENTRIES}{numbers}   #P:2\n");
+        assert_eq!(dropped(&(head("918/2184") + event + event)), 1266);
+        assert_eq!(dropped(&(head("2/2") + event)), 0);
+        assert_eq!(dropped(event), 0);
+        // All of them.
+        assert_eq!(dropped(&head("0/5")), 5);
+    }
+
+    #[test]
+    fn numbers_of_entries() {
+        let line = |numbers: &str| overwritten(&format!("# {ENTRIES}{numbers}"));
+        assert_eq!(line("918/2184   #P:2"), Some(1266));
+        assert_eq!(line("5/5 #P:1"), Some(0));
+        for wrong in ["", "5", "5/", "/5", "a/b", "5/99999999999999999999"] {
+            assert_eq!(line(wrong), None, "{wrong}");
+        }
+        assert_eq!(overwritten("entries-in-buffer/entries-written: 1/2"), None);
+    }
 }

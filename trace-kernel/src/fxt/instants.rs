@@ -1,6 +1,7 @@
 //! Events without a length.
 
 use trace_format::layout::{cut_str, InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
+use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{
     Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value, WriteError,
 };
@@ -37,6 +38,27 @@ pub(super) fn event<'a>(
 ) -> Event<'a> {
     let (thread, arguments) = (Thread::Inline(thread), arguments.into());
     Event { ticks, thread, category, name, kind, arguments }
+}
+
+/// Reports a number of records that are missing at a thread between two times, with the reason.
+///
+/// # Errors
+///
+/// Writing failed.
+pub fn write_gap<S: RecordSink>(
+    writer: &mut S,
+    place: ThreadKoids,
+    (number, reason): (u64, &str),
+    (from, to): (u64, u64),
+) -> Result<(), WriteError> {
+    let arguments = [
+        Argument::new("reason", Value::String(reason.into())),
+        Argument::new("number", Value::Uint64(number)),
+        Argument::new("from", Value::Uint64(from)),
+        Argument::new("to", Value::Uint64(to)),
+    ];
+    let labels = inline((CATEGORY, RECORDS_DROPPED));
+    write_event(writer, event(to, place, labels, INSTANT, &arguments))
 }
 
 /// Returns category and name of an event as inline texts.

@@ -1,12 +1,11 @@
 //! The state between events and records.
 
-use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
 use super::calls::Calls;
 use super::durations::{Durations, Kind, ARGUMENTS};
-use super::instants::{event, inline, write_event, write_other, INSTANT};
+use super::instants::{event, inline, write_event, write_gap, write_other, INSTANT};
 use super::labels::Label;
 use super::list::List;
 use super::scheduling::{write_scheduling, Wakeups};
@@ -258,14 +257,7 @@ impl Translator {
         (number, reason): (u64, &str),
         (from, to): (u64, u64),
     ) -> Result<(), WriteError> {
-        let arguments = [
-            Argument::new("reason", Value::String(reason.into())),
-            Argument::new("number", Value::Uint64(number)),
-            Argument::new("from", Value::Uint64(from)),
-            Argument::new("to", Value::Uint64(to)),
-        ];
-        let labels = inline((CATEGORY, RECORDS_DROPPED));
-        write_event(writer, event(to, place, labels, INSTANT, &arguments))
+        write_gap(writer, place, (number, reason), (from, to))
     }
 
     /// Writes the system calls, interrupts and calls that have not ended.
