@@ -304,6 +304,30 @@ fn ends_before_the_stop_or_never(
     }
 }
 
+/// A scope whose rolling buffer is handed over ends with a record of its own, while its recording
+/// ends and the next one begins: the next one, which may have other strings, has none of it.
+#[test]
+fn an_end_is_not_in_the_next_recording() {
+    for mode in [BufferingMode::Streaming, BufferingMode::Circular] {
+        model(move || {
+            let buffer = Buffer::new(mode, true);
+            let recorder = buffer.recorder;
+            let slot = recorder.attach(1).unwrap();
+            let at = Scope(begin(recorder, slot));
+            recorder.flush();
+            recorder.quiesce(PATIENCE);
+            let writer = thread::spawn(move || {
+                let scope = at;
+                scope.0.end(slot, recorder, || 20, |_| {});
+            });
+            recorder.stop(PATIENCE).unwrap();
+            let next = recorder.start().unwrap();
+            writer.join().unwrap();
+            assert_eq!(buffer.rolling(next), []);
+        });
+    }
+}
+
 /// A stop and a switch at the same time: the next start goes on behind both.
 #[test]
 fn a_stop_during_a_switch_loses_no_epoch() {

@@ -96,12 +96,14 @@ impl Slot {
         Some(())
     }
 
-    /// Writes a duration end, of so many of the words as its header says, or keeps it until there
-    /// is room.
-    pub(super) fn write_end(&self, recorder: &Recorder, end: [u64; 3]) {
+    /// Writes the end of a duration that began in `epoch`, of so many of the words as its header
+    /// says, or keeps it until there is room. Does nothing if the recording of `epoch` is over.
+    pub(super) fn write_end(&self, recorder: &Recorder, epoch: u64, end: [u64; 3]) {
         let full: Full = |_, _, _, _| {};
         let nested = self.sequence.load(Ordering::Relaxed) & 1 != 0;
         match self.open_or(recorder, end_words(&end), full) {
+            // The slot is busy from here on, so the recording cannot change.
+            Some(open) if !recorder.has_recorded(epoch) => open.abandon(),
             Some(open) => {
                 for (word, value) in open.words().iter().zip(end).skip(1) {
                     word.store(value, Ordering::Relaxed);
@@ -109,15 +111,23 @@ impl Slot {
                 open.commit(end[0]);
             }
             None if nested => {}
-            None => self.keep_end(recorder, end),
+            None => self.keep_end(recorder, epoch, end),
         }
     }
 
-    /// Keeps an end that found no room, or, where there are too many, counts it as lost.
-    pub(super) fn keep_end(&self, recorder: &Recorder, end: [u64; 3]) {
-        if recorder.is_recording() && !self.ends.keep(end) {
-            self.lose(recorder, 1);
-        }
+    /// Keeps an end that found no room, or, where there are too many, counts it as lost. Does
+    /// nothing if the recording of `epoch` is over.
+    fn keep_end(&self, recorder: &Recorder, epoch: u64, end: [u64; 3]) {
+        self.while_busy(|| {
+            fence(Ordering::SeqCst);
+            let is_recording = recorder.is_recording();
+            // The first epoch of a recording is loaded after one of its epochs.
+            fence(Ordering::Acquire);
+            let is_current = is_recording && recorder.has_recorded(epoch);
+            if is_current && !self.ends.keep(end) {
+                self.lose_while_busy(recorder, 1);
+            }
+        });
     }
 
     /// Counts the ends that a thread which ends has not come to write.
@@ -132,15 +142,21 @@ impl Slot {
     fn lose(&self, recorder: &Recorder, number: usize) {
         self.while_busy(|| {
             fence(Ordering::SeqCst);
-            if let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) {
-                let reason = match session.layout.mode() {
-                    BufferingMode::Oneshot => LossReason::BufferFull,
-                    BufferingMode::Circular => LossReason::InUse,
-                    BufferingMode::Streaming => LossReason::NotSaved,
-                };
-                (0..number).for_each(|_| recorder.lost(self, session, reason));
-            }
+            self.lose_while_busy(recorder, number);
         });
+    }
+
+    /// Counts lost ends. The slot is busy, and its store is ordered by a fence.
+    fn lose_while_busy(&self, recorder: &Recorder, number: usize) {
+        let Some(session) = recorder.session(recorder.epoch.load(Ordering::Acquire)) else {
+            return;
+        };
+        let reason = match session.layout.mode() {
+            BufferingMode::Oneshot => LossReason::BufferFull,
+            BufferingMode::Circular => LossReason::InUse,
+            BufferingMode::Streaming => LossReason::NotSaved,
+        };
+        (0..number).for_each(|_| recorder.lost(self, session, reason));
     }
 
     /// Writes the ends that were kept, if they fit all.

@@ -195,8 +195,12 @@ impl OpenScope {
                 return;
             }
             match recorder.mode() {
-                Some(BufferingMode::Streaming) => self.write_end(slot, recorder, now, argument),
-                Some(BufferingMode::Circular) => self.write_complete(slot, recorder, now, argument),
+                Some(BufferingMode::Streaming) => {
+                    self.write_end(slot, recorder, epoch, now, argument);
+                }
+                Some(BufferingMode::Circular) => {
+                    self.write_complete(slot, recorder, epoch, now, argument);
+                }
                 Some(BufferingMode::Oneshot) | None => {}
             }
         }
@@ -229,16 +233,34 @@ impl OpenScope {
     }
 
     /// The begin is, or will be, in the archive: its end follows.
-    fn write_end(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
+    fn write_end(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        epoch: u64,
+        now: u64,
+        argument: Option<u64>,
+    ) {
         let header = self.header_of(EventType::DurationEnd, 2, argument);
-        slot.write_end(recorder, [header, now, argument.unwrap_or(0)]);
+        slot.write_end(recorder, epoch, [header, now, argument.unwrap_or(0)]);
     }
 
     /// The begin may be overwritten: a record of the complete scope follows, without the arguments
     /// of its begin.
-    fn write_complete(&self, slot: &Slot, recorder: &Recorder, now: u64, argument: Option<u64>) {
+    fn write_complete(
+        &self,
+        slot: &Slot,
+        recorder: &Recorder,
+        epoch: u64,
+        now: u64,
+        argument: Option<u64>,
+    ) {
         let header = self.header_of(EventType::DurationComplete, 4, argument);
         let Some(open) = slot.open(recorder, record::Size::get(header) as usize) else { return };
+        // The slot is busy, so the recording cannot change.
+        if !recorder.has_recorded(epoch) {
+            return open.abandon();
+        }
         let values = [Some(self.start), argument, Some(now), Some(LATE_COMPLETE)];
         for (word, value) in open.words().iter().skip(1).zip(values.into_iter().flatten()) {
             word.store(value, Ordering::Relaxed);
