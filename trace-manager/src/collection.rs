@@ -31,8 +31,8 @@ pub(crate) use window::{Closed, Counts, Window};
 use crate::machine::{ProviderId, SaveRequest, SessionNumber};
 use crate::records::Spares;
 
-/// The words of a copy that are checked at a time, in some 30 µs. A provider that waits for its
-/// reply comes before the next ones.
+/// The words of a copy that are checked at a time, or the rest of a chunk: some 30 µs. A provider
+/// that waits for its reply comes before the next ones.
 const PART_WORDS: usize = 4 << 10;
 
 /// The data of all providers.

@@ -21,6 +21,9 @@ use crate::wait::milliseconds;
 /// The interval of updates of a session's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The longest time for which copies are checked in one turn.
+const MOST_CHECKING: Duration = Duration::from_millis(1);
+
 /// The pause of accepting connections after the file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -52,12 +55,25 @@ impl EventLoop {
                 Ok(()) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
+            let begin = Instant::now();
             for event in &events {
                 self.handle_event(Source::from_data(event.data), event.flags);
             }
+            self.pass_parts_on(begin.elapsed().min(MOST_CHECKING));
             self.housekeeping();
         }
         Ok(())
+    }
+
+    /// Checks copies for as long as the events of the turn took: many packets of some programs must
+    /// not keep the loop from the records of the others.
+    fn pass_parts_on(&mut self, time: Duration) {
+        let begin = Instant::now();
+        while self.collection.as_ref().is_some_and(Collection::has_waiting)
+            && begin.elapsed() < time
+        {
+            self.pass_part_on();
+        }
     }
 
     fn handle_event(&mut self, source: Source, flags: EventFlags) {

@@ -54,7 +54,7 @@ pub mod field {
     pub const DURABLE_END: usize = 5;
     /// Bytes of the loss table.
     pub const LOSSES_SIZE: usize = 6;
-    /// Bytes of a unit (32 bits); bit 32: function records are permitted.
+    /// Bytes of a unit (32 bits); bit 33: function records are permitted.
     pub const CHUNK_UNIT: usize = 8;
     /// What a process that traces itself has saved: [`SavedMark`](crate::buffer::saved::SavedMark).
     pub const SAVED: usize = 9;

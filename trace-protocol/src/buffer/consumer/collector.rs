@@ -146,7 +146,7 @@ impl Collector {
     ) -> bool {
         let end = checked.words.saturating_add(words);
         let mut copy = Vec::with_capacity(self.layout.unit_words());
-        for chunk in slot.chunks(&self.layout).skip(checked.chunks) {
+        for chunk in slot.chunks_behind(&self.layout, (checked.chunks, checked.words)) {
             if checked.words >= end {
                 return true;
             }

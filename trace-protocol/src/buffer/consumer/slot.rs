@@ -152,11 +152,17 @@ impl SlotReader {
         Some(self.word(TOLD)).filter(|number| *number != UNKNOWN)
     }
 
-    /// The chunks of the copy.
-    pub(super) fn chunks(&self, layout: &Layout) -> impl Iterator<Item = &[AtomicU64]> {
-        let (lengths, mut contents) = parts(self.mapping.words(), layout);
-        let chunks = self.word(CHUNKS).min(lengths.len() as u64) as usize;
-        lengths.iter().take(chunks).map_while(move |length| {
+    /// The chunks of the copy behind the first `chunks`, which have `words` words.
+    pub(super) fn chunks_behind(
+        &self,
+        layout: &Layout,
+        (chunks, words): (usize, usize),
+    ) -> impl Iterator<Item = &[AtomicU64]> {
+        let (lengths, contents) = parts(self.mapping.words(), layout);
+        let mut contents = contents.get(words..).unwrap_or_default();
+        let all = self.word(CHUNKS).min(lengths.len() as u64) as usize;
+        let lengths = lengths.get(chunks..all).unwrap_or_default();
+        lengths.iter().map_while(move |length| {
             let length = usize::try_from(length.load(Ordering::Relaxed)).ok()?;
             let (chunk, behind) = contents.split_at_checked(length)?;
             contents = behind;

@@ -59,8 +59,9 @@ impl core::fmt::Display for LayoutError {
 
 impl std::error::Error for LayoutError {}
 
-/// In the word of the unit's size: function records are permitted.
-const FUNCTION_RECORDS: u64 = 1 << 32;
+/// In the word of the unit's size: function records are permitted. Bit 32 permitted those of an
+/// earlier form, which this version does not write or read.
+const FUNCTION_RECORDS: u64 = 1 << 33;
 
 impl Layout {
     /// The smallest rolling buffer, in bytes.
@@ -219,7 +220,7 @@ impl Layout {
     }
 
     /// The same layout, with [function records](crate::buffer::function) permitted or not.
-    /// Providers of earlier versions write none.
+    /// Providers of earlier versions do not know the permission, and write none.
     #[must_use]
     pub fn with_function_records(self, function_records: bool) -> Self {
         Self { function_records, ..self }
@@ -339,7 +340,7 @@ mod tests {
         );
         assert_eq!(Layout::from_header(&layout.to_header(), 0xd000), Ok(layout));
         let permitted = layout.with_function_records(true);
-        assert_eq!(permitted.to_header()[8], 0x1_0000_0100);
+        assert_eq!(permitted.to_header()[8], 0x2_0000_0100);
         assert_eq!(Layout::from_header(&permitted.to_header(), 0xd000), Ok(permitted));
     }
 
