@@ -151,6 +151,20 @@ impl Engine {
         }
     }
 
+    /// Returns whether any scopes may be announced. Costs one load.
+    #[inline]
+    pub fn has_announced(&self) -> bool {
+        self.conditions.has_announced()
+    }
+
+    /// Returns whether scopes with these refs of category and name, as in
+    /// [`WatchedDuration::names`], are announced to a tracer of instructions.
+    ///
+    /// Works in signal handlers, takes no lock and does not allocate.
+    pub fn announces(&self, names: u32) -> bool {
+        self.conditions.announces(names)
+    }
+
     /// Returns the string ref of the key `process` in the current recording.
     pub fn process_key(&self) -> StringRef {
         StringRef::from_bits(self.process_key.load(Ordering::Relaxed))

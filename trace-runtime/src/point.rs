@@ -1,6 +1,7 @@
 //! Trace points: their statics, arguments and records.
 
 pub(crate) mod alert;
+mod announce;
 pub(crate) mod arguments;
 pub(crate) mod blob;
 pub(crate) mod names;

@@ -32,7 +32,11 @@ const SEGMENTS: usize = 8;
 const MOST_BYTES: usize = 4 << 20;
 
 /// The limit of a condition that is not compared: no duration is longer.
-const NEVER: u64 = u64::MAX;
+const NEVER: u64 = u64::MAX - 1;
+
+/// The limit of a condition that never holds, and whose scopes are announced to a tracer of
+/// instructions.
+const ANNOUNCED: u64 = u64::MAX;
 
 /// The conditions of a process.
 #[derive(Debug)]
@@ -45,6 +49,8 @@ pub(crate) struct Conditions {
     places: ProcessLock<Places>,
     /// Whether trace points compare conditions that were not reported to the manager.
     has_new: AtomicBool,
+    /// Whether there was a condition whose scopes are announced since the lists were empty.
+    has_announced: AtomicBool,
 }
 
 /// The place of each condition: category, name and ticks.
@@ -73,6 +79,7 @@ impl Conditions {
             segments: [const { OnceBox::new() }; SEGMENTS],
             places: ProcessLock::new(),
             has_new: AtomicBool::new(false),
+            has_announced: AtomicBool::new(false),
         }
     }
 
@@ -92,6 +99,26 @@ impl Conditions {
             next = place.next.load(Ordering::Relaxed);
         }
         wakes
+    }
+
+    /// Returns whether any scopes may be announced.
+    #[inline]
+    pub(crate) fn has_announced(&self) -> bool {
+        self.has_announced.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether scopes with these names are announced. Works in signal handlers.
+    pub(crate) fn announces(&self, names: u32) -> bool {
+        let mut next = self.head(names).map_or(0, |head| head.load(Ordering::Acquire));
+        while let Some(place) = self.place(next) {
+            let is_announced = place.refs.load(Ordering::Relaxed) == names
+                && place.ticks.load(Ordering::Relaxed) == ANNOUNCED;
+            if is_announced {
+                return true;
+            }
+            next = place.next.load(Ordering::Relaxed);
+        }
+        false
     }
 
     /// Returns the place of a condition; `None` if the process has had too many.
@@ -115,13 +142,14 @@ impl Conditions {
     pub(crate) fn clear(&self) {
         self.heads.iter().for_each(|head| head.store(0, Ordering::Relaxed));
         self.set_new(false);
+        self.has_announced.store(false, Ordering::Relaxed);
     }
 
     /// Adds a place that is in no list.
     pub(crate) fn list(&self, number: u32, refs: u32, ticks: u64) {
         let (Some(place), Some(head)) = (self.place(number), self.head(refs)) else { return };
         place.refs.store(refs, Ordering::Relaxed);
-        place.ticks.store(ticks, Ordering::Relaxed);
+        self.set_ticks(number, ticks);
         place.next.store(head.load(Ordering::Relaxed), Ordering::Relaxed);
         // Release: a thread that finds the place sees its contents.
         head.store(number, Ordering::Release);
@@ -131,6 +159,9 @@ impl Conditions {
     pub(crate) fn set_ticks(&self, place: u32, ticks: u64) {
         if let Some(place) = self.place(place) {
             place.ticks.store(ticks, Ordering::Relaxed);
+            if ticks == ANNOUNCED {
+                self.has_announced.store(true, Ordering::Relaxed);
+            }
         }
     }
 
@@ -210,6 +241,25 @@ mod tests {
         let places = (1..).map_while(|ticks| CONDITIONS.place_of(&long(ticks))).count();
         assert_eq!(places, MOST_BYTES / (60 << 10));
         assert_eq!(CONDITIONS.place_of(&long(1)), Some(1));
+    }
+
+    #[test]
+    fn only_conditions_with_the_longest_limit_announce_scopes() {
+        static CONDITIONS: Conditions = Conditions::new();
+        let [short, longest] = [5, ANNOUNCED].map(|ticks| {
+            let place = CONDITIONS.place_of(&limit(ticks)).unwrap();
+            CONDITIONS.list(place, 7, ticks);
+            place
+        });
+        assert!(CONDITIONS.announces(7) && !CONDITIONS.announces(8));
+        assert!(CONDITIONS.has_announced());
+        CONDITIONS.disable(longest);
+        assert!(!CONDITIONS.announces(7));
+        CONDITIONS.set_ticks(longest, ANNOUNCED);
+        CONDITIONS.disable(short);
+        assert!(CONDITIONS.announces(7));
+        CONDITIONS.clear();
+        assert!(!CONDITIONS.announces(7) && !CONDITIONS.has_announced());
     }
 
     #[test]

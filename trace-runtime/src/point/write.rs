@@ -18,6 +18,7 @@ use crate::timestamp::Timestamp;
 use crate::value::Limit;
 use crate::{ENGINE, RECORDER};
 
+use super::announce;
 use super::arguments::Arguments;
 use super::names::{Literal, Names};
 use super::place::{At, Here, Place};
@@ -158,6 +159,10 @@ fn begin_direct(slot: &'static Slot, site: &impl Switch) -> Option<DurationScope
             open.abandon();
             return None;
         }
+        if ENGINE.has_announced() {
+            open.abandon();
+            return None;
+        }
         header &= !WATCHED;
         open.watch();
     }
@@ -189,6 +194,7 @@ fn begin_late(site: &impl Switch) -> DurationScope {
     if header & WATCHED != 0 {
         header &= !WATCHED;
         open.watch();
+        announce_begin(header);
     }
     let start = stamp(&open, Here);
     DurationScope(OpenScope::begin(open, header | record::Size::make(PLAIN as u64), start))
@@ -262,7 +268,26 @@ fn end_direct(scope: &OpenScope, slot: &Slot) -> bool {
 #[inline(never)]
 fn end_late(scope: &OpenScope) {
     if let Some(slot) = slot() {
-        scope.end_late(slot, &RECORDER, ticks(), compare);
+        scope.end_late(slot, &RECORDER, ticks(), compare_scope);
+    }
+}
+
+/// Announces the begin of a scope of a watched site, if the session has armed the site. Called
+/// while the thread's slot is busy.
+#[cold]
+#[inline(never)]
+fn announce_begin(header: u64) {
+    if ENGINE.announces(WatchedDuration::names_of(header)) {
+        announce::scope_begins();
+    }
+}
+
+/// Compares the duration of a scope of a watched site with the conditions of the session, and
+/// announces its end.
+fn compare_scope(duration: WatchedDuration<'_>) {
+    compare(duration);
+    if ENGINE.announces(duration.names) && duration.is_current() {
+        announce::scope_ends();
     }
 }
 
@@ -335,6 +360,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         }
         header &= !WATCHED;
         open.watch();
+        announce_begin(header);
     }
     if let Some(koids) = open.words().get(FIXED..FIXED + P::WORDS) {
         place.encode(koids);

@@ -36,6 +36,11 @@ impl<'a> WatchedDuration<'a> {
         Self { names: names(header), ticks, recorder, epoch: recording }
     }
 
+    /// Returns the names of a duration with the names of this header.
+    pub fn names_of(header: u64) -> u32 {
+        names(header)
+    }
+
     /// Whether the recording of the scope goes on: the refs of another one may have other strings.
     pub fn is_current(&self) -> bool {
         // What the caller has loaded was loaded before the epoch.
