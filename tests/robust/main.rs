@@ -17,6 +17,8 @@ mod forking;
 mod full_disks;
 mod hanging;
 mod hostile_manager;
+#[cfg(target_arch = "x86_64")]
+mod instruction_scopes;
 mod instruments;
 mod kept_archives;
 mod killing;

@@ -1,7 +1,7 @@
 //! `trace insn`: recording, printing, and what happens to the traced program.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -181,6 +181,67 @@ fn the_exit_status_is_that_of_the_command() {
 }
 
 #[test]
+fn only_calls_of_a_function_are_recorded() {
+    let place = Place::new();
+    let record = |name: &str, options: &[&str], code| {
+        let directory = place.name(name);
+        let start = ["insn", "record", "-o", &directory];
+        let program = ["--", "/bin/sh", "-c", "echo one; echo two"];
+        text(&run(&[&start[..], options, &program].concat(), code).stderr)
+    };
+    let all = record("all", &["--function", "write"], 0);
+    assert!(all.contains("2 calls of write"), "{all}");
+    let print = ["insn", "print", &place.name("all"), "--format", "calls"];
+    let calls = text(&run(&print, 0).stdout);
+    assert_eq!(calls.matches(" write").count(), 2, "{calls}");
+    let second = record("second", &["--function", "write", "--nth", "2"], 0);
+    assert!(second.contains("call 2 of write was recorded"), "{second}");
+    let missing = record("missing", &["--function", "no_such_function"], 0);
+    assert!(missing.contains("no process has had a function no_such_function"), "{missing}");
+    let block = record("block", &["--engine", "block", "--function", "write"], 125);
+    assert!(block.contains("--function and --in-scope require --engine step"), "{block}");
+    assert!(record("nth", &["--nth", "2"], 2).contains("--function"));
+}
+
+#[test]
+fn a_snapshot_has_the_instructions_before_a_call() {
+    let place = Place::new();
+    let directory = place.name("recording");
+    let options = ["insn", "record", "--snapshot", "function:write", "-o", &directory];
+    let program = ["--", "/bin/sh", "-c", "echo one; echo two"];
+    let recorded = run(&[&options[..], &program].concat(), 0);
+    assert_eq!(text(&recorded.stdout), "one\ntwo\n");
+    assert!(text(&recorded.stderr).contains("1 snapshot"), "{recorded:?}");
+    assert_eq!(files(&place.path("recording")), ["snapshot-1"]);
+    let snapshot = place.name("recording/snapshot-1");
+    let printed = text(&run(&["insn", "print", &snapshot, "--format", "insns"], 0).stdout);
+    let instructions: Vec<_> = printed.lines().filter(|line| !line.contains('#')).collect();
+    let last = instructions.last().unwrap();
+    assert!(last.contains(" write+0x0 ") && instructions.len() > 1000, "{last}");
+}
+
+#[test]
+fn a_signal_requests_a_snapshot() {
+    let place = Place::new();
+    let mut child = target();
+    let (directory, pid) = (place.name("recording"), child.id().to_string());
+    let arguments = ["insn", "record", "--snapshot", "request", "--ring", "16", "-o", &directory];
+    let mut recorder = trace(&arguments).args(["--attach", &pid]).spawn().unwrap();
+    wait_until(|| tracer_of(&child) != "0");
+    let snapshot = place.path("recording/snapshot-1/insn.side.fxt");
+    kill_process(Pid::from_child(&recorder), Signal::Usr1).unwrap();
+    // The program executes instructions for each line.
+    let mut input = child.stdin.take().unwrap();
+    wait_until(|| input.write_all(b"x\n").is_ok() && snapshot.exists());
+    kill_process(Pid::from_child(&recorder), Signal::Int).unwrap();
+    recorder.wait().unwrap();
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(6));
+    let printed = run(&["insn", "print", &place.name("recording/snapshot-1")], 0);
+    assert!(!printed.stdout.is_empty());
+}
+
+#[test]
 fn a_program_that_is_not_readable_runs_untraced() {
     use std::os::unix::fs::{chown, PermissionsExt};
     if !rustix::process::getuid().is_root() {
@@ -228,7 +289,7 @@ fn tracer_of(child: &Child) -> String {
 /// # Panics
 /// If it does not hold after ten minutes.
 #[track_caller]
-fn wait_until(condition: impl Fn() -> bool) {
+fn wait_until(mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < Duration::from_secs(600), "waited in vain");
@@ -238,19 +299,20 @@ fn wait_until(condition: impl Fn() -> bool) {
 
 #[test]
 fn a_program_that_runs_continues_when_the_recorder_ends_or_is_killed() {
-    let engines = ["step", "block"];
-    let cases = engines.map(|engine| [(engine, Signal::Int), (engine, Signal::Kill)]);
-    for (engine, signal) in cases.into_iter().flatten() {
+    // The program calls `read` again when its input ends.
+    let options = [["--engine", "step"], ["--engine", "block"], ["--function", "read"]];
+    let cases = options.map(|option| [(option, Signal::Int), (option, Signal::Kill)]);
+    for (option, signal) in cases.into_iter().flatten() {
         let place = Place::new();
         let mut child = target();
         let (directory, pid) = (place.name("recording"), child.id().to_string());
-        let arguments = ["insn", "record", "--engine", engine, "-o", &directory, "--attach", &pid];
-        let mut recorder = trace(&arguments).stderr(Stdio::null()).spawn().unwrap();
+        let arguments = ["insn", "record", "-o", &directory, "--attach", &pid];
+        let mut recorder = trace(&arguments).args(option).stderr(Stdio::null()).spawn().unwrap();
         wait_until(|| tracer_of(&child) != "0");
         kill_process(Pid::from_child(&recorder), signal).unwrap();
         recorder.wait().unwrap();
         wait_until(|| tracer_of(&child) == "0");
         drop(child.stdin.take());
-        assert_eq!(child.wait().unwrap().code(), Some(6), "{engine} {signal:?}");
+        assert_eq!(child.wait().unwrap().code(), Some(6), "{option:?} {signal:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! A traced program for the tests of whole processes. Its first argument selects a role.
 
 mod alerts;
+mod announced;
 mod called;
 mod clocks;
 mod conditions;
@@ -64,6 +65,7 @@ fn main() {
         "alert-hostile-name" => alerts::hostile_name(),
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
+        "announced" => announced::run(number(0)),
         "clock" => clocks::run(&argument(0), number(1)),
         "watched" => watched::run(&argument(0), argument(1).as_ref()),
         "watched-requests" => watched::requests(number(0)),

@@ -50,6 +50,9 @@ Exit status:
 Examples:
   trace insn record -o DIR -- ls -l
   trace insn record -o DIR --engine block -- ./program
+  trace insn record -o DIR --function parse_request --nth 3 -- ./server
+  trace insn record -o DIR --in-scope web/request --nth 3 -- ./server
+  trace insn record -o DIR --snapshot function:report_error -- ./server
   trace insn record -o DIR --range parse_request --budget 1000000 -- ./server
   trace insn record -o DIR --range 0x401000..0x4013ff -- ./program")]
 pub(crate) struct InsnRecordArgs {
@@ -65,6 +68,49 @@ pub(crate) struct InsnRecordArgs {
     /// the function SYMBOL. Other instructions are executed as slowly [default: all]
     #[arg(long, value_name = "A..B|SYMBOL", value_parser = parse_range)]
     pub(crate) range: Option<InsnRange>,
+
+    /// Trace only calls of the function SYMBOL, each up to its return. Between the calls, the
+    /// program runs at full speed. With `--engine step` only [default: all instructions]
+    #[arg(long, value_name = "SYMBOL", group = "part")]
+    pub(crate) function: Option<String>,
+
+    /// Trace only the scopes of this category and name of a program that links `trace-runtime`,
+    /// each from its begin to its end. The program is also recorded, in DIR/scopes.fxt. With
+    /// `--engine step` only
+    #[arg(
+        long,
+        value_name = "CATEGORY/NAME",
+        group = "part",
+        conflicts_with = "attach",
+        value_parser = parse_scope
+    )]
+    pub(crate) in_scope: Option<String>,
+
+    /// Trace only the Nth call of the function or the Nth scope, of any thread, and release the
+    /// program after it [default: all]
+    #[arg(
+        long,
+        value_name = "N",
+        requires = "part",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub(crate) nth: Option<u64>,
+
+    /// Keep only the newest packets, and write them to DIR/snapshot-1, -2 and so on when a
+    /// condition holds: `function:SYMBOL` at its first call, `request` when this process gets
+    /// SIGUSR1. Repeatable
+    #[arg(
+        long,
+        value_name = "CONDITION",
+        conflicts_with = "part",
+        value_parser = InsnSnapshot::parse
+    )]
+    pub(crate) snapshot: Vec<InsnSnapshot>,
+
+    /// Most packets that are kept of each thread, in KiB
+    #[arg(long, value_name = "KIB", requires = "snapshot", default_value_t = 1024,
+          value_parser = clap::value_parser!(u32).range(16..))]
+    pub(crate) ring: u32,
 
     /// Release the program after N steps of all threads together. With `--engine block`, each
     /// instruction is a step [default: no limit]
@@ -123,6 +169,42 @@ fn parse_range(text: &str) -> Result<InsnRange, String> {
         return Ok(InsnRange::Symbol(text.to_owned()));
     }
     parse_addresses(text).map(|(start, end)| InsnRange::Addresses(start, end))
+}
+
+/// What requests a snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum InsnSnapshot {
+    /// The first call of a function.
+    Function(String),
+    /// A signal to this process.
+    Request,
+}
+
+impl InsnSnapshot {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("function", "")) => Err("a function has a name".into()),
+            Some(("function", name)) => Ok(Self::Function(name.into())),
+            _ if text == "request" => Ok(Self::Request),
+            _ => Err("it is not function:SYMBOL or request".into()),
+        }
+    }
+
+    /// Returns the function at whose first call a snapshot is taken.
+    pub(crate) fn function(&self) -> Option<String> {
+        match self {
+            Self::Function(name) => Some(name.clone()),
+            Self::Request => None,
+        }
+    }
+}
+
+/// Checks that a text is a category and a name.
+fn parse_scope(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((category, name)) if !category.is_empty() && !name.is_empty() => Ok(text.to_owned()),
+        _ => Err("it is not CATEGORY/NAME, such as web/request".into()),
+    }
 }
 
 /// Print a recording of instructions
@@ -187,5 +269,21 @@ mod tests {
         assert_eq!(parse_range("16..31"), Ok(InsnRange::Addresses(16, 31)));
         assert_eq!(parse_range("a::b"), Ok(InsnRange::Symbol("a::b".into())));
         assert!(parse_range("2..1").is_err() && parse_range("x..1").is_err());
+    }
+
+    #[test]
+    fn snapshots_have_conditions() {
+        let parse = InsnSnapshot::parse;
+        assert_eq!(parse("function:a::b"), Ok(InsnSnapshot::Function("a::b".into())));
+        assert_eq!(parse("request"), Ok(InsnSnapshot::Request));
+        assert!(parse("function:").is_err() && parse("slow").is_err());
+    }
+
+    #[test]
+    fn scopes_have_a_category_and_a_name() {
+        assert_eq!(parse_scope("web/a request/1").as_deref(), Ok("web/a request/1"));
+        for wrong in ["", "web", "web/", "/request"] {
+            assert!(parse_scope(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -12,6 +12,8 @@ mod print;
 mod record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod service;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod snapshot;
 
 use anyhow::Result;
 

@@ -1,11 +1,12 @@
 //! A buffer as a trace that can be decoded.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
 use super::client::{Client, Error};
 use crate::controller::{BufferConfig, BufferDescriptor};
-use crate::recording::{notes_of_archive, Note};
+use crate::recording::{notes_of_archive, since, Note, TraceId};
 
 /// The packets of a buffer, and what is required to decode them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +31,8 @@ impl Client {
         let packets = read_chunks(&config, chunks, side.written)?;
         let notes = notes_of_archive(side.archive).map_err(io::Error::other)?;
         let lost = side.written - packets.len() as u64;
-        Ok(TraceData { notes: since(notes, lost), packets })
+        let lost = BTreeMap::from([(TraceId(buffer.0), lost)]);
+        Ok(TraceData { notes: since(notes, &lost), packets })
     }
 }
 
@@ -52,38 +54,4 @@ fn read_chunks(
         false => bytes.truncate(end),
     }
     Ok(bytes)
-}
-
-/// Returns the notes for a trace that has lost its first bytes.
-///
-/// Of the positions in the lost bytes only the last one is kept: it has the code at the beginning.
-fn since(notes: Vec<Note>, lost: u64) -> Vec<Note> {
-    let is_lost = |note: &Note| matches!(note, Note::Position { offset, .. } if *offset <= lost);
-    let first = notes.iter().rposition(is_lost);
-    let moved = notes.into_iter().enumerate().filter_map(|(index, note)| match note {
-        Note::Position { .. } if first.is_some_and(|first| index < first) => None,
-        Note::Position { trace, offset, space } => {
-            Some(Note::Position { trace, offset: offset.saturating_sub(lost), space })
-        }
-        note => Some(note),
-    });
-    moved.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::recording::{SpaceId, TraceId};
-
-    #[test]
-    fn positions_in_lost_bytes_move_to_the_beginning() {
-        let at =
-            |offset, space| Note::Position { trace: TraceId(1), offset, space: SpaceId(space) };
-        let code = Note::Code { space: SpaceId(0), address: 1, bytes: vec![1] };
-        let notes = vec![at(0, 0), at(10, 1), code.clone(), at(20, 2), at(30, 3)];
-        assert_eq!(since(notes.clone(), 0), notes);
-        assert_eq!(since(notes.clone(), 19), [at(0, 1), code.clone(), at(1, 2), at(11, 3)]);
-        assert_eq!(since(notes.clone(), 20), [code.clone(), at(0, 2), at(10, 3)]);
-        assert_eq!(since(notes, 99), [code, at(0, 3)]);
-    }
 }

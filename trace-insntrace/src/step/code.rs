@@ -11,6 +11,7 @@ use super::maps::{self, page_of, CodeMapping, PAGE_BYTES};
 use super::plants::Plants;
 use super::ptrace::Tid;
 use super::range::TracedRange;
+use super::traced_calls::Search;
 use crate::flow::{decode_bytes, DecodedInstruction, Image, MAX_INSTRUCTION_BYTES};
 use crate::recording::{Mapping, Note, SpaceId};
 use crate::symbols;
@@ -39,6 +40,8 @@ pub(super) struct Space {
     pub(super) blocks: Blocks,
     /// Breakpoints inside of instructions that were found later.
     pub(super) misplaced: Vec<u64>,
+    /// The function in which threads are traced.
+    pub(super) search: Search,
 }
 
 impl Space {
@@ -58,6 +61,7 @@ impl Space {
             plants: Plants::default(),
             blocks: Blocks::default(),
             misplaced: Vec::new(),
+            search: Search::default(),
         })
     }
 
@@ -176,6 +180,7 @@ impl Space {
         }
         let addresses = self.ranges.iter().filter_map(|range| range.addresses_in(&mapping));
         self.traced.extend(addresses);
+        self.search.add(&mapping);
         mapping
     }
 

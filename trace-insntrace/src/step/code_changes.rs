@@ -188,20 +188,11 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::pt::Writer;
     use crate::step::Options;
 
     #[test]
     fn known_code_without_blocks_is_uncertain_during_a_change() {
-        let options = Options {
-            engine: Engine::Block,
-            writer: Writer::new(),
-            clock: || 0,
-            has_time: false,
-            psb_bytes: Options::PSB_BYTES,
-            ranges: Vec::new(),
-            budget: None,
-        };
+        let options = Options::of_blocks();
         let mut tracer = Tracer::start(&mut Command::new("/bin/true"), options).unwrap();
         while tracer.steps < 100 {
             assert!(tracer.handle_stop().unwrap());

@@ -30,12 +30,29 @@ pub(super) fn executable(tid: Tid) -> io::Result<Vec<CodeMapping>> {
     Ok(text.lines().filter_map(parse).collect())
 }
 
+/// Returns the end of the mapping with `address`.
+pub(super) fn end_of(tid: Tid, address: u64) -> Option<u64> {
+    let text = fs::read(format!("/proc/{}/maps", tid.0)).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut places =
+        text.lines().filter_map(|line| addresses(line.split_ascii_whitespace().next()?));
+    places.find(|(start, end)| (*start..*end).contains(&address)).map(|(_, end)| end)
+}
+
+/// Parses `START-END`.
+fn addresses(text: &str) -> Option<(u64, u64)> {
+    let (start, end) = text.split_once('-')?;
+    Some((hex(start)?, hex(end)?))
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text, 16).ok()
+}
+
 /// Parses a line such as `55e0c7a00000-55e0c7a02000 r-xp 00002000 fe:00 1234   /bin/cat`.
 fn parse(line: &str) -> Option<CodeMapping> {
     let mut columns = line.split_ascii_whitespace();
-    let (start, end) = columns.next()?.split_once('-')?;
-    let hex = |text| u64::from_str_radix(text, 16).ok();
-    let (address, end) = (hex(start)?, hex(end)?);
+    let (address, end) = addresses(columns.next()?)?;
     let &[_, write, b'x', share, ..] = columns.next()?.as_bytes() else { return None };
     let offset = hex(columns.next()?)?;
     // The path is the rest of the line, with its spaces.
@@ -53,6 +70,15 @@ fn parse(line: &str) -> Option<CodeMapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mapping_has_an_end() {
+        let local = 0_u8;
+        let address = (&raw const local).addr() as u64;
+        let end = end_of(Tid(rustix::thread::gettid().as_raw_nonzero().get()), address).unwrap();
+        assert!(end > address && end % PAGE_BYTES == 0);
+        assert_eq!(end_of(Tid(-1), address), None);
+    }
 
     #[test]
     fn lines_of_code_are_mappings() {

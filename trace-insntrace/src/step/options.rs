@@ -36,4 +36,18 @@ pub struct Options {
 impl Options {
     /// The distance of PSB packets that the hardware has by default.
     pub const PSB_BYTES: u64 = 4096;
+
+    /// Returns settings of the block engine, without time.
+    #[cfg(test)]
+    pub(super) fn of_blocks() -> Self {
+        Self {
+            engine: Engine::Block,
+            writer: Writer::new(),
+            clock: || 0,
+            has_time: false,
+            psb_bytes: Self::PSB_BYTES,
+            ranges: Vec::new(),
+            budget: None,
+        }
+    }
 }

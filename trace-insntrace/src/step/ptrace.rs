@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Step,
     /// A breakpoint instruction was executed.
     Breakpoint,
+    /// A thread is at a breakpoint of the processor.
+    HardwareBreakpoint,
     /// A system call begins.
     SystemCall,
     /// A signal handler is about to begin.
@@ -72,6 +74,12 @@ const SYSTEM_CALL: i32 = libc::SIGTRAP | 0x80;
 
 /// The trap flag, TF in `eflags`.
 const TRAP_FLAG: u64 = 1 << 8;
+
+/// The debug register that turns breakpoints on, DR7.
+const DEBUG_CONTROL: usize = 7;
+
+/// In DR7: the breakpoint at the address in DR0, of an instruction.
+const EXECUTION_AT_0: u64 = 1;
 
 /// The code segment of 64-bit code, `__USER_CS` in Linux.
 const CODE_SEGMENT_64: u64 = 0x33;
@@ -178,6 +186,20 @@ pub(super) fn run(tid: Tid) -> io::Result<()> {
     request(libc::PTRACE_SYSCALL, tid, 0)
 }
 
+/// Continues a thread until its next event, with `signal` if it is not 0.
+pub(super) fn run_freely(tid: Tid, signal: i32) -> io::Result<()> {
+    request(libc::PTRACE_CONT, tid, signal as usize)
+}
+
+/// Sets the processor's breakpoint of a stopped thread, or removes it. Threads and processes that
+/// the thread creates, and programs that it executes, do not have it.
+pub(super) fn set_breakpoint(tid: Tid, address: Option<u64>) -> io::Result<()> {
+    set(tid, debug_register(DEBUG_CONTROL), 0)?;
+    let Some(address) = address else { return Ok(()) };
+    set(tid, debug_register(0), address)?;
+    set(tid, debug_register(DEBUG_CONTROL), EXECUTION_AT_0)
+}
+
 /// Stops a thread again where it is stopped after a step. The kernel forgets that a step has loaded
 /// the flags: from the next step on it attributes the trap flag to the steps, and clears it.
 pub(super) fn stop_again(tid: Tid, registers: Registers) -> io::Result<()> {
@@ -188,8 +210,9 @@ pub(super) fn stop_again(tid: Tid, registers: Registers) -> io::Result<()> {
 
 /// Ends tracing. The thread continues, with `signal` if it is not 0.
 pub(super) fn detach(tid: Tid, signal: i32) -> io::Result<()> {
-    // If this fails, the thread has to be released all the same.
+    // If these fail, the thread has to be released all the same.
     let _ = registers(tid).and_then(|registers| clear_trap_flag(tid, registers));
+    let _ = set_breakpoint(tid, None);
     request(libc::PTRACE_DETACH, tid, signal as usize)
 }
 
@@ -206,6 +229,11 @@ fn clear_trap_flag(tid: Tid, registers: Registers) -> io::Result<()> {
 pub(super) fn move_to(tid: Tid, ip: u64, sp: u64) -> io::Result<()> {
     set(tid, mem::offset_of!(libc::user, regs.rip), ip)?;
     set(tid, mem::offset_of!(libc::user, regs.rsp), sp)
+}
+
+/// Returns the offset of a debug register in `user`.
+fn debug_register(number: usize) -> usize {
+    mem::offset_of!(libc::user, u_debugreg) + number * size_of::<libc::c_ulonglong>()
 }
 
 /// Sets a register, by its offset in `user`.
@@ -297,6 +325,7 @@ fn trap(tid: Tid) -> io::Result<Stop> {
     Ok(match code {
         libc::TRAP_TRACE | libc::TRAP_BRKPT => Stop::Step,
         libc::SI_KERNEL => Stop::Breakpoint,
+        libc::TRAP_HWBKPT => Stop::HardwareBreakpoint,
         // The kernel's `ptrace_notify` sends this code when a handler was set up.
         libc::SIGTRAP => Stop::Handler,
         _ => Stop::Signal(libc::SIGTRAP),

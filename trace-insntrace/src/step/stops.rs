@@ -127,7 +127,7 @@ impl Tracer {
         ptrace::detach(tid, signal)
     }
 
-    fn expect(&mut self, new: Tid) {
+    pub(super) fn expect(&mut self, new: Tid) {
         if !self.threads.contains_key(&new) {
             self.expected.insert(new);
         }
@@ -137,13 +137,18 @@ impl Tracer {
     fn apply(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         let registers = ptrace::registers(tid)?;
         self.end_call(tid, stop);
+        if self.is_outside(tid) {
+            return self.apply_outside(tid, stop, registers);
+        }
         match stop {
             Stop::Step => {
                 self.stepped(tid, registers);
                 self.count(1);
             }
             Stop::Breakpoint if self.hit(tid, registers) => {}
-            Stop::Breakpoint => self.interrupted(tid, registers, libc::SIGTRAP),
+            Stop::Breakpoint | Stop::HardwareBreakpoint => {
+                self.interrupted(tid, registers, libc::SIGTRAP);
+            }
             Stop::Signal(signal) => self.interrupted(tid, registers, signal),
             Stop::SystemCall => self.calls(tid, registers),
             Stop::Handler => {
@@ -155,6 +160,7 @@ impl Tracer {
             Stop::NewTask(new) => self.expect(new),
             _ => self.pauses(tid, registers),
         }
+        self.check_call(tid, stop);
         Ok(())
     }
 
@@ -209,6 +215,7 @@ impl Tracer {
         space.blocks.steps_only = steps_only;
         self.spaces.insert(id, space);
         self.next_space += 1;
+        self.begin_search(id, tid);
         Ok(id)
     }
 
@@ -233,7 +240,7 @@ impl Tracer {
                 return Err(error);
             }
         };
-        let old = thread.space;
+        let (old, was_inside) = (thread.space, thread.watch.is_inside());
         if let Some(space) = self.spaces.get(&id) {
             let (notes, executed) = (&mut self.notes, &mut self.executed);
             thread.exec(self.spaces.get(&old), space, registers, notes, executed);
@@ -242,6 +249,9 @@ impl Tracer {
         self.notes.push(note_of(&thread));
         self.threads.insert(tid, thread);
         self.close_space(old);
+        if was_inside {
+            self.end_call_of_function();
+        }
         Ok(())
     }
 
@@ -268,6 +278,9 @@ impl Tracer {
         self.notes.push(Note::End { trace: thread.trace, end });
         self.finished.push((thread.trace, thread.encoder.take()));
         self.close_space(thread.space);
+        if thread.watch.is_inside() {
+            self.end_call_of_function();
+        }
     }
 
     fn close_space(&mut self, space: SpaceId) {
@@ -284,6 +297,9 @@ impl Tracer {
             let signal = thread.signal;
             self.finish(thread, ThreadEnd::Detached);
             return ptrace::detach(tid, signal);
+        }
+        if self.is_outside(tid) {
+            return self.run_outside(tid);
         }
         match self.options.engine {
             Engine::Step => self.resume_by_steps(tid),
@@ -341,7 +357,6 @@ mod tests {
     use rustix::process::{kill_process, Pid, Signal};
 
     use super::*;
-    use crate::pt::Writer;
     use crate::step::Options;
 
     /// Starts a shell that executes code until SIGTERM, and then ends with 3.
@@ -374,16 +389,7 @@ mod tests {
     #[ignore = "waits for a rare stop: up to a minute on a busy machine"]
     fn a_thread_behind_a_breakpoint_continues_untraced() {
         let mut child = shell();
-        let options = Options {
-            engine: Engine::Block,
-            writer: Writer::new(),
-            clock: || 0,
-            has_time: false,
-            psb_bytes: Options::PSB_BYTES,
-            ranges: Vec::new(),
-            budget: None,
-        };
-        let mut tracer = Tracer::attach(child.id(), options).unwrap();
+        let mut tracer = Tracer::attach(child.id(), Options::of_blocks()).unwrap();
         let tid = stop_behind_breakpoint(&mut tracer);
         tracer.give_up(tid, Stop::Trap, io::Error::other("a test")).unwrap();
         assert_eq!(tracer.untraced().unwrap().0, 1);

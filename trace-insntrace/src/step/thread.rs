@@ -7,6 +7,7 @@ use super::code::Space;
 use super::encoder::Encoder;
 use super::ptrace::{Registers, Tid};
 use super::run::Run;
+use super::traced_calls::Watch;
 use crate::flow::{DecodedInstruction, End, InstructionKind};
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
@@ -47,6 +48,8 @@ pub(super) struct Thread {
     loaded_flags: Option<Registers>,
     /// How the thread executes blocks.
     pub(super) run: Run,
+    /// The calls in which the thread is traced, if not always.
+    pub(super) watch: Watch,
 }
 
 impl Thread {
@@ -73,6 +76,7 @@ impl Thread {
             leaves_exec,
             loaded_flags: None,
             run: Run::default(),
+            watch: Watch::default(),
         }
     }
 
@@ -93,6 +97,23 @@ impl Thread {
         let offset = self.encoder.cut(self.ip);
         (self.space, self.version) = (space.id(), space.version());
         notes.push(Note::Position { trace: self.trace, offset, space: space.id() });
+    }
+
+    /// The thread has called the function in which it is traced.
+    pub(super) fn begin_call(&mut self, registers: Registers) {
+        self.leaves_exec = false;
+        self.moved(registers);
+    }
+
+    /// The thread has left that function. Returns whether it can run freely.
+    pub(super) fn end_call(&mut self) -> bool {
+        if self.loaded_flags.is_some() {
+            return false;
+        }
+        self.encoder.turn_off(self.ip);
+        self.fetched = None;
+        self.watch = Watch::default();
+        true
     }
 
     /// Returns whether the next instruction is executed by nothing but the thread's registers.
@@ -246,7 +267,7 @@ impl Thread {
         out: &mut VecDeque<Executed>,
     ) {
         self.leave(old, out);
-        self.run = Run::default();
+        (self.run, self.watch) = (Run::default(), Watch::default());
         self.moved(registers);
         self.begin_part(space, notes);
         self.leaves_exec = true;

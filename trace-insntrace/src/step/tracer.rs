@@ -15,6 +15,7 @@ use super::ptrace::{self, Follow, Stop, Tid};
 use super::spawn;
 use super::status::{gone, has_exited, is_gone, traced_by_us};
 use super::thread::{Executed, Thread};
+use super::traced_calls::Calls;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
 
 /// Ends tracing when it is dropped; see [`Tracer::stop_handle`].
@@ -43,6 +44,8 @@ pub struct Tracer {
     /// Stops that were received while others had to be waited for.
     pub(super) stops: VecDeque<(Tid, Stop)>,
     pub(super) tripwire: Option<Tid>,
+    /// The calls that are traced, if not all instructions.
+    pub(super) calls: Option<Calls>,
     pub(super) is_stopping: bool,
     /// The number of threads that could not be traced.
     pub(super) untraced: u64,
@@ -119,6 +122,7 @@ impl Tracer {
             borrowers: HashSet::new(),
             stops: VecDeque::new(),
             tripwire: None,
+            calls: None,
             is_stopping: false,
             untraced: 0,
             untraced_reason: None,
@@ -224,6 +228,14 @@ impl Tracer {
     #[must_use]
     pub fn untraced(&self) -> Option<(u64, &io::Error)> {
         self.untraced_reason.as_ref().map(|reason| (self.untraced, reason))
+    }
+
+    /// Ends the packets of each thread before its next instruction, so that all instructions before
+    /// it are decoded. Tracing is on again when that is executed.
+    pub fn end_packets(&mut self) {
+        for thread in self.threads.values_mut() {
+            thread.encoder.turn_off(thread.ip);
+        }
     }
 
     /// Returns the packets written since the last call, by trace.

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod flags;
+mod function;
 mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;

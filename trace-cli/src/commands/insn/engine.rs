@@ -5,18 +5,21 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{anyhow, Context, Result};
 use rustix::process::{set_parent_process_death_signal, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
 use trace_insntrace::recording::ThreadEnd;
-use trace_insntrace::step::{Engine, Options, TracedRange, Tracer};
+use trace_insntrace::step::{Engine, Executed, Options, Traced, TracedCalls, TracedRange, Tracer};
 use trace_protocol::clock;
 
 use super::files::Files;
+use super::snapshot::Snapshots;
 use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -27,25 +30,46 @@ const WRITE_INTERVAL: u64 = 4096;
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
-    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     // If the command is killed, this is the signal to release the program.
     set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
-    let files = Files::create(&args.output)?;
+    let traced = traced(args);
+    if traced.is_some() && args.engine != InsnEngine::Step {
+        let hint = "the other engines trace all instructions";
+        say(&format!("--function and --in-scope require --engine step{HINT}{hint}"));
+        return Ok(exit::RECORD_FAILED);
+    }
+    let requested = Arc::new(AtomicBool::new(false));
+    let output = Output::create(args, &requested)?;
     let mut tracer = match start(args) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
-            files.discard();
+            output.discard();
             say(&describe(error.as_ref()));
             return Ok(code);
         }
     };
+    if let Some(of) = traced {
+        tracer.trace_calls(TracedCalls { of, nth: args.nth });
+    }
     let handle = tracer.stop_handle().context("cannot create a process")?;
     thread::spawn(move || {
-        signals.forever().next();
+        for signal in signals.forever() {
+            match signal {
+                SIGUSR1 => requested.store(true, Ordering::Relaxed),
+                _ => break,
+            }
+        }
         drop(handle);
     });
-    record(args, files, &mut tracer)
+    record(args, output, &mut tracer)
+}
+
+/// Returns the parts of the program that are traced, or `None` for all of it.
+fn traced(args: &InsnRecordArgs) -> Option<Traced> {
+    let scopes = args.in_scope.as_ref().map(|_| Traced::Scopes);
+    args.function.clone().map(Traced::Function).or(scopes)
 }
 
 /// Begins tracing. Returns an exit code and a message if that fails.
@@ -101,20 +125,25 @@ fn start_error(program: &OsString, error: std::io::Error) -> (u8, anyhow::Error)
 }
 
 /// Records until tracing ends. Returns the exit code.
-fn record(args: &InsnRecordArgs, mut files: Files<'_>, tracer: &mut Tracer) -> Result<u8> {
+fn record(args: &InsnRecordArgs, mut output: Output<'_>, tracer: &mut Tracer) -> Result<u8> {
     let mut instructions = 0_u64;
-    while tracer.step().context("cannot trace")?.is_some() {
+    while let Some(executed) = tracer.step().context("cannot trace")? {
         instructions += 1;
+        if !output.executed(tracer, executed)? {
+            tracer.stop().context("cannot release the program")?;
+        }
         if instructions % WRITE_INTERVAL == 0 {
-            write(&mut files, tracer)?;
+            output.write(tracer)?;
         }
     }
-    write(&mut files, tracer)?;
-    files.finish()?;
-    let directory = args.output.display();
+    output.finish(tracer)?;
     let steps = tracer.steps();
     let number = counted(instructions, "instruction", "instructions");
-    say(&format!("{number} recorded in {directory}, in {steps} steps"));
+    say(&match args.snapshot.is_empty() {
+        true => format!("{number} recorded in {}, in {steps} steps", args.output.display()),
+        false => format!("{number} executed, in {steps} steps"),
+    });
+    report_calls(args, tracer.traced_calls());
     if let Some((number, reason)) = tracer.untraced() {
         let threads = counted(number, "thread", "threads");
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
@@ -129,6 +158,74 @@ fn record(args: &InsnRecordArgs, mut files: Files<'_>, tracer: &mut Tracer) -> R
     })
 }
 
-fn write(files: &mut Files<'_>, tracer: &mut Tracer) -> Result<()> {
-    files.write(tracer.take_notes(), tracer.take_packets())
+/// Reports how often the traced function was called, or the scope began.
+fn report_calls(args: &InsnRecordArgs, calls: Option<u64>) {
+    let (name, one, many) = match (&args.function, &args.in_scope) {
+        (Some(function), _) => (function, "call", "calls"),
+        (None, Some(scope)) => (scope, "scope", "scopes"),
+        (None, None) => return,
+    };
+    match (calls, args.nth) {
+        (None, _) if args.function.is_some() => {
+            let hint = "it may be inlined; `nm -C` prints the names of a file";
+            say(&format!("no process has had a function {name}{HINT}{hint}"));
+        }
+        (None, _) => {
+            let hint = "it has to link `trace-runtime`, and to have its symbols";
+            say(&format!("no process announces scopes{HINT}{hint}"));
+        }
+        (Some(calls), Some(nth)) if calls >= nth => {
+            say(&format!("{one} {nth} of {name} was recorded"));
+        }
+        (Some(calls), _) => say(&format!("{} of {name}", counted(calls, one, many))),
+    }
+}
+
+/// Where packets go.
+enum Output<'a> {
+    Files(Box<Files<'a>>),
+    Snapshots(Snapshots<'a>),
+}
+
+impl<'a> Output<'a> {
+    fn create(args: &'a InsnRecordArgs, requested: &Arc<AtomicBool>) -> Result<Self> {
+        match Snapshots::new(args, requested)? {
+            Some(snapshots) => Ok(Self::Snapshots(snapshots)),
+            None => Files::create(&args.output).map(|files| Self::Files(Box::new(files))),
+        }
+    }
+
+    fn discard(self) {
+        match self {
+            Self::Files(files) => files.discard(),
+            Self::Snapshots(snapshots) => snapshots.discard(),
+        }
+    }
+
+    /// An instruction was executed. Returns whether tracing goes on.
+    fn executed(&mut self, tracer: &mut Tracer, executed: Executed) -> Result<bool> {
+        match self {
+            Self::Files(_) => Ok(true),
+            Self::Snapshots(snapshots) => snapshots.executed(tracer, executed),
+        }
+    }
+
+    /// Takes what the tracer has.
+    fn write(&mut self, tracer: &mut Tracer) -> Result<()> {
+        match self {
+            Self::Files(files) => files.write(tracer.take_notes(), tracer.take_packets()),
+            Self::Snapshots(snapshots) => {
+                snapshots.keep(tracer);
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(mut self, tracer: &mut Tracer) -> Result<()> {
+        self.write(tracer)?;
+        match self {
+            Self::Files(mut files) => files.finish(),
+            Self::Snapshots(snapshots) => snapshots.finish(tracer),
+        }
+    }
 }

@@ -29,8 +29,9 @@ fn record(args: &InsnRecordArgs) -> Result<()> {
     Pmu::find().map_err(|missing| {
         anyhow!("cannot trace by hardware: {missing}{HINT}--engine step traces on any processor")
     })?;
-    if args.range.is_some() || args.budget.is_some() {
-        return Err(anyhow!("--engine hardware has no --range and no --budget"));
+    let has_part = args.function.is_some() || args.in_scope.is_some() || !args.snapshot.is_empty();
+    if args.range.is_some() || args.budget.is_some() || has_part {
+        return Err(anyhow!("--engine hardware traces all instructions, without a --budget"));
     }
     // A signal to the process group ends perf, which then completes its file.
     let _signals =

@@ -1,0 +1,128 @@
+//! `trace insn record --snapshot`: the newest packets are kept in memory, and written when a
+//! condition holds.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use trace_insntrace::recording::{Note, Ring};
+use trace_insntrace::step::{Executed, Tracer};
+use trace_insntrace::symbols;
+
+use super::files::Files;
+use crate::cli::{InsnRecordArgs, InsnSnapshot};
+use crate::message::counted;
+use crate::say;
+
+/// Writes snapshots.
+pub(super) struct Snapshots<'a> {
+    directory: &'a Path,
+    ring: Ring,
+    /// The functions that have not been called yet.
+    functions: Vec<String>,
+    /// Where they begin, in any process.
+    starts: HashSet<(u64, String)>,
+    /// Whether something else may request snapshots.
+    has_others: bool,
+    requested: Arc<AtomicBool>,
+    written: u64,
+}
+
+impl<'a> Snapshots<'a> {
+    /// Returns `None` if all packets are to be written. A snapshot is written once `requested` is
+    /// set.
+    pub(super) fn new(
+        args: &'a InsnRecordArgs,
+        requested: &Arc<AtomicBool>,
+    ) -> Result<Option<Self>> {
+        if args.snapshot.is_empty() {
+            return Ok(None);
+        }
+        let functions: Vec<_> = args.snapshot.iter().filter_map(InsnSnapshot::function).collect();
+        let directory = &args.output;
+        fs::create_dir_all(directory)
+            .with_context(|| format!("cannot create {}", directory.display()))?;
+        Ok(Some(Self {
+            directory,
+            ring: Ring::new(usize::try_from(args.ring).unwrap_or(usize::MAX).saturating_mul(1024)),
+            has_others: functions.len() != args.snapshot.len(),
+            functions,
+            starts: HashSet::new(),
+            requested: requested.clone(),
+            written: 0,
+        }))
+    }
+
+    /// An instruction was executed. Returns whether further snapshots are possible.
+    pub(super) fn executed(&mut self, tracer: &mut Tracer, executed: Executed) -> Result<bool> {
+        self.take_notes(tracer);
+        let called = self.starts.iter().find(|(start, _)| *start == executed.ip);
+        let called = called.map(|(_, name)| name.clone());
+        let was_requested = self.requested.swap(false, Ordering::Relaxed);
+        if let Some(name) = &called {
+            self.functions.retain(|function| function != name);
+            self.starts.retain(|(_, function)| function != name);
+        }
+        if called.is_some() || was_requested {
+            self.write(tracer)?;
+        }
+        Ok(self.has_others || !self.functions.is_empty())
+    }
+
+    fn take_notes(&mut self, tracer: &mut Tracer) {
+        for note in tracer.take_notes() {
+            if let Note::Mapping { mapping, .. } = &note {
+                let find = |name: &String| Some((symbols::find(mapping, name)?.0, name.clone()));
+                self.starts.extend(self.functions.iter().filter_map(find));
+            }
+            self.ring.note(note);
+        }
+    }
+
+    /// Keeps what the tracer has.
+    pub(super) fn keep(&mut self, tracer: &mut Tracer) {
+        self.take_notes(tracer);
+        for (trace, packets) in tracer.take_packets() {
+            self.ring.packets(trace, &packets);
+        }
+    }
+
+    /// Writes a recording of the newest packets.
+    fn write(&mut self, tracer: &mut Tracer) -> Result<()> {
+        tracer.end_packets();
+        self.keep(tracer);
+        self.written += 1;
+        let directory = self.path(self.written);
+        let (notes, packets) = self.ring.snapshot();
+        let mut files = Files::create(&directory)?;
+        files.write(notes, packets)?;
+        files.finish()?;
+        say(&format!("snapshot written to {}", directory.display()));
+        Ok(())
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.directory.join(format!("snapshot-{number}"))
+    }
+
+    /// Removes what was written before tracing began.
+    pub(super) fn discard(self) {
+        // The reason for discarding is the error to report.
+        let _ = fs::remove_dir(self.directory);
+    }
+
+    /// Writes a snapshot that was requested last, and reports their number.
+    pub(super) fn finish(mut self, tracer: &mut Tracer) -> Result<()> {
+        if self.requested.swap(false, Ordering::Relaxed) {
+            self.write(tracer)?;
+        }
+        say(&counted(self.written, "snapshot", "snapshots"));
+        for function in &self.functions {
+            say(&format!("{function} was not called"));
+        }
+        Ok(())
+    }
+}

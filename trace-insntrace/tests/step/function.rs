@@ -1,0 +1,132 @@
+//! Tracing of the calls of a function only.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use trace_insntrace::flow::Event;
+use trace_insntrace::pt::Writer;
+use trace_insntrace::recording::ThreadEnd;
+use trace_insntrace::step::{Traced, TracedCalls, Tracer};
+
+use crate::stepped::{finish, options, program, Stepped};
+use crate::{trace_and_release, waiting};
+
+fn calls_of(function: &str, nth: Option<u64>) -> TracedCalls {
+    TracedCalls { of: Traced::Function(function.into()), nth }
+}
+
+/// Traces calls in a command to its end. Returns its output and the number of calls, too.
+fn trace(mut command: Command, calls: TracedCalls) -> (Stepped, String, Option<u64>, ThreadEnd) {
+    let mut tracer = Tracer::start(command.stdout(Stdio::piped()), options(Writer::new())).unwrap();
+    tracer.trace_calls(calls);
+    let run = finish(&mut tracer);
+    run.check();
+    let end = tracer.wait().unwrap();
+    let mut output = String::new();
+    let stdout = tracer.child_mut().unwrap().stdout.take();
+    stdout.unwrap().read_to_string(&mut output).unwrap();
+    assert!(tracer.untraced().is_none());
+    (run, output, tracer.traced_calls(), end)
+}
+
+/// Traces calls in a part of `function.c`, and checks that it does all of its work.
+fn trace_part(part: &str, calls: TracedCalls) -> (Stepped, Option<u64>) {
+    let mut command = Command::new(program("function.c"));
+    command.arg(part);
+    let (run, output, number, end) = trace(command, calls);
+    assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(9)), "{part}");
+    (run, number)
+}
+
+/// Returns how often tracing began in all threads, by the decoder.
+fn begins(run: &Stepped) -> usize {
+    let events = run.packets.keys().flat_map(|trace| run.decode(*trace).1);
+    events.filter(|event| matches!(event, Event::Enabled { .. })).count()
+}
+
+#[test]
+fn each_call_in_each_thread_and_child_is_traced() {
+    let (run, number) = trace_part("threads", calls_of("chosen", None));
+    assert_eq!(number, Some(41));
+    assert_eq!(begins(&run), 41);
+    let mut threads = BTreeMap::<_, usize>::new();
+    let first = run.executed[0].ip;
+    for executed in &run.executed {
+        *threads.entry(executed.trace.0).or_default() += usize::from(executed.ip == first);
+    }
+    assert_eq!(threads.into_values().collect::<Vec<_>>(), [20, 20, 1]);
+}
+
+#[test]
+fn one_call_is_traced_and_the_program_continues_untraced() {
+    let instructions = |nth| {
+        let (run, number) = trace_part("nth", calls_of("chosen", Some(nth)));
+        assert_eq!((number, begins(&run)), (Some(nth), 1));
+        run.executed.len()
+    };
+    let [third, fourth, seventh] = [3, 4, 7].map(instructions);
+    let of_a_round = fourth - third;
+    assert!(of_a_round >= 2);
+    assert_eq!(seventh - third, 4 * of_a_round);
+}
+
+#[test]
+fn calls_that_are_left_without_a_return_end() {
+    let (run, number) = trace_part("leaves", calls_of("leaves", None));
+    assert_eq!((number, begins(&run)), (Some(6), 6));
+    assert!(run.executed.len() < 2000, "{}", run.executed.len());
+}
+
+#[test]
+fn recursion_and_signals_are_inside_of_a_call() {
+    let (run, number) = trace_part("signal", calls_of("recursive", None));
+    assert_eq!((number, begins(&run)), (Some(1), 1));
+    let first = run.executed[0].ip;
+    assert_eq!(run.executed.iter().filter(|executed| executed.ip == first).count(), 4);
+    let (run, number) = trace_part("signal", calls_of("interrupted", None));
+    assert_eq!(number, Some(1));
+    assert!(run.executed.len() < 2000, "{}", run.executed.len());
+    let first = run.executed[0].ip;
+    let last = run.executed.last().unwrap().ip;
+    assert!(last - first < 100, "the function continues behind the handler");
+}
+
+#[test]
+fn functions_of_libraries_are_found_when_the_library_is_mapped() {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "echo one; echo two"]);
+    let (run, output, number, end) = trace(command, calls_of("write", None));
+    assert_eq!((&*output, end), ("one\ntwo\n", ThreadEnd::Exited(0)));
+    assert_eq!(number, Some(2));
+    assert!(run.executed.len() < 100, "{}", run.executed.len());
+}
+
+#[test]
+fn a_function_that_is_missing_is_not_called() {
+    let (run, number) = trace_part("nth", calls_of("missing", None));
+    assert_eq!((run.executed.len(), number), (0, None));
+}
+
+#[test]
+fn calls_in_a_process_that_runs_are_traced() {
+    let child = waiting();
+    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    tracer.trace_calls(calls_of("add", None));
+    // It calls the function all the time: a breakpoint that is left would end it.
+    trace_and_release(child, tracer, 60);
+}
+
+#[test]
+fn a_call_of_a_process_that_runs_is_traced() {
+    let mut child = waiting();
+    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    tracer.trace_calls(calls_of("add", Some(5)));
+    let run = finish(&mut tracer);
+    run.check();
+    assert!((2..20).contains(&run.executed.len()) && tracer.traced_calls() == Some(5));
+    assert_eq!(run.packets.len(), 2);
+    drop(tracer);
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
