@@ -29,10 +29,11 @@ pub(crate) use daemon::{
 };
 pub(crate) use insn::{
     InsnArgs, InsnCommand, InsnEngine, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
+    InsnSnapshot,
 };
 pub(crate) use insn_control::{
-    InsnAllocArgs, InsnControl, InsnControlMode, InsnDumpArgs, InsnInitArgs, InsnLimits, InsnName,
-    InsnServiceArgs,
+    InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,
+    InsnName, InsnServiceArgs, InsnSettings,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
 pub(crate) use recording::{

@@ -23,7 +23,7 @@ mod worker;
 
 use std::path::PathBuf;
 
-pub use backend::{Limits, StepBackend};
+pub use backend::{Settings, StepBackend};
 pub use client::{Client, Error};
 pub use server::{Ender, Lifetime, Service};
 pub use trace_data::TraceData;

@@ -33,3 +33,9 @@ pub use range::TracedRange;
 pub use thread::Executed;
 pub use traced_calls::{Traced, TracedCalls};
 pub use tracer::{StopHandle, Tracer};
+
+/// Returns the process of a thread.
+pub(crate) fn process_of(tid: u32) -> std::io::Result<u32> {
+    let tid = i32::try_from(tid).map_err(|_| status::gone())?;
+    status::process_of(ptrace::Tid(tid)).map(|process| process as u32)
+}

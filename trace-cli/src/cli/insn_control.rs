@@ -53,19 +53,34 @@ pub(crate) struct InsnInitArgs {
     pub(crate) num_traces: u16,
 
     #[command(flatten)]
-    pub(crate) limits: InsnLimits,
+    pub(crate) settings: InsnSettings,
 }
 
-/// The limits of a controller.
+/// How a controller traces.
 #[derive(Debug, Args)]
-pub(crate) struct InsnLimits {
-    /// Release a thread after N steps from start [default: no limit]
+pub(crate) struct InsnSettings {
+    /// How instructions are traced
+    #[arg(long, value_enum, default_value_t = InsnControlEngine::Step)]
+    pub(crate) engine: InsnControlEngine,
+
+    /// Release a thread, or with `--engine block` a process, after N steps from start
+    /// [default: no limit]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) budget: Option<u64>,
 
     /// Most memory of all buffers together, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 1024)]
     pub(crate) memory: u32,
+}
+
+/// How a controller traces instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InsnControlEngine {
+    /// One instruction at a time
+    Step,
+    /// Up to the next branch that depends on data, which has a breakpoint meanwhile. All threads of
+    /// a process are slowed down, also those without a buffer
+    Block,
 }
 
 /// The unit of tracing of a controller.
@@ -148,7 +163,7 @@ pub(crate) struct InsnServiceArgs {
     pub(crate) name: InsnName,
 
     #[command(flatten)]
-    pub(crate) limits: InsnLimits,
+    pub(crate) settings: InsnSettings,
 
     /// Keep the trace when a client closes its connection
     #[arg(long, hide = true)]

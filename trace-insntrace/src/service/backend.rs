@@ -1,4 +1,4 @@
-//! The step engine as a back end of the controller.
+//! The step and the block engine as a back end of the controller.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use rustix::process::{getrlimit, Resource};
 use trace_protocol::clock;
 
 use super::buffer::Buffer;
-use super::worker::{lock, Worker};
+use super::worker::{lock, Attached, Route, Worker};
 use crate::controller::{
     ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
 };
 use crate::pt::Writer;
-use crate::step::{Engine, Options, TracedRange};
+use crate::step::{self, Engine, Options, TracedRange};
 
 /// The PSB distance of frequency 0, in bytes.
 const LEAST_PSB_BYTES: u64 = 2048;
@@ -28,29 +28,34 @@ const RELEASE_TIME: Duration = Duration::from_secs(2);
 /// The descriptors that are kept for other uses than chunks.
 const RESERVED_FILES: u64 = 256;
 
-/// The limits of a back end.
+/// The settings of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct Settings {
+    /// How the instructions of threads are executed. By blocks, the other threads of their
+    /// processes are slowed down, too.
+    pub engine: Engine,
     /// The most bytes of all buffers together.
     pub bytes: u64,
-    /// The most steps of a thread from start to stop. It continues untraced afterwards.
+    /// The most steps from start to stop, of a thread or, by blocks, of a process. It continues
+    /// untraced afterwards.
     pub steps: Option<u64>,
 }
 
-impl Default for Limits {
-    /// 1 GiB, and any number of steps.
+impl Default for Settings {
+    /// The step engine, 1 GiB, and any number of steps.
     fn default() -> Self {
-        Self { bytes: 1 << 30, steps: None }
+        Self { engine: Engine::Step, bytes: 1 << 30, steps: None }
     }
 }
 
-/// Traces threads by the step engine. CPUs cannot be traced.
+/// Traces threads by stops. CPUs cannot be traced.
 #[derive(Debug)]
 pub struct StepBackend {
-    limits: Limits,
+    settings: Settings,
     slots: BTreeMap<u32, Slot>,
+    groups: Vec<Group>,
     is_active: bool,
-    /// Workers whose thread could not be released in time.
+    /// Workers whose threads could not be released in time.
     leaving: Vec<Worker>,
 }
 
@@ -59,21 +64,29 @@ struct Slot {
     config: BufferConfig,
     buffer: Arc<Mutex<Buffer>>,
     thread: Option<Target>,
-    worker: Option<Worker>,
+}
+
+/// Buffers whose threads are traced together: one, or by blocks those of a process.
+#[derive(Debug)]
+struct Group {
+    descriptors: Vec<u32>,
+    worker: Worker,
 }
 
 /// A thread. Its id may be reused after its end, but not with the same time of its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Target {
     tid: u32,
+    process: u32,
     started: String,
 }
 
 impl StepBackend {
     /// Creates a back end without buffers.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self { limits, slots: BTreeMap::new(), is_active: false, leaving: Vec::new() }
+    pub fn new(settings: Settings) -> Self {
+        let (slots, groups, leaving) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { settings, slots, groups, is_active: false, leaving }
     }
 
     /// Takes the workers whose threads are not released yet.
@@ -91,7 +104,7 @@ impl StepBackend {
         let (bytes, chunks) = sizes.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let new = u64::from(config.num_chunks);
-        let has_memory = bytes + new * config.chunk_bytes() <= self.limits.bytes;
+        let has_memory = bytes + new * config.chunk_bytes() <= self.settings.bytes;
         let has_files = chunks + new <= files.saturating_sub(RESERVED_FILES);
         (has_memory && has_files).then_some(()).ok_or(Status::NoMemory)
     }
@@ -100,11 +113,47 @@ impl StepBackend {
         self.slots.get(&descriptor.0).ok_or(Status::Internal)
     }
 
-    /// Releases the threads of all or one of the buffers.
-    fn stop_workers(&mut self, only: Option<BufferDescriptor>) {
-        let slots = self.slots.iter_mut();
-        let selected = slots.filter(|(number, _)| only.is_none_or(|only| only.0 == **number));
-        let mut workers: Vec<_> = selected.filter_map(|(_, slot)| slot.worker.take()).collect();
+    /// Returns the buffers whose threads are traced together with that of a buffer.
+    fn group_of(&self, descriptor: BufferDescriptor) -> Vec<u32> {
+        let process = |slot: &Slot| slot.thread.as_ref().map(|target| target.process);
+        let own = self.slots.get(&descriptor.0).and_then(process);
+        match self.settings.engine {
+            Engine::Step => vec![descriptor.0],
+            Engine::Block => {
+                let same =
+                    self.slots.iter().filter(|(_, slot)| own.is_some() && process(slot) == own);
+                same.map(|(number, _)| *number).collect()
+            }
+        }
+    }
+
+    /// Starts to trace the threads of a group. Those that have ended are left out.
+    fn begin(&mut self, descriptors: Vec<u32>) -> io::Result<()> {
+        let (mut traced, mut routes) = (None::<(&Slot, &Target)>, Vec::new());
+        for slot in descriptors.iter().filter_map(|number| self.slots.get(number)) {
+            let Some(target) = slot.target().filter(|target| target.check().is_ok()) else {
+                continue;
+            };
+            let (first, _) = *traced.get_or_insert((slot, target));
+            if first.packets() != slot.packets() {
+                // A tracer has one kind of packets, and one set of traced addresses for a process.
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            routes.push(Route { tid: target.tid, buffer: slot.buffer.clone() });
+        }
+        let Some((slot, target)) = traced else { return Ok(()) };
+        let attached = match self.settings.engine {
+            Engine::Step => Attached::Thread(target.tid),
+            Engine::Block => Attached::Process(target.process),
+        };
+        let worker = Worker::start(attached, slot.options(self.settings), routes)?;
+        self.groups.push(Group { descriptors, worker });
+        Ok(())
+    }
+
+    /// Releases the threads of these groups.
+    fn end(&mut self, groups: Vec<Group>) {
+        let mut workers: Vec<_> = groups.into_iter().map(|group| group.worker).collect();
         workers.iter_mut().for_each(Worker::begin_stop);
         let until = Instant::now() + RELEASE_TIME;
         for mut worker in workers {
@@ -113,6 +162,19 @@ impl StepBackend {
             }
         }
         self.leaving.retain(|worker| !worker.wait_released(Duration::ZERO));
+    }
+
+    fn end_all(&mut self) {
+        let groups = std::mem::take(&mut self.groups);
+        self.end(groups);
+    }
+
+    /// Releases the threads of the groups that have one of these buffers.
+    fn end_of(&mut self, descriptors: &[u32]) {
+        let has = |group: &Group| group.descriptors.iter().any(|it| descriptors.contains(it));
+        let (ending, others) = std::mem::take(&mut self.groups).into_iter().partition(has);
+        self.groups = others;
+        self.end(ending);
     }
 }
 
@@ -140,7 +202,7 @@ impl Backend for StepBackend {
         self.check_limits(config)?;
         let buffer = Buffer::new(descriptor, config).map_err(|error| status(&error))?;
         let buffer = Arc::new(Mutex::new(buffer));
-        let slot = Slot { config: *config, buffer, thread: None, worker: None };
+        let slot = Slot { config: *config, buffer, thread: None };
         self.slots.insert(descriptor.0, slot);
         Ok(())
     }
@@ -153,33 +215,45 @@ impl Backend for StepBackend {
 
     fn assign(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status> {
         let target = Target::find(thread).map_err(|error| status(&error))?;
-        let (is_active, limits) = (self.is_active, self.limits);
-        let slot = self.slots.get_mut(&descriptor.0).ok_or(Status::Internal)?;
-        if is_active {
-            slot.worker = slot.start(&target, limits).map_err(|error| status(&error))?;
+        self.slots.get_mut(&descriptor.0).ok_or(Status::Internal)?.thread = Some(target);
+        if !self.is_active {
+            return Ok(());
         }
-        slot.thread = Some(target);
-        Ok(())
+        let group = self.group_of(descriptor);
+        self.end_of(&group);
+        self.begin(group).map_err(|error| {
+            self.release(descriptor);
+            status(&error)
+        })
     }
 
     fn release(&mut self, descriptor: BufferDescriptor) {
-        self.stop_workers(Some(descriptor));
+        let mut group = self.group_of(descriptor);
+        self.end_of(&group);
         if let Some(slot) = self.slots.get_mut(&descriptor.0) {
             slot.thread = None;
+        }
+        group.retain(|number| *number != descriptor.0);
+        if self.is_active && !group.is_empty() {
+            // The others were traced before. This fails only if they have ended.
+            let _ = self.begin(group);
         }
     }
 
     fn start(&mut self) -> Result<(), Status> {
-        for slot in self.slots.values_mut() {
-            let Some(target) = slot.thread.clone() else { continue };
-            match slot.start(&target, self.limits) {
-                Ok(worker) => slot.worker = worker,
+        let mut groups: Vec<_> =
+            self.slots.keys().map(|number| self.group_of(BufferDescriptor(*number))).collect();
+        groups.sort();
+        groups.dedup();
+        for group in groups {
+            match self.begin(group) {
                 // The thread has ended.
                 Err(error) if status(&error) == Status::NotFound => {}
                 Err(error) => {
-                    self.stop_workers(None);
+                    self.end_all();
                     return Err(status(&error));
                 }
+                Ok(()) => {}
             }
         }
         self.is_active = true;
@@ -187,7 +261,7 @@ impl Backend for StepBackend {
     }
 
     fn stop(&mut self) {
-        self.stop_workers(None);
+        self.end_all();
         self.is_active = false;
     }
 
@@ -205,25 +279,33 @@ impl Backend for StepBackend {
 }
 
 impl Slot {
-    /// Starts to trace a thread, unless its configuration or a full buffer excludes all packets.
-    fn start(&self, target: &Target, limits: Limits) -> io::Result<Option<Worker>> {
-        let has = |bit: u64| self.config.ctl & bit != 0;
-        let traces = has(ctl::User::make(1)) && has(ctl::BranchEnable::make(1));
-        if !traces || lock(&self.buffer).is_full() {
-            return Ok(None);
-        }
-        target.check()?;
+    fn has(&self, bit: u64) -> bool {
+        self.config.ctl & bit != 0
+    }
+
+    /// Returns the thread, unless its configuration or a full buffer excludes all packets.
+    fn target(&self) -> Option<&Target> {
+        let traces = self.has(ctl::User::make(1)) && self.has(ctl::BranchEnable::make(1));
+        self.thread.as_ref().filter(|_| traces && !lock(&self.buffer).is_full())
+    }
+
+    /// Returns what decides about the packets.
+    fn packets(&self) -> (u64, [(u64, u64); 2]) {
+        (self.config.ctl, self.config.address_ranges)
+    }
+
+    fn options(&self, settings: Settings) -> Options {
         let ranges = self.config.address_ranges.into_iter().filter(|range| *range != (0, 0));
-        let options = Options {
-            engine: Engine::Step,
-            writer: Writer::new().compress_returns(!has(ctl::DisableReturnCompression::make(1))),
+        let is_compressed = !self.has(ctl::DisableReturnCompression::make(1));
+        Options {
+            engine: settings.engine,
+            writer: Writer::new().compress_returns(is_compressed),
             clock: clock::ticks,
-            has_time: has(ctl::TscEnable::make(1)),
+            has_time: self.has(ctl::TscEnable::make(1)),
             psb_bytes: LEAST_PSB_BYTES << ctl::PsbFrequency::get(self.config.ctl),
             ranges: ranges.map(|(start, end)| TracedRange::Addresses(start, end)).collect(),
-            budget: limits.steps,
-        };
-        Worker::start(target.tid, options, &self.buffer).map(Some)
+            budget: settings.steps,
+        }
     }
 }
 
@@ -233,9 +315,10 @@ impl Target {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
         let tid = u32::try_from(thread.0).map_err(|_| missing())?;
         let started = start_time(tid)?.ok_or_else(missing)?;
+        let process = step::process_of(tid)?;
         // The kernel checks the permission to attach.
         File::open(format!("/proc/{tid}/mem"))?;
-        Ok(Self { tid, started })
+        Ok(Self { tid, process, started })
     }
 
     /// Fails if the thread has ended.
@@ -267,6 +350,7 @@ fn status(error: &io::Error) -> Status {
         _ => match error.kind() {
             io::ErrorKind::NotFound => Status::NotFound,
             io::ErrorKind::PermissionDenied => Status::AccessDenied,
+            io::ErrorKind::Unsupported => Status::NotSupported,
             _ => Status::Internal,
         },
     }

@@ -14,7 +14,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::socket::{Listener, Socket};
 
-use super::backend::{Limits, StepBackend};
+use super::backend::{Settings, StepBackend};
 use super::wire::{self, Request, Results, MAX_BYTES};
 use super::worker::Worker;
 use crate::controller::{Call, Controller, Reply, Status};
@@ -71,13 +71,13 @@ impl Service {
     /// # Errors
     ///
     /// `AddrInUse` if another service listens there. `NotFound` if the folder is missing.
-    pub fn bind(path: &Path, lifetime: Lifetime, limits: Limits) -> io::Result<Self> {
+    pub fn bind(path: &Path, lifetime: Lifetime, settings: Settings) -> io::Result<Self> {
         let listener = Listener::bind_with_mode(path, 0o600)?;
         listener.set_nonblocking(true)?;
         let (ender, ended) = UnixStream::pair()?;
         let state = State {
             lifetime,
-            controller: Mutex::new(Some(Controller::new(StepBackend::new(limits)))),
+            controller: Mutex::new(Some(Controller::new(StepBackend::new(settings)))),
             clients: AtomicUsize::new(0),
             ender: Ender(Arc::new(ender)),
         };

@@ -1,4 +1,4 @@
-//! A thread of the service that traces one thread into its buffer.
+//! A thread of the service that traces one thread, or threads of one process, into their buffers.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,99 +8,174 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, Origin};
+use crate::recording::{Note, TraceId};
 use crate::step::{Options, StopHandle, Tracer};
 
-/// How many instructions are executed before their packets are written to the buffer.
+/// How many instructions are executed before their packets are written to the buffers.
 const WRITE_INTERVAL: u64 = 1024;
 
-/// Traces a thread until it is stopped, or the thread or the buffer ends.
+/// What a worker attaches to.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Attached {
+    Thread(u32),
+    /// All threads of a process.
+    Process(u32),
+}
+
+/// A thread and its buffer.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub(super) tid: u32,
+    pub(super) buffer: Arc<Mutex<Buffer>>,
+}
+
+/// Traces threads until it is stopped, or all threads or buffers end.
 #[derive(Debug)]
 pub(super) struct Worker {
     stop: Option<StopHandle>,
     /// Whether packets are still written.
     is_writing: Arc<AtomicBool>,
-    buffer: Arc<Mutex<Buffer>>,
-    /// Disconnected when the thread is released.
+    routes: Vec<Route>,
+    /// Disconnected when the threads are released.
     released: Receiver<()>,
 }
 
-/// The buffer of a worker.
+/// The buffers of a worker.
 struct Sink {
-    buffer: Arc<Mutex<Buffer>>,
-    origin: Origin,
+    channels: Vec<Channel>,
     is_writing: Arc<AtomicBool>,
 }
 
+/// The buffer of one thread.
+struct Channel {
+    route: Route,
+    origin: Origin,
+    /// The tracer's number of the thread's trace.
+    trace: Option<TraceId>,
+    has_ended: bool,
+}
+
 impl Worker {
-    /// Attaches to a thread.
+    /// Attaches to the threads.
     pub(super) fn start(
-        tid: u32,
+        attached: Attached,
         options: Options,
-        buffer: &Arc<Mutex<Buffer>>,
+        routes: Vec<Route>,
     ) -> io::Result<Self> {
-        let (attached, result) = mpsc::channel();
+        let (attaching, result) = mpsc::channel();
         let (releasing, released) = mpsc::channel();
         let is_writing = Arc::new(AtomicBool::new(true));
-        let buffer = buffer.clone();
-        let origin = lock(&buffer).origin();
-        let sink = Sink { buffer: buffer.clone(), origin, is_writing: is_writing.clone() };
+        let channels = routes.iter().map(Channel::new).collect();
+        let mut sink = Sink { channels, is_writing: is_writing.clone() };
         thread::Builder::new().name("trace-insn-step".into()).spawn(move || {
-            trace(tid, options, &sink, &attached);
+            trace(attached, options, &mut sink, &attaching);
             drop(releasing);
         })?;
         let stop = result.recv().unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
-        Ok(Self { stop: Some(stop), is_writing, buffer, released })
+        Ok(Self { stop: Some(stop), is_writing, routes, released })
     }
 
-    /// Begins to release the thread.
+    /// Begins to release the threads.
     pub(super) fn begin_stop(&mut self) {
         self.stop = None;
     }
 
-    /// Waits until the thread is released and all packets are written, or `until`. Nothing is
-    /// written afterwards. Returns whether the thread is released.
+    /// Waits until the threads are released and all packets are written, or `until`. Nothing is
+    /// written afterwards. Returns whether the threads are released.
     pub(super) fn wait(&mut self, until: Instant) -> bool {
         let timeout = until.saturating_duration_since(Instant::now());
         let is_released = self.wait_released(timeout);
-        // The worker writes with this lock held.
-        let _buffer = lock(&self.buffer);
         self.is_writing.store(false, Ordering::Relaxed);
+        // The worker checks it with the lock of a buffer, and writes with the same lock.
+        self.routes.iter().for_each(|route| drop(lock(&route.buffer)));
         is_released
     }
 
-    /// Waits until the thread is released, or for `timeout`. Returns whether it is released.
+    /// Waits until the threads are released, or for `timeout`. Returns whether they are released.
     pub(super) fn wait_released(&self, timeout: Duration) -> bool {
         self.released.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 }
 
 impl Sink {
-    /// Writes what the tracer has. Returns whether there is space for more.
-    fn write(&self, tracer: &mut Tracer) -> bool {
-        let mut buffer = lock(&self.buffer);
-        if !self.is_writing.load(Ordering::Relaxed) {
-            return false;
+    /// Writes what the tracer has. Returns whether a thread is left with space for more.
+    fn write(&mut self, tracer: &mut Tracer) -> bool {
+        let (notes, packets) = (tracer.take_notes(), tracer.take_packets());
+        let mut has_space = false;
+        for channel in &mut self.channels {
+            has_space |= channel.write(&self.is_writing, &notes, &packets);
         }
-        for note in tracer.take_notes() {
-            buffer.note(self.origin, note);
-        }
-        let packets = tracer.take_packets();
-        let mut written = packets.iter().map(|(_, bytes)| buffer.write(bytes));
-        written.all(|written| written.is_ok()) && !buffer.is_full()
+        has_space
     }
 }
 
-fn trace(tid: u32, options: Options, sink: &Sink, attached: &Sender<io::Result<StopHandle>>) {
-    let tracer = Tracer::attach_thread(tid, options)
-        .and_then(|mut tracer| tracer.stop_handle().map(|handle| (tracer, handle)));
+impl Channel {
+    fn new(route: &Route) -> Self {
+        let origin = lock(&route.buffer).origin();
+        Self { route: route.clone(), origin, trace: None, has_ended: false }
+    }
+
+    /// Writes what belongs to the thread. Returns whether there is space for more.
+    fn write(
+        &mut self,
+        is_writing: &AtomicBool,
+        notes: &[Note],
+        packets: &[(TraceId, Vec<u8>)],
+    ) -> bool {
+        let buffer = self.route.buffer.clone();
+        let mut buffer = lock(&buffer);
+        if !is_writing.load(Ordering::Relaxed) {
+            return false;
+        }
+        for note in notes {
+            if self.takes(note) {
+                buffer.note(self.origin, note.clone());
+            }
+        }
+        let own = packets.iter().filter(|(trace, _)| self.trace == Some(*trace));
+        let mut written = own.map(|(_, bytes)| buffer.write(bytes));
+        written.all(|written| written.is_ok()) && !buffer.is_full() && !self.has_ended
+    }
+
+    /// Returns whether a note is about the thread, or about code.
+    fn takes(&mut self, note: &Note) -> bool {
+        match note {
+            Note::Thread { trace, tid, .. } => {
+                // Later threads may have the same id.
+                if self.trace.is_none() && *tid == self.route.tid {
+                    self.trace = Some(*trace);
+                }
+                self.trace == Some(*trace)
+            }
+            Note::Position { trace, .. } => self.trace == Some(*trace),
+            Note::End { trace, .. } => {
+                self.has_ended |= self.trace == Some(*trace);
+                self.trace == Some(*trace)
+            }
+            Note::Mapping { .. } | Note::Code { .. } => true,
+        }
+    }
+}
+
+fn trace(
+    attached: Attached,
+    options: Options,
+    sink: &mut Sink,
+    attaching: &Sender<io::Result<StopHandle>>,
+) {
+    let tracer = match attached {
+        Attached::Thread(tid) => Tracer::attach_thread(tid, options),
+        Attached::Process(pid) => Tracer::attach_process(pid, options),
+    };
+    let tracer = tracer.and_then(|mut tracer| tracer.stop_handle().map(|handle| (tracer, handle)));
     let mut tracer = match tracer {
         Ok((tracer, handle)) => {
             // The receiver waits for it.
-            let _ = attached.send(Ok(handle));
+            let _ = attaching.send(Ok(handle));
             tracer
         }
         Err(error) => {
-            let _ = attached.send(Err(error));
+            let _ = attaching.send(Err(error));
             return;
         }
     };
@@ -111,7 +186,7 @@ fn trace(tid: u32, options: Options, sink: &Sink, attached: &Sender<io::Result<S
             break;
         }
     }
-    // This fails only if the thread has ended.
+    // This fails only if the threads have ended.
     let _ = tracer.stop();
     sink.write(&mut tracer);
 }

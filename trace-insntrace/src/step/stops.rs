@@ -54,6 +54,9 @@ impl Tracer {
 
     fn stopped(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         if !self.threads.contains_key(&tid) {
+            if self.is_foreign(tid)? {
+                return self.release(tid, stop);
+            }
             self.adopt(tid, false)?;
         }
         self.apply(tid, stop)?;
@@ -113,9 +116,19 @@ impl Tracer {
         Ok(())
     }
 
+    /// Returns whether a thread is one of a process that is not to be traced. Its memory has no
+    /// breakpoints: they are removed while a system call creates it.
+    fn is_foreign(&self, tid: Tid) -> io::Result<bool> {
+        Ok(match self.only {
+            Some(only) => process_of(tid)? != only,
+            None => false,
+        })
+    }
+
     /// Continues a thread without a trace, untraced.
     fn release(&mut self, tid: Tid, stop: Stop) -> io::Result<()> {
         self.expected.remove(&tid);
+        self.borrowers.remove(&tid);
         let signal = match stop {
             Stop::Signal(signal) => signal,
             Stop::Breakpoint => libc::SIGTRAP,

@@ -39,6 +39,8 @@ pub struct Tracer {
     pub(super) expected: HashSet<Tid>,
     /// Threads that ran when their process was attached to, and some of which may still run.
     pub(super) attaching: HashSet<Tid>,
+    /// The only process that is traced.
+    pub(super) only: Option<i32>,
     /// New processes that use the memory of another one.
     pub(super) borrowers: HashSet<Tid>,
     /// Stops that were received while others had to be waited for.
@@ -90,6 +92,17 @@ impl Tracer {
         Ok(tracer)
     }
 
+    /// Traces all threads of a process that runs, but none of the processes that it creates.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the process does not exist, or may not be traced.
+    pub fn attach_process(pid: u32, options: Options) -> io::Result<Self> {
+        let mut tracer = Self::attach(pid, options)?;
+        tracer.only = Some(pid as i32);
+        Ok(tracer)
+    }
+
     /// Traces one thread that runs, and none that it creates. Its process may execute a program,
     /// which is traced too.
     ///
@@ -119,6 +132,7 @@ impl Tracer {
             spaces: HashMap::new(),
             expected: HashSet::new(),
             attaching: HashSet::new(),
+            only: None,
             borrowers: HashSet::new(),
             stops: VecDeque::new(),
             tripwire: None,

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // Not every test uses all of it.
 
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,6 +31,11 @@ impl Target {
         ThreadKoid(self.0.id().into())
     }
 
+    /// Returns the code in memory of the program's file.
+    pub(crate) fn code(&self) -> Vec<u8> {
+        code_of(self.0.id())
+    }
+
     pub(crate) fn write_lines(&mut self, count: usize) {
         let lines = "1\n".repeat(count);
         self.0.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
@@ -56,6 +62,21 @@ impl Drop for Target {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Returns the code of files that is in the memory of a process.
+pub(crate) fn code_of(process: u32) -> Vec<u8> {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let memory = std::fs::File::open(format!("/proc/{process}/mem")).unwrap();
+    let mut code = Vec::new();
+    for line in maps.lines().filter(|line| line.contains(" r-xp ") && line.contains('/')) {
+        let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let [start, end] = [start, end].map(|hex| u64::from_str_radix(hex, 16).unwrap());
+        let mut part = vec![0; (end - start) as usize];
+        memory.read_exact_at(&mut part, start).unwrap();
+        code.extend(part);
+    }
+    code
 }
 
 /// Waits until `condition` holds.

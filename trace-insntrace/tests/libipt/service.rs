@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use trace_insntrace::controller::{ctl, Allocation, BufferConfig, BufferDescriptor, Mode};
-use trace_insntrace::service::{Client, Lifetime, Limits, Service};
+use trace_insntrace::service::{Client, Lifetime, Service, Settings};
 
 use crate::flow::stepped::{Stepped, FIRST};
 use crate::flow::theirs;
@@ -53,7 +53,7 @@ fn traced(socket: &Path, chunks: u32, bytes: u64) -> Stepped {
 fn libipt_finds_the_instructions_of_a_service() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let service = Service::bind(&socket, Lifetime::Connection, Limits::default()).unwrap();
+    let service = Service::bind(&socket, Lifetime::Connection, Settings::default()).unwrap();
     let ender = service.ender();
     let thread = std::thread::spawn(|| service.run().unwrap());
     for (chunks, bytes) in [(64, 8 << 10), (3, 40 << 10)] {

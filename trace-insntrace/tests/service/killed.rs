@@ -4,10 +4,11 @@ use std::io::Write;
 
 use trace_insntrace::controller::ThreadKoid;
 use trace_insntrace::service::Client;
+use trace_insntrace::step::Engine;
 
 use crate::processes::{argument, Helper, ARGUMENT, SOCKET};
 use crate::target::{wait_until, Target};
-use crate::{BUFFER, CONFIG, THREADS};
+use crate::{with_each_engine, BUFFER, CONFIG, THREADS};
 
 /// The sockets of a service without a client: the listener, and the pair that ends the service.
 const IDLE_SOCKETS: usize = 3;
@@ -37,11 +38,12 @@ fn client_process() {
     std::io::stdin().read_line(&mut String::new()).unwrap();
 }
 
-#[test]
-fn everything_is_released_when_a_client_is_killed() {
+with_each_engine!(everything_is_released_when_a_client_is_killed);
+
+fn everything_is_released_when_a_client_is_killed(engine: Engine) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("socket");
-    let service = Helper::start("service_process", &path, "");
+    let service = Helper::start("service_process", &path, &format!("{engine:?}"));
     wait_until(|| Client::connect(&path).is_ok_and(|client| client.close().is_ok()));
     // The service closes its copies of a client's sockets soon after they are sent.
     wait_until(|| service.descriptors().sockets == IDLE_SOCKETS);
@@ -49,6 +51,7 @@ fn everything_is_released_when_a_client_is_killed() {
     assert_eq!(before.chunks, 0);
     for steps in 0..=STEPS.len() {
         let mut target = Target::start();
+        let code = target.code();
         let arguments = format!("{steps} {}", target.thread().0);
         let mut client = Helper::start("killed::client_process", &path, &arguments);
         client.wait_for("ready");
@@ -58,6 +61,7 @@ fn everything_is_released_when_a_client_is_killed() {
         target.write_lines(10);
         drop(client);
         wait_until(|| !target.is_traced() && service.descriptors() == before);
+        assert!(target.code() == code, "no breakpoint is left");
         target.finish();
     }
 }

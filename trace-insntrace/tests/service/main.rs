@@ -1,12 +1,15 @@
 //! The service: its client, random calls, kills, wrong messages, other users, limits.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod blocks;
 mod hostile;
 mod killed;
 #[path = "../common/model.rs"]
 mod model;
 mod processes;
 mod random;
+#[path = "../common/stepped.rs"]
+mod stepped;
 #[path = "../common/target.rs"]
 mod target;
 mod traced;
@@ -16,7 +19,8 @@ use std::thread::JoinHandle;
 
 use tempfile::TempDir;
 use trace_insntrace::controller::{ctl, Allocation, BufferConfig, BufferDescriptor, Mode, Status};
-use trace_insntrace::service::{Client, Ender, Error, Lifetime, Limits, Service};
+use trace_insntrace::service::{Client, Ender, Error, Lifetime, Service, Settings};
+use trace_insntrace::step::Engine;
 
 const BUFFER: BufferDescriptor = BufferDescriptor(0);
 
@@ -31,6 +35,19 @@ const CONFIG: BufferConfig = BufferConfig {
     address_ranges: [(0, 0); 2],
 };
 
+/// Makes tests of functions, with the step and with the block engine.
+macro_rules! with_each_engine {
+    ($($test:ident),* $(,)?) => {
+        mod by_steps {
+            $(#[test] fn $test() { super::$test(trace_insntrace::step::Engine::Step); })*
+        }
+        mod by_blocks {
+            $(#[test] fn $test() { super::$test(trace_insntrace::step::Engine::Block); })*
+        }
+    };
+}
+pub(crate) use with_each_engine;
+
 /// A service in a thread of this process.
 struct Running {
     folder: TempDir,
@@ -39,16 +56,20 @@ struct Running {
 }
 
 impl Running {
-    fn new(lifetime: Lifetime, limits: Limits) -> Self {
+    fn new(lifetime: Lifetime, settings: Settings) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let service = Service::bind(&folder.path().join("socket"), lifetime, limits).unwrap();
+        let service = Service::bind(&folder.path().join("socket"), lifetime, settings).unwrap();
         let ender = service.ender();
         let thread = Some(std::thread::spawn(|| service.run().unwrap()));
         Self { folder, ender, thread }
     }
 
     fn start() -> Self {
-        Self::new(Lifetime::Connection, Limits::default())
+        Self::new(Lifetime::Connection, Settings::default())
+    }
+
+    fn with(engine: Engine) -> Self {
+        Self::new(Lifetime::Connection, Settings { engine, ..Settings::default() })
     }
 
     fn path(&self) -> PathBuf {
@@ -117,7 +138,7 @@ fn there_is_one_client_at_a_time() {
 
 #[test]
 fn a_trace_can_outlive_its_connections() {
-    let service = Running::new(Lifetime::Service, Limits::default());
+    let service = Running::new(Lifetime::Service, Settings::default());
     let client = service.connect();
     client.initialize(THREADS).unwrap();
     drop(client);
@@ -130,8 +151,8 @@ fn a_trace_can_outlive_its_connections() {
 
 #[test]
 fn buffers_exceed_no_limit() {
-    let limits = Limits { bytes: 3 << 20, ..Limits::default() };
-    let service = Running::new(Lifetime::Connection, limits);
+    let settings = Settings { bytes: 3 << 20, ..Settings::default() };
+    let service = Running::new(Lifetime::Connection, settings);
     let client = service.connect();
     client.initialize(THREADS).unwrap();
     let config = BufferConfig { num_chunks: 1, chunk_order: 8, ..CONFIG };
@@ -147,5 +168,8 @@ fn buffers_exceed_no_limit() {
 #[ignore = "a process of other tests"]
 fn service_process() {
     let Some(path) = processes::argument(processes::SOCKET) else { return };
-    Service::bind(&path, Lifetime::Connection, Limits::default()).unwrap().run().unwrap();
+    let is_block = processes::argument(processes::ARGUMENT).is_some_and(|it| it.ends_with("Block"));
+    let engine = if is_block { Engine::Block } else { Engine::Step };
+    let settings = Settings { engine, ..Settings::default() };
+    Service::bind(&path, Lifetime::Connection, settings).unwrap().run().unwrap();
 }

@@ -4,10 +4,16 @@ use trace_insntrace::controller::{Call, Reply, SideData, Status, ThreadKoid};
 use trace_insntrace::flow::Item;
 use trace_insntrace::recording::{TraceDecoder, TraceId};
 use trace_insntrace::service::{Client, Error};
+use trace_insntrace::step::Engine;
 
 use crate::model::{call, Answer, Model};
 use crate::target::{wait_until, Target};
-use crate::{Running, BUFFER, CONFIG};
+use crate::{with_each_engine, Running, BUFFER, CONFIG};
+
+with_each_engine! {
+    calls_over_the_socket_do_what_the_model_does,
+    traces_of_random_calls_are_decoded,
+}
 
 const SEQUENCES: u32 = 300;
 
@@ -91,9 +97,8 @@ fn comparable(answer: Answer) -> Result<Option<Reply<(u32, u32)>>, Status> {
     })
 }
 
-#[test]
-fn calls_over_the_socket_do_what_the_model_does() {
-    let service = Running::start();
+fn calls_over_the_socket_do_what_the_model_does(engine: Engine) {
+    let service = Running::with(engine);
     let targets = Targets((0..3).map(|_| Target::start()).collect());
     let random = &mut Random(15);
     for sequence in 0..SEQUENCES {
@@ -120,9 +125,8 @@ fn calls_over_the_socket_do_what_the_model_does() {
 }
 
 /// Starts, stops, assignments and releases at random leave traces that can be decoded.
-#[test]
-fn traces_of_random_calls_are_decoded() {
-    let service = Running::start();
+fn traces_of_random_calls_are_decoded(engine: Engine) {
+    let service = Running::with(engine);
     let mut target = Target::start();
     let random = &mut Random(16);
     let client = service.connect();

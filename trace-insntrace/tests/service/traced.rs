@@ -5,10 +5,23 @@ use std::fs;
 use trace_insntrace::controller::{ctl, BufferConfig, Status, ThreadKoid};
 use trace_insntrace::flow::Item;
 use trace_insntrace::recording::{TraceDecoder, TraceId};
-use trace_insntrace::service::{Client, Lifetime, Limits, TraceData};
+use trace_insntrace::service::{Client, Lifetime, Settings, TraceData};
+use trace_insntrace::step::Engine;
 
 use crate::target::{wait_until, Target};
-use crate::{fails, Running, BUFFER, CONFIG, THREADS};
+use crate::{fails, with_each_engine, Running, BUFFER, CONFIG, THREADS};
+
+with_each_engine! {
+    a_thread_is_traced_from_start_to_stop,
+    a_thread_whose_name_is_not_utf_8_is_traced_and_released,
+    a_circular_buffer_has_the_last_instructions,
+    tracing_stops_at_the_end_of_a_buffer,
+    a_thread_is_released_after_its_steps,
+    threads_are_assigned_and_released_while_tracing_is_on,
+    the_control_register_selects_packets,
+    threads_that_cannot_be_traced,
+    a_thread_that_ends_keeps_its_packets,
+}
 
 /// Allocates a buffer for a thread, and starts tracing.
 fn start(client: &Client, config: BufferConfig, target: &Target) {
@@ -38,9 +51,8 @@ fn decode(data: &TraceData) -> (Vec<u64>, usize) {
     (ips, errors)
 }
 
-#[test]
-fn a_thread_is_traced_from_start_to_stop() {
-    let (service, mut target) = (Running::start(), Target::start());
+fn a_thread_is_traced_from_start_to_stop(engine: Engine) {
+    let (service, mut target) = (Running::with(engine), Target::start());
     let client = service.connect();
     start(&client, CONFIG, &target);
     target.write_lines(20);
@@ -67,12 +79,11 @@ fn a_thread_is_traced_from_start_to_stop() {
     target.finish();
 }
 
-#[test]
-fn a_thread_whose_name_is_not_utf_8_is_traced_and_released() {
+fn a_thread_whose_name_is_not_utf_8_is_traced_and_released(engine: Engine) {
     let mut target = Target::after(r"printf '\377\376)' > /proc/$$/comm");
     let name = fs::read(format!("/proc/{}/comm", target.thread().0)).unwrap();
     assert_eq!(name, b"\xff\xfe)\n");
-    let service = Running::start();
+    let service = Running::with(engine);
     let client = service.connect();
     start(&client, CONFIG, &target);
     target.write_lines(20);
@@ -83,9 +94,8 @@ fn a_thread_whose_name_is_not_utf_8_is_traced_and_released() {
     target.finish();
 }
 
-#[test]
-fn a_circular_buffer_has_the_last_instructions() {
-    let (service, mut target) = (Running::start(), Target::start());
+fn a_circular_buffer_has_the_last_instructions(engine: Engine) {
+    let (service, mut target) = (Running::with(engine), Target::start());
     let client = service.connect();
     let config = BufferConfig { num_chunks: 3, chunk_order: 0, is_circular: true, ..CONFIG };
     start(&client, config, &target);
@@ -112,9 +122,8 @@ fn a_circular_buffer_has_the_last_instructions() {
     target.finish();
 }
 
-#[test]
-fn tracing_stops_at_the_end_of_a_buffer() {
-    let (service, mut target) = (Running::start(), Target::start());
+fn tracing_stops_at_the_end_of_a_buffer(engine: Engine) {
+    let (service, mut target) = (Running::with(engine), Target::start());
     let client = service.connect();
     let config = BufferConfig { num_chunks: 2, chunk_order: 0, ..CONFIG };
     start(&client, config, &target);
@@ -131,10 +140,9 @@ fn tracing_stops_at_the_end_of_a_buffer() {
     target.finish();
 }
 
-#[test]
-fn a_thread_is_released_after_its_steps() {
-    let limits = Limits { steps: Some(2000), ..Limits::default() };
-    let service = Running::new(Lifetime::Connection, limits);
+fn a_thread_is_released_after_its_steps(engine: Engine) {
+    let settings = Settings { engine, steps: Some(2000), ..Settings::default() };
+    let service = Running::new(Lifetime::Connection, settings);
     let (client, mut target) = (service.connect(), Target::start());
     start(&client, CONFIG, &target);
     target.write_lines(500);
@@ -145,9 +153,8 @@ fn a_thread_is_released_after_its_steps() {
     target.finish();
 }
 
-#[test]
-fn threads_are_assigned_and_released_while_tracing_is_on() {
-    let service = Running::start();
+fn threads_are_assigned_and_released_while_tracing_is_on(engine: Engine) {
+    let service = Running::with(engine);
     let (client, mut target, mut other) = (service.connect(), Target::start(), Target::start());
     start(&client, CONFIG, &target);
     let second = client.allocate_buffer(CONFIG).unwrap();
@@ -166,9 +173,8 @@ fn threads_are_assigned_and_released_while_tracing_is_on() {
     other.finish();
 }
 
-#[test]
-fn the_control_register_selects_packets() {
-    let (service, mut target) = (Running::start(), Target::start());
+fn the_control_register_selects_packets(engine: Engine) {
+    let (service, mut target) = (Running::with(engine), Target::start());
     let client = service.connect();
     let without = |bit: u64| BufferConfig { ctl: ctl::DEFAULT & !bit, ..CONFIG };
     client.initialize(THREADS).unwrap();
@@ -191,9 +197,8 @@ fn the_control_register_selects_packets() {
     target.finish();
 }
 
-#[test]
-fn threads_that_cannot_be_traced() {
-    let (service, target) = (Running::start(), Target::start());
+fn threads_that_cannot_be_traced(engine: Engine) {
+    let (service, target) = (Running::with(engine), Target::start());
     let client = service.connect();
     client.initialize(THREADS).unwrap();
     client.allocate_buffer(CONFIG).unwrap();
@@ -215,9 +220,8 @@ fn threads_that_cannot_be_traced() {
     target.finish();
 }
 
-#[test]
-fn a_thread_that_ends_keeps_its_packets() {
-    let (service, mut target) = (Running::start(), Target::start());
+fn a_thread_that_ends_keeps_its_packets(engine: Engine) {
+    let (service, mut target) = (Running::with(engine), Target::start());
     let client = service.connect();
     start(&client, CONFIG, &target);
     target.write_lines(3);

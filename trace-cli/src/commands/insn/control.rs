@@ -16,7 +16,8 @@ use trace_insntrace::service::{socket_path, Client, Error};
 use super::files::Files;
 use super::service::READY;
 use crate::cli::{
-    InsnAllocArgs, InsnControl, InsnControlMode, InsnDumpArgs, InsnInitArgs, InsnName,
+    InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,
+    InsnName,
 };
 use crate::message::{counted, HINT};
 use crate::{exit, say};
@@ -142,8 +143,11 @@ fn hint_of_cpus() -> String {
 fn start_service(args: &InsnInitArgs) -> Result<()> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("trace-insn").args(["insn", "service", "--hold", "--name", &args.name.name]);
-    command.args(["--memory", &args.limits.memory.to_string()]);
-    if let Some(steps) = args.limits.budget {
+    command.args(["--memory", &args.settings.memory.to_string()]);
+    if args.settings.engine == InsnControlEngine::Block {
+        command.args(["--engine", "block"]);
+    }
+    if let Some(steps) = args.settings.budget {
         command.args(["--budget", &steps.to_string()]);
     }
     // It must not keep the terminal, or a pipe, open.

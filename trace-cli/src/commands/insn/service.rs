@@ -10,9 +10,10 @@ use anyhow::{anyhow, Context, Result};
 use rustix::process::{getrlimit, setrlimit, setsid, Resource, Rlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
-use trace_insntrace::service::{socket_path, Lifetime, Limits, Service};
+use trace_insntrace::service::{socket_path, Lifetime, Service, Settings};
+use trace_insntrace::step::Engine;
 
-use crate::cli::{InsnLimits, InsnServiceArgs};
+use crate::cli::{InsnControlEngine, InsnServiceArgs, InsnSettings};
 use crate::message::{describe, HINT};
 use crate::{exit, say};
 
@@ -53,7 +54,7 @@ fn start(args: &InsnServiceArgs, lifetime: Lifetime) -> Result<Service> {
     allow_files();
     let path = socket_path(&args.name.name);
     create_folder(&path).with_context(|| failed(args, &path))?;
-    let service = Service::bind(&path, lifetime, limits(&args.limits)).map_err(|error| {
+    let service = Service::bind(&path, lifetime, settings(&args.settings)).map_err(|error| {
         let context = failed(args, &path);
         match error.kind() {
             ErrorKind::AddrInUse => {
@@ -77,8 +78,12 @@ fn failed(args: &InsnServiceArgs, path: &Path) -> String {
     format!("cannot start the controller {} at {}", args.name.name, path.display())
 }
 
-fn limits(limits: &InsnLimits) -> Limits {
-    Limits { bytes: u64::from(limits.memory) << 20, steps: limits.budget }
+fn settings(settings: &InsnSettings) -> Settings {
+    let engine = match settings.engine {
+        InsnControlEngine::Step => Engine::Step,
+        InsnControlEngine::Block => Engine::Block,
+    };
+    Settings { engine, bytes: u64::from(settings.memory) << 20, steps: settings.budget }
 }
 
 /// Allows as many descriptors as this user may have: each chunk has one.
