@@ -41,10 +41,8 @@ impl Tracer {
         }
         self.remove_misplaced(tid)?;
         let Some(thread) = self.threads.get(&tid) else { return Ok(()) };
-        let (Some(space), Some(registers)) = (self.spaces.get(&thread.space), thread.run.registers)
-        else {
-            return Ok(());
-        };
+        let space = self.spaces.get_mut(&thread.space);
+        let (Some(space), Some(registers)) = (space, thread.run.registers) else { return Ok(()) };
         // At another address, the call was made before, and its report is next.
         let is_next = thread.restarts() || thread.run.is_calling || registers.ip == thread.ip;
         if !thread.may_call() || !is_next || thread.run.in_call {
@@ -54,7 +52,12 @@ impl Tracer {
         let is_entered = thread.restarts() || thread.run.is_calling;
         let number = if is_entered { all.orig_rax } else { all.rax };
         let back = if thread.restarts() { SYSTEM_CALL.len() as u64 } else { 0 };
-        let effect = match space.code_of(thread.ip.wrapping_sub(back)) {
+        let at = thread.ip.wrapping_sub(back);
+        if space.code_of(at).is_none() {
+            // The thread was in the call when it was attached to.
+            let _decoded = space.fetch(tid, at, &mut self.notes);
+        }
+        let effect = match space.code_of(at) {
             Some(SYSTEM_CALL) => {
                 let arguments = [all.rdi, all.rsi, all.rdx, all.r10];
                 Effect::of(number, arguments, |address| OwnMemory(tid).read(address))
