@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use trace_insntrace::flow::{Event, Image, Item};
 use trace_insntrace::pt::Writer;
@@ -144,10 +145,16 @@ pub(crate) fn run(writer: Writer) -> Stepped {
 }
 
 /// Compiles a program of `tests/step`, statically if the system has the libraries: it then executes
-/// fewer instructions.
+/// fewer instructions. It is compiled once: the mappings of a program whose file is replaced have
+/// no file.
 pub(crate) fn program(source: &str) -> PathBuf {
-    static COMPILING: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one_at_a_time = COMPILING.lock();
+    static COMPILED: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let path = compiled.entry(source.to_owned()).or_insert_with(|| compile(source));
+    path.clone()
+}
+
+fn compile(source: &str) -> PathBuf {
     let name = format!("{}-{}", env!("CARGO_CRATE_NAME"), source.trim_end_matches(".c"));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/step").join(source);
