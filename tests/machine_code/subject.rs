@@ -8,6 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 #[cfg(traced)]
 use trace_runtime::*;
+// The compiler takes generic functions of the standard library from a dependency if one has them.
+#[cfg(not(traced))]
+use trace_runtime as _;
 
 /// Trace points, or no code.
 macro_rules! traced {
