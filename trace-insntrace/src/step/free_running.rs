@@ -136,10 +136,11 @@ impl Tracer {
     /// A stopped thread may have left the function.
     pub(super) fn check_call(&mut self, tid: Tid, stop: Stop) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
+        let entered_kernel = thread.has_fetched_far();
         let (Some(call), Some(registers)) = (&mut thread.watch.call, thread.run.registers) else {
             return;
         };
-        if call.stopped(stop, &registers) && thread.end_call() {
+        if call.stopped(stop, &registers, entered_kernel) && thread.end_call() {
             self.end_call_of_function();
         }
     }

@@ -122,6 +122,11 @@ impl Thread {
         self.is_64_bit && self.signal == 0 && !is_pending
     }
 
+    /// Returns whether the instruction of the last step enters the kernel.
+    pub(super) fn has_fetched_far(&self) -> bool {
+        self.fetched.is_some_and(is_far)
+    }
+
     /// Returns whether the next step may enter the kernel.
     pub(super) fn may_call(&self) -> bool {
         self.restarts || self.fetched.is_none_or(is_far)

@@ -141,8 +141,14 @@ impl Watch {
 }
 
 impl Call {
-    /// A stop of the thread. Returns whether the part has ended.
-    pub(super) fn stopped(&mut self, stop: Stop, registers: &Registers) -> bool {
+    /// A stop of the thread, which has `entered_kernel` if the last instruction was a system call,
+    /// such as the return from a signal handler. Returns whether the part has ended.
+    pub(super) fn stopped(
+        &mut self,
+        stop: Stop,
+        registers: &Registers,
+        entered_kernel: bool,
+    ) -> bool {
         match self {
             Self::Frame(frame) => {
                 let is_above = registers.sp > frame.sp;
@@ -151,7 +157,9 @@ impl Call {
                 frame.is_over(registers.ip, registers.sp)
             }
             Self::Scopes { begin, end, depth } => {
-                let executes = |at: u64| stop == Stop::Step && registers.ip == at;
+                // A handler that interrupts the thread at such an address returns to it.
+                let is_called = stop == Stop::Step && !entered_kernel;
+                let executes = |at: u64| is_called && registers.ip == at;
                 *depth += u32::from(executes(*begin));
                 *depth -= u32::from(*depth > 0 && end.is_some_and(executes));
                 *depth == 0

@@ -130,3 +130,13 @@ fn a_call_of_a_process_that_runs_is_traced() {
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
+
+#[test]
+fn a_scope_that_is_interrupted_where_it_begins_and_ends_is_one_scope() {
+    let scopes = TracedCalls { of: Traced::Scopes, nth: None };
+    let (run, output, number, end) = trace(Command::new(program("scopes.c")), scopes);
+    assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(3)));
+    assert_eq!(number, Some(1));
+    // From the first begin to the last end, but not what follows.
+    assert!((900..5000).contains(&run.executed.len()), "{}", run.executed.len());
+}
