@@ -69,6 +69,8 @@ impl Tracer {
         match stop {
             Stop::Signal(signal) => thread.signal = signal,
             Stop::HardwareBreakpoint if is_ours => return self.reached(tid, registers),
+            // That of `run_outside`.
+            Stop::Step if self.is_stopping => {}
             // Those of the program itself.
             Stop::HardwareBreakpoint | Stop::Breakpoint | Stop::Step => {
                 thread.signal = libc::SIGTRAP;
@@ -155,6 +157,10 @@ impl Tracer {
     /// Continues a thread outside of the function.
     pub(super) fn run_outside(&mut self, tid: Tid) -> io::Result<()> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        if self.is_stopping {
+            // It is not released yet, because a report of a step is pending, or may be.
+            return ptrace::step(tid, std::mem::take(&mut thread.signal));
+        }
         let space = self.spaces.get(&thread.space);
         let address = space.and_then(|space| space.search.address());
         if thread.watch.breakpoint != address {
