@@ -87,7 +87,7 @@ pub(crate) struct InsnRecordArgs {
     pub(crate) in_scope: Option<String>,
 
     /// Trace only the Nth call of the function or the Nth scope, of any thread, and release the
-    /// program after it [default: all]
+    /// program after it. Those inside of others count, too [default: all]
     #[arg(
         long,
         value_name = "N",

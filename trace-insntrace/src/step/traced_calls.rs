@@ -17,8 +17,8 @@ pub struct TracedCalls {
     /// What the parts are.
     pub of: Traced,
     /// The number of the only one that is traced, from 1 on, or `None` for all. Those of all
-    /// threads and processes count, but not one inside of another. After it all threads are
-    /// released.
+    /// threads and processes count, also one inside of another. What begins inside of a traced
+    /// part belongs to it. After the only one all threads are released.
     pub nth: Option<u64>,
 }
 
@@ -151,9 +151,7 @@ impl Call {
     ) -> bool {
         match self {
             Self::Frame(frame) => {
-                let is_above = registers.sp > frame.sp;
-                let is_handler = stop == Stop::Handler;
-                frame.is_elsewhere = is_above && (frame.is_elsewhere || is_handler);
+                frame.stopped(stop, registers.sp);
                 frame.is_over(registers.ip, registers.sp)
             }
             Self::Scopes { begin, end, depth } => {
@@ -169,13 +167,24 @@ impl Call {
 }
 
 impl Frame {
+    /// A stop of the thread. A handler above the frame uses another stack, which may be a part of
+    /// the same mapping.
+    fn stopped(&mut self, stop: Stop, sp: u64) {
+        let is_above = sp > self.sp;
+        let begins = stop == Stop::Handler && self.has_below_end(sp);
+        self.is_elsewhere = is_above && (self.is_elsewhere || begins);
+    }
+
+    fn has_below_end(&self, sp: u64) -> bool {
+        self.stack_end.is_some_and(|end| sp < end)
+    }
+
     /// Returns whether the frame is gone: the call has returned, or was left by unwinding.
     fn is_over(&self, ip: u64, sp: u64) -> bool {
         if sp <= self.sp {
             return false;
         }
-        let is_on_stack = self.stack_end.is_some_and(|end| sp < end);
-        self.return_to == Some(ip) || is_on_stack && !self.is_elsewhere
+        self.return_to == Some(ip) || self.has_below_end(sp) && !self.is_elsewhere
     }
 }
 
@@ -200,6 +209,25 @@ mod tests {
         assert!(!call.is_over(0x200, 0x8008), "a handler");
         (call.return_to, call.stack_end) = (None, None);
         assert!(!call.is_over(0x200, 0x8008));
+    }
+
+    #[test]
+    fn a_call_ends_by_a_jump_out_of_a_handler_on_another_stack() {
+        let mut call = Frame {
+            return_to: Some(0x100),
+            sp: 0x8000,
+            stack_end: Some(0x9000),
+            is_elsewhere: false,
+        };
+        let mut is_over = |stop, sp| {
+            call.stopped(stop, sp);
+            call.is_over(0x200, sp)
+        };
+        assert!(!is_over(Stop::Handler, 0xa000) && !is_over(Stop::Step, 0x9ff8), "the handler");
+        assert!(is_over(Stop::Step, 0x8008), "it is left");
+        assert!(!is_over(Stop::Handler, 0x8800), "the other stack is in the same mapping");
+        assert!(!is_over(Stop::Step, 0x87f8) && !is_over(Stop::Step, 0x7000));
+        assert!(is_over(Stop::Step, 0x8008), "it has returned, and then the call is left");
     }
 
     #[test]
