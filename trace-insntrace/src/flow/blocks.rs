@@ -13,6 +13,9 @@ const MAX_BLOCK: usize = 64;
 /// The most instructions in the cache. When it is full, it is cleared.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
+/// The most blocks in the cache. Those of code that is missing have no instructions.
+const MAX_BLOCKS: usize = 1 << 20;
+
 /// Instructions that are executed one after another.
 ///
 /// Direct jumps forward do not end a block. Without jumps backward, it passes no instruction twice.
@@ -135,7 +138,8 @@ impl Blocks {
 
     #[cold]
     fn decode(&mut self, ip: u64, image: &Image) -> (u32, Block) {
-        if self.instructions.len() + MAX_BLOCK > MAX_INSTRUCTIONS {
+        let has_space = self.instructions.len() + MAX_BLOCK <= MAX_INSTRUCTIONS;
+        if !has_space || self.blocks.len() >= MAX_BLOCKS {
             self.clear();
         }
         let first = self.instructions.len();
@@ -220,5 +224,14 @@ mod tests {
             assert_eq!(ips(&blocks, &block).first(), Some(&ip));
         }
         assert!(blocks.blocks.len() < 3);
+    }
+
+    #[test]
+    fn a_cache_full_of_missing_code_is_cleared() {
+        let (mut blocks, image) = blocks_of(b"");
+        for ip in 0..MAX_BLOCKS as u64 + 2 {
+            blocks.at(ip, Exit { block: u32::MAX, taken: false }, &image);
+        }
+        assert_eq!((blocks.blocks.len(), blocks.by_ip.len()), (2, 2));
     }
 }
