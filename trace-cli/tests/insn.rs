@@ -242,6 +242,28 @@ fn a_signal_requests_a_snapshot() {
 }
 
 #[test]
+fn a_signal_for_the_program_reaches_it_in_a_session() {
+    let place = Place::new();
+    let directory = place.name("recording");
+    let script = "trap 'exit 7' USR2; echo x; while read -r line; do :; done; exit 6";
+    let mut recorder = trace(&["insn", "record", "--in-scope", "web/request", "-o", &directory])
+        .args(["--", "/bin/sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    recorder.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
+    kill_process(Pid::from_child(&recorder), Signal::Usr2).unwrap();
+    // The shell handles the signal after a line at the latest.
+    let mut input = recorder.stdin.take().unwrap();
+    wait_until(|| {
+        let _ended = input.write_all(b"x\n");
+        recorder.try_wait().unwrap().is_some()
+    });
+    assert_eq!(recorder.wait().unwrap().code(), Some(7));
+}
+
+#[test]
 fn a_program_that_is_not_readable_runs_untraced() {
     use std::os::unix::fs::{chown, PermissionsExt};
     if !rustix::process::getuid().is_root() {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{anyhow, Context, Result};
-use rustix::process::{set_parent_process_death_signal, Signal};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
+use rustix::process::{kill_process, set_parent_process_death_signal, Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
 use trace_insntrace::recording::ThreadEnd;
@@ -30,7 +30,7 @@ const WRITE_INTERVAL: u64 = 4096;
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
-    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1];
+    let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     // If the command is killed, this is the signal to release the program.
     set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
@@ -54,10 +54,14 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
         tracer.trace_calls(TracedCalls { of, nth: args.nth });
     }
     let handle = tracer.stop_handle().context("cannot create a process")?;
+    let program = tracer.child_mut().map(|child| Pid::from_child(child));
     thread::spawn(move || {
         for signal in signals.forever() {
             match signal {
                 SIGUSR1 => requested.store(true, Ordering::Relaxed),
+                // `trace record` forwards it to its command, and the program is meant. It fails
+                // only if the program has ended.
+                SIGUSR2 => drop(program.map(|pid| kill_process(pid, Signal::Usr2))),
                 _ => break,
             }
         }
