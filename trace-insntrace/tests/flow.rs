@@ -438,3 +438,28 @@ fn calls_have_times_of_their_own() {
     }
     assert_eq!(times, [(0, 10), (11, 20), (12, 20), (5, 30), (6, 30)]);
 }
+
+#[test]
+fn time_stamps_that_no_instruction_takes_pass() {
+    // jz 2; jz 4; syscall
+    let code = [0x74, 0, 0x74, 0, 0x0f, 0x05];
+    let mut writer = Writer::new();
+    psb(&mut writer, Some(BASE));
+    let not_taken = Packet::Tnt(Tnt::new(0, 1).unwrap());
+    writer.packet(Packet::Tsc(10));
+    writer.packet(Packet::Tsc(20));
+    writer.packet(not_taken);
+    writer.packet(not_taken);
+    writer.packet(Packet::Tsc(30));
+    writer.disable(None);
+    let mut flow = FlowDecoder::new(image_of(&code));
+    flow.push(&writer.take());
+    flow.end();
+    let mut times = Vec::new();
+    while let Some(item) = flow.next_item() {
+        if let Item::Instruction(instruction) = item.unwrap() {
+            times.push((instruction.ip - BASE, flow.tsc().unwrap()));
+        }
+    }
+    assert_eq!(times, [(0, 10), (2, 20), (4, 30)]);
+}

@@ -93,13 +93,15 @@ impl Cues {
         self.queue.pop_front()
     }
 
-    /// Moves the time stamps since the last call to `times`.
+    /// Moves the time stamps since the last call to `times`. Returns the last one that was there.
     #[inline]
-    pub(super) fn take_times(&mut self, times: &mut VecDeque<u64>) {
-        if !times.is_empty() || !self.times.is_empty() {
+    pub(super) fn take_times(&mut self, times: &mut VecDeque<u64>) -> Option<u64> {
+        let last = times.back().copied();
+        if last.is_some() || !self.times.is_empty() {
             times.clear();
             std::mem::swap(times, &mut self.times);
         }
+        last
     }
 
     /// Returns whether there is no cue.

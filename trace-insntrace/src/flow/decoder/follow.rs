@@ -51,7 +51,8 @@ impl FlowDecoder {
         if let CueKind::Report(_) = cue.kind {
             self.tsc = cue.tsc;
         } else {
-            self.cues.take_times(&mut self.times);
+            // Time stamps that no instruction took have passed, too.
+            self.tsc = self.cues.take_times(&mut self.times).or(self.tsc);
         }
         match cue.kind {
             CueKind::Report(_) if self.state == State::Lost => {}
