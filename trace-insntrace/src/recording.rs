@@ -10,6 +10,7 @@ mod files;
 mod note;
 mod ring;
 mod side;
+mod unused;
 
 pub use decode::TraceDecoder;
 pub use files::{Anchor, Clock, Error, Recording, Trace, Writer};

@@ -56,6 +56,21 @@ pub enum Note {
     },
 }
 
+/// The memory of a note without code or a path.
+const NOTE_BYTES: u64 = 128;
+
+impl Note {
+    /// Returns about how much memory the note takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let extra = match self {
+            Self::Code { bytes, .. } => bytes.len(),
+            Self::Mapping { mapping, .. } => mapping.path.len(),
+            _ => 0,
+        };
+        NOTE_BYTES + extra as u64
+    }
+}
+
 /// Memory with code of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mapping {

@@ -14,9 +14,6 @@ use crate::recording::{notes_to_archive, Note, SpaceId, TraceId};
 /// The most bytes of side data of a buffer. Tracing of its thread stops there.
 const MAX_SIDE_BYTES: u64 = 64 << 20;
 
-/// The memory of a note without code or a path.
-const NOTE_BYTES: u64 = 128;
-
 /// The number of address spaces of a buffer.
 const SPACES: u32 = 1 << 24;
 
@@ -97,7 +94,7 @@ impl Buffer {
                 self.renumber(origin, space);
             }
         }
-        self.note_bytes += NOTE_BYTES + extra_bytes(&note);
+        self.note_bytes += note.bytes();
         self.notes.push(note);
     }
 
@@ -179,14 +176,6 @@ fn read_only(file: &MemoryFile) -> io::Result<OwnedFd> {
     let opened = File::open(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
     opened.set_permissions(Permissions::from_mode(0o400))?;
     Ok(opened.into())
-}
-
-fn extra_bytes(note: &Note) -> u64 {
-    match note {
-        Note::Code { bytes, .. } => bytes.len() as u64,
-        Note::Mapping { mapping, .. } => mapping.path.len() as u64,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ impl<'a> Snapshots<'a> {
         if called.is_some() || was_requested {
             self.write(tracer)?;
         }
-        Ok(self.has_others || !self.functions.is_empty())
+        Ok(!self.ring.is_full() && (self.has_others || !self.functions.is_empty()))
     }
 
     fn take_notes(&mut self, tracer: &mut Tracer) {
@@ -120,6 +120,13 @@ impl<'a> Snapshots<'a> {
             self.write(tracer)?;
         }
         say(&counted(self.written, "snapshot", "snapshots"));
+        if self.ring.is_full() {
+            say("there is too much code for snapshots: the program continues untraced");
+        }
+        if self.ring.dropped() != 0 {
+            let threads = counted(self.ring.dropped(), "thread", "threads");
+            say(&format!("{threads} that ended first: later snapshots do not have them"));
+        }
         for function in &self.functions {
             say(&format!("{function} was not called"));
         }
