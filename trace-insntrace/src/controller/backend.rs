@@ -56,7 +56,12 @@ pub trait Backend {
     fn assign(&mut self, descriptor: BufferDescriptor, thread: ThreadKoid) -> Result<(), Status>;
 
     /// Releases a buffer from its thread, which is no longer traced. The thread may have ended.
-    fn release(&mut self, descriptor: BufferDescriptor);
+    ///
+    /// # Errors
+    ///
+    /// Any error. The buffer then has no thread, but threads of other buffers may not be traced any
+    /// more.
+    fn release(&mut self, descriptor: BufferDescriptor) -> Result<(), Status>;
 
     /// Starts tracing, of all CPUs or of all threads that have a buffer.
     ///

@@ -91,7 +91,8 @@ impl<B: Backend> Controller<B> {
         if let State::Ready(trace) = std::mem::replace(&mut self.state, State::Idle) {
             for (descriptor, buffer) in trace.allocated() {
                 if buffer.thread.is_some() {
-                    self.backend.release(descriptor);
+                    // Other threads are not traced any more anyway.
+                    let _ = self.backend.release(descriptor);
                 }
                 self.backend.free(descriptor);
             }
@@ -147,9 +148,8 @@ impl<B: Backend> Controller<B> {
         let buffer = trace.buffer_mut(descriptor)?;
         let owner = buffer.thread.ok_or(Status::BadState)?;
         require(owner == thread, Status::InvalidArgs)?;
-        self.backend.release(descriptor);
         buffer.thread = None;
-        Ok(())
+        self.backend.release(descriptor)
     }
 
     fn config(&self, descriptor: BufferDescriptor) -> Result<BufferConfig, Status> {

@@ -222,21 +222,27 @@ impl Backend for StepBackend {
         let group = self.group_of(descriptor);
         self.end_of(&group);
         self.begin(group).map_err(|error| {
-            self.release(descriptor);
+            // This error is the first one.
+            let _ = self.release(descriptor);
             status(&error)
         })
     }
 
-    fn release(&mut self, descriptor: BufferDescriptor) {
+    fn release(&mut self, descriptor: BufferDescriptor) -> Result<(), Status> {
         let mut group = self.group_of(descriptor);
         self.end_of(&group);
         if let Some(slot) = self.slots.get_mut(&descriptor.0) {
             slot.thread = None;
         }
         group.retain(|number| *number != descriptor.0);
-        if self.is_active && !group.is_empty() {
-            // The others were traced before. This fails only if they have ended.
-            let _ = self.begin(group);
+        if !self.is_active || group.is_empty() {
+            return Ok(());
+        }
+        // The others were traced before.
+        match self.begin(group).map_err(|error| status(&error)) {
+            // They have ended.
+            Err(Status::NotFound) => Ok(()),
+            result => result,
         }
     }
 

@@ -98,10 +98,11 @@ impl Backend for Fake {
         Ok(())
     }
 
-    fn release(&mut self, descriptor: BufferDescriptor) {
+    fn release(&mut self, descriptor: BufferDescriptor) -> Result<(), Status> {
         let mut held = self.held.borrow_mut();
         let buffer = held.buffers.get_mut(&descriptor.0).expect("it is allocated");
         assert!(buffer.take().is_some(), "released without a thread");
+        held.result()
     }
 
     fn start(&mut self) -> Result<(), Status> {

@@ -123,3 +123,15 @@ fn a_failed_back_end_call_does_not_change_the_state() {
         }
     }
 }
+
+#[test]
+fn a_buffer_whose_release_fails_has_no_thread() {
+    let releases = STATES.iter().filter(|(_, before)| result(before, RELEASE) == "ok");
+    for (state, before) in releases {
+        let mut controller = Controller::new(Fake::new(ALL));
+        call_all(&mut controller, before);
+        controller.backend().held.borrow_mut().failure = Some(Status::AccessDenied);
+        assert_eq!(controller.call(RELEASE), Err(Status::AccessDenied), "{state}");
+        assert_eq!(controller.call(RELEASE), Err(Status::BadState), "{state}");
+    }
+}

@@ -189,7 +189,9 @@ impl Backend for NoTracing {
         Ok(())
     }
 
-    fn release(&mut self, _: BufferDescriptor) {}
+    fn release(&mut self, _: BufferDescriptor) -> Result<(), Status> {
+        Ok(())
+    }
 
     fn start(&mut self) -> Result<(), Status> {
         Ok(())
