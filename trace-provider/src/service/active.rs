@@ -196,7 +196,8 @@ impl<'a> Active<'a> {
         self.name_threads();
     }
 
-    fn name_threads(&mut self) {
+    /// Records the names of new threads, and periodically the changed names.
+    pub(crate) fn name_threads(&mut self) {
         for slot in self.engine.recorder.slots() {
             let thread = slot.thread();
             if thread != 0 && !slot.is_named() && self.recording.name_thread(thread) {

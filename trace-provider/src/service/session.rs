@@ -202,6 +202,8 @@ impl<'a> ManagerSession<'a> {
         while let Some(wrapped_count) = self.active.next_full() {
             // The manager evaluates the conditions that it does not know to be watched.
             self.send_watched()?;
+            // Its threads have their names before it: an archive may be cut behind it.
+            self.active.name_threads();
             let durable_data_end = self.active.durable_end();
             let packet = Packet::SaveBuffer { wrapped_count, durable_data_end };
             match send(&self.packets, packet) {
