@@ -188,13 +188,13 @@ fn report_calls(args: &InsnRecordArgs, calls: Option<u64>) {
 /// Where packets go.
 enum Output<'a> {
     Files(Box<Files<'a>>),
-    Snapshots(Snapshots<'a>),
+    Snapshots(Box<Snapshots<'a>>),
 }
 
 impl<'a> Output<'a> {
     fn create(args: &'a InsnRecordArgs, requested: &Arc<AtomicBool>) -> Result<Self> {
         match Snapshots::new(args, requested)? {
-            Some(snapshots) => Ok(Self::Snapshots(snapshots)),
+            Some(snapshots) => Ok(Self::Snapshots(Box::new(snapshots))),
             None => Files::create(&args.output).map(|files| Self::Files(Box::new(files))),
         }
     }
