@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use trace_format::{EventKind, Reader, Record};
 
 use crate::process::{self, cpu_nanos};
+use crate::raw::{RawTrace, CALLS};
 use crate::recording::Recording;
 
 const TIME: Duration = Duration::from_secs(10);
@@ -37,9 +38,9 @@ pub(crate) fn print() {
     println!("## System calls, {} s\n", TIME.as_secs());
     println!(
         "| events a second | events | missing | dropped by the kernel | lost by the helper | \
-         helper's CPU, % | an event, ns | program's time, s |"
+         helper's CPU, % | an event, ns | program's time, s | raw reader's CPU, % |"
     );
-    println!("|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for rate in [0, 100_000, 300_000, 1_000_000] {
         measure(rate);
     }
@@ -47,6 +48,9 @@ pub(crate) fn print() {
 }
 
 fn measure(rate: u64) {
+    let raw = RawTrace::start(&CALLS);
+    let numbers = process::numbers(&format!("calls {rate}"));
+    let raw = raw.end() as f64 / numbers[1] as f64 * 100.0;
     let recording = Recording::start("kernel:syscall");
     let numbers = process::numbers(&format!("calls {rate}"));
     let &[calls, nanos, _] = &numbers[..] else { panic!("{numbers:?}") };
@@ -55,7 +59,7 @@ fn measure(rate: u64) {
     let share = recorded.cpu_nanos as f64 / nanos as f64 * 100.0;
     let each = recorded.cpu_nanos as f64 / (calls * 2).max(1) as f64;
     println!(
-        "| {rate} | {} | {} | {} | {} | {share:.2} | {each:.0} | {:.2} |",
+        "| {rate} | {} | {} | {} | {} | {share:.2} | {each:.0} | {:.2} | {raw:.2} |",
         calls * 2,
         missing * 2,
         recorded.dropped,

@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 const TRACEFS: &str = "/sys/kernel/tracing";
 
 /// The events of `--sched`.
-const EVENTS: [&str; 9] = [
+pub(crate) const SCHED: [&str; 9] = [
     "sched/sched_switch",
     "sched/sched_waking",
     "sched/sched_wakeup_new",
@@ -26,6 +26,9 @@ const EVENTS: [&str; 9] = [
     "task/task_rename",
 ];
 
+/// The events of `kernel:syscall`.
+pub(crate) const CALLS: [&str; 2] = ["raw_syscalls/sys_enter", "raw_syscalls/sys_exit"];
+
 /// Returns whether tracefs is mounted.
 pub(crate) fn is_mounted() -> bool {
     Path::new(TRACEFS).join("instances").exists()
@@ -35,11 +38,11 @@ pub(crate) fn is_mounted() -> bool {
 pub(crate) struct RawTrace {
     instance: PathBuf,
     has_ended: Arc<AtomicBool>,
-    reader: JoinHandle<()>,
+    reader: JoinHandle<u64>,
 }
 
 impl RawTrace {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn start(events: &[&str]) -> Self {
         let name = format!("bench-{}", std::process::id());
         let instance = Path::new(TRACEFS).join("instances").join(name);
         fs::create_dir(&instance).expect("an instance");
@@ -51,7 +54,7 @@ impl RawTrace {
         write("options/event-fork", "1");
         let thread = rustix::thread::gettid().as_raw_nonzero();
         write("set_event_pid", &thread.to_string());
-        EVENTS.iter().for_each(|event| write(&format!("events/{event}/enable"), "1"));
+        events.iter().for_each(|event| write(&format!("events/{event}/enable"), "1"));
         let cpus = fs::read_dir(instance.join("per_cpu")).expect("CPUs").flatten();
         let open = |cpu: fs::DirEntry| {
             let mut options = OpenOptions::new();
@@ -65,15 +68,17 @@ impl RawTrace {
         Self { instance, has_ended, reader }
     }
 
-    pub(crate) fn end(self) {
+    /// Returns the CPU time of the thread that read the pages, in nanoseconds.
+    pub(crate) fn end(self) -> u64 {
         self.has_ended.store(true, Ordering::Relaxed);
-        self.reader.join().expect("the thread ends");
+        let nanos = self.reader.join().expect("the thread ends");
         fs::remove_dir(&self.instance).expect("the instance is removed");
+        nanos
     }
 }
 
-/// Reads all pages as often as the helper does.
-fn discard(mut pages: Vec<File>, has_ended: &AtomicBool) {
+/// Reads all pages as often as the helper does. Returns the thread's CPU time in nanoseconds.
+fn discard(mut pages: Vec<File>, has_ended: &AtomicBool) -> u64 {
     let mut page = [0; 4096];
     while !has_ended.load(Ordering::Relaxed) {
         for file in &mut pages {
@@ -81,4 +86,6 @@ fn discard(mut pages: Vec<File>, has_ended: &AtomicBool) {
         }
         thread::sleep(Duration::from_millis(50));
     }
+    let times = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    times.tv_sec as u64 * 1_000_000_000 + times.tv_nsec as u64
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use trace_format::{Reader, Record};
 
 use crate::process;
-use crate::raw::RawTrace;
+use crate::raw::{RawTrace, SCHED};
 use crate::recording::Recording;
 
 /// The round trips of a run: two switches each.
@@ -50,7 +50,7 @@ pub(crate) fn print() {
     let mut sizes = String::new();
     for _ in 0..RUNS {
         let plain = measure();
-        let raw = RawTrace::start();
+        let raw = RawTrace::start(&SCHED);
         let with_raw = measure();
         raw.end();
         let recording = Recording::start(CATEGORIES);

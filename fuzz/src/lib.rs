@@ -15,7 +15,7 @@ mod json;
 mod kernel;
 mod memory;
 #[path = "../../trace-cli/src/message.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod message;
 mod messages;
 mod provider;

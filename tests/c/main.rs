@@ -1,6 +1,6 @@
 //! Programs in C and C++, compiled here with the system's compilers, are traced like those in Rust.
 //!
-//! The compilers are `cc` and `c++`, or `CC` and `CXX`.
+//! The compilers are `cc` and `c++`, or `TEST_CC` and `TEST_CXX`.
 #![cfg(target_os = "linux")]
 
 #[path = "../harness/mod.rs"]

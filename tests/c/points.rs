@@ -1,5 +1,7 @@
 //! Every macro, every type of value.
 
+use crate::events::{count, events};
+use crate::harness::{trace, Run};
 use crate::workshop::Workshop;
 
 /// The records of `record_all` in `points.h`.
@@ -109,4 +111,19 @@ fn long_texts_are_cut() {
         events[2], "long/\u{fffd}\u{20ac} Instant { scope: Some(Thread) } \u{fffd}=Int32(1)",
         "names are made UTF-8"
     );
+}
+
+/// A thread whose scope was announced would be stepped until its end, which is not announced.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn begins_of_durations_announce_no_scopes() {
+    let workshop = Workshop::new(&[]);
+    let program = workshop.program("begins", &["begins.c"]);
+    let recording = workshop.path("recording");
+    let mut record = trace(&["insn", "record", "--in-scope", "web/request", "-o"]);
+    let run = Run::of(record.arg(&recording).arg("--").arg(program));
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("0 scopes of web/request"), "{run:?}");
+    let begins = events(&recording.join("scopes.fxt"));
+    assert_eq!(count(&begins, "web/request DurationBegin"), 3, "{begins:?}");
 }

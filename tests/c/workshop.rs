@@ -46,8 +46,11 @@ fn build(package: &str, library: &str) -> PathBuf {
     profile.join(library)
 }
 
+/// Returns the command of a compiler. `CC` and `CXX` are not for this: with another compiler, Cargo
+/// compiles the C code in dependencies again, and all crates that use it.
 fn compiler(language: &str) -> String {
-    let (variable, otherwise) = if language == "c" { ("CC", "cc") } else { ("CXX", "c++") };
+    let (variable, otherwise) =
+        if language == "c" { ("TEST_CC", "cc") } else { ("TEST_CXX", "c++") };
     std::env::var(variable).unwrap_or_else(|_| otherwise.to_owned())
 }
 

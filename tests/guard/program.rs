@@ -4,7 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
-use trace_runtime::trace_counter;
+use trace_runtime::{trace_counter, trace_enabled};
 
 /// The number of counting threads.
 pub(crate) const THREADS: u64 = 2;
@@ -21,6 +21,9 @@ pub(crate) fn run() {
     let progress = std::env::var_os(PROGRESS).expect("the test says where the progress goes");
     let progress = File::options().write(true).open(progress).expect("the test made it");
     let _trace = trace_runtime::init();
+    while !trace_enabled!() {
+        std::thread::sleep(PAUSE);
+    }
     publish(&progress, 0, std::process::id().into());
     std::thread::scope(|scope| {
         for thread in 0..THREADS {

@@ -361,15 +361,16 @@ fn program() -> [PathBuf; 4] {
     [exe, "--ignored".into(), "--exact".into(), "traced_program".into()]
 }
 
-/// The command `trace`, built once: cargo does not build another package's binary for a test.
+/// The command `trace`, built once: cargo does not build another package's binary for a test. With
+/// an example, it has the features that the tests of the workspace select.
 fn trace() -> &'static Path {
     static TRACE: OnceLock<PathBuf> = OnceLock::new();
     TRACE.get_or_init(|| {
         let test = std::env::current_exe().expect("the test knows where it is");
         let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--package", "trace-cli", "--target-dir"]);
-        cargo.arg(profile.parent().expect("as above"));
+        cargo.args(["build", "--quiet", "--workspace", "--bin", "trace", "--example", "subject"]);
+        cargo.arg("--target-dir").arg(profile.parent().expect("as above"));
         cargo.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
         if profile.ends_with("release") {
             cargo.arg("--release");

@@ -14,10 +14,9 @@ use super::happens;
 fn executables() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let command = ["--package", "trace-cli", "--bin", "trace"];
-        let examples =
-            ["--example", "subject", "--example", "importer", "--example", "machine_load"];
-        build(&[&command[..], &["--package", env!("CARGO_PKG_NAME")], &examples].concat())
+        let examples = ["subject", "importer", "machine_load", "slow_once"];
+        let examples = examples.map(|name| ["--example", name]).concat();
+        build(&[&["--bin", "trace"], &examples[..]].concat())
     })
 }
 
@@ -25,15 +24,18 @@ fn executables() -> &'static Path {
 #[allow(dead_code, reason = "not all tests run programs with sleds")]
 pub(crate) fn build_xray_runtime() {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--package", "trace-xray-runtime", "--lib"]));
+    BUILT.get_or_init(|| build(&["--lib", "--example", "subject"]));
 }
 
 /// Builds what the options of cargo select, in the profile of this test. Returns the directory.
+///
+/// An example has to be selected: then dependencies have the features that the tests of the
+/// workspace select, and are not compiled again.
 fn build(options: &[&str]) -> PathBuf {
     let test = std::env::current_exe().expect("the test knows where it is");
     let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet"]).args(options);
+    cargo.args(["build", "--quiet", "--workspace"]).args(options);
     cargo.arg("--target-dir").arg(profile.parent().expect("as above"));
     cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
     if profile.ends_with("release") {

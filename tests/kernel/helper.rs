@@ -124,6 +124,8 @@ fn events_that_the_kernel_dropped_are_reported() {
     assert!(run.stderr().contains("the kernel dropped at least"), "{run:?}");
     assert!(run.stderr().contains("hint: use a larger buffer (--kernel-buffer)"), "{run:?}");
     let archive = Archive::read(&output);
+    let calls = archive.only().events.iter().filter(|it| it.category == "kernel:syscall");
+    assert!(calls.count() > 0, "what was not dropped is recorded");
     let losses = &archive.only().losses;
     assert!(!losses.is_empty());
     for loss in losses {
@@ -166,12 +168,39 @@ fn a_helper_that_a_signal_ends_is_reported() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let (recorder, helper) = start(&directory.path().join("t.fxt"), &["--sched"]);
+    let output = directory.path().join("t.fxt");
+    let (recorder, helper) = start(&output, &["--sched"]);
     let pid = rustix::process::Pid::from_raw(helper as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::Term).unwrap();
     wait_until("the helper has ended", || has_ended(helper));
     let run = Run::end_of(recorder);
     assert!(run.stderr().contains("a signal ends the process trace-kernel"), "{run:?}");
+    assert_reports_end(&output);
+}
+
+/// Asserts that an archive reports that the helper ended early.
+fn assert_reports_end(archive: &Path) {
+    let run = Run::of(trace(&["check"]).arg(archive));
+    assert_eq!(run.code(), 3, "{run:?}");
+    assert!(run.stdout().contains("helpers ended early"), "{run:?}");
+    let run = Run::of(trace(&["stats"]).arg(archive));
+    let reported = run.stdout() + &run.stderr();
+    assert!(reported.contains("helpers ended early"), "{run:?}");
+}
+
+/// Helpers end before the session does, and the last records are those of their end.
+#[test]
+fn an_archive_with_a_helper_that_was_ended_is_complete() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let categories = ["-c", "kernel:sched,kernel:tasks"];
+    let run = record(&output, &categories, &["untraced"]);
+    assert!(!run.stderr().contains("missing"), "{run:?}");
+    let run = Run::of(trace(&["check"]).arg(&output));
+    assert_eq!(run.code(), 0, "{run:?}");
 }
 
 #[test]
@@ -206,6 +235,7 @@ fn the_recording_continues_without_a_killed_helper() {
     let run = Run::end_of(recorder);
     assert!(run.stderr().contains("later events of the kernel are missing"), "{run:?}");
     assert!(!run.stderr().contains("no event of category"), "{run:?}");
+    assert_reports_end(&output);
     let archive = Archive::read(&output);
     assert!(archive.providers.iter().any(|provider| provider.name == "subject"));
     for instance in instances(helper) {

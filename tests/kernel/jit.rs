@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::harness::{trace, Run};
-use super::samples::{
-    assert_shares, folded, has, perf_stacks, share, shares, Sampled, CPU_MILLIS, TOLERANCE,
-};
+use super::samples::{folded, has, perf_stacks, share, shares, Sampled, CPU_MILLIS};
 
 /// A user that is not the one of the tests, if that is root.
 const OTHER_USER: u32 = 65_534;
@@ -81,16 +79,17 @@ fn perf_finds_the_same_shares() {
     let arguments = [CPU_MILLIS, sampled.directory().to_str().unwrap()];
     let Some(ours) = sampled.record_with("fp", &arguments) else { return };
     let stacks = sampled.folded_with_jit_maps(&sampled.path("t.fxt"), sampled.directory());
-    assert_shares(&ours, &stacks);
-    assert_shares(&theirs, &found);
-    assert_shares(&theirs, &read);
+    sampled.assert_shares(&ours, &stacks);
+    sampled.assert_shares(&theirs, &found);
+    sampled.assert_shares(&theirs, &read);
     let jitted = |stacks| share(stacks, has("jitted"));
     assert!((jitted(&found) - jitted(&read)).abs() < 0.001, "the same recording");
-    assert!((jitted(&stacks) - ours["in_jit"]).abs() < TOLERANCE);
+    let tolerance = sampled.tolerance(&stacks);
+    assert!((jitted(&stacks) - ours["in_jit"]).abs() < tolerance);
     for function in ours.keys() {
         let (our, their) = (share(&stacks, has(function)), share(&found, has(function)));
         // Both are within the tolerance of their run.
         let runs = (ours[function] - theirs[function]).abs();
-        assert!((our - their).abs() < 2.0 * TOLERANCE + runs, "{function}: {our}, {their}");
+        assert!((our - their).abs() < 2.0 * tolerance + runs, "{function}: {our}, {their}");
     }
 }

@@ -18,7 +18,9 @@ mod perf_data;
 mod samples;
 mod server;
 mod sources;
+mod starter;
 mod states;
+mod stolen;
 mod truth;
 mod uprobes;
 

@@ -37,7 +37,7 @@ fn record(sampled: &Sampled, options: &[&str], is_pipe: bool) -> Option<PathBuf>
 fn assert_same(ours: &Stacks, theirs: &Stacks) {
     let number = |stacks: &Stacks| stacks.iter().map(|(_, number)| number).sum::<u64>();
     assert_eq!(number(ours), number(theirs));
-    assert!(number(ours) > 300, "{}", number(ours));
+    assert!(number(ours) > 100, "{}", number(ours));
     // On a busy machine, perf itself does not unwind some of the stacks.
     let lost = 1.0 - share(theirs, has("main"));
     assert!(share(ours, has("main")) > 1.0 - lost - TOLERANCE);

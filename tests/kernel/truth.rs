@@ -9,6 +9,7 @@ use trace_format::{Reader, Record, Value};
 use super::cpus::Cpus;
 use super::harness::{subject_path, trace, Archive, Event, Provider, Run};
 use super::schedule::{counts, interrupts, steps, Step, Steps};
+use super::stolen::Stolen;
 use super::{can_trace, perf, record, TRACEFS};
 
 /// The threads of the test program.
@@ -240,12 +241,13 @@ fn until_end(steps: &[(u64, Step)]) -> Vec<(u64, Step)> {
 
 /// A child computes beside its parent and then sleeps. Prints the child's `schedstat` and its id.
 const SLEEPING_CHILD: &str = r#"
-(i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exec sleep 1000) </dev/null >/dev/null 2>&1 &
+(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exec sleep 1000) </dev/null >/dev/null 2>&1 &
 until [ "$(cat /proc/$!/comm)" = sleep ] && grep -q '^State:.S' /proc/$!/status; do :; done
 cat /proc/$!/schedstat
 echo $!"#;
 
 /// The times of a thread are those of its `schedstat`, within 5 %, 1 ms and 50 µs for each turn.
+/// The time on a CPU includes what a hypervisor takes, and that of `schedstat` does not.
 #[test]
 fn times_of_threads_are_those_that_the_kernel_counts() {
     if !can_trace() {
@@ -255,7 +257,9 @@ fn times_of_threads_are_those_that_the_kernel_counts() {
     let output = directory.path().join("t.fxt");
     for _ in 0..20 {
         let mut recorder = trace(&["record", "--sched", "--kernel-scope", "machine", "-o"]);
+        let stolen = Stolen::begin();
         let run = Run::of(recorder.arg(&output).args(["--", "sh", "-c", SLEEPING_CHILD]));
+        let stolen = stolen.most_ns();
         assert_eq!(run.code(), 0, "{run:?}");
         let counted: Vec<u64> =
             run.stdout().split_whitespace().map(|number| number.parse().unwrap()).collect();
@@ -271,10 +275,10 @@ fn times_of_threads_are_those_that_the_kernel_counts() {
         if number("missing_switches") > 0 {
             continue;
         }
-        for (name, counted) in [("run_ns", running), ("runnable_ns", runnable)] {
+        for (name, counted, stolen) in [("run_ns", running, stolen), ("runnable_ns", runnable, 0)] {
             let bound = counted / 20 + 1_000_000 + 50_000 * number("turns");
-            let difference = number(name).abs_diff(counted);
-            assert!(difference <= bound, "{name}: {counted} counted, {times}");
+            let expected = counted.saturating_sub(bound)..=counted + bound + stolen;
+            assert!(expected.contains(&number(name)), "{name}: {counted} counted, {times}");
         }
         return;
     }

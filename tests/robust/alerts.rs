@@ -104,7 +104,7 @@ fn alerts_without_a_trigger_are_only_listed() {
 #[test]
 fn stop_ends_the_recording_and_waits_for_the_command() {
     for mode in MODES {
-        let role = ["alert-slow", "1000", "500", "10"];
+        let role = ["alert-slow", "1000", "2000", "10"];
         let recorded = Recorded::of(&["-m", mode, "--trigger", "slow:stop"], &role);
         assert_eq!(recorded.run.code(), 7, "the command's: {:?}", recorded.run);
         assert!(recorded.run.stderr().contains("alert \"slow\": recording ends"));
@@ -157,7 +157,7 @@ fn a_snapshot_has_the_records_so_far_and_recording_continues() {
         [("streaming", "64K"), ("streaming", "16M"), ("oneshot", "16M"), ("circular", "16M")]
     {
         let options = ["-m", mode, "-b", size, "--trigger", "slow:snapshot"];
-        let recorded = Recorded::of(&options, &["alert-slow", "20000", "300", "5000"]);
+        let recorded = Recorded::of(&options, &["alert-slow", "20000", "2000", "5000"]);
         assert_eq!(recorded.run.code(), 7, "{:?}", recorded.run);
         let (snapshot, archive) = (recorded.snapshot(), recorded.archive());
         let path = recorded.path(&snapshots(recorded.directory.path())[0]);
@@ -184,7 +184,7 @@ fn a_snapshot_has_the_records_so_far_and_recording_continues() {
 #[test]
 fn a_circular_snapshot_holds_the_moments_before_the_alert() {
     let options = ["-m", "circular", "-b", "512K", "--trigger", "slow:snapshot"];
-    let recorded = Recorded::of(&options, &["alert-slow", "100000", "300", "100000"]);
+    let recorded = Recorded::of(&options, &["alert-slow", "100000", "2000", "100000"]);
     let (snapshot, archive) = (recorded.snapshot(), recorded.archive());
     assert_eq!(archive.only().count("before"), 0, "overwritten");
     let before = snapshot.only().numbers("before");
@@ -293,7 +293,7 @@ fn a_kill_of_the_manager_during_a_snapshot_spoils_neither() {
 
 #[test]
 fn each_alert_arrives() {
-    let recorded = Recorded::of(&["--json"], &["alert-many", "1500"]);
+    let recorded = Recorded::of(&["--json"], &["alert-many", "1500", "3000"]);
     assert_eq!(alert_count(&recorded.run, "many"), 3000, "{:?}", recorded.run);
     assert_eq!(alert_count(&recorded.run, "at run time"), 1500);
 }
@@ -315,7 +315,7 @@ fn names_of_alerts_are_escaped_for_the_terminal() {
 /// that were not sent are reported.
 #[test]
 fn unsent_alerts_are_reported() {
-    let recorded = Recorded::of(&["--json"], &["alert-many", "100000"]);
+    let recorded = Recorded::of(&["--json"], &["alert-many", "100000", "0"]);
     assert_eq!(recorded.run.code(), 0, "{:?}", recorded.run);
     let (many, at_run_time) =
         (alert_count(&recorded.run, "many"), alert_count(&recorded.run, "at run time"));

@@ -1,112 +1,28 @@
 //! A hostile manager cannot end the programs that it records, block them, or fill their memory.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io::Read;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::fs::{fallocate, fcntl_add_seals, ftruncate, memfd_create};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
-use tempfile::TempDir;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::message::{
-    BufferDisposition, Decoder, DurationLimit, Initialize, StartOptions, ToManager, ToProvider,
+    BufferDisposition, DurationLimit, Initialize, StartOptions, ToManager, ToProvider,
 };
 use trace_protocol::packet::{AlertName, Packet, PACKET_SIZE};
-use trace_protocol::socket::{Listener, MemoryFile, Socket};
+use trace_protocol::socket::{MemoryFile, Socket};
 use trace_protocol::words::as_bytes;
 
-use crate::harness::{happens, subject, wait_until, Run};
+use self::hostile::Hostile;
+use crate::harness::wait_until;
+
+mod hostile;
 
 const MODE: BufferingMode = BufferingMode::Streaming;
-
-/// A manager that the test controls, with a program that traces continuously.
-struct Hostile {
-    _directory: TempDir,
-    child: Child,
-    socket: Socket,
-    decoder: Decoder<ToManager>,
-}
-
-impl Hostile {
-    /// Accepts a program that traces continuously, which registers.
-    fn new() -> Self {
-        Self::of("chatter")
-    }
-
-    /// Accepts a program with this role, which registers.
-    fn of(role: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let listener = Listener::bind(&directory.path().join("sock")).unwrap();
-        let mut program = subject(&[role]);
-        program.env("TRACE_SOCKET", listener.path());
-        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = program.spawn().unwrap();
-        let socket = listener.accept().unwrap();
-        socket.set_nonblocking(true);
-        let mut this = Self { _directory: directory, child, socket, decoder: Decoder::new() };
-        wait_until("the program registers", || {
-            matches!(this.receive(), Some(ToManager::Register(_)))
-        });
-        this.send(&ToProvider::Registered { started: false }, &[]);
-        let mut line = String::new();
-        BufReader::new(this.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        assert_eq!(line, "ready\n");
-        this
-    }
-
-    /// Sends a message, unless the program has disconnected.
-    fn send(&self, message: &ToProvider, handles: &[BorrowedFd<'_>]) {
-        self.send_bytes(&message.encode(), handles);
-    }
-
-    fn send_bytes(&self, bytes: &[u8], handles: &[BorrowedFd<'_>]) {
-        let (mut rest, mut handles) = (bytes, handles);
-        while !rest.is_empty() {
-            match self.socket.send(rest, handles) {
-                Ok(sent) => (rest, handles) = (&rest[sent..], &[]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::yield_now(),
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Returns the next message, if one has arrived.
-    fn receive(&mut self) -> Option<ToManager> {
-        let mut bytes = [0; 4096];
-        if let Ok(length) = self.socket.recv(&mut bytes) {
-            self.decoder.feed(&bytes[..length]);
-        }
-        self.decoder.next_message().map(Result::unwrap)
-    }
-
-    /// Waits until the program disconnects.
-    fn is_refused(&self) -> bool {
-        let mut bytes = [0; 4096];
-        happens(|| match self.socket.recv(&mut bytes) {
-            Ok(length) => length == 0,
-            Err(error) => error.kind() != ErrorKind::WouldBlock,
-        })
-    }
-
-    /// Opens a session with a buffer.
-    fn open(&self, buffer: &impl AsFd, packets: &impl AsFd) {
-        self.send(&initialize(&[]), &[buffer.as_fd(), packets.as_fd()]);
-        self.send(&start(), &[]);
-    }
-
-    /// Checks that the program continues and exits normally, and returns its messages.
-    #[track_caller]
-    fn end(self, case: &str) -> String {
-        // The program is still running, and traces for a while.
-        std::thread::sleep(std::time::Duration::from_millis(20));
-        let run = Run::end_of(self.child);
-        assert_eq!(run.0.status.code(), Some(0), "{case}: {run:?}");
-        run.stderr()
-    }
-}
 
 fn initialize(categories: &[String]) -> ToProvider {
     ToProvider::Initialize(Initialize { mode: MODE, categories: categories.to_vec() })

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::daemon::Daemon;
 use crate::harness::{subject_path, trace, Archive, Event, Run, Shape};
 
 /// The function that each request of the program calls once.
@@ -24,9 +25,16 @@ fn calls(directory: &Path) -> Vec<Event> {
     archive.only().events.iter().filter(|event| event.shape == Shape::Begin).cloned().collect()
 }
 
-/// Returns begin and end of each scope of this name that the program has recorded itself. A scope
-/// during which a buffer is handed over has an end of its own.
-fn scopes(directory: &Path, name: &str) -> Vec<(u64, u64)> {
+/// Returns begin and end of each scope of this name that the program has recorded itself.
+pub(crate) fn scopes(directory: &Path, name: &str) -> Vec<(u64, u64)> {
+    let scopes = parts_of_scopes(directory, name);
+    assert!(scopes.iter().all(|(begin, end)| *begin != 0 && *end != u64::MAX), "{scopes:?}");
+    scopes
+}
+
+/// Returns begin and end of each scope of this name. A scope during which a buffer is handed over
+/// has an end of its own. The first and the last one may lack their begin or end.
+fn parts_of_scopes(directory: &Path, name: &str) -> Vec<(u64, u64)> {
     let archive = Archive::read(&directory.join("scopes.fxt"));
     let mut events: Vec<_> = archive.only().named(name).collect();
     events.sort_by_key(|event| event.ticks);
@@ -35,11 +43,11 @@ fn scopes(directory: &Path, name: &str) -> Vec<(u64, u64)> {
         match event.shape {
             Shape::Complete(end) => scopes.push((event.ticks, end)),
             Shape::Begin => open.push(event.ticks),
-            Shape::End => scopes.push((open.pop().unwrap(), event.ticks)),
+            Shape::End => scopes.push((open.pop().unwrap_or(0), event.ticks)),
             _ => panic!("{event:?}"),
         }
     }
-    assert!(open.is_empty(), "{open:?}");
+    scopes.extend(open.into_iter().map(|begin| (begin, u64::MAX)));
     scopes
 }
 
@@ -79,4 +87,53 @@ fn a_scope_that_no_program_has_is_reported() {
     assert_eq!(run.code(), 0, "{run:?}");
     assert!(run.stderr().contains("0 scopes of web/missing"), "{run:?}");
     assert_eq!(scopes(directory.path(), "request").len(), 8);
+}
+
+/// Records scopes of a process that runs, with the daemon at this socket.
+fn attach(directory: &Path, pid: u64, socket: &Path) -> Run {
+    let mut record = trace(&["insn", "record", "--in-scope", "web/request", "--nth", "3"]);
+    record.args(["--attach", &pid.to_string(), "-o"]).arg(directory).env("TRACE_SOCKET", socket);
+    Run::of(&mut record)
+}
+
+#[test]
+fn a_scope_of_a_program_that_runs_is_recorded() {
+    let daemon = Daemon::start();
+    let program = daemon.program("announced-until-closed");
+    daemon.wait_for_programs(1);
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("scope");
+    // The program is released, so that it can be attached to again.
+    for name in ["first", "second"] {
+        let directory = directory.join(name);
+        let run = attach(&directory, program.pid(), &daemon.path("manager.sock"));
+        assert_eq!(run.code(), 0, "{run:?}");
+        assert!(run.stderr().contains("scope 3 of web/request was recorded"), "{run:?}");
+        let calls = calls(&directory);
+        let inside: Vec<_> = calls.iter().filter(|call| call.name == INSIDE).collect();
+        let [inside] = inside[..] else { panic!("{inside:?}") };
+        assert!(!calls.iter().any(|call| call.name.ends_with("::outside")));
+        let times = parts_of_scopes(&directory, "request");
+        // The program may be so slow that the session ends before the scope does.
+        let is_last = times.iter().all(|(_, end)| *end < inside.ticks);
+        let holds = |(begin, end): &(u64, u64)| (*begin..=*end).contains(&inside.ticks);
+        assert!(!times.is_empty() && (is_last || times.iter().any(holds)), "{inside:?} {times:?}");
+        assert!(daemon.controller().sessions().unwrap().is_empty(), "the session has ended");
+    }
+}
+
+#[test]
+fn a_program_that_no_daemon_knows_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = u64::from(std::process::id());
+    let directory = folder.path().join("scope");
+    let missing = attach(&directory, own, &folder.path().join("no/manager.sock"));
+    assert_eq!(missing.code(), 1, "{missing:?}");
+    assert!(missing.stderr().contains("cannot arm the trace points"), "{missing:?}");
+    let daemon = Daemon::start();
+    let unknown = attach(&directory, own, &daemon.path("manager.sock"));
+    assert_eq!(unknown.code(), 1, "{unknown:?}");
+    assert!(unknown.stderr().contains("is not registered with the daemon"), "{unknown:?}");
+    assert!(unknown.stderr().contains("hint: the program must link"), "{unknown:?}");
+    assert!(!directory.exists());
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::{recover, subject, Archive, Provider, Run, Session, MODES, PATIENCE};
+use crate::harness::{
+    recover, subject, wait_until, Archive, Provider, Run, Session, MODES, PATIENCE,
+};
 
 /// More events than any test can record.
 const FOR_EVER: &str = "1000000000000";
@@ -38,6 +40,7 @@ fn losses_of_a_killed_program_are_accounted_for() {
         let mut program = session.subject(&["burst", FOR_EVER]).spawn().unwrap();
         // Circular and streaming mode may have no losses.
         let patience = if mode == "oneshot" { PATIENCE } else { Duration::from_secs(1) };
+        assert!(session.handle.wait_provider(PATIENCE));
         let start = Instant::now();
         while session.handle.progress().lost == 0 && start.elapsed() < patience {
             std::thread::yield_now();
@@ -62,6 +65,7 @@ fn losses_of_a_killed_program_that_traces_itself_are_recovered() {
             .env("TRACE_BUFFERING_MODE", mode)
             .env("TRACE_BUFFER_SIZE", "64K");
         let mut program = program.spawn().unwrap();
+        wait_until("it records", || directory.path().join("out.fxt.buffer").exists());
         std::thread::sleep(Duration::from_millis(500));
         program.kill().unwrap();
         program.wait().unwrap();

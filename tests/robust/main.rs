@@ -19,6 +19,8 @@ mod hanging;
 mod hostile_manager;
 #[cfg(target_arch = "x86_64")]
 mod instruction_scopes;
+#[cfg(target_arch = "x86_64")]
+mod instruction_snapshots;
 mod instruments;
 mod kept_archives;
 mod killing;

@@ -103,7 +103,7 @@ fn sigusr1_takes_a_snapshot_and_does_not_reach_the_command() {
 #[test]
 fn a_pipe_has_no_snapshot_on_demand_and_recording_continues() {
     let mut command = trace(&["record", "-o", "-", "--", "sh", "-c"]);
-    command.arg("kill -USR1 $PPID; sleep 0.2; exit 3");
+    command.arg("kill -USR1 $PPID; sleep 2; exit 3");
     let run = Run::of(&mut command);
     assert_eq!(run.code(), 3, "{run:?}");
     assert!(run.stderr().contains("no snapshot: "), "{run:?}");

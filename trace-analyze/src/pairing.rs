@@ -117,11 +117,16 @@ pub struct Edge<T> {
     pub is_end: bool,
     /// The caller's value.
     pub value: T,
-    /// Its number in the archive.
     number: u32,
 }
 
 impl<T> Edge<T> {
+    /// Returns its number among the edges of a [`Pairing`].
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// Returns the edge of an event, or `None` if the event is neither a begin nor an end.
     pub fn of(catalog: &mut Catalog, item: &Item<'_>, event: &Event<'_>, value: T) -> Option<Self> {
         let koids = || item.thread(event.thread);
@@ -174,6 +179,12 @@ impl<T: Copy> Pairing<T> {
     #[must_use]
     pub fn new(max_waiting: usize) -> Self {
         Self { waiting: Vec::new(), max_waiting, next: 0, found: Vec::new() }
+    }
+
+    /// Returns the number of the next edge of the archive.
+    #[must_use]
+    pub fn next_number(&self) -> u32 {
+        self.next
     }
 
     /// Adds the next edge of the archive, and returns the outcomes that are certain. An edge that

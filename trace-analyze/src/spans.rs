@@ -168,14 +168,25 @@ struct Done<V> {
     unended: Option<Vec<Span<V>>>,
     /// Begins beyond the most open ones, if `unended` is not `None`.
     too_deep: Vec<Span<V>>,
+    /// The values of ends of no duration, if `unended` is not `None`.
+    lone_ends: Vec<V>,
     /// Begins that are open at the end of the archive.
     open: Vec<Span<V>>,
+}
+
+impl<V> Done<V> {
+    fn lone_end(&mut self, value: V) {
+        if self.unended.is_some() {
+            self.lone_ends.push(value);
+        }
+    }
 }
 
 impl<V> Default for Done<V> {
     fn default() -> Self {
         let (spans, too_deep, open) = (Vec::new(), Vec::new(), Vec::new());
-        Self { spans, oddities: Oddities::default(), unended: None, too_deep, open }
+        let (oddities, unended, lone_ends) = (Oddities::default(), None, Vec::new());
+        Self { spans, oddities, unended, too_deep, lone_ends, open }
     }
 }
 
@@ -190,8 +201,7 @@ impl Spans {
     /// [`take_unended`](Self::take_unended) returns them.
     #[must_use]
     pub fn with_unended() -> Self {
-        let done = Done { unended: Some(Vec::new()), ..Done::default() };
-        Self { done, ..Self::default() }
+        Self::with_values_and_unended()
     }
 
     /// Adds the next record of the archive, of any type. Returns the durations that are complete
@@ -210,6 +220,14 @@ impl<V: Copy + Default> Spans<V> {
         Self { catalog, threads, waiting: 0, pending: 0, done }
     }
 
+    /// Starts for a caller that adds values and also requires begins without an end:
+    /// [`take_unended`](Self::take_unended) returns them.
+    #[must_use]
+    pub fn with_values_and_unended() -> Self {
+        let done = Done { unended: Some(Vec::new()), ..Done::default() };
+        Self { done, ..Self::with_values() }
+    }
+
     /// Returns new begins without an end, as durations without a length. They are counted, too.
     pub fn take_unended(&mut self) -> Vec<Span<V>> {
         self.done.unended.as_mut().map(std::mem::take).unwrap_or_default()
@@ -219,6 +237,12 @@ impl<V: Copy + Default> Spans<V> {
     /// thread are open. Empty unless created by [`with_unended`](Self::with_unended).
     pub fn take_too_deep(&mut self) -> Vec<Span<V>> {
         std::mem::take(&mut self.done.too_deep)
+    }
+
+    /// Returns the values of new ends without a begin, and of those of begins that are skipped.
+    /// Empty unless created by [`with_values_and_unended`](Self::with_values_and_unended).
+    pub fn take_lone_ends(&mut self) -> Vec<V> {
+        std::mem::take(&mut self.done.lone_ends)
     }
 
     /// Returns the begins that are open at the end of the archive, as durations without a length.

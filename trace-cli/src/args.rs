@@ -36,7 +36,7 @@ pub(crate) use rotate::{parse_part_limit, PartLimit};
 pub(crate) use samples_by::{parse_counter, parse_sample_rate, parse_samples_by, SamplesBy};
 pub(crate) use share::parse_share;
 pub(crate) use size::{parse_provider_size, parse_size};
-pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, StatsBy};
+pub(crate) use table::{parse_argument_key, parse_stats_by, GroupBy, SortBy, SortedTable, StatsBy};
 pub(crate) use time::parse_time;
 pub(crate) use trace_manager::parse_duration;
 pub(crate) use trigger::parse_trigger;

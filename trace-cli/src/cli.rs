@@ -7,6 +7,7 @@ mod daemon;
 mod insn;
 mod insn_control;
 mod pictures;
+mod query;
 mod recording;
 mod selection;
 mod setup;
@@ -28,14 +29,15 @@ pub(crate) use daemon::{
     ListArgs, PauseArgs, ResumeArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use insn::{
-    InsnArgs, InsnCommand, InsnEngine, InsnFormat, InsnPrintArgs, InsnRange, InsnRecordArgs,
-    InsnSnapshot,
+    InsnArgs, InsnCommand, InsnEngine, InsnFormat, InsnMode, InsnPrintArgs, InsnRange,
+    InsnRecordArgs, InsnSnapshot,
 };
 pub(crate) use insn_control::{
     InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,
     InsnName, InsnServiceArgs, InsnSettings,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
+pub(crate) use query::QueryArgs;
 pub(crate) use recording::{
     GuardArgs, KernelHelperArgs, KernelServerArgs, RecordArgs, RecordFormat, RecoverArgs,
     SessionArgs,
@@ -95,6 +97,7 @@ pub(crate) enum Command {
     Top(TopArgs),
     CriticalPath(CriticalPathArgs),
     Diff(DiffArgs),
+    Query(QueryArgs),
     Timeline(TimelineArgs),
     Flamegraph(FlamegraphArgs),
     Convert(ConvertArgs),

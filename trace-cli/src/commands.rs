@@ -22,6 +22,7 @@ mod list;
 mod man;
 mod merge;
 mod pause;
+mod query;
 mod record;
 mod recover;
 mod sessions;
@@ -50,6 +51,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
     }
     match command {
         Command::Record(args) => record::run(args),
+        Command::Query(args) => query::run(args),
         Command::Convert(args) => convert::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Info(args) => info::run(args),

@@ -38,6 +38,16 @@ pub(crate) const NOT_FOUND: u8 = 127;
 /// `record`: added to the number of the signal that killed the command.
 pub(crate) const SIGNALLED: u8 = 128;
 
+/// Returns the exit code for the end of a command.
+pub(crate) fn of_command(status: std::process::ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => SIGNALLED.saturating_add(signal as u8),
+        (None, None) => RECORD_FAILED,
+    }
+}
+
 /// The end of `trace --help`.
 pub(crate) const HELP: &str = "\
 Examples:

@@ -2,7 +2,6 @@
 
 mod koids;
 mod near_file;
-mod perfetto;
 mod selected;
 mod spill;
 mod xray;
@@ -13,30 +12,24 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::{anyhow, bail, Context, Result};
-use trace_analyze::input::{Fxt, InputFormat};
-use trace_convert::tef::{self, JsonError};
+use trace_analyze::input::InputFormat;
+use trace_convert::tef;
 use trace_format::{ReadError, Reader};
-use trace_kernel::ftrace::Ftrace;
-use trace_kernel::perf_data::PerfData;
-use trace_kernel::trace_dat::TraceCmd;
+use trace_input::{decompress, json_error, json_shift, START_BYTES};
 use trace_protocol::buffer::saved::buffer_path;
 use trace_xray::fxt::Fdr;
 
-use crate::compression::decompress;
 use crate::message::{say, HINT};
 use crate::progress::Watched;
 pub(crate) use koids::{is_name, koids, refuse_missing, selected_threads};
 use near_file::near_file;
-use perfetto::is_perfetto;
 pub(crate) use selected::{open_selected, SelectedThreads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
+pub(crate) use trace_input::InputKind;
 pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
 
 /// The path for standard input or output.
 pub(crate) const STANDARD: &str = "-";
-
-/// Bytes that are read to detect the format; JSON may start with white space.
-const START_BYTES: u64 = 4096;
 
 /// Opens an input as an archive, `-` for standard input, compressed or not. A terminal shows
 /// the progress of a large one.
@@ -106,13 +99,14 @@ impl Input {
     fn json(path: &Path, bytes: Box<dyn Read>) -> Result<Self> {
         let kind = Some(InputKind::Json);
         if is_file(path) {
-            let shift = shift_of(|| open_bytes(path, |file| Box::new(file)));
+            let open = || open_bytes(path, |file| Box::new(file)).map_err(io::Error::other);
+            let shift = json_shift(open);
             return Ok(Self { kind, bytes, shift, has_notes: true });
         }
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         copy_to(path, bytes, &copy, temporary_file_error)?;
-        let open = || Ok(copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy))?);
-        let shift = shift_of(open);
+        let open = || copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
+        let shift = json_shift(open);
         Ok(Self { kind, bytes: Box::new(open()?), shift, has_notes: true })
     }
 
@@ -133,74 +127,27 @@ impl Input {
             Some(InputKind::Xray) => {
                 Fdr { map: xray::names(path, self.has_notes)? }.open(self.bytes)
             }
-            kind => match kind.unwrap_or(InputKind::Fxt).format() {
+            kind => match kind.unwrap_or(InputKind::Fxt).reader() {
                 Some(format) => format.open(self.bytes),
-                None => return Err(perfetto::unreadable(path)),
+                None => return Err(perfetto(path)),
             },
         };
         archive.with_context(|| format!("cannot read {}", path.display()))
     }
 }
 
-/// The formats that are detected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InputKind {
-    Fxt,
-    Json,
-    Ftrace,
-    TraceDat,
-    PerfData,
-    Xray,
-    /// Only `trace view` reads it.
-    Perfetto,
-}
-
-impl InputKind {
-    const ALL: [Self; 7] = [
-        Self::Fxt,
-        Self::TraceDat,
-        Self::PerfData,
-        Self::Xray,
-        Self::Json,
-        Self::Ftrace,
-        Self::Perfetto,
-    ];
-
-    fn detect(start: &[u8]) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| match kind.format() {
-            Some(format) => format.detects(start),
-            None => is_perfetto(start),
-        })
-    }
-
-    /// Returns whether it is the format of another program, which has no lenient form.
-    pub(crate) fn is_imported(self) -> bool {
-        matches!(self, Self::Ftrace | Self::TraceDat | Self::PerfData | Self::Xray)
-    }
-
-    /// Returns the format, or `None` if it cannot be read as an archive.
-    fn format(self) -> Option<Box<dyn InputFormat>> {
-        Some(match self {
-            Self::Fxt => Box::new(Fxt),
-            Self::Json => Box::<tef::Document>::default(),
-            Self::Ftrace => Box::new(Ftrace),
-            Self::TraceDat => Box::new(TraceCmd),
-            Self::PerfData => Box::new(PerfData),
-            Self::Xray => Box::<Fdr>::default(),
-            Self::Perfetto => return None,
-        })
-    }
+/// Returns the error for a trace of Perfetto.
+fn perfetto(path: &Path) -> anyhow::Error {
+    let name = path.display();
+    anyhow!(
+        "cannot read {name}: it is a trace of Perfetto, a format that is only written\
+         {HINT}open it with trace view {name}, or read the archive that it was converted from"
+    )
 }
 
 /// Prints how many stacks of a JSON document have no backtrace.
 pub(crate) fn report_omitted_backtraces(number: u64) {
     say(&format!("stacks without a backtrace, because there are too many: {number}"));
-}
-
-/// Returns the shift of a document; what is malformed is reported when it is read.
-fn shift_of<R: Read>(open: impl Fn() -> Result<R>) -> u64 {
-    let limits = tef::Limits { lenient: true, ..tef::Limits::default() };
-    tef::shift(limits, || open().map_err(io::Error::other)).unwrap_or(0)
 }
 
 fn open_bytes(path: &Path, watched: impl FnOnce(File) -> Box<dyn Read>) -> Result<Box<dyn Read>> {
@@ -253,14 +200,6 @@ pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
     }
 }
 
-/// Returns the cause if a JSON document could not be imported.
-fn json_error(error: &ReadError) -> Option<&JsonError> {
-    match error {
-        ReadError::Io { error, .. } => error.get_ref()?.downcast_ref(),
-        _ => None,
-    }
-}
-
 /// Returns a hint for a file that is no archive, by its first bytes.
 fn no_archive_hint(first_word: Option<u64>) -> String {
     let hint = match first_word.map(u64::to_le_bytes) {
@@ -268,8 +207,7 @@ fn no_archive_hint(first_word: Option<u64>) -> String {
         Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",
         Some([0x28, 0xb5, 0x2f, 0xfd, ..]) => "it is compressed twice: unpack it with zstd -d",
         Some(_) => {
-            let formats = InputKind::ALL.into_iter().filter_map(InputKind::format);
-            let formats: Vec<&str> = formats.map(|format| format.name()).collect();
+            let formats = InputKind::names();
             return format!(
                 "it is none of {}; an FXT archive starts with the bytes 10 00 04 46 78 54 16 00",
                 formats.join(", ")

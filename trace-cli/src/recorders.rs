@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! $XDG_RUNTIME_DIR/trace/           0700, of this user
-//!   record-4242-Xq3bTw/             0700, of this user
+//!   record-4242-Xq3bTw/             0700, of this user, locked by the recorder
 //!     control.sock                  0600
 //!     manager.sock                  if the recorded command has a private socket
 //! ```
@@ -16,25 +16,25 @@
 //! owns or can write, or a link, is not used. In one that it cannot write, a recorder creates no
 //! directory, and a command finds the recorders that could.
 
+pub(crate) mod directory;
+
 use std::collections::BTreeSet;
+use std::env;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, process};
 
 use rustix::fs::{access, Access};
-use rustix::io::Errno;
-use rustix::process::{geteuid, test_kill_process, Pid};
-use tempfile::TempDir;
+use rustix::process::geteuid;
 use trace_manager::controller::{Controller, ControllerError, SessionInfo};
 use trace_protocol::control::CONTROL_SOCKET;
 
 use crate::message::say;
 
-/// The name of the socket where programs register, in a private directory.
-pub(crate) const SOCKET_NAME: &str = "manager.sock";
+pub(crate) use directory::SOCKET_NAME;
+use directory::{ensure_own, OwnedDirectory};
 
 /// The begin of the name of a recorder's directory.
 const PREFIX: &str = "record-";
@@ -52,24 +52,15 @@ pub(crate) struct Recorder {
     pub(crate) controller: Controller,
 }
 
-/// Creates the directory of this process. It is removed when the result is dropped.
+/// Creates the directory of this process. Removes those of killed ones.
 ///
 /// # Errors
 ///
 /// If no folder can be used: the reason of the last.
-pub(crate) fn create_directory() -> io::Result<TempDir> {
+pub(crate) fn create_directory() -> io::Result<OwnedDirectory> {
     let Folder { parent, path } = Folder::of_this_user()?;
     create_folder(&parent, &path)?;
     create_in(&path)
-}
-
-/// Removes the directory of a recorder that was killed.
-pub(crate) fn remove_directory(path: &Path) {
-    // The sockets are missing if the recording has ended in order, and others if there are none.
-    for name in [SOCKET_NAME, CONTROL_SOCKET] {
-        let _ = fs::remove_file(path.join(name));
-    }
-    let _ = fs::remove_dir(path);
 }
 
 /// Returns the running recorders in the folder of this user, in the order of their processes.
@@ -168,16 +159,9 @@ fn create_folder(parent: &Path, folder: &Path) -> io::Result<()> {
     ensure_own(folder)
 }
 
-/// Creates a directory that only this user can access, whatever the umask is.
-fn create_in(folder: &Path) -> io::Result<TempDir> {
-    let only_mine = Permissions::from_mode(0o700);
-    let prefix = format!("{PREFIX}{}-", process::id());
-    let mut builder = tempfile::Builder::new();
-    let directory = builder.prefix(&prefix).permissions(only_mine.clone()).tempdir_in(folder)?;
-    // The umask may have removed permissions, and the folder's access control list may have added
-    // some.
-    fs::set_permissions(directory.path(), only_mine)?;
-    Ok(directory)
+/// Creates the directory of this process in a folder.
+fn create_in(folder: &Path) -> io::Result<OwnedDirectory> {
+    OwnedDirectory::create_in(folder, PREFIX)
 }
 
 /// Returns the directories of recorders in a folder, if that can be trusted.
@@ -208,40 +192,12 @@ fn connect(directory: &Path) -> Option<Recorder> {
             let session = sessions.ok()?.into_iter().next()?;
             Some(Recorder { pid, session, controller })
         }
-        Err(ControllerError::Connect { source, .. }) => {
-            match source.kind() {
-                // The socket gets its name when it listens, so this one has no process any more.
-                io::ErrorKind::ConnectionRefused => remove_directory(directory),
-                // It fails if there are files.
-                io::ErrorKind::NotFound if !is_running(directory) => {
-                    let _ = fs::remove_dir(directory);
-                }
-                _ => {}
-            }
+        Err(ControllerError::Connect { .. }) => {
+            directory::remove_if_abandoned(directory);
             None
         }
         Err(_) => None,
     }
-}
-
-/// Returns whether the process in the name of a directory may be running.
-fn is_running(directory: &Path) -> bool {
-    let name = directory.file_name().unwrap_or_default().to_string_lossy();
-    let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
-    let process = process.and_then(|process| process.parse().ok()).and_then(Pid::from_raw);
-    process.is_none_or(|process| test_kill_process(process) != Err(Errno::SRCH))
-}
-
-/// Fails unless `path` is a directory of this user that no other user can write. Links are not
-/// followed.
-fn ensure_own(path: &Path) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    let is_own = found.is_dir() && found.uid() == geteuid().as_raw();
-    if is_own && found.mode() & 0o022 == 0 {
-        return Ok(());
-    }
-    let reason = format!("{} is not a directory of this user alone", path.display());
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
 /// Fails if another user could replace a directory in `parent` by their own.
@@ -257,10 +213,25 @@ pub(crate) fn ensure_only_owner_renames(parent: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::symlink;
+    use std::time::Instant;
+
+    use tempfile::TempDir;
 
     use super::*;
+
+    /// Returns whether something holds within ten seconds.
+    pub(crate) fn eventually(mut holds: impl FnMut() -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let is_so = holds();
+            if is_so || Instant::now() > end {
+                return is_so;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 
     fn folder_with_mode(mode: u32) -> (TempDir, PathBuf) {
         let place = tempfile::tempdir().unwrap();
@@ -279,7 +250,7 @@ mod tests {
         let (place, folder) = folder_with_mode(0o700);
         let link = place.path().join("link");
         symlink(&folder, &link).unwrap();
-        let _kept = create_in(&folder).unwrap().keep();
+        let _running = create_in(&folder).unwrap();
         let error = create_folder(place.path(), &link).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
         assert_eq!((directories_in(&folder).len(), directories_in(&link).len()), (1, 0));
@@ -372,40 +343,34 @@ mod tests {
     }
 
     #[test]
-    fn only_directories_of_recorders_are_removed_if_nobody_listens() {
+    fn only_directories_of_ended_recorders_are_removed() {
         let (_place, folder) = folder_with_mode(0o700);
-        let new = format!("record-{}-b", process::id());
-        let (stale, new) = (folder.join("record-1-a"), folder.join(new));
-        let (other, link) = (folder.join("insn"), folder.join("record-3-c"));
-        for directory in [&stale, &new, &other] {
+        let starting = create_in(&folder).unwrap();
+        // No process has this id.
+        let of_ended = |random: &str| folder.join(format!("record-4194305-{random}"));
+        let (killed, early, with_files) =
+            (of_ended("aaaaaa"), of_ended("bbbbbb"), of_ended("cccccc"));
+        let (other, link) = (folder.join("insn"), of_ended("dddddd"));
+        for directory in [&killed, &early, &with_files, &other] {
             DirBuilder::new().mode(0o700).create(directory).unwrap();
         }
         symlink(&other, &link).unwrap();
-        for directory in [&stale, &other] {
-            let socket = directory.join(CONTROL_SOCKET);
-            drop(std::os::unix::net::UnixListener::bind(socket).unwrap());
+        for directory in [&killed, &other] {
+            for socket in [CONTROL_SOCKET, SOCKET_NAME] {
+                drop(std::os::unix::net::UnixListener::bind(directory.join(socket)).unwrap());
+            }
         }
+        fs::write(with_files.join("file"), "").unwrap();
         let found = directories_in(&folder);
-        assert!(found.iter().all(|path| connect(path).is_none()));
-        assert_eq!(found.len(), 2);
-        assert!(!stale.exists() && new.exists() && other.join(CONTROL_SOCKET).exists());
+        assert_eq!(found.len(), 4);
+        // A child that another test has forked listens until it executes its program.
+        let are_removed = || {
+            assert!(found.iter().all(|path| connect(path).is_none()));
+            !killed.exists() && !early.exists()
+        };
+        assert!(eventually(are_removed));
+        assert!(with_files.exists());
+        assert!(starting.path().exists() && other.join(CONTROL_SOCKET).exists());
         assert!(link.symlink_metadata().is_ok());
-    }
-
-    #[test]
-    fn empty_directories_of_ended_recorders_are_removed() {
-        let (_place, folder) = folder_with_mode(0o700);
-        // The highest process id of the kernel is 2^22.
-        let ended = folder.join("record-2147483647-a");
-        let running = folder.join(format!("record-{}-b", process::id()));
-        let unknown = folder.join("record-x");
-        for directory in [&ended, &running, &unknown] {
-            DirBuilder::new().mode(0o700).create(directory).unwrap();
-            assert!(connect(directory).is_none());
-        }
-        assert!(!ended.exists() && running.exists() && unknown.exists());
-        DirBuilder::new().mode(0o700).create(&ended).unwrap();
-        fs::write(ended.join("file"), "").unwrap();
-        assert!(connect(&ended).is_none() && ended.exists());
     }
 }

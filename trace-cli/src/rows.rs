@@ -24,7 +24,8 @@ pub(crate) fn sort(rows: &mut [Row], by: SortBy) {
         SortBy::P99 => row.lengths.quantile(0.99),
         SortBy::P999 => row.lengths.quantile(0.999),
         SortBy::Max => row.lengths.max(),
-        SortBy::Name => 0,
+        // The others are columns of threads.
+        _ => 0,
     };
     let names = |row: &Row| {
         let koids = row.group.as_ref().map(|group| group.koids);

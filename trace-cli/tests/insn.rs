@@ -143,6 +143,49 @@ fn missing_hardware_is_reported_with_the_reason() {
     assert!(message.contains("cannot trace by hardware: "), "{message}");
     assert!(message.contains("hint: --engine step traces on any processor"), "{message}");
     assert!(refused.stdout.is_empty() && !place.path("recording").exists());
+    let of_cpus = [&arguments[..4], &["--mode", "cpu"], &arguments[4..]].concat();
+    assert!(text(&run(&of_cpus, 125).stderr).contains("cannot trace by hardware: "));
+
+    let socket = place.path("manager.sock");
+    let init =
+        trace(&["insn", "init", "--engine", "hardware"]).env("TRACE_SOCKET", socket).output();
+    let init = init.unwrap();
+    assert_eq!(init.status.code(), Some(1), "{init:?}");
+    assert!(text(&init.stderr).contains("cannot trace by hardware: "), "{init:?}");
+    let doctor = text(&trace(&["doctor"]).output().unwrap().stdout);
+    let line = doctor.lines().find(|line| line.contains(" instructions ")).unwrap();
+    assert!(line.starts_with("limited") && line.contains("Intel PT"), "{doctor}");
+    assert!(doctor.contains("--engine block"), "{doctor}");
+}
+
+#[test]
+fn cpus_are_traced_by_hardware_only() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    let arguments = ["insn", "record", "--mode", "cpu", "-o", directory, "--", "/bin/echo"];
+    let message = text(&run(&arguments, 125).stderr);
+    assert!(message.contains("--mode cpu requires --engine hardware"), "{message}");
+    assert!(!place.path("recording").exists());
+}
+
+#[test]
+fn what_the_processor_cannot_do_is_refused() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    for (options, reason) in [
+        (&["--mode", "cpu", "--range", "main"][..], "--mode cpu has no --range"),
+        (&["--mode", "cpu", "--attach", "1"], "--mode cpu records all processes"),
+        (&["--budget", "7"], "has no --function, --in-scope and --budget"),
+        (&["--snapshot", "function:main"], "has no --snapshot function:SYMBOL"),
+    ] {
+        let arguments = ["insn", "record", "--engine", "hardware", "-o", directory];
+        let is_attached = options.contains(&"--attach");
+        let command: &[_] = if is_attached { &[] } else { &["--", "/bin/echo"] };
+        let refused = run(&[&arguments, options, command].concat(), 125);
+        let message = text(&refused.stderr);
+        assert!(message.contains(reason) && message.contains("hint: "), "{message}");
+        assert!(!place.path("recording").exists());
+    }
 }
 
 #[test]

@@ -388,6 +388,17 @@ pub const fn event_header(
         | event::NameRef::make(name.bits() as u64)
 }
 
+/// Returns the header word of an argument whose value is in the next words.
+///
+/// `words` is the argument's size, header included. Higher bits are dropped.
+#[inline]
+#[must_use]
+pub const fn argument_header(argument_type: ArgumentType, words: usize, name: StringRef) -> u64 {
+    argument::Type::make(argument_type.bits())
+        | argument::Size::make(words as u64)
+        | argument::NameRef::make(name.bits() as u64)
+}
+
 /// Returns the number of words that `bytes` bytes and their padding take.
 #[inline]
 #[must_use]

@@ -80,11 +80,14 @@ pub enum Omission {
     /// Buffers, at most, that providers had handed over to a recorder that was killed, and that are
     /// not in the archive.
     Buffers = 11,
+    /// Helpers of the recorder that ended before it ended them, such as that of the kernel's
+    /// events. Their later records are missing.
+    Helpers = 12,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -97,6 +100,7 @@ impl Omission {
         Self::Bytes,
         Self::ReportedLater,
         Self::Buffers,
+        Self::Helpers,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -118,6 +122,7 @@ impl Omission {
             Self::Bytes => "bytes skipped in a damaged archive",
             Self::ReportedLater => "records dropped, reported in a later part",
             Self::Buffers => "buffers lost: recorder killed",
+            Self::Helpers => "helpers ended early",
         }
     }
 
@@ -137,6 +142,7 @@ impl Omission {
             Self::Bytes => "skipped bytes",
             Self::ReportedLater => "records dropped, which a later part reports",
             Self::Buffers => "lost buffers",
+            Self::Helpers => "helpers that ended early",
         }
     }
 
@@ -226,6 +232,7 @@ mod tests {
             "skipped bytes",
             "records dropped, which a later part reports",
             "lost buffers",
+            "helpers that ended early",
         ];
         assert_eq!(names, expected);
     }

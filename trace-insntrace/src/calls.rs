@@ -128,12 +128,12 @@ impl<'s, 'a> Calls<'s, 'a> {
     }
 
     fn returned(&mut self, ip: u64, ticks: u64) {
-        let caller = self.stack.iter().rposition(|frame| frame.return_to == Some(ip));
-        match caller {
-            Some(index) => self.pop_to(index, ticks),
-            None => self.pop_to(self.stack.len().saturating_sub(1), ticks),
+        let called = self.stack.iter().rposition(|frame| frame.return_to == Some(ip));
+        self.pop_to(called.unwrap_or(self.stack.len().saturating_sub(1)), ticks);
+        // Below a function that was called is its caller, whatever the symbols at `ip` are.
+        if called.is_none() || self.stack.is_empty() {
+            self.locate(ip, ticks);
         }
-        self.locate(ip, ticks);
     }
 
     fn jumped(&mut self, ip: u64, ticks: u64) {
@@ -155,7 +155,8 @@ impl<'s, 'a> Calls<'s, 'a> {
     fn locate(&mut self, ip: u64, ticks: u64) {
         let function = self.function(ip);
         let is_top = self.stack.last().is_some_and(|top| is_part_of(&function, &top.function));
-        if !(is_top && ip != function.start || self.pop_to_function(&function, ip, ticks)) {
+        let is_continued = is_top && !is_entry(&function, ip);
+        if !is_continued && !self.pop_to_function(&function, ip, ticks) {
             self.push(function, None, ticks);
         }
     }
@@ -274,10 +275,22 @@ impl<'s, 'a> Calls<'s, 'a> {
     }
 }
 
+/// Returns whether `function` begins at `ip`. Where code without a symbol begins is unknown.
+fn is_entry(function: &Function, ip: u64) -> bool {
+    ip == function.start && !is_unnamed(function)
+}
+
+/// Returns whether it is code without a symbol.
+fn is_unnamed(function: &Function) -> bool {
+    function.end - function.start <= 1
+}
+
 /// Returns whether `function` is `whole`, its cold part, or code without a symbol beside it.
 fn is_part_of(function: &Function, whole: &Function) -> bool {
-    let is_unnamed = |function: &Function| function.end - function.start <= 1;
     let stem = |function: &'_ Function| function.name.trim_end_matches(".cold").len();
     let same_name = function.name.get(..stem(function)) == whole.name.get(..stem(whole));
     function.file == whole.file && (same_name || is_unnamed(function) && is_unnamed(whole))
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,8 +18,8 @@ mod machine;
 
 pub use backend::{Backend, Capabilities};
 pub use call::{
-    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Mode, Reply, SideData, Status,
-    ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Losses, Mode, Reply, SideData,
+    Status, ThreadKoid,
 };
 pub use machine::Controller;
 

@@ -6,7 +6,7 @@
 //! - [`controller`] is the protocol for setting up, starting and reading a trace, without I/O.
 //! - [`recording`] is the traces of several threads as files, with the code that they execute.
 //! - [`symbols`] has the functions of that code, and [`calls`] the calls of a trace.
-//! - [`hardware`] is the arguments and the memory of the processor's own tracing.
+//! - [`hardware`] records by the processor's own tracing.
 //! - [`perf_data`] is recordings as files of perf.
 //! - [`print`](mod@print) writes a recording in several formats.
 //! - `service` is the controller for the clients of a socket, with its client library.

@@ -16,7 +16,11 @@
 mod backend;
 mod buffer;
 mod client;
+mod engines;
+mod hardware;
 mod server;
+mod side_thread;
+mod target;
 mod trace_data;
 mod wire;
 mod worker;
@@ -25,6 +29,7 @@ use std::path::PathBuf;
 
 pub use backend::{Settings, StepBackend};
 pub use client::{Client, Error};
+pub use hardware::HardwareBackend;
 pub use server::{Ender, Lifetime, Service};
 pub use trace_data::TraceData;
 

@@ -34,6 +34,22 @@ pub use thread::Executed;
 pub use traced_calls::{Traced, TracedCalls};
 pub use tracer::{StopHandle, Tracer};
 
+/// Starts `command`, and calls `prepare` with its id before it executes the program. The program is
+/// not executed if that fails.
+pub(crate) fn spawn_held(
+    command: &mut std::process::Command,
+    prepare: impl FnOnce(u32) -> std::io::Result<()>,
+) -> std::io::Result<std::process::Child> {
+    spawn::spawn_held(command, |tid| prepare(tid.0 as u32))
+}
+
+/// Returns the mapped code of a process.
+pub(crate) fn code_of(pid: u32) -> std::io::Result<Vec<crate::recording::Mapping>> {
+    let tid = i32::try_from(pid).map_err(|_| status::gone())?;
+    let code = maps::executable(ptrace::Tid(tid))?;
+    Ok(code.into_iter().map(|code| code.mapping).collect())
+}
+
 /// Returns the process of a thread.
 pub(crate) fn process_of(tid: u32) -> std::io::Result<u32> {
     let tid = i32::try_from(tid).map_err(|_| status::gone())?;

@@ -27,6 +27,24 @@ impl ByteOrder {
         }
     }
 
+    /// Returns the number of 4 bytes.
+    #[inline]
+    pub(crate) fn four(self, bytes: &[u8; 4]) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(*bytes),
+            Self::Big => u32::from_be_bytes(*bytes),
+        }
+    }
+
+    /// Returns the number of 8 bytes.
+    #[inline]
+    pub(crate) fn eight(self, bytes: &[u8; 8]) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(*bytes),
+            Self::Big => u64::from_be_bytes(*bytes),
+        }
+    }
+
     #[inline]
     fn fixed<const N: usize, T: Into<u64>>(
         self,

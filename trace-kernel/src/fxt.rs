@@ -21,6 +21,7 @@ mod labels;
 mod list;
 mod scheduling;
 mod sink;
+mod start;
 mod threads;
 mod translator;
 
@@ -28,6 +29,6 @@ pub use call_names::CallNames;
 pub use instants::{write_event, write_gap};
 pub use labels::Label;
 pub use scheduling::{write_scheduling, Wakeups};
-pub use sink::RecordSink;
+pub use sink::{write_as_event, Number, NumbersDuration, RecordSink};
 pub use threads::Threads;
 pub use translator::Translator;

@@ -7,13 +7,14 @@ mod event;
 pub mod format;
 pub mod ftrace;
 pub mod fxt;
-mod hash;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod marker;
 pub mod page;
 #[cfg(target_os = "linux")]
 pub mod perf_data;
+#[cfg(target_os = "linux")]
+pub mod perf_event;
 mod state;
 pub mod trace_dat;
 

@@ -7,12 +7,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `provider` | one provider: its buffer, and copies that are not checked yet |
+//! | `provider` | one provider: its buffer, and its copies that are not checked yet |
+//! | `copy` | copies of rolling buffers, which are checked in parts |
 //! | `completeness` | the time before which all its records are passed on |
 //! | `window` | the time for which a session has a provider, and the counts in it |
 //! | `finisher` | the thread that reads the last records of providers |
 
 mod completeness;
+mod copy;
 mod finisher;
 mod provider;
 #[cfg(test)]
@@ -21,10 +23,10 @@ mod window;
 
 use std::collections::{BTreeMap, VecDeque};
 
+pub(crate) use copy::SessionSlots;
 pub(crate) use finisher::Finisher;
 pub(crate) use provider::{
-    Collected, Departure, Extract, FinalRecords, LastOfSession, ProviderData, SessionSlots,
-    UncountedBuffer,
+    Collected, Departure, Extract, FinalRecords, LastOfSession, ProviderData, UncountedBuffer,
 };
 pub(crate) use window::{Closed, Counts, Window};
 

@@ -136,8 +136,7 @@ pub(crate) fn write_loss_report(buffer: &SharedBuffer, layout: &Layout, wrap: u3
     };
     let records: Vec<_> = strings.chain([Record::Event(report)]).collect();
     write_records(buffer, layout, (wrap, 0), &records);
-    let entry = [1 << 32 | 4712, number, 10, 20, number, 20];
-    buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+    write_reported_losses(buffer, layout, number);
 }
 
 fn directory_size(layout: &Layout) -> usize {
@@ -165,6 +164,12 @@ fn write_records(
 /// Writes an entry of the loss table: thread 4712 dropped `number` records in a full buffer.
 pub(crate) fn write_losses(buffer: &SharedBuffer, layout: &Layout, number: u64) {
     let entry = [1 << 32 | 4712, number, 10, 20, 0, 10];
+    buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
+}
+
+/// Writes that a thread has lost `number` records, and that its events report all of them.
+pub(crate) fn write_reported_losses(buffer: &SharedBuffer, layout: &Layout, number: u64) {
+    let entry = [1 << 32 | 4712, number, 10, 20, number, 20];
     buffer.write_at(as_bytes(&entry), layout.losses_offset() as u64).unwrap();
 }
 

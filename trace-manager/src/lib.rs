@@ -33,6 +33,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod guard;
+mod limited;
 mod limits;
 pub mod machine;
 mod machine_providers;

@@ -81,11 +81,13 @@ impl End {
         }
     }
 
-    /// Returns the kind of data that is missing because of it.
-    pub(crate) fn omission(&self) -> Option<Omission> {
+    /// Returns the kind of data that is missing because of it. A helper of the recorder stops
+    /// before it ends. A program may end at any time.
+    pub(crate) fn omission(&self, is_helper: bool) -> Option<Omission> {
         match self {
             Self::TimedOut => Some(Omission::Unfinished),
             Self::CutOff(_) => Some(Omission::CutOff),
+            Self::Disconnected if is_helper => Some(Omission::Helpers),
             Self::Terminated | Self::Disconnected => None,
         }
     }

@@ -18,10 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 use trace_format::notes::Omission;
-use trace_protocol::archive::{self, ClockSample, Loss};
+use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
-use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::socket::PeerCredentials;
 
 use crate::buffers::{Buffers, NoMemory, Share};
@@ -273,7 +272,8 @@ impl Recording {
         let is_live = mode == BufferingMode::Streaming;
         self.conditions.open(provider, opening.ticks_per_second(), is_live);
         self.outputs.open(&opening, &self.config.categories_for(name, &self.config.categories));
-        self.retention.add(*id, provider, mode, memory);
+        let dropped_before = joined.dropped_before.unwrap_or(0);
+        self.retention.add(*id, provider, mode, dropped_before, memory);
         let own = self.config.categories_for(&joined.identity.name, &self.categories);
         if late.is_some() || **recorded != *own {
             let from = if late.is_some() { joined.joined_at } else { 0 };
@@ -386,11 +386,8 @@ impl Recording {
         if !is_limited {
             self.retention.charge(id, kept.words.len());
         }
-        if let Some(lost) = kept.dropped {
-            let reason = LossReason::BufferFull.as_str();
-            archive::loss(&mut kept.words, &closed.identity, reason, lost);
-        }
-        if let Some(omission) = summary.end.omission() {
+        kept.limited.write(&mut kept.words, &closed.identity);
+        if let Some(omission) = summary.end.omission(!self.joined.contains(&id)) {
             closed.write_omission(&mut kept.words, omission);
             summary.omitted.push((omission, 1));
         }
@@ -424,7 +421,7 @@ impl Recording {
         let records =
             Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
         let records = self.selection.select(&records);
-        self.retention.finish(provider, &records.words)
+        self.retention.finish(provider, &records.words, reported)
     }
 
     /// Returns whether any departed provider is not completely collected.
@@ -466,11 +463,10 @@ impl Recording {
 impl Last {
     /// Adds the session's own limits to the provider's end.
     fn limit(&self, closed: &mut Closed, summary: &mut ProviderSummary) {
-        summary.overwritten = summary.overwritten.saturating_add(self.overwritten);
-        let dropped = self.dropped.map_or(0, |Loss { number, .. }| number);
-        summary.dropped = summary.dropped.saturating_add(dropped);
+        summary.overwritten = summary.overwritten.saturating_add(self.limited.overwritten);
+        summary.dropped = summary.dropped.saturating_add(self.limited.dropped());
         if let Some(closing) = &mut closed.closing {
-            closing.overwritten = summary.overwritten;
+            self.limited.limit(closing);
         }
     }
 }

@@ -10,6 +10,7 @@ mod inotify;
 mod library;
 mod memory;
 mod privileges;
+mod ptraced;
 mod started;
 mod threads;
 
@@ -24,6 +25,7 @@ pub(crate) use library::keep_loaded;
 pub(crate) use memory::{map_generation, map_recorder, map_slots};
 pub use privileges::is_privileged;
 pub(crate) use privileges::real_user;
+pub(crate) use ptraced::is_ptraced;
 pub(crate) use started::announce;
 pub use started::{announce_own_thread, have_threads_ended};
 pub(crate) use threads::{

@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 
+use trace_input::decompress;
+
 use super::content;
 use crate::archive::archive;
-use crate::compression::{decompress, Compression, Compressor};
+use crate::compression::{Compression, Compressor};
 
 /// The most bytes of compressed data that are looked at: a few bytes may stand for many.
 const MOST: u64 = 1 << 20;

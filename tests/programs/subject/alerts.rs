@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use trace_runtime::{raise_alert, trace_alert, trace_duration, trace_instant};
+use trace_runtime::{raise_alert, trace_alert, trace_duration, trace_enabled, trace_instant};
 
 use crate::sys;
 
@@ -42,6 +42,21 @@ pub(crate) fn repeatedly(times: u64, milliseconds: u64) {
         trace_alert!("slow");
         std::thread::sleep(Duration::from_millis(milliseconds));
     }
+}
+
+/// Raises the alert `failed` when it is recorded, and ends at once.
+pub(crate) fn at_end() {
+    let _trace = crate::init();
+    while !trace_enabled!() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    last_function();
+    trace_alert!("failed");
+}
+
+#[inline(never)]
+fn last_function() {
+    std::hint::black_box(());
 }
 
 /// Traces and raises the alert `slow` for each byte of standard input.
@@ -92,8 +107,9 @@ pub(crate) fn chatter() {
     std::io::stdin().read_to_end(&mut input).expect("standard input can be read");
 }
 
-/// Raises two kinds of alerts in several threads at full speed, and ends at once.
-pub(crate) fn many(times: u64) {
+/// Raises two kinds of alerts in several threads at full speed, and ends after so many
+/// milliseconds.
+pub(crate) fn many(times: u64, milliseconds: u64) {
     let _trace = crate::init();
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -101,6 +117,7 @@ pub(crate) fn many(times: u64) {
         }
         scope.spawn(|| (0..times).for_each(|_| assert!(raise_alert("at run time"))));
     });
+    std::thread::sleep(Duration::from_millis(milliseconds));
 }
 
 /// Raises an alert whose name controls a terminal.

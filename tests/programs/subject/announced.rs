@@ -1,8 +1,16 @@
 //! Scopes in which instructions are traced.
 
 use std::hint::black_box;
+use std::io::{stdin, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use trace_runtime::trace_duration;
+
+/// The time between the requests of a program that runs until its input is closed.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Traces this number of requests. Some have an argument, and some a request inside.
 pub(crate) fn run(requests: u64) {
@@ -29,6 +37,28 @@ pub(crate) fn run(requests: u64) {
         }
         trace_duration!("web", "other");
         outside();
+    }
+}
+
+/// Traces requests until standard input is closed.
+pub(crate) fn until_closed() {
+    let _trace = crate::init();
+    println!("ready");
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let closed = is_closed.clone();
+    thread::spawn(move || {
+        let _ = stdin().read_to_end(&mut Vec::new());
+        closed.store(true, Ordering::Relaxed);
+    });
+    for number in 0.. {
+        if is_closed.load(Ordering::Relaxed) {
+            return;
+        }
+        // Each scope is recorded: without a pause there are too many.
+        thread::sleep(PAUSE);
+        outside();
+        trace_duration!("web", "request");
+        inside(number);
     }
 }
 

@@ -46,7 +46,7 @@ fn count_for_ever(thread: u64, [begun, instants, ended]: [&std::sync::atomic::At
 /// Calls functions in `threads` threads until the process is killed.
 pub(crate) fn count_calls(file: &Path, threads: u64) {
     let numbers = sys::shared_numbers(file, threads as usize * NUMBERS);
-    let _trace = crate::init();
+    let _trace = crate::init_recording();
     std::thread::scope(|scope| {
         for numbers in numbers.chunks_exact(NUMBERS) {
             scope.spawn(move || loop {
@@ -90,6 +90,10 @@ pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
         random ^= random >> 7;
         random ^= random << 17;
         let mut child = start_counting(directory, index);
+        // Some are killed while they start. On a slow machine that would be all.
+        if index % 4 != 0 {
+            wait_until_it_counts(&directory.join(format!("index-{index}.numbers")));
+        }
         std::thread::sleep(Duration::from_micros(random % 40_000));
         child.kill().expect("it runs until it is killed");
         child.wait().expect("it can be waited for");
@@ -98,6 +102,13 @@ pub(crate) fn count_and_be_killed(times: u64, directory: &Path, seed: u64) {
             // If it was killed early, the files do not exist.
             std::fs::rename(path(format!("index-{index}")), path(child.id().to_string())).ok();
         }
+    }
+}
+
+fn wait_until_it_counts(numbers: &Path) {
+    let has_counted = || std::fs::read(numbers).is_ok_and(|it| it.iter().any(|byte| *byte != 0));
+    while !has_counted() {
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

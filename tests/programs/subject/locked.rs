@@ -44,6 +44,8 @@ pub(crate) fn print_stacks(events: u64) {
         let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
         if name.starts_with("trace-") {
             let [size, used, guard] = stack_around(stack_pointer(&task));
+            // A thread names itself before its first system calls here.
+            let name = std::fs::read_to_string(task.join("comm")).unwrap_or_default();
             println!("{} {size} {used} {guard}", name.trim());
         }
     }

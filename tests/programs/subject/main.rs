@@ -29,6 +29,15 @@ use std::env;
 
 use trace_runtime::Trace;
 
+/// Makes this process a provider, and waits until it records: `init` waits for a limited time.
+fn init_recording() -> Trace {
+    let trace = init();
+    while !trace_runtime::trace_enabled!() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    trace
+}
+
 /// Makes this process a provider. The variable `WITHOUT` disables features of the system.
 fn init() -> Trace {
     let mut builder = trace_runtime::builder().on_message(|message| eprintln!("trace: {message}"));
@@ -57,15 +66,17 @@ fn main() {
     match env::args().nth(1).unwrap_or_default().as_str() {
         "alert-slow" => alerts::slow(number(0), number(1), number(2)),
         "alert-repeatedly" => alerts::repeatedly(number(0), number(1)),
+        "alert-at-end" => alerts::at_end(),
         "alert-on-input" => alerts::on_input(),
         "alert-until-killed" => alerts::until_killed(number(0)),
         "alert-until-terminated" => alerts::until_terminated(),
-        "alert-many" => alerts::many(number(0)),
+        "alert-many" => alerts::many(number(0), number(1)),
         "alert-names" => alerts::names(),
         "alert-hostile-name" => alerts::hostile_name(),
         "alert-in-handler" => alerts::in_handler(number(0)),
         "alert-forked" => alerts::forked(),
         "announced" => announced::run(number(0)),
+        "announced-until-closed" => announced::until_closed(),
         "clock" => clocks::run(&argument(0), number(1)),
         "watched" => watched::run(&argument(0), argument(1).as_ref()),
         "watched-requests" => watched::requests(number(0)),

@@ -28,7 +28,7 @@ extern "C" fn handler(_: i32) {
 
 /// Traces at least `rounds` times in this thread while another one sends it signals at a high rate.
 pub(crate) fn trace_in_handler(rounds: u64) {
-    let trace = crate::init();
+    let trace = crate::init_recording();
     sys::handle(libc::SIGUSR1, handler);
     let target = sys::thread_id();
     let stop = AtomicBool::new(false);
@@ -65,7 +65,7 @@ fn say() {
 /// Starts `threads` threads that each trace once, while signals are sent at a high rate. Most of
 /// them interrupt a thread's first record.
 pub(crate) fn first_records(threads: u64) {
-    let trace = crate::init();
+    let trace = crate::init_recording();
     sys::handle(libc::SIGUSR1, handler);
     for number in 0..threads {
         let (ready, go) = (AtomicU64::new(0), AtomicBool::new(false));

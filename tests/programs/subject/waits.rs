@@ -6,6 +6,7 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::thread;
 use std::time::Duration;
 
+use rustix::param::clock_ticks_per_second;
 use rustix::process::{sched_getaffinity, sched_setaffinity, CpuSet};
 use rustix::time::{clock_gettime, ClockId};
 use trace_runtime::{trace_duration, trace_instant, trace_thread_name};
@@ -68,15 +69,38 @@ fn compute() {
 }
 
 /// Records a scope, and then the time for which the kernel ran the thread in it, and let it wait
-/// for a CPU.
+/// for a CPU: at least between the readings within the scope, and at most between those around it.
 fn measure(what: &'static str, work: impl FnOnce()) {
-    let before = (cpu_time(), delay());
-    {
+    let (stolen, around) = (stolen(), Times::read());
+    let within = {
         trace_duration!("waits", "part", "what" => what);
+        let within = Times::read();
         work();
+        within.elapsed()
+    };
+    let (around, stolen) = (around.elapsed(), self::stolen() - stolen);
+    trace_instant!("waits", "times", "least_run" => within.run, "most_run" => around.run,
+        "least_runnable" => within.runnable, "most_runnable" => around.runnable,
+        "stolen" => stolen);
+}
+
+/// What the kernel has counted for the thread so far, in nanoseconds.
+struct Times {
+    /// Without the time that a hypervisor took.
+    run: u64,
+    runnable: u64,
+}
+
+impl Times {
+    fn read() -> Self {
+        Self { run: cpu_time().as_nanos() as u64, runnable: delay() }
     }
-    let (run, delayed) = (cpu_time() - before.0, delay() - before.1);
-    trace_instant!("waits", "times", "run" => run.as_nanos() as u64, "runnable" => delayed);
+
+    /// Returns the times since then.
+    fn elapsed(&self) -> Self {
+        let now = Self::read();
+        Self { run: now.run - self.run, runnable: now.runnable - self.runnable }
+    }
 }
 
 fn cpu_time() -> Duration {
@@ -89,4 +113,11 @@ fn delay() -> u64 {
     let times = fs::read_to_string("/proc/thread-self/schedstat").expect("it exists");
     let delay = times.split_whitespace().nth(1).and_then(|number| number.parse().ok());
     delay.expect("the second number of schedstat")
+}
+
+/// Returns for how many nanoseconds a hypervisor has run something else while a CPU had work.
+fn stolen() -> u64 {
+    let stat = fs::read_to_string("/proc/stat").expect("it exists");
+    let ticks = stat.split_whitespace().nth(8).and_then(|number| number.parse::<u64>().ok());
+    ticks.expect("the eighth number of the first line") * 1_000_000_000 / clock_ticks_per_second()
 }

@@ -342,3 +342,78 @@ fn a_killed_recorder_is_not_found() {
     assert!(run.stderr().contains("cannot reach a daemon"), "{run:?}");
     assert!(are_consecutive(&words(&place.path("web.fxt"))));
 }
+
+/// The recorder and its guard are killed, so that nobody removes the directory.
+#[test]
+fn the_next_recording_removes_the_directory_of_a_killed_recorder_without_a_guard() {
+    let place = Place::new();
+    let mut recorder = place.record(&["-o", "killed.fxt"]);
+    let killed = place.directories().remove(0);
+    kill_guard(recorder.pid());
+    recorder.child.kill().unwrap();
+    recorder.child.wait().unwrap();
+    drop(recorder.input.take());
+    assert!(killed.exists(), "the test has killed both");
+    let running = place.record(&["-o", "running.fxt"]);
+    assert!(!killed.exists());
+    let [directory] = &*place.directories() else { panic!("{:?}", place.directories()) };
+    assert!(directory.join("control.sock").exists() && directory.join("manager.sock").exists());
+    let run = place.run(&["record", "-o", "other.fxt", "--", "true"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(directory.join("control.sock").exists(), "that of a running recorder stays");
+    assert_eq!(running.end().code(), 0);
+    assert!(place.directories().is_empty());
+}
+
+/// A start that is killed between any two system calls on the directory.
+#[test]
+fn the_next_recording_removes_the_directory_of_a_recorder_that_was_killed_at_its_start() {
+    let place = Place::new();
+    fs::create_dir(place.path("trace")).unwrap();
+    set_permissions(place.path("trace"), Permissions::from_mode(0o700)).unwrap();
+    let mut left = 0;
+    for _ in 0..30 {
+        let mut command = place.command(&["record", "-o", "killed.fxt", "--", "true"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut has_ended = false;
+        while place.directories().is_empty() && !has_ended {
+            has_ended = child.try_wait().unwrap().is_some();
+        }
+        if has_ended {
+            continue;
+        }
+        let stopped = Pid::from_child(&child);
+        kill_process(stopped, Signal::Stop).unwrap();
+        kill_guard(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += place.directories().len();
+        let run = place.run(&["record", "-o", "next.fxt", "--", "true"]);
+        assert_eq!(run.code(), 0, "{run:?}");
+        // A child that had not executed its program yet has the lock until it does: a later
+        // recording removes the directory then.
+        wait_until("the directory is removed", || {
+            place.directories().is_empty() || {
+                place.run(&["record", "-o", "next.fxt", "--", "true"]);
+                place.directories().is_empty()
+            }
+        });
+    }
+    assert!(left > 0, "some were killed while they had a directory");
+}
+
+/// Kills the guard of a recorder, if there is one.
+fn kill_guard(recorder: u32) {
+    let threads = fs::read_dir(format!("/proc/{recorder}/task")).unwrap();
+    for thread in threads {
+        let children = fs::read_to_string(thread.unwrap().path().join("children"));
+        for child in children.unwrap_or_default().split_whitespace() {
+            let name = fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+            if name.starts_with("trace-guard") {
+                let guard = Pid::from_raw(child.parse().unwrap()).unwrap();
+                kill_process(guard, Signal::Kill).unwrap();
+            }
+        }
+    }
+}

@@ -15,6 +15,32 @@ struct Tree {
 /// Begin, end, name and self time.
 type Row = (u64, u64, u8, u64);
 
+#[test]
+fn begins_without_an_end_and_ends_without_a_begin_keep_their_values() {
+    let thread = Thread::Inline(ThreadKoids::new(1, 2));
+    let mut writer = Writer::new(Vec::new()).unwrap();
+    for (ticks, kind) in
+        [(5, EventKind::DurationBegin), (6, EventKind::DurationBegin), (4, EventKind::DurationEnd)]
+    {
+        let (category, name, arguments) = ("c".into(), "n".into(), Arguments::NONE);
+        let event = Event { ticks, thread, category, name, kind, arguments };
+        writer.record(&event.into()).unwrap();
+    }
+    let bytes = writer.into_inner();
+    let (mut reader, mut spans) = (Reader::new(&*bytes), Spans::with_values_and_unended());
+    let mut number = 0;
+    while let Some(item) = reader.next().unwrap() {
+        number += 1;
+        assert_eq!(spans.record_with(&item, number).count(), 0);
+    }
+    assert_eq!(spans.finish().count(), 0);
+    let mut values: Vec<_> = spans.take_unended().iter().map(|it| it.begin_value).collect();
+    values.sort_unstable();
+    assert_eq!(values, [number - 2, number - 1]);
+    assert_eq!(spans.take_lone_ends(), [number]);
+    assert!(spans.take_lone_ends().is_empty());
+}
+
 fn tree() -> impl Strategy<Value = Tree> {
     let leaf = (0..4u8, 0..5u64, 0..5u64);
     let leaf = leaf.prop_map(|(name, before, after)| Tree { name, before, after, inner: vec![] });

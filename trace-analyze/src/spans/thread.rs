@@ -248,11 +248,13 @@ impl<V: Copy + Default> ThreadSpans<V> {
     fn end(&mut self, catalog: &Catalog, entry: Entry<V>, done: &mut Done<V>) {
         if self.beyond > 0 {
             self.beyond -= 1;
+            done.lone_end(entry.value);
             return;
         }
         let begin = |open: &Open<V>| open.is_begin.then_some(open.label);
         let Some(place) = begin_of(catalog, entry.label, &self.open, begin) else {
             done.oddities.ends_without_begin += 1;
+            done.lone_end(entry.value);
             return;
         };
         let outer = self.outer(place, entry.at);

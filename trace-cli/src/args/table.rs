@@ -77,6 +77,49 @@ pub(crate) enum SortBy {
     P999,
     /// Maximum
     Max,
-    /// Category and name, alphabetically
+    /// Category and name, or with --sched name and id of the thread, alphabetically
     Name,
+    /// With --sched: time on a CPU
+    Run,
+    /// With --sched: time waiting for a CPU
+    Runnable,
+    /// With --sched: time between leaving a CPU and the wake-up
+    Blocked,
+    /// With --sched: number of switches to the thread
+    #[value(alias = "switches")]
+    Turns,
+    /// With --sched: number of preemptions
+    Preempted,
+    /// With --sched: 99th percentile of the wake-up latencies, as p99
+    Latency,
+}
+
+/// The tables that `trace stats` sorts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SortedTable {
+    Durations,
+    /// The states of threads.
+    Threads,
+    /// The functions of samples.
+    Functions,
+}
+
+impl SortBy {
+    /// Returns whether it is a column of a table.
+    pub(crate) fn is_column(self, table: SortedTable) -> bool {
+        match self {
+            Self::Name => true,
+            Self::Total | Self::Own => table != SortedTable::Threads,
+            Self::OnCpu | Self::Count | Self::Mean | Self::Min => table == SortedTable::Durations,
+            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::Max => {
+                table != SortedTable::Functions
+            }
+            Self::Run
+            | Self::Runnable
+            | Self::Blocked
+            | Self::Turns
+            | Self::Preempted
+            | Self::Latency => table == SortedTable::Threads,
+        }
+    }
 }

@@ -38,6 +38,7 @@ Examples:
   trace stats trace.fxt --at 1.5s -t worker     # what the thread did, or waited for, at that time
   trace stats trace.fxt --flows                 # from begin to end
   trace stats trace.fxt --sched                 # what the scheduler did to each thread
+  trace stats trace.fxt --sched --sort latency  # which threads wait longest after wake-ups
   trace stats trace.fxt --json | jq '.durations[] | select(.p99_ns > 1e6).name'")]
 pub(crate) struct StatsArgs {
     /// Archive to read; `-` for standard input
@@ -56,11 +57,11 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, conflicts_with_all = ["counters", "instants", "sched"])]
     pub(crate) over: Option<Duration>,
 
-    /// Sort by COLUMN, largest first
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Total)]
-    pub(crate) sort: SortBy,
+    /// Sort by COLUMN, largest first [default: total; run with --sched; self with --samples]
+    #[arg(long, value_enum, value_name = "COLUMN")]
+    pub(crate) sort: Option<SortBy>,
 
-    /// Print at most N rows of each kind [default: all; 20 preemptions]
+    /// Print at most N rows of each kind [default: all; 20 preemptions or functions]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
 
@@ -106,8 +107,14 @@ pub(crate) struct StatsArgs {
 
     /// Show the states of threads instead of durations: time on a CPU, time waiting for one,
     /// blocked time, wake-up latencies, and which thread got the CPU first (record with `--sched`)
-    #[arg(long, conflicts_with_all = ["categories", "name", "sort", "by", "slowest", "at", "rate", "flows", "counters", "instants", "csv"])]
+    #[arg(long, conflicts_with_all = ["categories", "name", "by", "slowest", "at", "rate", "flows", "counters", "instants", "csv"])]
     pub(crate) sched: bool,
+
+    /// Show the functions that samples of call stacks are in, instead of durations: SELF is the
+    /// number of samples in the function itself, TOTAL also has those in functions that it called.
+    /// With -c, -n or --over, only samples within such durations count (record with `--samples`)
+    #[arg(long, conflicts_with_all = ["by", "arg", "slowest", "at", "rate", "flows", "counters", "instants", "sched"])]
+    pub(crate) samples: bool,
 
     /// Print all kinds as JSON, times in nanoseconds
     #[arg(long, conflicts_with = "csv")]

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use trace_manager::{TriggerActions, TriggerRule};
 
 use super::addresses::parse_addresses;
 use super::insn_control::{InsnControl, InsnServiceArgs};
@@ -52,7 +53,9 @@ Examples:
   trace insn record -o DIR --engine block -- ./program
   trace insn record -o DIR --function parse_request --nth 3 -- ./server
   trace insn record -o DIR --in-scope web/request --nth 3 -- ./server
+  trace insn record -o DIR --in-scope web/request --nth 3 --attach 1234
   trace insn record -o DIR --snapshot function:report_error -- ./server
+  trace insn record -o DIR --snapshot 'duration:web/request>50ms' -- ./server
   trace insn record -o DIR --range parse_request --budget 1000000 -- ./server
   trace insn record -o DIR --range 0x401000..0x4013ff -- ./program")]
 pub(crate) struct InsnRecordArgs {
@@ -75,13 +78,12 @@ pub(crate) struct InsnRecordArgs {
     pub(crate) function: Option<String>,
 
     /// Trace only the scopes of this category and name of a program that links `trace-runtime`,
-    /// each from its begin to its end. The program is also recorded, in DIR/scopes.fxt. With
-    /// `--engine step` only
+    /// each from its begin to its end. The program is also recorded, in DIR/scopes.fxt; with
+    /// --attach by the daemon. With `--engine step` only
     #[arg(
         long,
         value_name = "CATEGORY/NAME",
         group = "part",
-        conflicts_with = "attach",
         value_parser = parse_scope
     )]
     pub(crate) in_scope: Option<String>,
@@ -98,7 +100,9 @@ pub(crate) struct InsnRecordArgs {
 
     /// Keep only the newest packets, and write them to DIR/snapshot-1, -2 and so on when a
     /// condition holds: `function:SYMBOL` at its first call, `request` when this process gets
-    /// SIGUSR1. Repeatable
+    /// SIGUSR1, `alert:NAME` when the program raises it, `duration:CATEGORY/NAME>TIME` when a scope
+    /// ends that took longer, such as web/request>50ms. For the last two, COMMAND is also recorded,
+    /// in DIR/scopes.fxt. Repeatable
     #[arg(
         long,
         value_name = "CONDITION",
@@ -107,10 +111,11 @@ pub(crate) struct InsnRecordArgs {
     )]
     pub(crate) snapshot: Vec<InsnSnapshot>,
 
-    /// Most packets that are kept of each thread, in KiB
-    #[arg(long, value_name = "KIB", requires = "snapshot", default_value_t = 1024,
+    /// Most packets that are kept of each thread, or with `--engine hardware` of each CPU, in KiB
+    /// [default: 1024; with --engine hardware 65536]
+    #[arg(long, value_name = "KIB", requires = "snapshot",
           value_parser = clap::value_parser!(u32).range(16..))]
-    pub(crate) ring: u32,
+    pub(crate) ring: Option<u32>,
 
     /// Release the program after N steps of all threads together. With `--engine block`, each
     /// instruction is a step [default: no limit]
@@ -135,11 +140,24 @@ pub(crate) struct InsnRecordArgs {
     pub(crate) program: Vec<OsString>,
 }
 
+impl InsnRecordArgs {
+    /// Returns the size of a ring of packets in KiB. A processor writes many times more packets
+    /// until a condition is seen than a program that is executed in steps.
+    pub(crate) fn ring_kib(&self) -> u32 {
+        self.ring.unwrap_or(match self.engine {
+            InsnEngine::Step | InsnEngine::Block => 1 << 10,
+            InsnEngine::Hardware => 64 << 10,
+        })
+    }
+}
+
 /// The unit of tracing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InsnMode {
     /// A trace for each thread
     Thread,
+    /// All CPUs, with the threads of all processes. Requires `--engine hardware`
+    Cpu,
 }
 
 /// How instructions are traced.
@@ -151,8 +169,8 @@ pub(crate) enum InsnEngine {
     /// faster, but the program would find the breakpoints in its own code, and if the tracing
     /// process is killed, a program that was attached to is killed too
     Block,
-    /// By Intel PT of the processor, at nearly full speed. Requires `perf`, which records user
-    /// space
+    /// By Intel PT of the processor, at nearly full speed: user space only. It has not been run on
+    /// such a processor yet
     Hardware,
 }
 
@@ -178,6 +196,8 @@ pub(crate) enum InsnSnapshot {
     Function(String),
     /// A signal to this process.
     Request,
+    /// The condition of a trigger of the session that records the program.
+    Condition(TriggerRule),
 }
 
 impl InsnSnapshot {
@@ -185,8 +205,29 @@ impl InsnSnapshot {
         match text.split_once(':') {
             Some(("function", "")) => Err("a function has a name".into()),
             Some(("function", name)) => Ok(Self::Function(name.into())),
+            Some(("alert" | "duration", _)) => Self::parse_condition(text),
             _ if text == "request" => Ok(Self::Request),
-            _ => Err("it is not function:SYMBOL or request".into()),
+            _ => {
+                let all = "function:SYMBOL, request, alert:NAME or duration:CATEGORY/NAME>TIME";
+                Err(format!("it is not {all}"))
+            }
+        }
+    }
+
+    fn parse_condition(text: &str) -> Result<Self, String> {
+        let rule: TriggerRule = text.parse()?;
+        let only_snapshot = TriggerActions { snapshot: true, ..TriggerActions::default() };
+        match rule.actions == only_snapshot {
+            true => Ok(Self::Condition(rule)),
+            false => Err("the only action is a snapshot".into()),
+        }
+    }
+
+    /// Returns the trigger of the session that records the program.
+    pub(crate) fn trigger(&self) -> Option<&TriggerRule> {
+        match self {
+            Self::Condition(rule) => Some(rule),
+            Self::Function(_) | Self::Request => None,
         }
     }
 
@@ -194,7 +235,7 @@ impl InsnSnapshot {
     pub(crate) fn function(&self) -> Option<String> {
         match self {
             Self::Function(name) => Some(name.clone()),
-            Self::Request => None,
+            Self::Request | Self::Condition(_) => None,
         }
     }
 }
@@ -277,6 +318,14 @@ mod tests {
         assert_eq!(parse("function:a::b"), Ok(InsnSnapshot::Function("a::b".into())));
         assert_eq!(parse("request"), Ok(InsnSnapshot::Request));
         assert!(parse("function:").is_err() && parse("slow").is_err());
+        for condition in ["alert:slow", "duration:web/a request>50ms"] {
+            let parsed = parse(condition).unwrap();
+            assert_eq!(parsed.trigger().unwrap().condition.to_string(), condition);
+            assert_eq!(parsed.function(), None);
+        }
+        for wrong in ["alert:", "duration:web>5ms", "alert:slow:stop", "alert:a:run:ls", "drop"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -44,11 +44,11 @@ pub(crate) struct InsnInitArgs {
     #[command(flatten)]
     pub(crate) name: InsnName,
 
-    /// Unit of tracing; `cpu` requires hardware
+    /// Unit of tracing; `cpu` requires `--engine hardware`
     #[arg(long, value_enum, default_value_t = InsnControlMode::Thread)]
     pub(crate) mode: InsnControlMode,
 
-    /// Most buffers, 1 to 64
+    /// Most buffers, 1 to 64; in CPU mode each CPU has one
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) num_traces: u16,
 
@@ -81,6 +81,8 @@ pub(crate) enum InsnControlEngine {
     /// Up to the next branch that depends on data, which has a breakpoint meanwhile. All threads of
     /// a process are slowed down, also those without a buffer
     Block,
+    /// By Intel PT of the processor. It has not been run on such a processor yet
+    Hardware,
 }
 
 /// The unit of tracing of a controller.

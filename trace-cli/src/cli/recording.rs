@@ -139,6 +139,10 @@ pub(crate) struct RecordArgs {
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) progress: bool,
 
+    /// Send SIGUSR1 to COMMAND after each snapshot
+    #[arg(long, requires = "command", hide = true)]
+    pub(crate) notify_command: bool,
+
     /// Record programs that run already, with the daemon: those of a process by its id,
     /// those of a name, or `all`. The session ends with this command
     #[arg(
@@ -204,7 +208,8 @@ pub(crate) struct SessionArgs {
     #[arg(long = "provider-buffer-size", value_name = "NAME:SIZE", value_parser = parse_provider_size)]
     pub(crate) provider_sizes: Vec<(String, u64)>,
 
-    /// Wait at most TIME, up to a minute, for the start of each program
+    /// Wait at most TIME, up to a minute, for the start of each program. With `trace record`, more
+    /// than 5s are also the time that programs have to register
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_time)]
     pub(crate) start_timeout: Duration,
 
@@ -303,6 +308,10 @@ pub(crate) struct KernelHelperArgs {
     /// Thread to record, with the threads and processes that it starts; repeatable
     #[arg(long = "thread", value_name = "ID")]
     pub(crate) threads: Vec<u64>,
+
+    /// Thread that starts the command. The threads and processes that it starts are recorded
+    #[arg(long, value_name = "ID", conflicts_with_all = ["threads", "cgroup"])]
+    pub(crate) starter: Option<u64>,
 
     /// Privileged helper: a socket or a command
     #[arg(long, value_name = "HELPER")]

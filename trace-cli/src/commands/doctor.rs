@@ -1,5 +1,6 @@
 //! `trace doctor`
 
+mod instructions;
 mod kernel;
 mod places;
 
@@ -59,7 +60,10 @@ impl Finding {
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<u8> {
     let socket = args.client.socket.as_deref();
-    let findings: Vec<Finding> = kernel::findings().chain(places::findings(socket)).collect();
+    let findings: Vec<Finding> = kernel::findings()
+        .chain(instructions::findings())
+        .chain(places::findings(socket))
+        .collect();
     match args.json {
         true => print_json(&as_json(&findings))?,
         false => table::print(&as_text(&findings))?,

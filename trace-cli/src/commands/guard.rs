@@ -15,7 +15,8 @@ use trace_xray::fxt::Options;
 
 use crate::cli::GuardArgs;
 use crate::message::{describe, plural, HINT};
-use crate::{descriptors, exit, logs, recorders};
+use crate::recorders::directory;
+use crate::{descriptors, exit, logs};
 
 /// How often the guard checks whether the recorder has written its logs.
 const CHECK_INTERVAL: Duration = Duration::from_millis(5);
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
     };
     if let Some(private) = &args.private {
         // It does not exist if the recording ended by itself.
-        recorders::remove_directory(private);
+        directory::remove(private);
     }
     Ok(code)
 }

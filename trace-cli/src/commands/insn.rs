@@ -1,17 +1,22 @@
 //! `trace insn`
 
+mod attached;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod control;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod engine;
+mod engine_process;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod files;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod hardware;
 mod imported;
 mod print;
 mod record;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod service;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod session;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod snapshot;
 
@@ -39,4 +44,4 @@ mod engine {
 }
 
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-use engine::{self as service, self as control};
+use engine::{self as hardware, self as service, self as control};

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
         );
     }
     let has_all_sources = is_complete(provider.sources()) && !lacks_branches;
-    let totals = provider.end();
+    let totals = if is_closed { provider.end() } else { provider.end_early() };
     let is_complete = is_closed && has_all_sources && totals.error.is_none();
     if let Some(error) = &totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
@@ -85,10 +85,11 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
 
 /// Returns the threads that are recorded.
 fn scope(args: &KernelHelperArgs) -> Result<Scope, LiveError> {
-    Ok(match &args.cgroup {
-        Some(path) => Scope::Cgroup(Arc::new(Cgroup::open(path)?)),
-        None if args.threads.is_empty() => Scope::Machine,
-        None => Scope::Threads(args.threads.clone()),
+    Ok(match (&args.cgroup, args.starter) {
+        (Some(path), _) => Scope::Cgroup(Arc::new(Cgroup::open(path)?)),
+        (None, Some(starter)) => Scope::Command(starter),
+        (None, None) if args.threads.is_empty() => Scope::Machine,
+        (None, None) => Scope::Threads(args.threads.clone()),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `trace record`
 
 mod alert;
-mod attach;
+pub(crate) mod attach;
 pub(crate) mod categories;
 mod child;
 mod commands;
@@ -16,6 +16,7 @@ pub(crate) mod kernel;
 mod logs;
 mod progress;
 pub(crate) mod report;
+mod running;
 mod sleds;
 pub(crate) mod socket;
 pub(crate) mod summary;
@@ -27,19 +28,19 @@ use std::os::fd::AsFd;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use anyhow::{bail, Context, Result};
 use trace_manager::{
-    ArchiveTarget, Condition, Guard, Manager, SessionHandle, SessionState, SessionSummary,
+    ArchiveTarget, Guard, Limits, Manager, SessionHandle, SessionState, SessionSummary,
 };
 use trace_protocol::file::Placeholders;
 
 use crate::args::Format;
-use crate::cli::{RecordArgs, RecordFormat, SessionArgs};
+use crate::cli::{RecordArgs, SessionArgs};
 use crate::compression::Compression;
 use crate::input::STANDARD;
 use crate::logs::Logs;
@@ -47,7 +48,7 @@ use crate::message::{describe, HINT};
 use crate::{descriptors, exit};
 
 use alert::CommandAction;
-use child::{Child, StartError, SNAPSHOT};
+use child::{Child, StartError};
 use commands::Commands;
 use configuration::config;
 use control::Control;
@@ -55,6 +56,7 @@ use kernel::{KernelEvents, KernelResult};
 use logs::LogOutput;
 use progress::Meter;
 use report::Report;
+use running::{Ending, Recorder};
 use sleds::Sleds;
 use socket::Place;
 
@@ -71,9 +73,6 @@ enum Event {
 
 /// How long the command may take to end after a signal.
 const GRACE: Duration = Duration::from_secs(5);
-
-/// How long to wait for a background program of the command to join, after the command has ended.
-const JOINING: Duration = Duration::from_secs(1);
 
 /// How often the display is updated and the providers are counted.
 const TICK: Duration = Duration::from_millis(100);
@@ -121,7 +120,7 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let commands = Commands::start(args)?;
     // The process is dropped last: the guard ends after the session.
     let (guard, _process) = guard::start(place.private_directory(), logs.as_ref());
-    let manager = Arc::new(Manager::bind(place.path())?);
+    let manager = Arc::new(Manager::bind_with(place.path(), limits(args))?);
     let session = Arc::new(start_session(args, &manager, target(archive)?, guard)?);
     // The command may use it at once.
     let control = Control::start(place.private_directory(), &manager, &session, args, sender);
@@ -165,6 +164,13 @@ fn record(args: &RecordArgs) -> Result<u8> {
     }
     completed?;
     Ok(code(args, &summary, kernel, status))
+}
+
+/// Returns the limits of the manager. A program that starts slowly also registers slowly.
+fn limits(args: &RecordArgs) -> Limits {
+    let limits = Limits::default();
+    let register_timeout = limits.register_timeout.max(args.session.start_timeout);
+    Limits { register_timeout, ..limits }
 }
 
 /// Starts the session, and waits until the programs record that have registered.
@@ -232,8 +238,8 @@ fn write_logs(args: &RecordArgs, logs: &LogOutput, summary: &mut SessionSummary)
 
 /// Starts recording of the kernel's events, if they are selected, and then the command.
 ///
-/// With the kernel's events, a thread does this that ends afterwards: the events of the thread that
-/// starts the command are recorded, too.
+/// With the kernel's events, a thread does this that ends afterwards: the kernel selects the
+/// events of the thread that starts the command, too, until it ends. The helper leaves them out.
 fn start(
     args: &RecordArgs,
     manager: &Manager,
@@ -347,156 +353,5 @@ fn code(
         exit::INCOMPLETE
     } else {
         status
-    }
-}
-
-/// Why recording ends.
-struct Ending {
-    /// The exit code that follows from the command's end.
-    status: u8,
-    then: CommandAction,
-}
-
-/// A running session.
-struct Recorder<'a> {
-    args: &'a RecordArgs,
-    session: &'a SessionHandle,
-    events: &'a Receiver<Event>,
-    meter: Meter,
-    commands: Commands,
-    control: Control,
-}
-
-impl Recorder<'_> {
-    /// Waits until recording is to end.
-    fn run(&mut self, child: &mut Child) -> Ending {
-        if self.args.wait && !child.is_running() && !self.wait_for_first() {
-            return Ending { status: exit::OK, then: CommandAction::Leave };
-        }
-        let mut deadline =
-            self.args.session.duration.and_then(|duration| Instant::now().checked_add(duration));
-        let mut status = exit::OK;
-        self.meter.show(&self.session.progress());
-        loop {
-            match self.events.recv_timeout(TICK) {
-                Ok(Event::Ended(ended)) => {
-                    if conditions::is_death(child, &ended) {
-                        self.session.hold(Condition::Death);
-                    }
-                    status = child.ended(ended);
-                    if self.args.wait {
-                        // A background program of the command may be about to join.
-                        self.session.wait_provider(JOINING);
-                    }
-                    if !self.args.wait || self.is_idle() {
-                        return Ending { status, then: CommandAction::Leave };
-                    }
-                }
-                Ok(Event::Stop) => return self.stopped_by_command(child, status),
-                Ok(Event::Signal(signal)) if self.takes(signal) => {}
-                Ok(Event::Signal(signal)) => {
-                    if !child.is_running() || !child.forward(signal) {
-                        return Ending { status, then: CommandAction::End };
-                    }
-                    // The command handles the signal itself. If it continues, recording ends after
-                    // this time.
-                    let patience = child.patience(signal, GRACE);
-                    deadline = [deadline, patience].into_iter().flatten().min();
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Ending { status, then: CommandAction::End }
-                }
-            }
-            self.meter.show(&self.session.progress());
-            if let Some(then) = self.next_notices() {
-                return self.stopped(child, status, then);
-            }
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                return Ending { status: child.status_at_deadline(), then: CommandAction::End };
-            }
-            if self.args.wait && !child.is_running() && self.is_idle() {
-                return Ending { status, then: CommandAction::Leave };
-            }
-        }
-    }
-
-    fn request_snapshot(&self) {
-        match self.args.format {
-            RecordFormat::Fxt => self.session.request_snapshot(),
-            RecordFormat::Xray => crate::say("no snapshot: the format xray has none"),
-        }
-    }
-
-    /// Reports new alerts. Returns the command's action if an alert has ended recording.
-    fn next_notices(&mut self) -> Option<CommandAction> {
-        let session = self.session;
-        let notices = std::iter::from_fn(|| session.next_notice(Duration::ZERO));
-        let report = |notice| {
-            self.control.forward(&notice);
-            alert::report(self.args, &self.commands, &notice)
-        };
-        notices.filter_map(report).last()
-    }
-
-    /// Handles a signal that is for this process only: it takes a snapshot, or is the condition of
-    /// a trigger. Returns whether it is one.
-    fn takes(&self, signal: i32) -> bool {
-        match conditions::signal_condition(self.args, signal) {
-            Some(condition) => self.session.hold(condition),
-            None if signal == SNAPSHOT => self.request_snapshot(),
-            None => return false,
-        }
-        true
-    }
-
-    /// Returns the ending if another command has stopped recording.
-    fn stopped_by_command(&self, child: &mut Child, status: u8) -> Ending {
-        let and = match child.is_running() {
-            true => ", and the command continues",
-            false => "",
-        };
-        note(self.args, &format!("another command ends the recording{and}"));
-        self.stopped(child, status, CommandAction::Wait)
-    }
-
-    /// Returns the ending for an alert that ended recording. The command may have ended meanwhile.
-    fn stopped(&self, child: &mut Child, status: u8, then: CommandAction) -> Ending {
-        let mut ending = Ending { status, then };
-        while let Ok(event) = self.events.try_recv() {
-            match event {
-                Event::Ended(ended) => ending.status = child.ended(ended),
-                Event::Signal(signal) if conditions::takes(self.args, signal) => {}
-                Event::Signal(signal) if child.forward(signal) => {}
-                Event::Signal(_) => ending.then = CommandAction::End,
-                Event::Stop => {}
-            }
-        }
-        if !child.is_running() {
-            ending.then = CommandAction::Leave;
-        }
-        ending
-    }
-
-    /// Waits until the first program joins. Returns false if a signal or a trigger ends recording
-    /// before.
-    fn wait_for_first(&mut self) -> bool {
-        while !self.session.wait_provider(TICK) {
-            if self.next_notices().is_some() {
-                return false;
-            }
-            match self.events.try_recv() {
-                Ok(Event::Signal(signal)) if self.takes(signal) => {}
-                Ok(_) => return false,
-                Err(_) => {}
-            }
-        }
-        true
-    }
-
-    /// Returns whether all recorded programs have ended.
-    fn is_idle(&self) -> bool {
-        let progress = self.session.progress();
-        progress.providers == 0 && (progress.joined > 0 || !self.args.command.is_empty())
     }
 }

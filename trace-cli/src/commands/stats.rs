@@ -1,6 +1,7 @@
 //! `trace stats`
 
 mod at;
+mod functions;
 mod instances;
 mod moment;
 mod rows;
@@ -12,6 +13,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use serde_json::Value;
 use trace_analyze::extent::{self, Extent};
 use trace_analyze::parents::Parents;
@@ -20,7 +22,7 @@ use trace_analyze::stats::{self, By, Grouping, Groups, Report, Row};
 use trace_convert::visible;
 use trace_format::Reader;
 
-use crate::args::{SortBy, StatsBy};
+use crate::args::{SortBy, SortedTable, StatsBy};
 use crate::cli::StatsArgs;
 use crate::damage::{explained, Failed};
 use crate::input::{SelectedThreads, Spill};
@@ -36,13 +38,20 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
         say(&format!("--inherit has no argument to inherit{HINT}use it with --by arg:KEY"));
         return Ok(exit::USAGE);
     }
+    let table = sorted_table(args);
+    if let Some(by) = args.sort.filter(|by| !by.is_column(table)) {
+        refuse_column(by, table);
+        return Ok(exit::USAGE);
+    }
     match (args.at, args.slowest) {
         (Some(at), _) => return at::run(args, at),
         (None, Some(number)) => return slowest::run(args, number),
         (None, None) => {}
     }
-    if args.sched {
-        return sched::run(args);
+    match table {
+        SortedTable::Durations => {}
+        SortedTable::Threads => return sched::run(args),
+        SortedTable::Functions => return functions::run(args),
     }
     let input = is_read_twice(args).then(|| SelectedThreads::new(&args.file, &args.selection));
     let input = input.transpose()?;
@@ -76,6 +85,27 @@ pub(crate) fn run(args: &StatsArgs) -> Result<u8> {
     warn(args, &report);
     let code = input.map_or(exit::OK, |input| input.code);
     Ok(code.max(damage::warn(&args.file, &report.damage)))
+}
+
+/// Returns the table that `--sort` is for.
+fn sorted_table(args: &StatsArgs) -> SortedTable {
+    match args {
+        StatsArgs { sched: true, .. } => SortedTable::Threads,
+        StatsArgs { samples: true, .. } => SortedTable::Functions,
+        _ => SortedTable::Durations,
+    }
+}
+
+/// Reports that a table has no such column.
+fn refuse_column(by: SortBy, table: SortedTable) {
+    let name = by.to_possible_value().map(|value| value.get_name().to_owned());
+    let name = name.unwrap_or_default();
+    let (table, hint) = match table {
+        SortedTable::Threads => ("threads", "use --sched --sort run"),
+        SortedTable::Functions => ("functions", "use --samples --sort total"),
+        SortedTable::Durations => ("durations", "add --sched, or use --sort total"),
+    };
+    say(&format!("{name} is no column of the table of {table}{HINT}{hint}"));
 }
 
 /// Returns whether the input has to be opened more than once.
@@ -225,11 +255,12 @@ fn arrange(args: &StatsArgs, report: &mut Report) {
     let filter = args.selection.filter();
     let limit = args.limit.unwrap_or(usize::MAX);
     // Instants have no length, so they are sorted by count.
-    let of_instants = if args.sort == SortBy::Name { SortBy::Name } else { SortBy::Count };
+    let by = args.sort.unwrap_or(SortBy::Total);
+    let of_instants = if by == SortBy::Name { SortBy::Name } else { SortBy::Count };
     for (rows, by) in [
-        (&mut report.durations, args.sort),
-        (&mut report.operations, args.sort),
-        (&mut report.flows, args.sort),
+        (&mut report.durations, by),
+        (&mut report.operations, by),
+        (&mut report.flows, by),
         (&mut report.instants, of_instants),
     ] {
         rows.retain(|row| filter.matches(&row.category, &row.name));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
+use trace_input::map_beside;
 use trace_xray::map::{Map, Program};
 
 use crate::message::{describe, say};
@@ -20,9 +21,8 @@ pub(crate) fn use_instr_map(path: &Path) {
 /// Returns the map for the log at `path`: that of the option, or for a log `NAME.xray` the file
 /// `NAME.map` beside it. Without one it is empty, and functions have numbers.
 pub(crate) fn names(path: &Path, has_notes: bool) -> Result<Map> {
-    let beside = path.with_extension("map");
-    let is_log = path.extension().is_some_and(|extension| extension == "xray");
-    let beside = (is_log && beside.is_file()).then_some(&*beside);
+    let beside = map_beside(path);
+    let beside = beside.as_deref();
     let Some(file) = INSTR_MAP.get() else {
         return Ok(beside.and_then(|beside| implicit(beside, has_notes)).unwrap_or_else(|| {
             if has_notes {

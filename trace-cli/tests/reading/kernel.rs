@@ -1,5 +1,6 @@
 //! Recordings of trace-cmd as inputs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use trace_format::layout::{ObjectType, ThreadState};
@@ -264,6 +265,33 @@ fn a_dump_of_a_thread_has_its_switches() {
     assert_eq!(lines(&["-t", "7", "-c", "none"]), (0, 0));
 }
 
+#[test]
+fn states_of_threads_are_sorted_by_each_column() {
+    let place = Place::new();
+    place.put("sched.txt", format!("# tracer: nop\n{SCHEDULE}").as_bytes());
+    let threads = |options: &[&str]| -> Vec<u64> {
+        let run = place.run(&[&["stats", "--sched", "--json", "sched.txt"], options].concat());
+        let json: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+        let threads = json["threads"].as_array().unwrap().iter();
+        threads.map(|times| times["thread"].as_u64().unwrap()).collect()
+    };
+    let first_by_a = ["run", "runnable", "turns", "switches", "preempted", "latency", "p50", "max"];
+    for column in first_by_a.iter().chain(&["p99.9", "name"]) {
+        assert_eq!(threads(&["--sort", column]), [7, 8], "{column}");
+    }
+    assert_eq!(threads(&["--sort", "blocked"]), [8, 7]);
+    assert_eq!(threads(&["--sort", "blocked", "--limit", "1"]), [8], "the limit is of sorted rows");
+    let refused = |arguments: &[&str]| {
+        let run = place.run(&[&["stats", "sched.txt"], arguments].concat());
+        assert_eq!((run.code, &*run.stdout), (2, ""), "{run:?}");
+        run.stderr
+    };
+    let message = refused(&["--sort", "blocked"]);
+    assert!(message.contains("blocked is no column of the table of durations"), "{message}");
+    let message = refused(&["--sched", "--sort", "self"]);
+    assert!(message.contains("self is no column of the table of threads"), "{message}");
+}
+
 /// A limit of the rows must not hide missing data.
 #[test]
 fn missing_switches_of_threads_without_a_row_count() {
@@ -439,4 +467,34 @@ fn selected_threads_require_scheduling_records() {
     let stderr = "trace: in.fxt has no scheduling records of thread 34\n\
                   hint: record with --sched, see trace doctor\n";
     assert_eq!(stats("34"), Run { code: 1, stdout: String::new(), stderr: stderr.to_owned() });
+}
+
+/// Each stack of the folded text counts for its innermost function, and once for each of its
+/// functions.
+#[test]
+fn functions_have_the_samples_of_their_stacks() {
+    let place = Place::new();
+    let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/archives");
+    let archive = archives.join("search.fxt.zst").into_os_string().into_string().unwrap();
+    for selection in [&[][..], &["-n", "search file"], &["-n", "search file", "--over", "1ms"]] {
+        place.run(&[&["convert", &archive, "--samples", "-o", "out.folded"], selection].concat());
+        let mut expected: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        for line in place.text("out.folded").lines() {
+            let (stack, number) = line.rsplit_once(' ').unwrap();
+            let (frames, number): (Vec<_>, u64) =
+                (stack.split(';').collect(), number.parse().unwrap());
+            expected.entry(frames[frames.len() - 1].to_owned()).or_default()[0] += number;
+            for frame in frames.into_iter().collect::<BTreeSet<_>>() {
+                expected.entry(frame.to_owned()).or_default()[1] += number;
+            }
+        }
+        assert!(!expected.is_empty());
+        let stats = [&["stats", &archive, "--samples", "--json"], selection].concat();
+        let json: serde_json::Value = serde_json::from_str(&place.run(&stats).stdout).unwrap();
+        let rows = json["functions"].as_array().unwrap().iter();
+        let name = |row: &serde_json::Value| row["function"].as_str().unwrap().to_owned();
+        let number = |row: &serde_json::Value, key| row[key].as_u64().unwrap();
+        let found = rows.map(|row| (name(row), [number(row, "self"), number(row, "total")]));
+        assert_eq!(found.collect::<BTreeMap<_, _>>(), expected, "{selection:?}");
+    }
 }

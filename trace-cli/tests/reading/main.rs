@@ -20,6 +20,7 @@ mod operations;
 mod pictures;
 mod plurals;
 mod progress;
+mod query;
 mod selection;
 mod setup;
 mod slowest;

@@ -179,7 +179,8 @@ impl TimelineCollector {
                 self.reversed += u64::from(end < event.ticks);
                 let end = item.nanos(end).max(at);
                 self.extend(end, true);
-                let slice = Slice { begin: at, end, label, arguments, is_open: false };
+                let order = self.durations.order();
+                let slice = Slice { begin: at, end, label, arguments, order, is_open: false };
                 self.thread(thread).slices.push(slice);
             }
             kind => {

@@ -60,7 +60,7 @@ impl Cpus {
                 let label = catalog.label_of(category, name);
                 let end = turn.to.map_or(last, |(end, _)| end);
                 let begin = turn.from.unwrap_or(first).min(end);
-                Slice { begin, end, label, arguments: turn.value, is_open: false }
+                Slice { begin, end, label, arguments: turn.value, order: 0, is_open: false }
             };
             cpu.switches.sort_by_key(|(switch, _)| switch.nanos);
             let mut turns = Turns::default();

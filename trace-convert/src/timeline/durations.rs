@@ -41,6 +41,11 @@ impl Durations {
         self.edges.push(catalog, edge);
     }
 
+    /// Returns the order of a duration whose only record comes now.
+    pub(super) fn order(&self) -> u32 {
+        self.edges.next_number()
+    }
+
     /// Adds an instant of an operation.
     pub(super) fn point(&mut self, process: u64, id: u64, point: Point) {
         self.processes.entry(process).or_default().points.push((id, point));
@@ -129,6 +134,6 @@ impl Operations {
 }
 
 fn slice(begin: &Edge<u32>, end: u64, is_open: bool) -> Slice {
-    let Edge { nanos, label, value: arguments, .. } = *begin;
-    Slice { begin: nanos, end: end.max(nanos), label, arguments, is_open }
+    let (Edge { nanos, label, value: arguments, .. }, order) = (*begin, begin.number());
+    Slice { begin: nanos, end: end.max(nanos), label, arguments, order, is_open }
 }

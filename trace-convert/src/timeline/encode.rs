@@ -124,7 +124,7 @@ impl Encoder {
     }
 
     fn slice(&mut self, slice: &Slice) {
-        let Slice { begin, end, label, arguments, is_open } = *slice;
+        let Slice { begin, end, label, arguments, is_open, .. } = *slice;
         self.time(begin);
         self.time = end;
         // Twice the length must fit 64 bits: it is cut to 292 years.

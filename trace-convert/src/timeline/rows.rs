@@ -42,6 +42,8 @@ pub(super) struct Slice {
     pub(super) label: LabelId,
     /// The place of the arguments, 0 for none.
     pub(super) arguments: u32,
+    /// Of two durations with the same times, the one with the lower order is around the other one.
+    pub(super) order: u32,
     /// The end is missing in the archive: `end` is the latest possible one.
     pub(super) is_open: bool,
 }
@@ -98,7 +100,7 @@ pub(super) struct Series {
 
 /// Arranges nested slices in lanes: a slice that begins while others are open is below them.
 pub(super) fn nested(mut slices: Vec<Slice>) -> Vec<Lane> {
-    slices.sort_by_key(|slice| (slice.begin, std::cmp::Reverse(slice.end)));
+    slices.sort_by_key(|slice| (slice.begin, std::cmp::Reverse(slice.end), slice.order));
     let mut lanes: Vec<Lane> = Vec::new();
     let mut open: Vec<u64> = Vec::new();
     for slice in slices {

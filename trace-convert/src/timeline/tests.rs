@@ -8,6 +8,8 @@ use super::rows::{PointKind, RowKind};
 use super::*;
 use crate::testing::{archive, THREAD};
 
+mod scheduling;
+
 const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
 
 fn on(thread: ThreadKoids, ticks: u64, name: &str, kind: EventKind) -> Event<'_> {
@@ -56,6 +58,17 @@ fn durations_are_nested() {
                 at(40, "a", DurationEnd),
             ],
             &[&["a 10..40"], &["b 20..30"]],
+        ),
+        // A part of an archive begins and ends within both. The record of the last one is later.
+        (
+            &[
+                at(10, "a", DurationBegin),
+                at(10, "b", DurationBegin),
+                at(10, "c", DurationComplete { end: 40 }),
+                at(40, "b", DurationEnd),
+                at(40, "a", DurationEnd),
+            ],
+            &[&["a 10..40"], &["b 10..40"], &["c 10..40"]],
         ),
         // An end without a name closes the innermost one.
         (
@@ -297,62 +310,6 @@ fn instants_logs_and_scheduling() {
         [PointKind::Log, PointKind::Global]
     );
     assert_eq!(timeline.catalog.name(row.points[0].label), "it \u{fffd} began");
-}
-
-/// A recording of some threads has the switch to another one, but not those after it.
-#[test]
-fn turns_of_partial_threads_are_not_drawn() {
-    let switch = |ticks, outgoing_thread, incoming_thread| {
-        let (outgoing_state, arguments) = (ThreadState::BLOCKED, Arguments::NONE);
-        ContextSwitch { ticks, cpu: 3, outgoing_state, outgoing_thread, incoming_thread, arguments }
-    };
-    let partial = [Argument::new("partial", Value::Bool(true))];
-    let (object_type, name) = (ObjectType::THREAD, "other".into());
-    let name = KernelObject { object_type, koid: 99, name, arguments: (&partial).into() };
-    let timeline = read(&[
-        switch(10, 99, 34).into(),
-        switch(20, 34, 99).into(),
-        switch(30, 99, 34).into(),
-        switch(40, 34, 99).into(),
-        name.into(),
-        at(900, "end", INSTANT),
-    ]);
-    assert_eq!(lanes(&timeline, 0), [["thread 34 10..20", "thread 34 30..40"]]);
-}
-
-/// A CPU also runs threads of other processes, which have no row.
-#[test]
-fn threads_on_cpus_have_their_names() {
-    let process = [Argument::new("process", Value::Koid(7))];
-    let (object_type, koid, name) = (ObjectType::THREAD, 99, "other".into());
-    let name = KernelObject { object_type, koid, name, arguments: (&process).into() };
-    let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
-    let (ticks, cpu, outgoing_thread, incoming_thread) = (10, 3, 99, 34);
-    let switch =
-        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments };
-    let timeline = read(&[
-        name.into(),
-        at(5, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
-        switch.into(),
-        at(20, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
-    ]);
-    assert_eq!(lanes(&timeline, 0)[0][0], "other (99) 5..10");
-}
-
-/// A slice has the whole of a duration, but only its own scheduling records.
-#[test]
-fn a_turn_without_an_end_lasts_until_the_last_scheduling_record() {
-    let switch = |ticks, cpu, outgoing_thread, incoming_thread| {
-        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
-        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
-    };
-    let timeline = read(&[
-        at(5, "whole", EventKind::DurationComplete { end: 500 }),
-        switch(10, 0, 99, 34).into(),
-        switch(30, 1, 98, 97).into(),
-    ]);
-    assert_eq!(lanes(&timeline, 0), [["thread 99 5..10", "thread 34 10..30"]]);
-    assert_eq!(timeline.range, (5, 500));
 }
 
 #[test]

@@ -61,7 +61,7 @@ struct Node {
 pub(super) fn forest(mut operations: Vec<Operation>) -> Forest {
     // A parent that begins at the time of its child comes first.
     operations.sort_by_key(|Operation { slice, parent, .. }| {
-        (slice.begin, parent.is_some(), Reverse(slice.end))
+        (slice.begin, parent.is_some(), Reverse(slice.end), slice.order)
     });
     let mut nodes = nodes(&operations);
     pack(&mut nodes);

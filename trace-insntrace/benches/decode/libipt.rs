@@ -1,4 +1,4 @@
-//! libipt, in a process that measures when it is told to.
+//! libipt in a process of its own, which measures for each line that it reads.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The interface to the tracing hardware or software.
 
-use super::call::{BufferConfig, BufferDescriptor, SideData, Status, ThreadKoid};
+use super::call::{BufferConfig, BufferDescriptor, Mode, SideData, Status, ThreadKoid};
 
 /// The features of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,11 @@ pub trait Backend {
 
     /// Returns the features of the back end. They do not change.
     fn capabilities(&self) -> Capabilities;
+
+    /// A trace of this mode begins. There are no buffers.
+    fn initialize(&mut self, mode: Mode) {
+        let _ = mode;
+    }
 
     /// Allocates the buffer `descriptor`, which is not allocated.
     ///

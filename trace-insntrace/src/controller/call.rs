@@ -1,6 +1,7 @@
 //! The protocol's methods, arguments and errors.
 
 use core::fmt;
+use core::ops::Add;
 
 /// A method of the protocol with its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,8 +111,34 @@ pub struct BufferState {
 pub struct SideData<Chunk> {
     /// The number of bytes that were written to the buffer. A circular buffer has the last ones.
     pub written: u64,
+    /// What is missing.
+    pub losses: Losses,
     /// An archive of the threads and the code of the buffer.
     pub archive: Chunk,
+}
+
+/// What is missing of a trace. Only tracing by the processor loses something.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Losses {
+    /// How often packets did not fit into the area, or may not have: it was full up to a page.
+    pub truncated: u64,
+    /// How often packets are missing between others.
+    pub gaps: u64,
+    /// The number of records of the kernel that did not fit into their ring buffers, could not be
+    /// read, or are more than are kept.
+    pub records: u64,
+}
+
+impl Add for Losses {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            truncated: self.truncated + other.truncated,
+            gaps: self.gaps + other.gaps,
+            records: self.records + other.records,
+        }
+    }
 }
 
 /// Why a method failed. The numbers are those of Zircon.

@@ -105,6 +105,7 @@ impl<B: Backend> Controller<B> {
         require(matches!(self.state, State::Idle), Status::BadState)?;
         allocation.check(&capabilities)?;
         let buffers = (0..allocation.num_traces).map(|_| None).collect();
+        self.backend.initialize(allocation.mode);
         self.state = State::Ready(Trace { allocation, buffers });
         Ok(())
     }

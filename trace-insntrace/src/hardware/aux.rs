@@ -1,5 +1,7 @@
 //! The packets of an AUX area, and the kernel's records about it.
 
+use crate::controller::Losses;
+
 /// Types of the kernel's records.
 const LOST: u32 = 2;
 const AUX: u32 = 11;
@@ -14,6 +16,9 @@ const PARTIAL: u64 = 1 << 2;
 
 /// The end of an area that is checked for packets, in bytes.
 const END_BYTES: usize = 4096;
+
+/// If an area has less space in bytes, the kernel may have turned the event off.
+const PAGE_BYTES: u64 = 4096;
 
 /// An AUX area, and the ring buffer of its event.
 pub trait AuxArea {
@@ -34,18 +39,7 @@ pub trait AuxArea {
     fn take_records(&mut self) -> Vec<u8>;
 }
 
-/// What the kernel reports as missing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// How often packets did not fit into the area.
-    pub truncated: u64,
-    /// How often packets are missing between others.
-    pub gaps: u64,
-    /// The number of records that did not fit into their ring buffer.
-    pub records: u64,
-}
-
-/// Takes packets out of an area while its event is off.
+/// Takes packets out of an area. If they are overwritten, its event is off.
 #[derive(Debug, Clone, Default)]
 pub struct Collector {
     /// The number of bytes that were taken.
@@ -76,8 +70,14 @@ impl Collector {
 
     /// Returns the packets since the last call, and lets the processor continue behind them.
     pub fn take(&mut self, area: &mut impl AuxArea) -> Vec<u8> {
+        let before = self.losses.truncated;
         self.read_records(&area.take_records());
         let (head, size) = (area.head(), area.size() as u64);
+        let space = size.saturating_sub(head.saturating_sub(self.tail));
+        // The kernel writes no record if there is no space at all.
+        if space < PAGE_BYTES.min(size) && self.losses.truncated == before {
+            self.losses.truncated += 1;
+        }
         // The position is the kernel's, but the memory is shared.
         let from = self.tail.max(head.saturating_sub(size));
         self.losses.gaps += u64::from(from > self.tail);

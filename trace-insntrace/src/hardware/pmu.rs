@@ -12,6 +12,11 @@ use crate::controller::{ctl, Capabilities, MAX_ADDRESS_RANGES};
 /// Where the kernel describes the event source.
 const DIRECTORY: &str = "/sys/bus/event_source/devices/intel_pt";
 
+/// The distances of MTC and PSB packets in recordings: 8 ticks of the crystal clock and 16 KiB, as
+/// perf has them.
+const MTC_PERIOD: u64 = 3;
+const PSB_PERIOD: u64 = 3;
+
 /// What sysfs reports about the event source `intel_pt`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pmu {
@@ -21,6 +26,8 @@ pub struct Pmu {
     caps: BTreeMap<String, u64>,
     /// The bits of `config` that have each option.
     formats: BTreeMap<String, RangeInclusive<u32>>,
+    /// The ticks of the time stamp counter for some ticks of the crystal clock.
+    crystal_ratio: Option<(u64, u64)>,
 }
 
 /// Why the processor's tracing cannot be used.
@@ -86,6 +93,7 @@ impl Pmu {
             filters: narrow(directory, filters)?,
             caps: each_file(&directory.join("caps"), |path| number(path, 16))?,
             formats: each_file(&directory.join("format"), bits)?,
+            crystal_ratio: ratio(&directory.join("tsc_art_ratio"))?,
         })
     }
 
@@ -93,6 +101,26 @@ impl Pmu {
     #[must_use]
     pub fn kind(&self) -> u32 {
         self.kind
+    }
+
+    /// Returns how many ticks of the time stamp counter there are for how many of the crystal
+    /// clock, if the processor reports it.
+    #[must_use]
+    pub fn crystal_ratio(&self) -> Option<(u64, u64)> {
+        self.crystal_ratio
+    }
+
+    /// Returns the control register of recordings: branches of user space with time stamps and, if
+    /// the processor has them, MTC packets, which refine the time.
+    #[must_use]
+    pub fn recording_ctl(&self) -> u64 {
+        let has = |values: &str, value: u64| self.cap(values) >> value & 1 == 1;
+        let own = ctl::User::make(1) | ctl::TscEnable::make(1) | ctl::BranchEnable::make(1);
+        let mtc = self.cap("mtc") != 0 && has("mtc_periods", MTC_PERIOD);
+        let mtc_bits = ctl::MtcEnable::make(1) | ctl::MtcFrequency::make(MTC_PERIOD);
+        let psb = self.cap("psb_cyc") != 0 && has("psb_periods", PSB_PERIOD);
+        let psb_bits = ctl::PsbFrequency::make(PSB_PERIOD);
+        own | if mtc { mtc_bits } else { 0 } | if psb { psb_bits } else { 0 }
     }
 
     /// Returns the value of a file in `caps`, or 0 if it is missing.
@@ -155,6 +183,21 @@ fn number(path: &Path, radix: u32) -> Result<u64, Missing> {
 
 fn narrow(directory: &Path, number: u64) -> Result<u32, Missing> {
     number.try_into().map_err(|_| Missing::Malformed(directory.to_owned()))
+}
+
+/// Parses `250:2`. Kernels before 4.8 do not have the file, and processors may not report it:
+/// zeros.
+fn ratio(path: &Path) -> Result<Option<(u64, u64)>, Missing> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let text = text(path)?;
+    let parse = |(counter, crystal): (&str, &str)| {
+        Some((counter.parse::<u64>().ok()?, crystal.parse::<u64>().ok()?))
+    };
+    let ratio = text.trim().split_once(':').and_then(parse);
+    let (counter, crystal) = ratio.ok_or_else(|| Missing::Malformed(path.to_owned()))?;
+    Ok((counter != 0 && crystal != 0).then_some((counter, crystal)))
 }
 
 /// Parses `config:10` or `config:14-17`.

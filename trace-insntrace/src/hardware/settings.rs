@@ -14,6 +14,8 @@ pub struct Settings {
     pub kind: u32,
     /// Its options.
     pub config: u64,
+    /// The control register of the buffer.
+    pub ctl: u64,
     /// Whether the kernel is excluded.
     pub exclude_kernel: bool,
     /// Whether user space is excluded.
@@ -21,7 +23,7 @@ pub struct Settings {
     /// The size of the AUX area in bytes: a power of two, at least that of the buffer.
     pub aux_bytes: u64,
     /// Whether the newest packets overwrite the oldest: the AUX area is mapped read-only then.
-    /// Otherwise the processor stops when it is full.
+    /// Otherwise the kernel turns the event off when it is full.
     pub overwrites: bool,
     /// The argument of `PERF_EVENT_IOC_SET_FILTER`, or empty.
     pub filter: String,
@@ -48,6 +50,7 @@ impl Settings {
         Ok(Self {
             kind: pmu.kind(),
             config: options(pmu, config.ctl).ok_or(Status::NotSupported)?,
+            ctl: config.ctl,
             exclude_kernel: !has(ctl::Os::make(1)),
             exclude_user: !has(ctl::User::make(1)),
             aux_bytes: bytes.max(PAGE_BYTES).next_power_of_two(),

@@ -10,6 +10,8 @@
 
 mod clock;
 mod mapped;
+#[cfg(target_arch = "x86_64")]
+mod notes;
 mod route;
 mod stream;
 mod timeline;
@@ -22,9 +24,11 @@ use std::path::Path;
 
 use trace_kernel::perf_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor, PerfDataError};
 
-use self::clock::Clocks;
+pub use self::clock::Clocks;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use self::notes::notes_of_buffer;
 use self::route::Router;
-use self::timeline::Timeline;
+pub(crate) use self::timeline::Timeline;
 use super::layout::{info, TimeConversion, INTEL_PT};
 use crate::recording::{Clock, Error, Recording, Writer};
 
@@ -93,23 +97,41 @@ pub fn read(
         return Err(ImportError::NoPackets);
     }
     let conversion = contents.conversion().ok_or(ImportError::NoTime)?;
-    let timeline = Timeline::new(contents.events, conversion)?;
     let now = || 0;
     let clock = Clock { now, ticks_per_second: conversion.ticks_per_second() };
     let mut writer = Writer::create(directory, clock, "").map_err(ImportError::Recording)?;
     let clocks = Clocks::new(&contents.fields, contents.config);
-    let mut router = Router::new(&timeline, clocks, &mut writer);
-    let mut buffers = Vec::new();
-    for (queue, mut file) in contents.queues.into_values() {
-        file.seek(SeekFrom::Start(0)).map_err(ImportError::Packets)?;
-        buffers.push((queue, file));
-    }
-    router.route(buffers)?;
-    let imported = router.finish()?;
-    writer.flush().map_err(ImportError::Recording)?;
+    let ticks = |(time, event)| (conversion.ticks(time), event);
+    let events = contents.events.into_iter().map(ticks);
+    let imported = divide(contents.queues.into_values(), events, clocks, &mut writer)?;
     drop(writer);
     let recording = Recording::open(directory).map_err(ImportError::Recording)?;
     Ok((recording, imported))
+}
+
+/// Divides the packets of buffers among threads, and writes their recording. `events` are in the
+/// order of time, with their time stamps.
+///
+/// # Errors
+///
+/// A file cannot be read or written, or there are too many mappings.
+pub(crate) fn divide(
+    buffers: impl IntoIterator<Item = (AuxQueue, File)>,
+    events: impl IntoIterator<Item = (u64, AuxEvent)>,
+    clocks: Clocks,
+    writer: &mut Writer,
+) -> Result<Imported, ImportError> {
+    let timeline = Timeline::new(events)?;
+    let mut router = Router::new(&timeline, clocks, writer);
+    let mut sources = Vec::new();
+    for (queue, mut file) in buffers {
+        file.seek(SeekFrom::Start(0)).map_err(ImportError::Packets)?;
+        sources.push((queue, file));
+    }
+    router.route(sources)?;
+    let imported = router.finish()?;
+    writer.flush().map_err(ImportError::Recording)?;
+    Ok(imported)
 }
 
 /// What the file has.

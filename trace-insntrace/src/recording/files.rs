@@ -2,7 +2,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `insn.thrN.pt` | the packets of trace N |
+//! | `insn.thrN.pt` | the packets of trace N; `insn.cpuN.pt` if they are those of a CPU |
 //! | `insn.ptlist` | a line `N path` for each trace |
 //! | `insn.cpuid` | the processor and its clock, a line each |
 //! | `insn.side.fxt` | the notes, as an archive |
@@ -45,7 +45,12 @@ pub struct Writer {
     list: File,
     /// The traces with a file, which is open only while packets are written.
     traces: BTreeSet<TraceId>,
+    /// The traces of CPUs.
+    of_cpus: BTreeSet<TraceId>,
 }
+
+/// The process of a trace that is that of a CPU.
+const NO_PROCESS: u32 = 0;
 
 /// Why a recording could not be written or read.
 #[derive(Debug)]
@@ -95,7 +100,8 @@ impl Writer {
         let text = format!("{processor}mtc_freq: 0\n{RATE}{}\n", clock.ticks_per_second);
         fs::write(&cpuid, text).map_err(at(&cpuid))?;
         let (directory, list) = (directory.to_owned(), new(LIST)?);
-        Ok(Self { directory, clock, side, list, traces: BTreeSet::new() })
+        let (traces, of_cpus) = (BTreeSet::new(), BTreeSet::new());
+        Ok(Self { directory, clock, side, list, traces, of_cpus })
     }
 
     /// Appends a note.
@@ -104,7 +110,10 @@ impl Writer {
     ///
     /// Fails if a file cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), Error> {
-        if let Note::Thread { trace, .. } = note {
+        if let Note::Thread { trace, pid, .. } = note {
+            if *pid == NO_PROCESS {
+                self.of_cpus.insert(*trace);
+            }
             self.trace(*trace)?;
         }
         side::write(&mut self.side, (self.clock.now)(), note).map_err(Error::Write)
@@ -127,7 +136,7 @@ impl Writer {
     ///
     /// Fails if the file cannot be written.
     pub fn packets(&mut self, trace: TraceId, bytes: &[u8]) -> Result<(), Error> {
-        let path = self.directory.join(file_name(trace));
+        let path = self.directory.join(self.file_name(trace));
         self.trace(trace)?.write_all(bytes).map_err(at(&path))
     }
 
@@ -149,9 +158,16 @@ impl Writer {
         let _ = fs::remove_dir(&self.directory);
     }
 
+    fn file_name(&self, trace: TraceId) -> String {
+        match self.of_cpus.contains(&trace) {
+            true => name_of_cpu(trace),
+            false => name_of_thread(trace),
+        }
+    }
+
     /// Opens the file of a trace to append to it.
     fn trace(&mut self, trace: TraceId) -> Result<File, Error> {
-        let name = file_name(trace);
+        let name = self.file_name(trace);
         let path = self.directory.join(&name);
         if self.traces.contains(&trace) {
             return File::options().append(true).open(&path).map_err(at(&path));
@@ -164,8 +180,12 @@ impl Writer {
     }
 }
 
-fn file_name(trace: TraceId) -> String {
+fn name_of_thread(trace: TraceId) -> String {
     format!("insn.thr{}.pt", trace.0)
+}
+
+fn name_of_cpu(trace: TraceId) -> String {
+    format!("insn.cpu{}.pt", trace.0)
 }
 
 /// A recording that was read, without its packets.
@@ -271,7 +291,15 @@ impl Recording {
     ///
     /// Fails if the file cannot be opened.
     pub fn packets(&self, trace: TraceId) -> Result<File, Error> {
-        let path = self.directory.join(file_name(trace));
+        let is_of_cpu = |note: &Note| match note {
+            Note::Thread { trace: of, pid, .. } => *of == trace && *pid == NO_PROCESS,
+            _ => false,
+        };
+        let name = match self.notes.iter().any(is_of_cpu) {
+            true => name_of_cpu(trace),
+            false => name_of_thread(trace),
+        };
+        let path = self.directory.join(name);
         File::open(&path).map_err(at(&path))
     }
 }

@@ -144,14 +144,7 @@ impl Ring {
 /// beginning.
 pub(crate) fn since(notes: Vec<Note>, lost: &BTreeMap<TraceId, u64>) -> Vec<Note> {
     let lost_of = |trace: &TraceId| lost.get(trace).copied().unwrap_or(0);
-    let mut first = BTreeMap::new();
-    for (index, note) in notes.iter().enumerate() {
-        if let Note::Position { trace, offset, .. } = note {
-            if *offset <= lost_of(trace) {
-                first.insert(*trace, index);
-            }
-        }
-    }
+    let first = unused::first_positions(&notes, |trace| Some(lost_of(trace)));
     let moved = notes.into_iter().enumerate().filter_map(|(index, note)| match note {
         Note::Position { trace, .. } if first.get(&trace).is_some_and(|it| index < *it) => None,
         Note::Position { trace, offset, space } => {

@@ -45,16 +45,26 @@ pub(super) fn remove(notes: &mut Vec<Note>, traces: &BTreeMap<TraceId, u64>) {
     });
 }
 
-/// Removes notes about other traces, and positions that are not in use.
-fn remove_positions(notes: &mut Vec<Note>, traces: &BTreeMap<TraceId, u64>) {
+/// Returns the index of the first position of each trace that is in use: the last one in the bytes
+/// that the trace has lost, of which `lost` returns the number.
+pub(super) fn first_positions(
+    notes: &[Note],
+    lost: impl Fn(&TraceId) -> Option<u64>,
+) -> HashMap<TraceId, usize> {
     let mut firsts = HashMap::new();
     for (index, note) in notes.iter().enumerate() {
         if let Note::Position { trace, offset, .. } = note {
-            if traces.get(trace).is_some_and(|lost| *offset <= *lost) {
+            if lost(trace).is_some_and(|lost| *offset <= lost) {
                 firsts.insert(*trace, index);
             }
         }
     }
+    firsts
+}
+
+/// Removes notes about other traces, and positions that are not in use.
+fn remove_positions(notes: &mut Vec<Note>, traces: &BTreeMap<TraceId, u64>) {
+    let firsts = first_positions(notes, |trace| traces.get(trace).copied());
     let mut indexes = 0..;
     notes.retain(|note| {
         let index = indexes.next().unwrap_or_default();

@@ -1,22 +1,21 @@
 //! The step and the block engine as a back end of the controller.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use rustix::process::{getrlimit, Resource};
 use trace_protocol::clock;
 
-use super::buffer::Buffer;
+use super::buffer::{check_limits, Buffer};
+use super::target::{status, Target};
 use super::worker::{lock, Attached, Route, Worker};
 use crate::controller::{
     ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
 };
 use crate::pt::Writer;
-use crate::step::{self, Engine, Options, TracedRange};
+use crate::step::{Engine, Options, TracedRange};
 
 /// The PSB distance of frequency 0, in bytes.
 const LEAST_PSB_BYTES: u64 = 2048;
@@ -24,9 +23,6 @@ const LEAST_PSB_BYTES: u64 = 2048;
 /// How long a call waits until threads are released. Only a thread that cannot be interrupted, as
 /// during `vfork`, takes longer. It is released when it stops.
 const RELEASE_TIME: Duration = Duration::from_secs(2);
-
-/// The descriptors that are kept for other uses than chunks.
-const RESERVED_FILES: u64 = 256;
 
 /// The settings of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,14 +69,6 @@ struct Group {
     worker: Worker,
 }
 
-/// A thread. Its id may be reused after its end, but not with the same time of its start.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Target {
-    tid: u32,
-    process: u32,
-    started: String,
-}
-
 impl StepBackend {
     /// Creates a back end without buffers.
     #[must_use]
@@ -92,21 +80,6 @@ impl StepBackend {
     /// Takes the workers whose threads are not released yet.
     pub(super) fn take_leaving(&mut self) -> Vec<Worker> {
         std::mem::take(&mut self.leaving)
-    }
-
-    /// Fails if another buffer of this size exceeds the limits.
-    fn check_limits(&self, config: &BufferConfig) -> Result<(), Status> {
-        let size = |slot: &Slot| {
-            let buffer = lock(&slot.buffer);
-            (buffer.bytes(), buffer.chunks() as u64)
-        };
-        let sizes = self.slots.values().map(size);
-        let (bytes, chunks) = sizes.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let new = u64::from(config.num_chunks);
-        let has_memory = bytes + new * config.chunk_bytes() <= self.settings.bytes;
-        let has_files = chunks + new <= files.saturating_sub(RESERVED_FILES);
-        (has_memory && has_files).then_some(()).ok_or(Status::NoMemory)
     }
 
     fn slot(&self, descriptor: BufferDescriptor) -> Result<&Slot, Status> {
@@ -199,7 +172,8 @@ impl Backend for StepBackend {
         descriptor: BufferDescriptor,
         config: &BufferConfig,
     ) -> Result<(), Status> {
-        self.check_limits(config)?;
+        let sizes = self.slots.values().map(|slot| lock(&slot.buffer).size());
+        check_limits(sizes, config, self.settings.bytes)?;
         let buffer = Buffer::new(descriptor, config).map_err(|error| status(&error))?;
         let buffer = Arc::new(Mutex::new(buffer));
         let slot = Slot { config: *config, buffer, thread: None };
@@ -312,52 +286,5 @@ impl Slot {
             ranges: ranges.map(|(start, end)| TracedRange::Addresses(start, end)).collect(),
             budget: settings.steps,
         }
-    }
-}
-
-impl Target {
-    /// Returns a thread that the service may trace.
-    fn find(thread: ThreadKoid) -> io::Result<Self> {
-        let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let tid = u32::try_from(thread.0).map_err(|_| missing())?;
-        let started = start_time(tid)?.ok_or_else(missing)?;
-        let process = step::process_of(tid)?;
-        // The kernel checks the permission to attach.
-        File::open(format!("/proc/{tid}/mem"))?;
-        Ok(Self { tid, process, started })
-    }
-
-    /// Fails if the thread has ended.
-    fn check(&self) -> io::Result<()> {
-        let started = start_time(self.tid)?;
-        let is_same = started.as_ref() == Some(&self.started);
-        is_same.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-}
-
-/// Returns the time at which a thread started, in the kernel's unit (proc(5), `starttime`), or
-/// `None` if it has exited.
-fn start_time(tid: u32) -> io::Result<Option<String>> {
-    let stat = fs::read(format!("/proc/{tid}/stat"))?;
-    let stat = String::from_utf8_lossy(&stat);
-    // The second field is the name, which may contain any byte.
-    let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let has_exited = rest.trim_start().starts_with(['Z', 'X']);
-    let started = rest.split_ascii_whitespace().nth(19).map(str::to_owned);
-    Ok(started.filter(|_| !has_exited))
-}
-
-fn status(error: &io::Error) -> Status {
-    match error.raw_os_error() {
-        Some(libc::ENOMEM | libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::EAGAIN) => {
-            Status::NoMemory
-        }
-        Some(libc::ESRCH) => Status::NotFound,
-        _ => match error.kind() {
-            io::ErrorKind::NotFound => Status::NotFound,
-            io::ErrorKind::PermissionDenied => Status::AccessDenied,
-            io::ErrorKind::Unsupported => Status::NotSupported,
-            _ => Status::Internal,
-        },
     }
 }

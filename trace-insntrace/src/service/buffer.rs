@@ -5,9 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 
+use rustix::process::{getrlimit, Resource};
 use trace_protocol::socket::MemoryFile;
 
-use crate::controller::{BufferConfig, BufferDescriptor, SideData};
+use crate::controller::{BufferConfig, BufferDescriptor, Losses, SideData, Status};
 use crate::pt;
 use crate::recording::{notes_to_archive, Note, SpaceId, TraceId};
 
@@ -16,6 +17,23 @@ const MAX_SIDE_BYTES: u64 = 64 << 20;
 
 /// The number of address spaces of a buffer.
 const SPACES: u32 = 1 << 24;
+
+/// The descriptors that are kept for other uses than chunks.
+const RESERVED_FILES: u64 = 256;
+
+/// Fails if, beside buffers of these numbers of bytes and chunks, another one exceeds the limits.
+pub(super) fn check_limits(
+    buffers: impl Iterator<Item = (u64, u64)>,
+    config: &BufferConfig,
+    most_bytes: u64,
+) -> Result<(), Status> {
+    let (bytes, chunks) = buffers.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let new = u64::from(config.num_chunks);
+    let has_memory = bytes + new * config.chunk_bytes() <= most_bytes;
+    let has_files = chunks + new <= files.saturating_sub(RESERVED_FILES);
+    (has_memory && has_files).then_some(()).ok_or(Status::NoMemory)
+}
 
 /// Chunks of shared memory, and what is required to decode them.
 #[derive(Debug)]
@@ -31,6 +49,7 @@ pub(super) struct Buffer {
     notes: Vec<Note>,
     note_bytes: u64,
     next_space: u32,
+    losses: Losses,
 }
 
 /// Where the packets and the address spaces of a tracer begin in its buffer.
@@ -54,15 +73,17 @@ impl Buffer {
             notes: Vec::new(),
             note_bytes: 0,
             next_space: descriptor.0 * SPACES,
+            losses: Losses::default(),
         })
     }
 
-    pub(super) fn bytes(&self) -> u64 {
-        self.chunk_bytes * self.chunks.len() as u64
+    /// Returns the number of bytes and of chunks.
+    pub(super) fn size(&self) -> (u64, u64) {
+        (self.bytes(), self.chunks.len() as u64)
     }
 
-    pub(super) fn chunks(&self) -> usize {
-        self.chunks.len()
+    fn bytes(&self) -> u64 {
+        self.chunk_bytes * self.chunks.len() as u64
     }
 
     /// Returns whether no more packets can be written.
@@ -96,6 +117,22 @@ impl Buffer {
         }
         self.note_bytes += note.bytes();
         self.notes.push(note);
+    }
+
+    /// Appends a note of packets that were written already. Without space for its code, the code is
+    /// left out, and the buffer is full.
+    pub(super) fn note_within(&mut self, origin: Origin, note: Note) {
+        let bytes = self.note_bytes + note.bytes();
+        if matches!(note, Note::Code { .. }) && bytes > MAX_SIDE_BYTES {
+            self.has_ended = true;
+        } else {
+            self.note(origin, note);
+        }
+    }
+
+    /// Adds what is missing of the packets and the notes.
+    pub(super) fn lose(&mut self, losses: Losses) {
+        self.losses = self.losses + losses;
     }
 
     fn renumber(&mut self, origin: Origin, space: &mut SpaceId) {
@@ -142,7 +179,7 @@ impl Buffer {
         let archive = notes_to_archive(&self.notes).map_err(io::Error::other)?;
         let file = new_file(archive.len() as u64)?;
         file.write_at(&archive, 0)?;
-        Ok(SideData { written: self.written, archive: read_only(&file)? })
+        Ok(SideData { written: self.written, losses: self.losses, archive: read_only(&file)? })
     }
 
     /// Frees the memory, also for clients that have handles of chunks.
@@ -228,6 +265,25 @@ mod tests {
         assert_eq!((buffer.capture_end(), buffer.is_full()), (5001, false));
         assert_eq!(contents(&buffer), [&[2; 5000][..], &[3], &[1; 3191]].concat());
         assert_eq!(buffer.side_data().unwrap().written, 13_193);
+    }
+
+    #[test]
+    fn code_beyond_the_limit_is_left_out_and_packets_stay() {
+        let mut buffer = buffer(false);
+        let origin = buffer.origin();
+        buffer.write(&[7; 10]).unwrap();
+        let space = SpaceId(0);
+        let code = |bytes: usize| Note::Code { space, address: 0, bytes: vec![0; bytes] };
+        let position = || Note::Position { trace: TraceId(0), offset: 5, space };
+        let size = MAX_SIDE_BYTES as usize - 200;
+        for note in [code(size), position(), code(1), position()] {
+            buffer.note_within(origin, note);
+        }
+        let kinds = buffer.notes.iter().map(|note| matches!(note, Note::Code { .. }));
+        assert_eq!(kinds.collect::<Vec<_>>(), [true, false, false]);
+        assert!(buffer.is_full());
+        assert_eq!(buffer.side_data().unwrap().written, 10);
+        assert_eq!(contents(&buffer)[..11], [&[7; 10][..], &[0]].concat());
     }
 
     #[test]

@@ -248,8 +248,8 @@ impl Client {
     /// See [`Client`].
     pub fn get_side_data(&self, buffer: BufferDescriptor) -> Result<SideData<File>> {
         match self.call(Call::GetSideData(buffer))? {
-            (Results::Written(written), descriptors) => {
-                Ok(SideData { written, archive: only(descriptors)?.into() })
+            (Results::Written(written, losses), descriptors) => {
+                Ok(SideData { written, losses, archive: only(descriptors)?.into() })
             }
             _ => Err(malformed().into()),
         }

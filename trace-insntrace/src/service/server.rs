@@ -14,10 +14,12 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::process::geteuid;
 use trace_protocol::socket::{Listener, Socket};
 
-use super::backend::{Settings, StepBackend};
+use super::backend::Settings;
+use super::engines::ServedBackend;
 use super::wire::{self, Request, Results, MAX_BYTES};
 use super::worker::Worker;
 use crate::controller::{Call, Controller, Reply, Status};
+use crate::hardware::Pmu;
 
 /// How long a trace lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub struct Service {
 struct State {
     lifetime: Lifetime,
     /// `None` after the end of the service: no thread may be traced then.
-    controller: Mutex<Option<Controller<StepBackend>>>,
+    controller: Mutex<Option<Controller<ServedBackend>>>,
     clients: AtomicUsize,
     ender: Ender,
 }
@@ -72,12 +74,32 @@ impl Service {
     ///
     /// `AddrInUse` if another service listens there. `NotFound` if the folder is missing.
     pub fn bind(path: &Path, lifetime: Lifetime, settings: Settings) -> io::Result<Self> {
+        Self::bind_backend(path, lifetime, ServedBackend::new(settings, None))
+    }
+
+    /// Listens as [`bind`](Self::bind) does. The processor traces, with at most so many bytes of
+    /// all buffers together.
+    ///
+    /// # Errors
+    ///
+    /// See [`bind`](Self::bind).
+    pub fn bind_hardware(
+        path: &Path,
+        lifetime: Lifetime,
+        pmu: Pmu,
+        bytes: u64,
+    ) -> io::Result<Self> {
+        let settings = Settings { bytes, ..Settings::default() };
+        Self::bind_backend(path, lifetime, ServedBackend::new(settings, Some(pmu)))
+    }
+
+    fn bind_backend(path: &Path, lifetime: Lifetime, backend: ServedBackend) -> io::Result<Self> {
         let listener = Listener::bind_with_mode(path, 0o600)?;
         listener.set_nonblocking(true)?;
         let (ender, ended) = UnixStream::pair()?;
         let state = State {
             lifetime,
-            controller: Mutex::new(Some(Controller::new(StepBackend::new(settings)))),
+            controller: Mutex::new(Some(Controller::new(backend))),
             clients: AtomicUsize::new(0),
             ender: Ender(Arc::new(ender)),
         };
@@ -156,7 +178,7 @@ impl Service {
 
 impl State {
     /// Locks the controller. A call that panicked did not change its state.
-    fn controller(&self) -> MutexGuard<'_, Option<Controller<StepBackend>>> {
+    fn controller(&self) -> MutexGuard<'_, Option<Controller<ServedBackend>>> {
         self.controller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,7 +190,7 @@ impl State {
 }
 
 /// Closes a controller. Returns the workers whose threads are not released yet.
-fn release_all(mut controller: Controller<StepBackend>) -> Vec<Worker> {
+fn release_all(mut controller: Controller<ServedBackend>) -> Vec<Worker> {
     controller.close();
     controller.backend_mut().take_leaving()
 }
@@ -230,7 +252,9 @@ impl Place {
             Ok(Reply::Config(config)) => (Ok(Results::Config(config)), None),
             Ok(Reply::State(state)) => (Ok(Results::State(state)), None),
             Ok(Reply::Chunk(chunk)) => (Ok(Results::Nothing), Some(chunk)),
-            Ok(Reply::SideData(data)) => (Ok(Results::Written(data.written)), Some(data.archive)),
+            Ok(Reply::SideData(data)) => {
+                (Ok(Results::Written(data.written, data.losses)), Some(data.archive))
+            }
         })
     }
 }

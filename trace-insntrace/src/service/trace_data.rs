@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use super::client::{Client, Error};
-use crate::controller::{BufferConfig, BufferDescriptor};
+use crate::controller::{BufferConfig, BufferDescriptor, Losses};
 use crate::recording::{notes_of_archive, since, Note, TraceId};
 
 /// The packets of a buffer, and what is required to decode them.
@@ -15,6 +15,8 @@ pub struct TraceData {
     pub notes: Vec<Note>,
     /// The packets, from the oldest to the newest.
     pub packets: Vec<u8>,
+    /// What is missing.
+    pub losses: Losses,
 }
 
 impl Client {
@@ -32,7 +34,7 @@ impl Client {
         let notes = notes_of_archive(side.archive).map_err(io::Error::other)?;
         let lost = side.written - packets.len() as u64;
         let lost = BTreeMap::from([(TraceId(buffer.0), lost)]);
-        Ok(TraceData { notes: since(notes, &lost), packets })
+        Ok(TraceData { notes: since(notes, &lost), packets, losses: side.losses })
     }
 }
 

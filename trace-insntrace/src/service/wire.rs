@@ -13,7 +13,7 @@
 //! one descriptor beside them. Bytes of the other process are hostile.
 
 use crate::controller::{
-    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Mode, Status, ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Losses, Mode, Status, ThreadKoid,
 };
 
 /// The longest packet in bytes: a request to allocate a buffer has 61.
@@ -37,8 +37,8 @@ pub(super) enum Results {
     Descriptor(BufferDescriptor),
     Config(BufferConfig),
     State(BufferState),
-    /// Of `GetSideData`: the number of bytes that were written.
-    Written(u64),
+    /// Of `GetSideData`: the number of bytes that were written, and what is missing.
+    Written(u64, Losses),
 }
 
 impl Request {
@@ -130,7 +130,10 @@ impl Request {
             Ok(Results::Descriptor(descriptor)) => descriptor.0.write(&mut out),
             Ok(Results::Config(config)) => config.write(&mut out),
             Ok(Results::State(state)) => state.capture_end.write(&mut out),
-            Ok(Results::Written(bytes)) => bytes.write(&mut out),
+            Ok(Results::Written(bytes, losses)) => {
+                bytes.write(&mut out);
+                losses.write(&mut out);
+            }
         }
         out
     }
@@ -158,7 +161,7 @@ impl Request {
             Call::GetBufferState(_) => {
                 Results::State(BufferState { capture_end: u64::read(bytes)? })
             }
-            Call::GetSideData(_) => Results::Written(u64::read(bytes)?),
+            Call::GetSideData(_) => Results::Written(u64::read(bytes)?, Field::read(bytes)?),
             _ => Results::Nothing,
         })
     }
@@ -248,6 +251,19 @@ impl Field for Allocation {
     }
 }
 
+impl Field for Losses {
+    fn write(&self, out: &mut Vec<u8>) {
+        self.truncated.write(out);
+        self.gaps.write(out);
+        self.records.write(out);
+    }
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (truncated, gaps) = (u64::read(bytes)?, u64::read(bytes)?);
+        Some(Self { truncated, gaps, records: u64::read(bytes)? })
+    }
+}
+
 impl Field for BufferConfig {
     fn write(&self, out: &mut Vec<u8>) {
         self.num_chunks.write(out);
@@ -292,6 +308,8 @@ mod tests {
         address_ranges: [(4, 5), (6, u64::MAX)],
     };
 
+    const LOSSES: Losses = Losses { truncated: 1, gaps: 2, records: 1 << 40 };
+
     /// Each request, with the results of a successful reply.
     const REQUESTS: [(Request, Results); 14] = [
         (Request::Call(Call::Initialize(ALLOCATION)), Results::Nothing),
@@ -309,7 +327,7 @@ mod tests {
         (Request::Call(Call::FreeBuffer(BUFFER)), Results::Nothing),
         (Request::Call(Call::Start), Results::Nothing),
         (Request::Call(Call::Stop), Results::Nothing),
-        (Request::Call(Call::GetSideData(BUFFER)), Results::Written(u64::MAX)),
+        (Request::Call(Call::GetSideData(BUFFER)), Results::Written(u64::MAX, LOSSES)),
         (Request::Close, Results::Nothing),
     ];
 

@@ -15,34 +15,44 @@ const CHECK: Duration = Duration::from_millis(20);
 
 /// Starts `command`, traced by the calling thread. The process stops when it has executed the
 /// program.
-///
-/// `Command::spawn` returns after that, so that it runs on a thread of its own.
 pub(super) fn spawn(command: &mut Command) -> io::Result<Child> {
+    spawn_held(command, |tid| ptrace::seize(tid, Follow::CreatedAndKill))
+}
+
+/// Starts `command`, and calls `prepare` before the new process executes the program. The program
+/// is not executed if that fails.
+///
+/// `Command::spawn` may return later, so that it runs on a thread of its own.
+pub(super) fn spawn_held(
+    command: &mut Command,
+    prepare: impl FnOnce(Tid) -> io::Result<()>,
+) -> io::Result<Child> {
     let (ours, theirs) = UnixStream::pair()?;
     ptrace::hold(command, theirs.into());
     thread::scope(|scope| {
         let spawning = scope.spawn(|| command.spawn());
-        let seized = seize(ours, &spawning);
+        let prepared = prepare_held(ours, &spawning, prepare);
         let mut child = spawning.join().unwrap_or_else(|_| Err(ErrorKind::Other.into()))?;
-        if seized.is_err() {
+        if prepared.is_err() {
             // The process was killed.
             child.wait()?;
         }
-        seized.map(|()| child)
+        prepared.map(|()| child)
     })
 }
 
-/// Traces the process that waits at the other end of `ours`, or kills it.
-fn seize(
+/// Prepares the process that waits at the other end of `ours`, or kills it.
+fn prepare_held(
     mut ours: UnixStream,
     spawning: &ScopedJoinHandle<'_, io::Result<Child>>,
+    prepare: impl FnOnce(Tid) -> io::Result<()>,
 ) -> io::Result<()> {
     let tid = wait_for_id(&mut ours, spawning)?;
-    let seized = ptrace::seize(tid, Follow::CreatedAndKill).and_then(|()| ours.write_all(&[0]));
-    if let (Err(_), Some(pid)) = (&seized, Pid::from_raw(tid.0)) {
+    let prepared = prepare(tid).and_then(|()| ours.write_all(&[0]));
+    if let (Err(_), Some(pid)) = (&prepared, Pid::from_raw(tid.0)) {
         kill_process(pid, Signal::Kill)?;
     }
-    seized
+    prepared
 }
 
 /// Reads the id of the process. Fails if it could not be started.

@@ -213,6 +213,12 @@ impl Tracer {
         self.child.as_mut()
     }
 
+    /// Returns the end of the command, if it ended while it was traced.
+    #[must_use]
+    pub fn child_end(&self) -> Option<ThreadEnd> {
+        self.child_end
+    }
+
     /// Stops tracing, waits for the command and returns its end. Without a command returns
     /// [`ThreadEnd::Detached`].
     ///

@@ -1,8 +1,8 @@
 //! What a controller should do: a model of another design, and random calls.
 
 use trace_insntrace::controller::{
-    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Mode, Reply, SideData, Status,
-    ThreadKoid,
+    Allocation, BufferConfig, BufferDescriptor, BufferState, Call, Losses, Mode, Reply, SideData,
+    Status, ThreadKoid,
 };
 
 /// The trace as its history: the calls that are in effect.
@@ -107,7 +107,7 @@ impl Model {
             Call::GetSideData(buffer) => {
                 self.at(buffer.0)?;
                 let archive = (buffer.0, u32::MAX);
-                Ok(Reply::SideData(SideData { written: 100, archive }))
+                Ok(Reply::SideData(SideData { written: 100, losses: Losses::default(), archive }))
             }
             other => panic!("{other:?} has no buffer"),
         }

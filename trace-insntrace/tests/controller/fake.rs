@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use trace_insntrace::controller::{
-    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
+    ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, SideData, Status,
+    ThreadKoid,
 };
 
 pub(crate) const CPUS: u16 = 2;
@@ -136,6 +137,6 @@ impl Backend for Fake {
         held.result()?;
         assert!(held.buffers.contains_key(&descriptor.0), "it is allocated");
         assert!(!held.active, "the buffer changes");
-        Ok(SideData { written: 100, archive: (descriptor.0, u32::MAX) })
+        Ok(SideData { written: 100, losses: Losses::default(), archive: (descriptor.0, u32::MAX) })
     }
 }

@@ -7,8 +7,9 @@ use tempfile::TempDir;
 use trace_insntrace::controller::{
     ctl, Allocation, BufferConfig, Call, Controller, Mode, Status, MAX_ADDRESS_RANGES,
 };
-use trace_insntrace::hardware::{Missing, Pmu, Settings};
+use trace_insntrace::hardware::{code_of_file, code_of_process, Missing, Pmu, Settings};
 use trace_insntrace::recording::Mapping;
+use trace_insntrace::symbols;
 
 /// The files of a processor of the ninth generation, as the kernel writes them.
 const CAPS: [(&str, &str); 13] = [
@@ -43,10 +44,10 @@ const FORMATS: [(&str, &str); 12] = [
 ];
 
 /// A sysfs of the test.
-struct Sysfs(TempDir);
+pub(crate) struct Sysfs(TempDir);
 
 impl Sysfs {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let sysfs = Self(tempfile::tempdir().unwrap());
         sysfs.write("type", "8");
         sysfs.write("nr_addr_filters", "2");
@@ -72,7 +73,7 @@ impl Sysfs {
         fs::remove_file(self.path().join(name)).unwrap();
     }
 
-    fn read(&self) -> Result<Pmu, Missing> {
+    pub(crate) fn read(&self) -> Result<Pmu, Missing> {
         Pmu::read(self.path(), Path::new("/proc/cpuinfo"))
     }
 }
@@ -135,6 +136,49 @@ fn each_capability_can_be_missing() {
     }
     sysfs.remove("nr_addr_filters");
     assert_eq!(sysfs.read().unwrap().capabilities(1).address_ranges, 0);
+}
+
+#[test]
+fn recordings_have_user_space_and_the_times_that_the_processor_has() {
+    let sysfs = Sysfs::new();
+    let own = ctl::User::make(1) | ctl::TscEnable::make(1) | ctl::BranchEnable::make(1);
+    let mtc = ctl::MtcEnable::make(1) | ctl::MtcFrequency::make(3);
+    let all = sysfs.read().unwrap();
+    assert_eq!(all.recording_ctl(), own | mtc | ctl::PsbFrequency::make(3));
+    assert_eq!(all.crystal_ratio(), None);
+    sysfs.write("caps/mtc_periods", "241");
+    assert_eq!(sysfs.read().unwrap().recording_ctl(), own | ctl::PsbFrequency::make(3));
+    sysfs.write("caps/psb_cyc", "0");
+    assert_eq!(sysfs.read().unwrap().recording_ctl(), own);
+    let ratio = |text: &str| {
+        sysfs.write("tsc_art_ratio", text);
+        sysfs.read().map(|pmu| pmu.crystal_ratio()).map_err(|_| ())
+    };
+    assert_eq!(ratio("250:2"), Ok(Some((250, 2))));
+    assert_eq!(ratio("0:0"), Ok(None));
+    for wrong in ["250", "", "a:2", "-1:2"] {
+        assert_eq!(ratio(wrong), Err(()), "{wrong}");
+    }
+}
+
+#[test]
+fn filters_refer_to_the_code_of_a_file() {
+    let program = std::env::current_exe().unwrap();
+    let code = code_of_file(&program).unwrap();
+    let running = code_of_process(std::process::id()).unwrap();
+    let is_code = |it: &&Mapping| code.iter().any(|own| own.path == it.path);
+    let running: Vec<_> = running.iter().filter(is_code).collect();
+    assert!(!running.is_empty());
+    let name = "main";
+    let find = |mappings: &[Mapping]| {
+        let pmu = Sysfs::new().read().unwrap();
+        let range = mappings.iter().find_map(|it| symbols::find(it, name)).unwrap();
+        let config = BufferConfig { address_ranges: [range, (0, 0)], ..CONFIG };
+        Settings::new(&pmu, &config, mappings).unwrap().filter
+    };
+    let running: Vec<_> = running.into_iter().cloned().collect();
+    assert_eq!(find(&code), find(&running), "of the file, and of its process");
+    assert!(code_of_file(Path::new("/etc/passwd")).is_err());
 }
 
 #[test]

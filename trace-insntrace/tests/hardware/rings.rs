@@ -1,9 +1,10 @@
 //! AUX areas that a processor of the test has written.
 
+use proptest::prelude::*;
 use trace_insntrace::controller::{
-    Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
+    Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, SideData, Status, ThreadKoid,
 };
-use trace_insntrace::hardware::{AuxArea, Collector, Losses};
+use trace_insntrace::hardware::{AuxArea, Collector};
 
 /// An area with the rules of the kernel: `perf_event.h` and `ring_buffer.c`.
 struct Area {
@@ -75,10 +76,10 @@ fn packets(from: u64, count: u64) -> Vec<u8> {
 
 #[test]
 fn packets_are_taken_across_the_end_of_the_area() {
-    let mut area = Area::new(8192, false);
+    let mut area = Area::new(16_384, false);
     let mut collector = Collector::new();
     let (mut position, mut expected, mut found) = (0, Vec::new(), Vec::new());
-    for count in [0, 1, 8191, 8192, 5000, 5000, 8192, 3] {
+    for count in [0, 1, 12_287, 12_288, 5000, 5000, 8192, 3] {
         area.write(&packets(position, count));
         expected.extend(packets(position, count));
         position += count;
@@ -90,7 +91,7 @@ fn packets_are_taken_across_the_end_of_the_area() {
 }
 
 #[test]
-fn a_full_area_stops_the_processor() {
+fn a_full_area_ends_with_packets_that_fit() {
     let mut area = Area::new(4096, false);
     let mut collector = Collector::new();
     area.write(&packets(0, 4000));
@@ -99,6 +100,18 @@ fn a_full_area_stops_the_processor() {
     assert_eq!(collector.losses(), Losses { truncated: 1, ..Losses::default() });
     area.write(&packets(9, 100));
     assert!(collector.take(&mut area) == packets(9, 100));
+}
+
+#[test]
+fn an_area_with_little_space_may_have_stopped_the_processor() {
+    for (count, truncated) in [(12_288, 0), (12_289, 1), (16_383, 1)] {
+        let mut area = Area::new(16_384, false);
+        area.write(&packets(0, count));
+        area.records.clear();
+        let mut collector = Collector::new();
+        assert!(collector.take(&mut area) == packets(0, count));
+        assert_eq!(collector.losses(), Losses { truncated, ..Losses::default() });
+    }
 }
 
 #[test]
@@ -169,6 +182,92 @@ fn malformed_records_end_the_list() {
     }
 }
 
+/// What a test does with an area: write packets, or take them.
+#[derive(Debug, Clone)]
+enum Action {
+    Write(usize),
+    Take,
+}
+
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        3 => (0..10_000_usize).prop_map(Action::Write),
+        2 => Just(Action::Take),
+    ];
+    proptest::collection::vec(action, 1..30)
+}
+
+proptest! {
+    /// Of an area that stops when it is full, each packet that fitted is taken once and in order.
+    #[test]
+    fn packets_are_those_of_a_queue(actions in actions()) {
+        let (mut area, mut collector) = (Area::new(16_384, false), Collector::new());
+        let (mut queue, mut next, mut truncated, mut flags) = (Vec::new(), 0, 0, 0);
+        for action in actions {
+            match action {
+                Action::Write(count) => {
+                    let bytes = packets(next, count as u64);
+                    next += count as u64;
+                    area.write(&bytes);
+                    let fits = count.min(16_384 - queue.len());
+                    flags += u64::from(fits < count);
+                    queue.extend_from_slice(&bytes[..fits]);
+                }
+                Action::Take => {
+                    truncated += flags.max(u64::from(16_384 - queue.len() < 4096));
+                    flags = 0;
+                    prop_assert!(collector.take(&mut area) == queue);
+                    queue.clear();
+                }
+            }
+        }
+        truncated += flags.max(u64::from(16_384 - queue.len() < 4096));
+        prop_assert!(collector.take(&mut area) == queue);
+        prop_assert_eq!(collector.losses(), Losses { truncated, ..Losses::default() });
+    }
+
+    /// Of an area that is overwritten, the newest packets are there at any time.
+    #[test]
+    fn packets_are_the_last_ones(actions in actions()) {
+        let (mut area, mut collector) = (Area::new(8192, true), Collector::new());
+        let mut written = Vec::new();
+        for action in actions {
+            match action {
+                Action::Write(count) => {
+                    let bytes = packets(written.len() as u64, count as u64);
+                    area.write(&bytes);
+                    written.extend(bytes);
+                }
+                Action::Take => {
+                    let newest = &written[written.len().saturating_sub(8192)..];
+                    prop_assert!(collector.take_overwritten(&mut area) == newest);
+                }
+            }
+        }
+        prop_assert_eq!(collector.losses(), Losses::default());
+    }
+
+    /// Positions that no kernel writes, and torn records, are no harm.
+    #[test]
+    fn any_positions_and_records_are_harmless(
+        heads in proptest::collection::vec(any::<u64>(), 1..5),
+        records in proptest::collection::vec(any::<u8>(), 0..200),
+    ) {
+        for overwrites in [false, true] {
+            let (mut area, mut collector) = (Area::new(4096, overwrites), Collector::new());
+            area.records = records.clone();
+            for head in &heads {
+                area.written = *head;
+                let taken = match overwrites {
+                    true => collector.take_overwritten(&mut area),
+                    false => collector.take(&mut area),
+                };
+                prop_assert!(taken.len() <= 4096);
+            }
+        }
+    }
+}
+
 /// A back end that only states its capabilities.
 pub(crate) struct NoTracing(pub(crate) Capabilities);
 
@@ -208,6 +307,6 @@ impl Backend for NoTracing {
     }
 
     fn side_data(&self, _: BufferDescriptor) -> Result<SideData<()>, Status> {
-        Ok(SideData { written: 0, archive: () })
+        Ok(SideData { written: 0, losses: Losses::default(), archive: () })
     }
 }

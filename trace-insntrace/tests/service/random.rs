@@ -1,6 +1,6 @@
 //! Random sequences of calls over a socket, compared with the model of the state machine.
 
-use trace_insntrace::controller::{Call, Reply, SideData, Status, ThreadKoid};
+use trace_insntrace::controller::{Call, Losses, Reply, SideData, Status, ThreadKoid};
 use trace_insntrace::flow::Item;
 use trace_insntrace::recording::{TraceDecoder, TraceId};
 use trace_insntrace::service::{Client, Error};
@@ -84,7 +84,11 @@ fn perform(client: &Client, call: Call) -> Result<Reply<(u32, u32)>, Error> {
         Call::Stop => client.stop().map(done),
         Call::GetSideData(buffer) => {
             let written = client.get_side_data(buffer)?.written;
-            Ok(Reply::SideData(SideData { written, archive: (buffer.0, u32::MAX) }))
+            Ok(Reply::SideData(SideData {
+                written,
+                losses: Losses::default(),
+                archive: (buffer.0, u32::MAX),
+            }))
         }
     }
 }

@@ -62,7 +62,7 @@ impl<'a> Values<'a> {
         let size = bytes.len() / N;
         if size == 8 {
             for (number, bytes) in numbers.iter_mut().zip(bytes.chunks_exact(8)) {
-                *number = self.order.number(bytes)?;
+                *number = self.order.eight(bytes.first_chunk()?);
             }
             return Some(numbers);
         }

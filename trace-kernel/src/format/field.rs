@@ -106,9 +106,18 @@ impl Field {
             Shape::Unsigned | Shape::Pointer => false,
             Shape::Text | Shape::Bytes => return None,
         };
-        let bytes = self.bytes(payload, order)?;
-        let number = order.number(bytes)?;
-        Some(if is_signed { signed(number, bytes.len()) } else { number as i64 })
+        let (number, size) = match (self.place, self.size) {
+            // Most numbers are these.
+            (Place::Inline, 4) => {
+                (order.four(payload.get(self.offset..)?.first_chunk()?).into(), 4)
+            }
+            (Place::Inline, 8) => (order.eight(payload.get(self.offset..)?.first_chunk()?), 8),
+            _ => {
+                let bytes = self.bytes(payload, order)?;
+                (order.number(bytes)?, bytes.len())
+            }
+        };
+        Some(if is_signed { signed(number, size) } else { number as i64 })
     }
 
     /// Returns the field's data in a payload, or `None` if the payload is too short for it.

@@ -4,11 +4,11 @@
 //! entry a return is of is decided by the address of the stack. An entry that finds a higher stack
 //! than an open call shows that the call has ended, which is the kernel's rule, too.
 
+use foldhash::HashMap;
 use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
 
 use super::instants::{event, inline, write_event, INSTANT};
 use super::sink::RecordSink;
-use crate::hash::IdMap;
 
 /// The most calls that are open at a time.
 const MAX_OPEN: usize = 1 << 16;
@@ -19,7 +19,7 @@ const RETURNED: &str = "returned";
 /// Calls that have begun, by their thread.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
-    open: IdMap<u64, Vec<Open>>,
+    open: HashMap<u64, Vec<Open>>,
     number: usize,
 }
 

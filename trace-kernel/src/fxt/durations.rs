@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use foldhash::HashMap;
 use trace_format::layout::{cut_str, ObjectType, ARTIFICIAL_KOID_BIT, MAX_STRING_BYTES};
 use trace_format::{Argument, EventKind, KernelObject, ThreadKoids, Value, WriteError};
 
@@ -9,8 +10,7 @@ use super::call_names::CallNames;
 use super::instants::{event, write_event};
 use super::labels::Label;
 use super::list::List;
-use super::sink::RecordSink;
-use crate::hash::IdMap;
+use super::sink::{Number, NumbersDuration, RecordSink};
 
 /// The process whose threads are the CPUs. Viewers use 32 bits of it, and no thread of Linux has an
 /// id as large.
@@ -36,7 +36,7 @@ pub(super) struct Durations {
 #[derive(Debug, Default)]
 struct State {
     /// The last one of each thread. It is kept when it has ended, because another one follows.
-    last: IdMap<u64, Open>,
+    last: HashMap<u64, Open>,
     calls: Calls,
 }
 
@@ -45,7 +45,7 @@ struct State {
 struct Calls {
     names: CallNames,
     /// By their numbers.
-    known: IdMap<i64, Box<str>>,
+    known: HashMap<i64, Box<str>>,
 }
 
 /// What a thread or a CPU does once at a time.
@@ -257,6 +257,9 @@ impl Open {
         event_kind: EventKind,
         result: Option<(Label, Value<'_>)>,
     ) -> Result<(), WriteError> {
+        if let (Kind::Syscall, EventKind::DurationComplete { end }) = (kind, event_kind) {
+            return self.write_call(writer, (place, end), calls.name(self.number), result);
+        }
         let Some(category) = writer.category(kind.category()) else { return Ok(()) };
         let name = match kind {
             Kind::Syscall => calls.name(self.number),
@@ -275,5 +278,35 @@ impl Open {
         }
         let arguments = arguments.as_slice();
         write_event(writer, event(self.start, place, labels, event_kind, arguments))
+    }
+
+    /// Writes a system call that has ended. `result` is a number.
+    fn write_call<S: RecordSink>(
+        &self,
+        writer: &mut S,
+        (thread, end): (ThreadKoids, u64),
+        name: &str,
+        result: Option<(Label, Value<'_>)>,
+    ) -> Result<(), WriteError> {
+        let [a, b, c, d, e, f] = self.arguments.map(Number::Unsigned);
+        let [la, lb, lc, ld, le, lf] = LABELS;
+        let (label, returned) = match result {
+            Some((label, Value::Int64(number))) => (label, Some(Number::Signed(number))),
+            _ => (Label::Result, None),
+        };
+        let arguments = [
+            (Label::Number, Number::Signed(self.number)),
+            (la, a),
+            (lb, b),
+            (lc, c),
+            (ld, d),
+            (le, e),
+            (lf, f),
+            (label, returned.unwrap_or(Number::Signed(0))),
+        ];
+        let count = arguments.len() - usize::from(returned.is_none());
+        let arguments = arguments.get(..count).unwrap_or_default();
+        let (start, category) = (self.start, Kind::Syscall.category());
+        writer.numbers(&NumbersDuration { start, end, thread, category, name, arguments })
     }
 }

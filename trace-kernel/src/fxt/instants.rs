@@ -6,10 +6,14 @@ use trace_format::{
     Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value, WriteError,
 };
 
+use super::labels::Label;
+use super::list::List;
 use super::sink::RecordSink;
 
 use crate::byte_order::ByteOrder;
+use crate::event::Event as KernelEvent;
 use crate::format::{self, EventFormat};
+use crate::marker::Marker;
 
 /// An instant on a thread's track.
 pub(super) const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
@@ -106,4 +110,44 @@ fn hex(value: format::Value<'_>) -> String {
         format::Value::Bytes(bytes) => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
         _ => String::new(),
     }
+}
+
+/// Returns the arguments of an event without a length.
+pub(super) fn arguments<'a, S: RecordSink>(writer: &mut S, event: &KernelEvent<'a>) -> List<'a> {
+    let mut list = List::new();
+    let mut push = |label, value| list.push(writer.label(label), value);
+    match *event {
+        KernelEvent::Migrate { from, to, .. } => {
+            push(Label::From, Value::Uint32(from.into()));
+            push(Label::To, Value::Uint32(to.into()));
+        }
+        KernelEvent::Fork { child, .. } => push(Label::Child, Value::Koid(child)),
+        KernelEvent::Exec { file, .. } if !file.is_empty() => {
+            push(Label::File, Value::String(file.into()));
+        }
+        KernelEvent::Rename { name, .. } => push(Label::Name, Value::String(name.into())),
+        KernelEvent::Unknown { id } => push(Label::Id, Value::Uint32(id.into())),
+        _ => {}
+    }
+    list
+}
+
+/// Writes a text that a program wrote to `trace_marker`.
+pub(super) fn marker<S: RecordSink>(
+    writer: &mut S,
+    ticks: u64,
+    koids: ThreadKoids,
+    text: &str,
+) -> Result<(), WriteError> {
+    let Some(Marker { process, name, kind, value }) = Marker::parse(text) else {
+        let Some(category) = writer.category(Label::Atrace) else { return Ok(()) };
+        let labels = (category, writer.label(Label::Marker));
+        let text = [Argument::new(writer.label(Label::Text), Value::String(text.into()))];
+        return write_event(writer, event(ticks, koids, labels, INSTANT, &text));
+    };
+    let koids = ThreadKoids::new(process.unwrap_or(koids.process), koids.thread);
+    // An end has no category, as its begin has one.
+    let category = if kind == EventKind::DurationEnd { "" } else { Label::Atrace.text() };
+    let labels = inline((category, name));
+    write_event(writer, event(ticks, koids, labels, kind, value.as_slice()))
 }

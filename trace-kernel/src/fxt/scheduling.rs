@@ -1,5 +1,6 @@
 //! Scheduling records.
 
+use foldhash::HashSet;
 use trace_analyze::scheduling::InterruptKind;
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
@@ -8,14 +9,13 @@ use super::list::List;
 use super::sink::RecordSink;
 
 use crate::event::{Context, Entry, Event, Task};
-use crate::hash::IdSet;
 
 /// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
 
 /// The threads with a `sched_waking`, which the next `sched_wakeup` of the thread repeats.
 #[derive(Debug, Default)]
-pub struct Wakeups(IdSet<u64>);
+pub struct Wakeups(HashSet<u64>);
 
 impl Wakeups {
     /// Returns whether an event only repeats a wakeup.

@@ -1,10 +1,10 @@
 //! Names and processes of threads.
 
+use foldhash::{HashMap, HashSet};
 use trace_format::layout::{cut_str, ObjectType, MAX_STRING_BYTES};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::sink::RecordSink;
-use crate::hash::{IdMap, IdSet};
 
 /// The most threads whose name and process are remembered.
 const MAX_THREADS: usize = 1 << 16;
@@ -15,9 +15,9 @@ const PARTIAL: &str = "partial";
 /// The process and the name of each thread.
 #[derive(Debug, Default)]
 pub struct Threads {
-    named: IdMap<u64, (Option<u64>, Box<str>)>,
+    named: HashMap<u64, (Option<u64>, Box<str>)>,
     /// The threads whose events are all recorded, or `None` for all threads.
-    scope: Option<IdSet<u64>>,
+    scope: Option<HashSet<u64>>,
 }
 
 impl Threads {
@@ -42,6 +42,11 @@ impl Threads {
                 *name = "".into();
             }
         }
+    }
+
+    /// Returns whether all events of a thread are recorded.
+    pub(super) fn is_in_scope(&self, thread: u64) -> bool {
+        is_in(&self.scope, thread)
     }
 
     /// Adds a new thread to the scope if its creator is in it.
@@ -96,7 +101,7 @@ impl Threads {
         }
         if thread != 0 && !name.is_empty() {
             let process = process.map(|koid| Argument::new("process", Value::Koid(koid)));
-            let is_partial = self.scope.as_ref().is_some_and(|scope| !scope.contains(&thread));
+            let is_partial = !is_in(&self.scope, thread);
             let partial = is_partial.then(|| Argument::new(PARTIAL, Value::Bool(true)));
             let arguments: Vec<_> = process.into_iter().chain(partial).collect();
             let (object_type, arguments) = (ObjectType::THREAD, arguments[..].into());
@@ -111,4 +116,8 @@ impl Threads {
     pub fn remove(&mut self, thread: u64) {
         self.named.remove(&thread);
     }
+}
+
+fn is_in(scope: &Option<HashSet<u64>>, thread: u64) -> bool {
+    scope.as_ref().is_none_or(|scope| scope.contains(&thread))
 }

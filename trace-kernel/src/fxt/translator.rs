@@ -1,19 +1,20 @@
 //! The state between events and records.
 
-use trace_format::{Argument, EventKind, ThreadKoids, Value, WriteError};
+use foldhash::HashSet;
+use trace_format::{ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
 use super::calls::Calls;
 use super::durations::{Durations, Kind, ARGUMENTS};
-use super::instants::{event, inline, write_event, write_gap, write_other, INSTANT};
+use super::instants::{
+    arguments, event, inline, marker, write_event, write_gap, write_other, INSTANT,
+};
 use super::labels::Label;
-use super::list::List;
 use super::scheduling::{write_scheduling, Wakeups};
 use super::sink::RecordSink;
+use super::start::Start;
 use super::threads::Threads;
 use crate::event::{Entry, Event};
-use crate::hash::IdSet;
-use crate::marker::Marker;
 use crate::page::Missed;
 
 /// The most threads that wait for their `sched_process_fork`.
@@ -27,7 +28,9 @@ pub struct Translator {
     durations: Durations,
     calls: Calls,
     /// Threads with a `task_newtask`, which `sched_process_fork` follows.
-    created: IdSet<u64>,
+    created: HashSet<u64>,
+    /// The start of the command, if the scope is one.
+    start: Option<Start>,
 }
 
 impl Translator {
@@ -88,6 +91,14 @@ impl Translator {
         self.threads.limit(threads);
     }
 
+    /// Limits the scope to the command that a thread starts: the threads that it creates, and those
+    /// that these create. Other events of the starter are left out, and so are those of a thread
+    /// that it has created until that executes the command's program, but for scheduling.
+    pub fn limit_to_command(&mut self, starter: u64) {
+        self.threads.limit([]);
+        self.start = Some(Start::new(starter));
+    }
+
     /// Adds threads to the scope. Their names are written again, without the argument.
     pub fn include(&mut self, threads: impl IntoIterator<Item = u64>) {
         self.threads.include(threads);
@@ -105,6 +116,9 @@ impl Translator {
         category: &str,
     ) -> Result<(), WriteError> {
         let Event::Other { format, payload, order } = entry.event else { return Ok(()) };
+        if self.is_recorder(entry.thread) {
+            return Ok(());
+        }
         let thread = self.threads.koids(entry.thread);
         write_other(writer, (entry.ticks, thread), (category, format), payload, order)
     }
@@ -121,6 +135,9 @@ impl Translator {
         entry: &Entry<'_>,
         labels: (&str, &str),
     ) -> Result<(), WriteError> {
+        if self.is_recorder(entry.thread) {
+            return Ok(());
+        }
         let thread = self.threads.koids(entry.thread);
         write_event(writer, event(entry.ticks, thread, inline(labels), INSTANT, &[]))
     }
@@ -137,6 +154,9 @@ impl Translator {
         labels: (&str, &str),
         stack: Option<u64>,
     ) -> Result<(), WriteError> {
+        if self.is_recorder(entry.thread) {
+            return Ok(());
+        }
         let thread = self.threads.koids(entry.thread);
         self.calls.enter(writer, (entry.ticks, thread), labels, stack)
     }
@@ -167,6 +187,9 @@ impl Translator {
         writer: &mut S,
         entry: &Entry<'_>,
     ) -> Result<(), WriteError> {
+        if self.start.is_some() && self.is_hidden(writer, entry)? {
+            return Ok(());
+        }
         self.names(writer, entry)?;
         let Entry { ticks, cpu, thread, event, .. } = *entry;
         let koids = self.threads.koids(thread);
@@ -224,6 +247,9 @@ impl Translator {
             Missed::Unknown => (1, "kernel buffer full: at least one"),
         };
         self.durations.interrupt(cpu);
+        if let Some(start) = &mut self.start {
+            start.missed();
+        }
         self.calls.interrupt(writer)?;
         self.gap(writer, cpu, gap, times)
     }
@@ -270,6 +296,38 @@ impl Translator {
         self.calls.finish(writer)
     }
 
+    /// Returns whether an event is left out because it is not the command's. Names the threads that
+    /// the starter creates.
+    fn is_hidden<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        entry: &Entry<'_>,
+    ) -> Result<bool, WriteError> {
+        let Some(start) = &mut self.start else { return Ok(false) };
+        let is_hidden = start.hides(&self.threads, entry);
+        if start.note(&self.threads, &entry.event) {
+            self.start = None;
+        }
+        if is_hidden && matches!(entry.event, Event::NewTask { .. } | Event::Fork { .. }) {
+            self.names(writer, entry)?;
+        }
+        Ok(is_hidden)
+    }
+
+    /// Returns whether a thread executes code of the recorder, which starts the command.
+    fn is_recorder(&self, thread: u64) -> bool {
+        self.start.as_ref().is_some_and(|start| start.is_recorder(thread))
+    }
+
+    /// Adds a new thread to the scope if its creator is in it, or starts the command.
+    fn adopt(&mut self, child: u64, creator: u64) {
+        let start = self.start.as_mut();
+        match start.is_some_and(|start| start.create(child, creator)) {
+            true => self.threads.include([child]),
+            false => self.threads.adopt(child, creator),
+        }
+    }
+
     /// Writes the names of the threads of an event, if they are new.
     fn names<S: RecordSink>(
         &mut self,
@@ -292,7 +350,7 @@ impl Translator {
                 // The id may be that of a thread that has ended, if `task_newtask` is not there.
                 if !self.created.remove(&child) {
                     self.threads.remove(child);
-                    self.threads.adopt(child, entry.thread);
+                    self.adopt(child, entry.thread);
                 }
                 self.threads.note(writer, child, None, name).map(drop)
             }
@@ -301,7 +359,7 @@ impl Translator {
                 let parent = self.threads.koids(entry.thread).process;
                 let process = if is_in_process { parent } else { child };
                 self.threads.remove(child);
-                self.threads.adopt(child, entry.thread);
+                self.adopt(child, entry.thread);
                 self.remember(child);
                 let process = Some(process).filter(|process| *process != 0);
                 self.threads.note(writer, child, process, name).map(drop)
@@ -371,43 +429,4 @@ impl Translator {
         let arguments = arguments.as_slice();
         write_event(writer, event(entry.ticks, thread, labels, INSTANT, arguments))
     }
-}
-
-/// Returns the arguments of an event without a length.
-fn arguments<'a, S: RecordSink>(writer: &mut S, event: &Event<'a>) -> List<'a> {
-    let mut list = List::new();
-    let mut push = |label, value| list.push(writer.label(label), value);
-    match *event {
-        Event::Migrate { from, to, .. } => {
-            push(Label::From, Value::Uint32(from.into()));
-            push(Label::To, Value::Uint32(to.into()));
-        }
-        Event::Fork { child, .. } => push(Label::Child, Value::Koid(child)),
-        Event::Exec { file, .. } if !file.is_empty() => {
-            push(Label::File, Value::String(file.into()));
-        }
-        Event::Rename { name, .. } => push(Label::Name, Value::String(name.into())),
-        Event::Unknown { id } => push(Label::Id, Value::Uint32(id.into())),
-        _ => {}
-    }
-    list
-}
-
-fn marker<S: RecordSink>(
-    writer: &mut S,
-    ticks: u64,
-    koids: ThreadKoids,
-    text: &str,
-) -> Result<(), WriteError> {
-    let Some(Marker { process, name, kind, value }) = Marker::parse(text) else {
-        let Some(category) = writer.category(Label::Atrace) else { return Ok(()) };
-        let labels = (category, writer.label(Label::Marker));
-        let text = [Argument::new(writer.label(Label::Text), Value::String(text.into()))];
-        return write_event(writer, event(ticks, koids, labels, INSTANT, &text));
-    };
-    let koids = ThreadKoids::new(process.unwrap_or(koids.process), koids.thread);
-    // An end has no category, as its begin has one.
-    let category = if kind == EventKind::DurationEnd { "" } else { Label::Atrace.text() };
-    let labels = inline((category, name));
-    write_event(writer, event(ticks, koids, labels, kind, value.as_slice()))
 }

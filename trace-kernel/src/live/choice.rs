@@ -159,7 +159,7 @@ fn open(
             return None;
         }
     };
-    match Perf::of_threads(&threads, bytes) {
+    match Perf::of_threads(scope, bytes) {
         Ok(perf) => return Some((BackendKind::PerfThreads, Box::new(perf))),
         Err(error) => refused.push(error),
     }

@@ -27,7 +27,7 @@ pub(super) struct Calibration {
 
 /// The time of both clocks at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sample {
+pub(super) struct Sample {
     raw: u64,
     ticks: u64,
 }
@@ -68,6 +68,11 @@ impl TraceClock {
 }
 
 impl Calibration {
+    /// Returns the line between two samples.
+    pub(super) fn between(earlier: Sample, later: Sample) -> Self {
+        Self { earlier, later }
+    }
+
     /// Returns whether another sample makes the line better. Rounds follow each other at once if
     /// the kernel writes fast, and the errors of close samples would turn the line.
     fn is_due(&self, raw: u64) -> bool {
@@ -80,7 +85,7 @@ impl Calibration {
         self.later = sample;
     }
 
-    fn ticks(&self, raw: u64) -> u64 {
+    pub(super) fn ticks(&self, raw: u64) -> u64 {
         let Self { earlier, later } = *self;
         let difference = |later: u64, earlier: u64| i128::from(later) - i128::from(earlier);
         let span = difference(later.raw, earlier.raw).max(1);
@@ -91,8 +96,13 @@ impl Calibration {
 }
 
 impl Sample {
+    /// Returns whether a line to a later sample is exact.
+    pub(super) fn is_before(&self, later: &Self) -> bool {
+        later.raw.saturating_sub(self.raw) >= MIN_SPAN
+    }
+
     /// Reads both clocks. Takes the shortest of several attempts, which had no interruption.
-    fn take(ticks: impl Fn() -> u64) -> Self {
+    pub(super) fn take(ticks: impl Fn() -> u64) -> Self {
         let attempt = |_| {
             let (before, raw, after) = (ticks(), monotonic_raw(), ticks());
             let length = after.saturating_sub(before);

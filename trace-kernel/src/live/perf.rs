@@ -8,14 +8,16 @@
 //! With CAP_PERFMON the kernel writes the switches of all threads with both of their threads.
 //! Without it, those of a process and its descendants: each record has one thread.
 
+pub(crate) mod area;
 pub(super) mod counters;
 mod cpu;
-mod cpus;
+pub(crate) mod cpus;
 pub(crate) mod events;
 pub(crate) mod record;
 mod ring;
 pub(crate) mod samples;
-pub(super) mod sys;
+pub(crate) mod side;
+pub(crate) mod sys;
 pub(crate) mod throttled;
 pub(crate) mod timed;
 pub(super) mod tracepoints;
@@ -49,6 +51,8 @@ pub(super) struct Perf {
     cpus: Cpus,
     switches: Switches,
     scope: Vec<u64>,
+    /// The thread that starts the command, which is the scope.
+    starter: Option<u64>,
     events: Events,
 }
 
@@ -57,23 +61,21 @@ impl Perf {
     /// from and to the threads of `scope`, and those that these create, are used.
     pub(super) fn of_cpus(scope: &Scope, bytes: u64) -> Result<Self, LiveError> {
         match scope {
-            Scope::Machine => Self::open(&[Target::Cpu], &[], Switches::Machine, bytes),
-            Scope::Threads(threads) => {
-                Self::open(&[Target::Cpu], threads, Switches::Machine, bytes)
-            }
-            Scope::Cgroup(_) => Self::open(&scope.targets(), &[], Switches::Cgroup, bytes),
+            Scope::Cgroup(_) => Self::open(scope, &scope.targets(), Switches::Cgroup, bytes),
+            _ => Self::open(scope, &[Target::Cpu], Switches::Machine, bytes),
         }
     }
 
-    /// Records the switches of these threads, and of the threads and processes that they create.
-    pub(super) fn of_threads(scope: &[u64], bytes: u64) -> Result<Self, LiveError> {
-        let targets: Vec<Target> = scope.iter().copied().map(Target::Thread).collect();
-        Self::open(&targets, scope, Switches::Threads, bytes)
+    /// Records the switches of the threads of a scope, and of the threads and processes that they
+    /// create.
+    pub(super) fn of_threads(scope: &Scope, bytes: u64) -> Result<Self, LiveError> {
+        let targets: Vec<Target> = scope.threads()?.into_iter().map(Target::Thread).collect();
+        Self::open(scope, &targets, Switches::Threads, bytes)
     }
 
     fn open(
+        scope: &Scope,
         targets: &[Target],
-        scope: &[u64],
         switches: Switches,
         bytes: u64,
     ) -> Result<Self, LiveError> {
@@ -84,14 +86,21 @@ impl Perf {
         };
         let cpus = Cpus::open(&SWITCHES, SampleLayout::default(), targets, bytes);
         let cpus = cpus.map_err(|error| LiveError::Perf(kind, error))?;
-        let (scope, events) = (scope.to_vec(), Events::default());
-        Ok(Self { cpus, switches, scope, events })
+        let (scope, starter) = match scope {
+            Scope::Threads(threads) => (threads.clone(), None),
+            Scope::Command(starter) => (Vec::new(), Some(*starter)),
+            Scope::Machine | Scope::Cgroup(_) => (Vec::new(), None),
+        };
+        Ok(Self { cpus, switches, scope, starter, events: Events::default() })
     }
 }
 
 impl Backend for Perf {
     fn start(&mut self) -> Result<(), String> {
         self.events = Events::new(processes::names(), self.switches, &self.scope);
+        if let Some(starter) = self.starter {
+            self.events.limit_to_command(starter);
+        }
         self.cpus.start()
     }
 

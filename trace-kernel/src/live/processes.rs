@@ -26,6 +26,11 @@ pub(super) fn name(thread: u64) -> Option<Box<str>> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').into())
 }
 
+/// Returns whether a thread or a process exists.
+pub(super) fn lives(id: u64) -> bool {
+    Path::new(&format!("/proc/{id}")).exists()
+}
+
 /// Returns the ids of all processes.
 pub(super) fn all() -> Vec<u64> {
     numbers(Path::new("/proc"))
@@ -61,6 +66,7 @@ mod tests {
         let own = u64::from(std::process::id());
         assert!(threads().contains(&(own, own)));
         assert!(threads_of(own).contains(&own));
+        assert!(lives(own) && !lives(u64::MAX));
         assert!(threads_of(u64::MAX).is_empty());
         assert_eq!(family(own).map(|(process, _)| process), Some(own));
         assert_eq!(family(u64::MAX), None);

@@ -12,7 +12,7 @@ use super::categories::CATEGORIES;
 use super::error::LiveError;
 use super::options::Options;
 use super::recorder::{Recorder, Request};
-use super::scope::Scope;
+use super::scope::Limit;
 use super::selection::kernel_patterns;
 use super::sink::Tables;
 use super::sources::{SourceReport, Sources};
@@ -47,11 +47,7 @@ impl KernelProvider {
         let Sources { list, report } = Sources::open(options, &patterns, source)?;
         let (totals, tables) = (Arc::default(), Tables::new(&patterns));
         let shared = Arc::clone(&totals);
-        let scope = match &options.scope {
-            Scope::Machine => None,
-            scope => Some(scope.threads()?),
-        };
-        let recorder = Recorder::new(list, scope, tables, shared);
+        let recorder = Recorder::new(list, Limit::of(&options.scope)?, tables, shared);
         let mut provider = Self::connect(recorder, totals, source, &patterns)?;
         provider.report = report;
         Ok(provider)
@@ -118,10 +114,20 @@ impl KernelProvider {
         let totals = lock(&totals).clone();
         totals
     }
-}
 
-impl Drop for KernelProvider {
-    fn drop(&mut self) {
+    /// Like [`end`](Self::end), if the session needs later events, too. The manager is not informed
+    /// of the end, and reports in the archive that they are missing when this process has ended.
+    #[must_use]
+    pub fn end_early(mut self) -> Totals {
+        self.stop();
+        let totals = lock(&self.totals).clone();
+        // Its connection ends with the process.
+        std::mem::forget(self);
+        totals
+    }
+
+    /// Writes the last records, and removes the buffer in the kernel.
+    fn stop(&mut self) {
         if let Some(requests) = self.requests.take() {
             send(&requests, Request::Stop);
         }
@@ -130,6 +136,12 @@ impl Drop for KernelProvider {
             // If it panicked, its last records are missing.
             let _panicked = thread.join();
         }
+    }
+}
+
+impl Drop for KernelProvider {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

@@ -9,6 +9,7 @@ use trace_provider::Writer;
 use super::backend::Backend;
 use super::clock::TraceClock;
 use super::processes;
+use super::scope::Limit;
 use super::sink::Tables;
 use super::source::{Destination, Source};
 use super::totals::Totals;
@@ -29,8 +30,7 @@ pub(super) enum Request {
 #[derive(Debug)]
 pub(super) struct Recorder {
     sources: Vec<Source>,
-    /// The threads of the scope at its start; `None` for the machine.
-    scope: Option<Vec<u64>>,
+    limit: Limit,
     destination: Destination,
     /// The last round of all sources.
     last: Option<Instant>,
@@ -39,13 +39,13 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(
         sources: Vec<(Box<dyn Backend>, TraceClock)>,
-        scope: Option<Vec<u64>>,
+        limit: Limit,
         tables: Tables,
         totals: Arc<Mutex<Totals>>,
     ) -> Self {
         let sources = sources.into_iter().map(|(backend, clock)| Source::new(backend, clock));
         let destination = Destination { tables, totals };
-        Self { sources: sources.collect(), scope, destination, last: None }
+        Self { sources: sources.collect(), limit, destination, last: None }
     }
 
     /// Serves requests until their sender is dropped.
@@ -76,11 +76,11 @@ impl Recorder {
     }
 
     fn start(&mut self, writer: &Writer) {
-        let Self { sources, scope, destination, .. } = self;
+        let Self { sources, limit, destination, .. } = self;
         destination.tables.clear();
         let threads = processes::threads();
         for source in sources {
-            let started = source.start(scope.as_deref(), &threads, writer);
+            let started = source.start(limit, &threads, writer);
             destination.note(started);
         }
     }

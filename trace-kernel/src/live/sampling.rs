@@ -68,7 +68,7 @@ impl Sampling {
         check()?;
         let cgroup = match scope {
             Scope::Cgroup(cgroup) => Some(Arc::clone(cgroup)),
-            Scope::Machine | Scope::Threads(_) => None,
+            Scope::Machine | Scope::Threads(_) | Scope::Command(_) => None,
         };
         let families = threads.iter().filter_map(|thread| processes::family(*thread));
         let mut roots: Vec<u64> = families.map(|(process, _)| process).collect();

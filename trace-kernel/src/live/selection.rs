@@ -1,7 +1,6 @@
 //! The events that category patterns select.
 
-use std::collections::HashMap;
-
+use foldhash::HashMap;
 use trace_protocol::categories::CategorySet;
 
 use super::categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, MARKERS, TASKS};
@@ -11,7 +10,6 @@ use super::uprobes::{ProbeUse, Uprobes};
 use crate::byte_order::ByteOrder;
 use crate::decode::Decoder;
 use crate::format::EventFormat;
-use crate::hash::IdMap;
 
 /// The categories whose events have records of their own kind, not instants with their fields.
 const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
@@ -23,7 +21,30 @@ const PRINT: &str = "ftrace/print";
 pub(super) type Decoding = (Decoder, UsesById);
 
 /// The records of each event by its id.
-pub(super) type UsesById = IdMap<u16, Uses>;
+#[derive(Debug, Default)]
+pub(super) struct UsesById(Vec<Option<Uses>>);
+
+impl UsesById {
+    pub(super) fn insert(&mut self, id: u16, uses: Uses) {
+        let place = usize::from(id);
+        if self.0.len() <= place {
+            self.0.resize_with(place + 1, || None);
+        }
+        if let Some(known) = self.0.get_mut(place) {
+            *known = Some(uses);
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, id: u16) -> Option<&Uses> {
+        self.0.get(usize::from(id))?.as_ref()
+    }
+
+    /// Returns the ids of the events.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..).zip(&self.0).filter_map(|(id, uses)| uses.as_ref().map(|_| id))
+    }
+}
 
 /// The selected events of a kernel.
 #[derive(Debug, Default)]

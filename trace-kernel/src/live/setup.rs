@@ -63,7 +63,7 @@ pub(super) fn open_pages(instance: &Instance) -> Result<Vec<(u16, File)>, LiveEr
 fn select_threads(instance: &Instance, scope: &Scope) -> Result<Option<Group>, LiveError> {
     let (threads, group) = match scope {
         Scope::Machine => return Ok(None),
-        Scope::Threads(threads) => (threads.clone(), None),
+        Scope::Threads(_) | Scope::Command(_) => (scope.threads()?, None),
         Scope::Cgroup(cgroup) => {
             let mut threads = scope.threads()?;
             let group = Group::new(Arc::clone(cgroup), &threads);

@@ -1,8 +1,12 @@
 //! The provider's buffer as a destination of records.
 
-use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
+use foldhash::HashMap;
 use trace_format::encode::Encoding;
+use trace_format::layout::{
+    argument_header, event_header, ArgumentType, EventType, StringRef, ThreadRef,
+};
 use trace_format::notes::CATEGORY;
 use trace_format::record::ReferenceMut;
 use trace_format::{Argument, Arguments, Record, Text, Thread, ThreadKoids, Value, WriteError};
@@ -10,11 +14,19 @@ use trace_protocol::categories::CategorySet;
 use trace_provider::Context;
 
 use super::recent::Recent;
-use crate::fxt::{Label, RecordSink};
-use crate::hash::IdMap;
+use crate::fxt::{write_as_event, Label, Number, NumbersDuration, RecordSink};
 
 /// The most arguments of a record.
 const MAX_ARGUMENTS: usize = 15;
+
+/// The most numbers of a duration that is stored in place.
+const MAX_NUMBERS: usize = 8;
+
+/// The words of a number: header and value.
+const NUMBER_WORDS: usize = 2;
+
+/// The words of a duration without arguments: header, begin and end.
+const EVENT_WORDS: usize = 3;
 
 /// The state of the provider's records during one recording.
 #[derive(Debug)]
@@ -30,7 +42,9 @@ pub(super) struct Tables {
     strings: Recent<u16>,
     /// The indices of labels, by the label's number.
     labels: [Option<u16>; Label::ALL.len()],
-    threads: IdMap<ThreadKoids, Thread>,
+    threads: HashMap<ThreadKoids, Thread>,
+    /// The last one of them that was used.
+    last_thread: Option<(ThreadKoids, Thread)>,
 }
 
 /// Writes records to the provider's buffer.
@@ -56,12 +70,14 @@ impl Tables {
             strings,
             labels: [None; Label::ALL.len()],
             threads,
+            last_thread: None,
         }
     }
 
     /// Forgets the threads and strings of the recording that has ended.
     pub(super) fn clear(&mut self) {
         self.threads.clear();
+        self.last_thread = None;
         self.strings.clear();
         self.labels = [None; Label::ALL.len()];
     }
@@ -114,7 +130,12 @@ impl<'a, 'w> ContextSink<'a, 'w> {
 
     fn thread(&mut self, thread: Thread) -> Thread {
         let Thread::Inline(koids) = thread else { return thread };
+        match self.tables.last_thread {
+            Some((last, thread)) if last == koids => return thread,
+            _ => {}
+        }
         if let Some(thread) = self.tables.threads.get(&koids) {
+            self.tables.last_thread = Some((koids, *thread));
             return *thread;
         }
         let thread = self.context.thread(koids.process, koids.thread);
@@ -123,6 +144,47 @@ impl<'a, 'w> ContextSink<'a, 'w> {
             self.tables.threads.insert(koids, thread);
         }
         thread
+    }
+
+    /// Stores a duration in the buffer, or counts it as lost. Returns `None` if its thread or one
+    /// of its texts has no index.
+    fn numbers_in_place(&mut self, duration: &NumbersDuration<'_>) -> Option<()> {
+        let NumbersDuration { start, end, thread, category, name, arguments } = *duration;
+        debug_assert!(arguments.len() <= MAX_NUMBERS, "there are headers for no more");
+        let Some(category) = RecordSink::category(self, category) else { return Some(()) };
+        let (category, name) = (index(category)?, index(RecordSink::text(self, name))?);
+        let Thread::Indexed(thread) = self.thread(Thread::Inline(thread)) else { return None };
+        let mut headers = [0; MAX_NUMBERS];
+        for (header, (label, number)) in headers.iter_mut().zip(arguments) {
+            let number_type = match number {
+                Number::Signed(_) => ArgumentType::Int64,
+                Number::Unsigned(_) => ArgumentType::Uint64,
+            };
+            let name = index(RecordSink::label(self, *label))?;
+            *header = argument_header(number_type, NUMBER_WORDS, name);
+        }
+        let count = arguments.len().min(MAX_NUMBERS);
+        let words = EVENT_WORDS + NUMBER_WORDS * count;
+        let (event_type, thread) = (EventType::DurationComplete, ThreadRef::from_bits(thread));
+        let event = event_header(event_type, words, count, thread, category, name);
+        let Some(open) = self.context.reserve(words) else { return Some(()) };
+        let mut places = open.words().iter().skip(1);
+        let mut store = |word| {
+            if let Some(place) = places.next() {
+                place.store(word, Ordering::Relaxed);
+            }
+        };
+        store(start);
+        for (header, (_, number)) in headers.iter().zip(arguments) {
+            store(*header);
+            store(match number {
+                Number::Signed(number) => *number as u64,
+                Number::Unsigned(number) => *number,
+            });
+        }
+        store(end);
+        open.commit(event);
+        Some(())
     }
 
     /// Writes a record whose strings and threads are registered. If the buffer is full, the record
@@ -139,6 +201,14 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         self.scheduling += u64::from(is_written && is_scheduling);
         self.samples += u64::from(is_written && matches!(record, Record::Backtrace(_)));
         Ok(())
+    }
+}
+
+/// Returns the ref of a registered text.
+fn index(text: Text<'_>) -> Option<StringRef> {
+    match text {
+        Text::Indexed(index) => Some(StringRef::indexed(index)),
+        Text::Inline(_) => None,
     }
 }
 
@@ -176,6 +246,13 @@ impl RecordSink for ContextSink<'_, '_> {
             *arguments = list.get(..count).unwrap_or_default().into();
         }
         self.write(&record)
+    }
+
+    fn numbers(&mut self, duration: &NumbersDuration<'_>) -> Result<(), WriteError> {
+        match self.numbers_in_place(duration) {
+            Some(()) => Ok(()),
+            None => write_as_event(self, duration),
+        }
     }
 
     fn text<'t>(&mut self, text: &'t str) -> Text<'t> {

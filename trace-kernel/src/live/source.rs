@@ -8,12 +8,15 @@ use trace_provider::Writer;
 
 use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
+use super::scope::Limit;
 use super::sink::{ContextSink, Tables};
 use super::totals::{lock, Totals};
 use crate::fxt::{CallNames, Translator};
 
-/// The longest time for which the last records wait for space.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The longest time for which the last records wait until the manager has saved a part of the
+/// buffer, which takes seconds on a busy machine. The process waits longer for the end of its
+/// provider.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The time between two looks at the space.
 const STEP: Duration = Duration::from_millis(1);
@@ -40,19 +43,16 @@ impl Source {
         Self { backend, clock, translator: Translator::default(), has_more: false }
     }
 
-    /// Starts recording the threads of `scope`, or all if it is `None`. `threads` are those that
-    /// exist, each with its process.
+    /// Starts recording. `threads` are those that exist, each with its process.
     pub(super) fn start(
         &mut self,
-        scope: Option<&[u64]>,
+        limit: &Limit,
         threads: &[(u64, u64)],
         writer: &Writer,
     ) -> Result<(), String> {
         self.translator = Translator::default();
         self.translator.name_calls(CallNames::of_this_machine());
-        if let Some(scope) = scope {
-            self.translator.limit(scope.iter().copied());
-        }
+        limit.apply(&mut self.translator);
         for (thread, process) in threads {
             self.translator.process(*thread, *process);
         }

@@ -81,7 +81,10 @@ impl Tracefs {
         patterns: &[String],
         source: ClockSource,
     ) -> Result<(Self, TraceClock), LiveError> {
-        let Scope::Threads(threads) = &options.scope else { return Err(LiveError::ServerScope) };
+        let threads = match &options.scope {
+            Scope::Threads(_) | Scope::Command(_) => options.scope.threads()?,
+            Scope::Machine | Scope::Cgroup(_) => return Err(LiveError::ServerScope),
+        };
         check_thread_ids()?;
         if !server.exists() {
             return Err(LiveError::NoServer(server.clone()));

@@ -18,7 +18,7 @@ pub(super) fn translate(
     if let Some(loss) = event.loss {
         output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
     }
-    let Some(uses) = uses.get(&event.raw.id) else { return Ok(()) };
+    let Some(uses) = uses.get(event.raw.id) else { return Ok(()) };
     if let Some(members) = members {
         if !members.has(&decoder.decode(event.cpu, &event.raw)) {
             return Ok(());
@@ -28,19 +28,19 @@ pub(super) fn translate(
     if let Some(probe) = &uses.probe {
         return translate_call(output, decoder, probe, event);
     }
+    if uses.is_decoded {
+        let entry: Entry<'_> = decoder.decode(event.cpu, &event.raw);
+        // Without one of its fields, the records of an event cannot be made.
+        if !matches!(entry.event, Event::Other { .. }) {
+            translator.entry(sink, &entry).map_err(|error| error.to_string())?;
+        }
+    }
+    // The command's `sched_process_exec` is its first event.
     for category in &uses.categories {
         let fields = translator.fields(sink, &decoder.fields(event.cpu, &event.raw), category);
         fields.map_err(|error| error.to_string())?;
     }
-    if !uses.is_decoded {
-        return Ok(());
-    }
-    let entry: Entry<'_> = decoder.decode(event.cpu, &event.raw);
-    match entry.event {
-        // A field is missing, so the records of this event cannot be made.
-        Event::Other { .. } => Ok(()),
-        _ => translator.entry(sink, &entry).map_err(|error| error.to_string()),
-    }
+    Ok(())
 }
 
 /// Writes the records of a call of a function, or of its return.

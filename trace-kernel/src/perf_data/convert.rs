@@ -1,6 +1,7 @@
 //! From records of perf to records of an archive.
 
 mod losses;
+mod rules;
 
 use std::io;
 
@@ -13,11 +14,9 @@ use trace_format::{
 
 use super::attribute::Attribute;
 use super::error::PerfDataError;
-use super::features::Description;
 use super::fields::Fields;
 use super::header::Contents;
 use super::notes::{self, Notes};
-use super::profile;
 use super::raw::{
     RawRecord, AUXTRACE, EVENT_UPDATE, HEADER_ATTR, HEADER_BUILD_ID, HEADER_FEATURE,
     HEADER_TRACING_DATA, SAMPLE,
@@ -34,6 +33,7 @@ use crate::live::perf::samples::unwind::REGISTERS;
 use crate::live::SAMPLES;
 use crate::page::RawEvent;
 use losses::{Buffer, Losses};
+use rules::Rules;
 
 /// The type of `EVENT_UPDATE` that has a name.
 const UPDATE_NAME: u64 = 2;
@@ -49,14 +49,6 @@ const DEFERRED: u64 = -640_i64 as u64;
 
 /// The least address that is a mark of the kernel in a chain of addresses.
 const MARKS: u64 = -4095_i64 as u64;
-
-/// Tracepoints whose events the kernel's own records would repeat.
-const SWITCHES: &[&str] = &["sched_switch"];
-const NEW_THREADS: &[&str] = &["sched_process_fork"];
-const NEW_TASKS: &[&str] = &["task_newtask"];
-const EXECS: &[&str] = &["sched_process_exec"];
-const EXITS: &[&str] = &["sched_process_exit"];
-const RENAMES: &[&str] = &["task_rename"];
 
 /// Converts records, which have to be in the order of time.
 #[derive(Debug)]
@@ -74,44 +66,6 @@ pub(super) struct Converter {
     images: Images,
     slots: Slots,
     losses: Losses,
-}
-
-/// What depends on the events of the file.
-#[derive(Debug)]
-struct Rules {
-    /// For each event, whether its samples are stacks.
-    profile: Vec<bool>,
-    /// Whether the stacks have different weights.
-    is_weighted: bool,
-    /// The kinds of events that the kernel's own records have, and no tracepoint.
-    own: OwnEvents,
-    /// Whether registers are those of this machine's architecture.
-    is_native: bool,
-}
-
-/// Which events the kernel's own records have.
-#[derive(Debug)]
-struct OwnEvents {
-    switches: bool,
-    forks: bool,
-    new_tasks: bool,
-    execs: bool,
-    exits: bool,
-    renames: bool,
-}
-
-impl OwnEvents {
-    fn have(&self, event: &kernel::Event<'_>) -> bool {
-        match event {
-            kernel::Event::Switch { .. } => self.switches,
-            kernel::Event::Fork { .. } => self.forks,
-            kernel::Event::NewTask { .. } => self.new_tasks,
-            kernel::Event::Exec { .. } => self.execs,
-            kernel::Event::Exit { .. } => self.exits,
-            kernel::Event::Rename { .. } => self.renames,
-            _ => true,
-        }
-    }
 }
 
 impl Converter {
@@ -475,31 +429,6 @@ impl Converter {
             arguments: arguments[..].into(),
         };
         write_event(archive, event)
-    }
-}
-
-impl Rules {
-    fn of(attributes: &[Attribute], description: &Description, order: ByteOrder) -> Self {
-        let decoder = &description.formats.decoder;
-        let has = |names: &[&str]| {
-            let tracepoints = attributes.iter().filter(|it| it.is_tracepoint());
-            let ids = tracepoints.filter_map(|it| u16::try_from(it.config).ok());
-            let mut formats = ids.filter_map(|id| decoder.format(id));
-            formats.any(|format| names.contains(&&*format.name))
-        };
-        let is_native =
-            order == ByteOrder::NATIVE && description.architecture == std::env::consts::ARCH;
-        let profile = profile::choose(attributes);
-        let is_weighted = profile::is_weighted(attributes, &profile);
-        let own = OwnEvents {
-            switches: !has(SWITCHES),
-            forks: !has(NEW_THREADS),
-            new_tasks: !has(NEW_TASKS),
-            execs: !has(EXECS),
-            exits: !has(EXITS),
-            renames: !has(RENAMES),
-        };
-        Self { profile, is_weighted, own, is_native }
     }
 }
 

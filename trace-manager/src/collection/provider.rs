@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use trace_format::notes;
 use trace_protocol::archive::{ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{
-    Checked, Collector, IdentityPolicy, LiveCopy, RawSave, Rejection, SaveSlot,
-};
+use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, LiveCopy, Rejection};
 use trace_protocol::buffer::header::Layout;
 
 use super::completeness::Completeness;
-use super::window::{Closed, Counts, Window};
+use super::copy::{BufferCopy, Check, Rolling, SessionSlots};
+use super::window::{Base, Closed, Counts, Window};
 use crate::buffers::SharedBuffer;
 use crate::category_filter::CategoryFilter;
 use crate::guard::JoinedProvider;
+use crate::limited::Limited;
 use crate::machine::{End, ProviderId, SaveRequest, SessionNumber};
 use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares};
@@ -41,14 +41,6 @@ pub(crate) struct ProviderData {
     sessions: BTreeMap<SessionNumber, Window>,
 }
 
-/// A check of a copy that has begun.
-#[derive(Debug)]
-struct Check {
-    checked: Checked,
-    /// A section record, and the records so far.
-    words: Vec<u64>,
-}
-
 /// Collected records of a provider.
 #[derive(Debug)]
 pub(crate) struct Collected {
@@ -56,9 +48,6 @@ pub(crate) struct Collected {
     pub(crate) records: Records,
     pub(crate) slots: SessionSlots,
 }
-
-/// The slots of a copy, with the sessions whose guards share them.
-pub(crate) type SessionSlots = Vec<(SessionNumber, SaveSlot)>;
 
 /// The last records of a provider, and its end in each session.
 #[derive(Debug)]
@@ -91,13 +80,6 @@ pub(crate) struct Departure {
     pub(crate) elapsed: BTreeMap<SessionNumber, Duration>,
 }
 
-/// A copy of a rolling buffer, and the end of the durable data at that time.
-#[derive(Debug)]
-struct BufferCopy {
-    rolling: Rolling,
-    durable_data_end: u64,
-}
-
 /// The uncollected contents of a connected provider's buffer at one moment.
 #[derive(Debug)]
 pub(crate) struct Extract {
@@ -106,16 +88,25 @@ pub(crate) struct Extract {
     copy: LiveCopy,
     window: Window,
     now: ClockSample,
+    /// The effect of the session's own limit.
+    pub(crate) limited: Limited,
 }
 
 impl Extract {
+    /// Returns the provider's archive id.
+    pub(crate) fn id(&self) -> u32 {
+        self.identity.id
+    }
+
     /// Returns the records between a section record and the provider's closing records.
     pub(crate) fn into_records(self) -> Records {
-        let Self { identity, mut collector, copy, window, now } = self;
+        let Self { identity, mut collector, copy, window, now, limited } = self;
         let spares = Spares::default();
         let mut words = Records::begin(&spares, identity.id);
         collector.finish_copy(copy, &mut words);
-        let closing = window.closing_of_part(&collector, now.ticks(identity.clock));
+        let mut closing = window.closing_of_part(&collector, now.ticks(identity.clock));
+        limited.limit(&mut closing);
+        limited.write(&mut words, &identity);
         closing.write_now(&mut words, &identity, &now);
         let reported = collector.stats().told_losses;
         let words = spares.share(words);
@@ -150,50 +141,6 @@ impl UncountedBuffer {
     }
 }
 
-#[derive(Debug)]
-enum Rolling {
-    Own(RawSave),
-    /// In memory that guards share: the same copy in each slot.
-    Shared(SessionSlots),
-}
-
-impl BufferCopy {
-    /// Begins the check with the durable records up to the copy.
-    fn begin(&self, collector: &mut Collector, out: &mut Vec<u64>) -> Checked {
-        if let Rolling::Shared(slots) = &self.rolling {
-            let reported = collector.stats().told_losses;
-            slots.iter().for_each(|(_, slot)| slot.set_told(reported));
-        }
-        collector.collect_durable(self.durable_data_end, out);
-        Checked::default()
-    }
-
-    /// Appends the well-formed records of the next `words` words, or a chunk more. Returns whether
-    /// there are more.
-    fn check(
-        &mut self,
-        collector: &mut Collector,
-        checked: &mut Checked,
-        words: usize,
-        out: &mut Vec<u64>,
-    ) -> bool {
-        match &mut self.rolling {
-            Rolling::Own(rolling) => collector.sanitize_part(rolling, checked, words, out),
-            Rolling::Shared(slots) => slots.first().is_some_and(|(_, slot)| {
-                collector.sanitize_slot_part(&slot.reader(), checked, words, out)
-            }),
-        }
-    }
-
-    /// Returns its slots, if it is in memory that guards share.
-    fn into_slots(self) -> SessionSlots {
-        match self.rolling {
-            Rolling::Own(_) => Vec::new(),
-            Rolling::Shared(slots) => slots,
-        }
-    }
-}
-
 impl ProviderData {
     pub(crate) fn new(
         identity: Identity,
@@ -222,10 +169,22 @@ impl ProviderData {
         self.sessions.insert(session, window);
     }
 
+    /// Returns the counts from which a session counts that joins while the provider records. They
+    /// are to be taken before the time from which it has the provider: what is lost in between is
+    /// reported.
+    pub(crate) fn base(&self) -> Base {
+        Base::of(&self.collector)
+    }
+
     /// Adds a session while the provider records.
-    pub(crate) fn open_late(&mut self, session: SessionNumber, joined_at: u64, after: Duration) {
-        let window = Window::from_now(&self.collector, joined_at, after);
-        self.sessions.insert(session, window);
+    pub(crate) fn open_late(
+        &mut self,
+        session: SessionNumber,
+        base: Base,
+        joined_at: u64,
+        after: Duration,
+    ) {
+        self.sessions.insert(session, Window::from_base(base, joined_at, after));
     }
 
     /// Ends a part of a session's archive. Returns the results of the part, and the number of lost
@@ -278,11 +237,6 @@ impl ProviderData {
     /// Returns the counts of all collected records.
     pub(crate) fn counts(&self) -> Counts {
         Counts::of(&self.collector)
-    }
-
-    /// Returns the number of dropped records, as reported by the provider.
-    pub(crate) fn all_dropped(&self) -> u64 {
-        self.collector.dropped()
     }
 
     /// Returns the time after which the provider has begun no record for a session, if it has
@@ -478,6 +432,7 @@ impl ProviderData {
             collector: self.collector.clone(),
             window: self.sessions.get(&session)?.clone(),
             now: ClockSample::now(),
+            limited: Limited::default(),
         })
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::category_filter::CategoryFilter;
 use crate::fixture::{
     identity, layout, layout_with, provider, write_event, write_events, write_loss_report,
-    write_losses, write_wrapped_count,
+    write_losses, write_reported_losses, write_wrapped_count,
 };
 use crate::machine::End;
 use crate::waker::Waker;
@@ -155,7 +155,7 @@ fn the_last_records_are_those_of_each_session() {
     let (mut data, buffer) = provider(layout);
     write_event(&buffer, &layout, 0, 100);
     write_losses(&buffer, &layout, 5);
-    data.open_late(2, 50, Duration::ZERO);
+    data.open_late(2, data.base(), 50, Duration::ZERO);
     collection.join(1, data);
     assert_eq!(collection.sessions(1), [1, 2]);
     assert_eq!((collection.of_session(2).count(), collection.of_session(3).count()), (1, 0));
@@ -172,7 +172,9 @@ fn the_last_records_are_those_of_each_session() {
     assert_eq!(reasons, [7, 2].map(|number| vec![(LossReason::BufferFull, number)]));
     assert_eq!(of(1).summary.durable_size, layout.durable_size() as u64);
     let closing = of(2).closed.closing.as_ref().unwrap();
-    assert_eq!((closing.dropped, closing.from, closing.unreported.len()), (2, 50, 0));
+    assert_eq!((closing.dropped, closing.from), (2, 50));
+    let unreported = closing.unreported.iter().map(|lost| (lost.number, lost.from, lost.to));
+    assert_eq!(unreported.collect::<Vec<_>>(), [(2, 50, 50)]);
 }
 
 /// Records of a rolling buffer that is written meanwhile could have gaps.
@@ -202,7 +204,7 @@ fn the_buffer_of_a_provider_that_may_record_is_read_as_one_that_is_written() {
 fn a_session_can_leave_a_provider() {
     let (mut collection, layout) = (collection(), layout(BufferingMode::Streaming));
     let (mut data, buffer) = provider(layout);
-    data.open_late(2, 50, Duration::ZERO);
+    data.open_late(2, data.base(), 50, Duration::ZERO);
     write_losses(&buffer, &layout, 5);
     let elapsed = [(1, Duration::from_secs(3))].into();
     let last = data.leave(1, &Departure { elapsed, ..DEPARTURE }, &mut Vec::new()).unwrap();
@@ -280,6 +282,24 @@ fn a_loss_is_reported_in_one_part() {
     let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];
     assert_eq!(parts.map(|words| losses(&words)), [vec![], vec![5], vec![]]);
     assert_eq!((first.reported_later, last.dropped, last.told), (Some(5), 5, 5));
+}
+
+/// The provider reports losses from before the session has joined. Then it loses others, which it
+/// reports in a rolling buffer that the session does not get.
+#[test]
+fn losses_from_before_a_session_has_joined_hide_no_later_ones() {
+    let layout = layout(BufferingMode::Streaming);
+    let (mut data, buffer) = provider(layout);
+    write_losses(&buffer, &layout, 5);
+    data.open_late(2, data.base(), 15, Duration::ZERO);
+    write_loss_report(&buffer, &layout, 0, 5);
+    data.copy(request(0), Vec::new());
+    data.sanitize_part(1, usize::MAX, &Spares::default()).unwrap();
+    write_reported_losses(&buffer, &layout, 8);
+    let closing = data.leave(2, &DEPARTURE, &mut Vec::new()).unwrap().closed.closing.unwrap();
+    let mut words = Vec::new();
+    closing.write_now(&mut words, &identity(), &trace_protocol::archive::ClockSample::now());
+    assert_eq!((closing.dropped, losses(&words)), (3, vec![3]));
 }
 
 /// Each part has the number of its losses. The last part reports those that the provider did not.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use trace_format::notes::{Omission, Omitted};
 use trace_protocol::archive::{ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{Collector, Rejection, Stats};
+use trace_protocol::buffer::consumer::{Collector, EarlierLosses, Rejection, Stats};
 use trace_protocol::buffer::producer::LossReason;
 
 /// The time for which a session has a provider.
@@ -32,10 +32,10 @@ struct Cut {
     refused: u64,
 }
 
+/// The counts of a provider before a session joined it.
 #[derive(Debug, Clone)]
-struct Base {
-    dropped: u64,
-    dropped_by_reason: Vec<(LossReason, u64)>,
+pub(crate) struct Base {
+    losses: EarlierLosses,
     stats: Stats,
 }
 
@@ -49,6 +49,17 @@ pub(crate) struct Counts {
     pub(crate) categories: BTreeMap<String, u64>,
 }
 
+impl Base {
+    pub(super) fn of(collector: &Collector) -> Self {
+        Self { losses: collector.losses(), stats: collector.stats().clone() }
+    }
+
+    /// Returns the number of dropped records, as reported by the provider.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.losses.total()
+    }
+}
+
 impl Window {
     /// The window of a session that has a provider from the start of its buffer.
     pub(crate) fn of_buffer(joined_at: u64, joined_after: Duration) -> Self {
@@ -56,29 +67,22 @@ impl Window {
     }
 
     /// The window of a session that joins while the provider records.
-    pub(crate) fn from_now(collector: &Collector, joined_at: u64, joined_after: Duration) -> Self {
-        let base = Base {
-            dropped: collector.dropped(),
-            dropped_by_reason: collector.dropped_by_reason(),
-            stats: collector.stats().clone(),
-        };
+    pub(crate) fn from_base(base: Base, joined_at: u64, joined_after: Duration) -> Self {
         Self { joined_at, joined_after, base: Some(base), cut: None }
     }
 
     /// Returns the number of records dropped in the window.
     pub(crate) fn dropped(&self, collector: &Collector) -> u64 {
-        let before = self.base.as_ref().map_or(0, |base| base.dropped);
+        let before = self.base.as_ref().map_or(0, |base| base.losses.total());
         collector.dropped().saturating_sub(before)
     }
 
     /// Returns the number of records dropped in the window by reason, without reasons that did not
     /// occur.
     pub(super) fn dropped_by_reason(&self, collector: &Collector) -> Vec<(LossReason, u64)> {
-        let base = self.base.iter().flat_map(|base| &base.dropped_by_reason);
-        let before: BTreeMap<usize, u64> = base.map(|(why, n)| (*why as usize, *n)).collect();
         let mut dropped = collector.dropped_by_reason();
         for (reason, number) in &mut dropped {
-            let before = before.get(&(*reason as usize)).copied().unwrap_or(0);
+            let before = self.base.as_ref().map_or(0, |base| base.losses.with_reason(*reason));
             *number = number.saturating_sub(before);
         }
         dropped.retain(|(_, number)| *number != 0);
@@ -87,12 +91,15 @@ impl Window {
 
     /// Returns the results at `to`, in the provider's ticks.
     pub(super) fn closing(&self, collector: &Collector, to: u64) -> Closing {
-        let mut closing = Closing::of(collector, 0, self.joined_at, to);
+        let none = EarlierLosses::default();
+        let earlier = self.base.as_ref().map_or(&none, |base| &base.losses);
+        let mut closing = Closing::behind(collector, earlier, self.joined_at, to);
         if let Some(base) = &self.base {
-            closing.dropped = closing.dropped.saturating_sub(base.dropped);
-            closing.told = closing.told.saturating_sub(base.stats.told_losses);
+            for lost in &mut closing.unreported {
+                lost.from = lost.from.max(self.joined_at);
+                lost.to = lost.to.max(self.joined_at);
+            }
             closing.refused = closing.refused.saturating_sub(base.stats.rejections());
-            closing.unreported.retain(|lost| lost.to >= self.joined_at);
         }
         closing
     }

@@ -113,6 +113,8 @@ impl RemainingRecords {
         let mut closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
         if let Some(before) = self.provider.dropped_before {
             closing.dropped = closing.dropped.saturating_sub(before);
+            // Events report losses from before it joined, too: at most all of them.
+            closing.told = closing.told.saturating_sub(before);
             closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
         }
         closing.leave_out(self.reported_before);

@@ -26,7 +26,10 @@ use super::{
 };
 use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::buffers::SharedBuffer;
-use crate::fixture::{buffer, collector, identity, layout, layout_with, write_event, write_losses};
+use crate::fixture::{
+    buffer, collector, identity, layout, layout_with, write_event, write_loss_report, write_losses,
+    write_reported_losses,
+};
 
 /// A session of one provider, until the manager dies.
 struct Manager {
@@ -51,6 +54,12 @@ impl Manager {
     }
 
     fn start_in(directory: TempDir, mode: BufferingMode) -> Self {
+        Self::join(directory, mode, None)
+    }
+
+    /// Starts a session with a provider that has lost `dropped_before` records, if it recorded
+    /// before.
+    fn join(directory: TempDir, mode: BufferingMode, dropped_before: Option<u64>) -> Self {
         let path = directory.path().join("out.fxt");
         let mut output = ArchiveOutput::open(ArchiveTarget::File(path)).unwrap();
         output.keep();
@@ -63,7 +72,7 @@ impl Manager {
             identity: &identity(),
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
-            dropped_before: None,
+            dropped_before,
             layout,
             buffer: &buffer,
             packets: packets.as_fd(),
@@ -189,6 +198,21 @@ fn an_empty_archive_is_completed() {
     assert_eq!(others, ["clock anchor", "records dropped", "clock anchor"]);
     assert!(rates.len() == 1 && rates[0] > 1_000_000, "{rates:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+/// The provider reports losses from before it joined the session. Then it loses others, of which
+/// the report is not read.
+#[test]
+fn losses_from_before_the_session_hide_no_later_ones() {
+    let (directory, mode) = (tempfile::tempdir().unwrap(), BufferingMode::Streaming);
+    let manager = Manager::join(directory, mode, Some(5));
+    manager.record(1, 101);
+    write_loss_report(&manager.buffer, &layout(mode), 0, 5);
+    write_reported_losses(&manager.buffer, &layout(mode), 8);
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    let (_, others, _) = read(&path);
+    assert_eq!(others.iter().filter(|it| *it == "records dropped").count(), 2, "{others:?}");
 }
 
 #[test]

@@ -14,6 +14,7 @@ use trace_protocol::buffer::header::BufferingMode;
 use trace_protocol::buffer::producer::CHUNK_THREAD;
 
 use crate::buffers::Share;
+use crate::limited::Limited;
 use crate::machine::ProviderId;
 use crate::records::{Records, Spares, Words, SECTION};
 
@@ -36,13 +37,12 @@ struct Retained {
     memory: Option<Share>,
     /// Words of `blocks`, in circular mode.
     words: usize,
-    /// Records beyond the limit, in oneshot mode.
-    dropped: Option<Loss>,
     /// Strings, threads and objects of blocks that were removed, in circular mode.
     metadata: Vec<u64>,
     blocks: VecDeque<Records>,
-    /// The number of blocks that were removed.
-    removed: u32,
+    limited: Limited,
+    /// The losses that earlier records report, which are passed on or counted as `limited`.
+    reported: u64,
 }
 
 /// The last records of a provider, after the retained ones.
@@ -51,10 +51,7 @@ pub(super) struct Last {
     pub(super) words: Vec<u64>,
     /// The slots of the retained records.
     pub(super) slots: Vec<SaveSlot>,
-    /// Records beyond the limit, in oneshot mode.
-    pub(super) dropped: Option<Loss>,
-    /// Removed blocks, in circular mode.
-    pub(super) overwritten: u32,
+    pub(super) limited: Limited,
 }
 
 impl Retention {
@@ -81,17 +78,19 @@ impl Retention {
         self.mode != BufferingMode::Streaming && mode != self.mode
     }
 
-    /// Adds a provider whose buffer has the mode `mode`. Does nothing if the buffer keeps the limit
-    /// itself. `memory` is that of the retained blocks.
+    /// Adds a provider whose buffer has the mode `mode`. It has lost `dropped_before` records.
+    /// Does nothing if the buffer keeps the limit itself. `memory` is that of the retained blocks.
     pub(super) fn add(
         &mut self,
         connection: ProviderId,
         provider: u32,
         mode: BufferingMode,
+        dropped_before: u64,
         memory: Option<Share>,
     ) {
         if self.limits(mode) {
-            let retained = Retained { connection, memory, ..Retained::default() };
+            let reported = dropped_before;
+            let retained = Retained { connection, memory, reported, ..Retained::default() };
             self.providers.insert(provider, retained);
         }
     }
@@ -117,7 +116,8 @@ impl Retention {
         match self.mode {
             BufferingMode::Oneshot => {
                 let used = self.used.entry(retained.connection).or_default();
-                match retained.take_first(&records.words, used, self.limit) {
+                let Records { words, reported, .. } = &records;
+                match retained.take_first(words, *reported, used, self.limit) {
                     Some(words) => vec![Records { words: self.spares.share(words), ..records }],
                     None => vec![records],
                 }
@@ -127,16 +127,16 @@ impl Retention {
     }
 
     /// Removes a provider. Returns `last`, which begins with a section record, after the retained
-    /// records.
-    pub(super) fn finish(&mut self, provider: u32, last: &Words) -> Last {
+    /// records. These and earlier records report `reported` losses.
+    pub(super) fn finish(&mut self, provider: u32, last: &Words, reported: u64) -> Last {
         let Some(mut retained) = self.providers.remove(&provider) else {
             return Last { words: last.to_vec(), ..Last::default() };
         };
         if self.mode == BufferingMode::Oneshot {
             let used = self.used.entry(retained.connection).or_default();
-            let words = retained.take_first(last, used, self.limit);
+            let words = retained.take_first(last, reported, used, self.limit);
             let words = words.unwrap_or_else(|| last.to_vec());
-            return Last { words, dropped: retained.dropped, ..Last::default() };
+            return Last { words, limited: retained.limited, slots: Vec::new() };
         }
         let mut words: Vec<u64> = last.get(..SECTION).unwrap_or_default().to_vec();
         words.extend(&retained.metadata);
@@ -145,7 +145,7 @@ impl Retention {
         }
         words.extend_from_slice(last.get(SECTION..).unwrap_or_default());
         let slots = retained.blocks.into_iter().flat_map(|block| block.slots).collect();
-        Last { words, slots, overwritten: retained.removed, dropped: None }
+        Last { words, slots, limited: retained.limited }
     }
 
     /// Removes the retained blocks of a provider, and returns them without words.
@@ -153,11 +153,16 @@ impl Retention {
         let Some(retained) = self.providers.get_mut(&provider) else { return Vec::new() };
         let blocks = std::iter::from_fn(|| retained.remove_oldest(self.limit, &self.spares));
         let removed = blocks.collect();
-        retained.removed = 0;
+        (retained.limited.overwritten, retained.limited.untold) = (0, 0);
         if !keeps_metadata {
             retained.metadata.clear();
         }
         removed
+    }
+
+    /// Returns the effect of the limit on the records of a provider so far.
+    pub(super) fn limited(&self, provider: u32) -> Limited {
+        self.providers.get(&provider).map_or_else(Limited::default, |retained| retained.limited)
     }
 
     /// Returns the retained words of all providers, for a snapshot.
@@ -175,19 +180,28 @@ impl Retention {
 }
 
 impl Retained {
-    /// Counts a block. Returns its first records, within the limit, and its metadata; `None` if the
-    /// limit is not reached.
-    fn take_first(&mut self, words: &[u64], used: &mut usize, limit: usize) -> Option<Vec<u64>> {
+    /// Counts a block. Its records and those before it report `reported` losses. Returns its first
+    /// records, within the limit, and its metadata; `None` if the limit is not reached.
+    fn take_first(
+        &mut self,
+        words: &[u64],
+        reported: u64,
+        used: &mut usize,
+        limit: usize,
+    ) -> Option<Vec<u64>> {
         let block = words.len().saturating_sub(SECTION);
+        let reports = self.count_reports(reported);
         if used.saturating_add(block) <= limit {
             *used += block;
             return None;
         }
+        // The reports may be among the first records: then these losses are in the archive twice.
+        self.limited.untold += reports;
         let mut kept = words.get(..SECTION).unwrap_or_default().to_vec();
         for record in split_records(words) {
             if is_metadata(record) {
                 kept.extend_from_slice(record);
-            } else if self.dropped.is_none() && *used + record.len() <= limit {
+            } else if self.limited.dropped.is_none() && *used + record.len() <= limit {
                 *used += record.len();
                 kept.extend_from_slice(record);
             } else {
@@ -197,12 +211,19 @@ impl Retained {
         Some(kept)
     }
 
+    /// Returns the losses that the next records report, up to which there are `reported`.
+    fn count_reports(&mut self, reported: u64) -> u64 {
+        let before = self.reported;
+        self.reported = before.max(reported);
+        self.reported - before
+    }
+
     fn drop_record(&mut self, record: &[u64]) {
         let is_event = record
             .first()
             .is_some_and(|header| record::Type::get(*header) == RecordType::Event.bits());
         let at = record.get(1).copied().filter(|_| is_event);
-        let loss = self.dropped.get_or_insert_with(|| {
+        let loss = self.limited.dropped.get_or_insert_with(|| {
             let at = at.unwrap_or(0);
             Loss { thread: None, number: 0, from: at, to: at }
         });
@@ -229,7 +250,8 @@ impl Retained {
     fn remove_oldest(&mut self, limit: usize, spares: &Spares) -> Option<Records> {
         let oldest = self.blocks.pop_front()?;
         self.words -= oldest.words().len();
-        self.removed += 1;
+        self.limited.overwritten += 1;
+        self.limited.untold += self.count_reports(oldest.reported);
         // Objects in events are not bounded by the durable buffer, so they are limited too.
         for record in split_records(&oldest.words).filter(|record| is_metadata(record)) {
             let is_string = record

@@ -7,7 +7,7 @@ use trace_protocol::archive::ClockSample;
 use super::Recording;
 use crate::category_filter::CategoryFilter;
 use crate::clock::counter_rate;
-use crate::collection::{Collection, UncountedBuffer};
+use crate::collection::{Collection, Extract, UncountedBuffer};
 use crate::error::ManagerError;
 use crate::memory::available_memory;
 use crate::query::EventCounts;
@@ -61,7 +61,7 @@ impl Recording {
             rate: counter_rate(&self.start_clocks, &ClockSample::now())
                 .unwrap_or(self.estimated_rate),
             late_records: self.retained(),
-            extracts: collection.extracts(self.number),
+            extracts: self.extracts(collection),
             filters: [Some(self.selection.clone()), self.outputs.filter()],
         })
     }
@@ -75,6 +75,14 @@ impl Recording {
             buffers: collection.uncounted(self.number),
             filter: self.selection.clone(),
         })
+    }
+
+    fn extracts(&self, collection: &Collection) -> Vec<Extract> {
+        let mut extracts = collection.extracts(self.number);
+        for extract in &mut extracts {
+            extract.limited = self.retention.limited(extract.id());
+        }
+        extracts
     }
 
     /// Returns the records that the archive does not have yet.

@@ -42,7 +42,7 @@ fn join(recording: &mut Recording, collection: &mut Collection, id: ProviderId) 
     let layout = layout(BufferingMode::Oneshot);
     let buffer = buffer(&layout);
     write_event(&buffer, &layout, 0, 100);
-    join_with(recording, collection, id, buffer);
+    join_with(recording, collection, id, (false, buffer));
 }
 
 /// Adds a provider with this buffer.
@@ -50,7 +50,7 @@ fn join_with(
     recording: &mut Recording,
     collection: &mut Collection,
     id: ProviderId,
-    buffer: Arc<SharedBuffer>,
+    (is_helper, buffer): (bool, Arc<SharedBuffer>),
 ) {
     let layout = layout(BufferingMode::Oneshot);
     let identity = Identity { id: collection.next_id(), ..identity() };
@@ -59,7 +59,7 @@ fn join_with(
     let mut provider =
         ProviderData::new(identity, known, policy, collector, Arc::clone(&buffer), layout);
     let (joined, now) = (provider.joined(5, None, buffer.as_fd()), ClockSample::now());
-    let opened = Opened { id, is_helper: false, joined, now, recorded: &[], late: None };
+    let opened = Opened { id, is_helper, joined, now, recorded: &[], late: None };
     recording.join(&opened, None);
     provider.open(1, Window::of_buffer(5, Duration::ZERO));
     collection.join(id, provider);
@@ -173,18 +173,22 @@ fn the_archive_reports_refused_connections() {
 #[test]
 fn the_archive_and_the_summary_report_providers_that_did_not_end_orderly() {
     let version = End::CutOff(Violation::PacketVersion(2));
-    for (end, expected) in [
-        (End::Terminated, None),
-        (End::Disconnected, None),
-        (End::TimedOut, Some((Omission::Unfinished, 1))),
-        (End::CutOff(Violation::Flood), Some((Omission::CutOff, 1))),
-        (version, Some((Omission::CutOff, 1))),
+    for (is_helper, end, expected) in [
+        (false, End::Terminated, None),
+        (false, End::Disconnected, None),
+        (false, End::TimedOut, Some((Omission::Unfinished, 1))),
+        (false, End::CutOff(Violation::Flood), Some((Omission::CutOff, 1))),
+        (false, version, Some((Omission::CutOff, 1))),
+        (true, End::Terminated, None),
+        (true, End::Disconnected, Some((Omission::Helpers, 1))),
+        (true, End::TimedOut, Some((Omission::Unfinished, 1))),
     ] {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.fxt");
         let collection = &mut collection();
         let mut recording = recording(&path, collection);
-        join(&mut recording, collection, 1);
+        let layout = layout(BufferingMode::Oneshot);
+        join_with(&mut recording, collection, 1, (is_helper, buffer(&layout)));
         recording.expect_last(1, 1, 5);
         let (answered_start, answered_stop, elapsed) = (true, false, BTreeMap::new());
         let departure = Departure { end: end.clone(), answered_start, answered_stop, elapsed };
@@ -285,7 +289,7 @@ fn with_counter(path: &Path, collection: &mut Collection) -> Recording {
     let rules = vec!["counter:app/queue.depth>100 for 10s:stop".parse().unwrap()];
     let config = SessionConfig { rules, ..SessionConfig::default() };
     let mut recording = recording_with(config, path, collection);
-    join_with(&mut recording, collection, 1, buffer(&layout(BufferingMode::Oneshot)));
+    join_with(&mut recording, collection, 1, (false, buffer(&layout(BufferingMode::Oneshot))));
     let (mut words, depth) = (Vec::new(), [Argument::new("depth", Value::Double(150.0))]);
     let value = Event {
         ticks: 100,

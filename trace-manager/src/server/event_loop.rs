@@ -59,21 +59,9 @@ impl EventLoop {
             for event in &events {
                 self.handle_event(Source::from_data(event.data), event.flags);
             }
-            self.pass_parts_on(begin.elapsed().min(MOST_CHECKING));
-            self.housekeeping();
+            self.housekeeping(begin.elapsed().min(MOST_CHECKING));
         }
         Ok(())
-    }
-
-    /// Checks copies for as long as the events of the turn took: many packets of some programs must
-    /// not keep the loop from the records of the others.
-    fn pass_parts_on(&mut self, time: Duration) {
-        let begin = Instant::now();
-        while self.collection.as_ref().is_some_and(Collection::has_waiting)
-            && begin.elapsed() < time
-        {
-            self.pass_part_on();
-        }
     }
 
     fn handle_event(&mut self, source: Source, flags: EventFlags) {
@@ -94,11 +82,15 @@ impl EventLoop {
         }
     }
 
-    /// Handles deadlines and collected records between two waits.
-    pub(super) fn housekeeping(&mut self) {
+    /// Handles deadlines and collected records between two waits. Checks a part of a copy, and then
+    /// others for the time `checking`.
+    ///
+    /// A provider that waits for its reply comes before a longer check. Many packets of some
+    /// programs must not keep the loop from the records of the others, so `checking` is the time
+    /// that the events of the turn took.
+    pub(super) fn housekeeping(&mut self, checking: Duration) {
         self.end_waits(self.now());
-        // Only a part of a copy: a provider that waits for its reply comes first.
-        self.pass_part_on();
+        self.pass_parts_on(checking);
         self.take_final();
         self.close_unregistered();
         self.reply_categories();

@@ -1,13 +1,13 @@
 //! Passing the collected records on to the sessions.
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trace_protocol::archive::ClockSample;
 use trace_protocol::packet::Packet;
 
 use super::state::EventLoop;
-use crate::collection::{Collected, Departure, FinalRecords};
+use crate::collection::{Collected, Collection, Departure, FinalRecords};
 use crate::machine::{End, ProviderId, Replies, SaveRequest, SessionNumber, Tracee, TraceeEvent};
 use crate::recording::{LastRecords, LateOpening, Opened};
 use crate::records::Records;
@@ -51,9 +51,20 @@ impl EventLoop {
 
     /// Checks a part of the oldest copy, if there is one. After the last part, passes its records
     /// on.
-    pub(super) fn pass_part_on(&mut self) {
+    fn pass_part_on(&mut self) {
         let collected = self.collection.as_mut().and_then(|it| it.sanitize_part());
         self.pass_on(collected);
+    }
+
+    /// Checks a part of the oldest copy, and then others for this time.
+    pub(super) fn pass_parts_on(&mut self, time: Duration) {
+        let begin = Instant::now();
+        self.pass_part_on();
+        while self.collection.as_ref().is_some_and(Collection::has_waiting)
+            && begin.elapsed() < time
+        {
+            self.pass_part_on();
+        }
     }
 
     fn pass_one_on(&mut self) {
@@ -97,6 +108,8 @@ impl EventLoop {
             self.pass_on_oldest(id);
         }
         let recorded = self.coordinator.config_of(id).categories;
+        let provider = self.collection.as_ref().and_then(|collection| collection.provider(id));
+        let Some(base) = provider.map(|provider| provider.base()) else { return };
         let now = ClockSample::now();
         let (Some(collection), Some(active), Some(connection)) =
             (&mut self.collection, self.active.get_mut(&session), self.connections.get(&id))
@@ -113,7 +126,7 @@ impl EventLoop {
         let opened = Opened {
             id,
             is_helper: connection.is_helper,
-            joined: provider.joined(joined_at, Some(provider.all_dropped()), packets.as_fd()),
+            joined: provider.joined(joined_at, Some(base.dropped()), packets.as_fd()),
             now,
             recorded: &recorded,
             late: Some(LateOpening { durable: &durable, last_saved }),
@@ -132,7 +145,7 @@ impl EventLoop {
         }
         let elapsed = self.active.get(&session).map_or(Duration::ZERO, |it| it.recording.elapsed());
         if is_reserved {
-            provider.open_late(session, joined_at, elapsed);
+            provider.open_late(session, base, joined_at, elapsed);
         }
     }
 

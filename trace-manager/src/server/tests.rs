@@ -141,7 +141,7 @@ impl Scene {
         while !condition(self) {
             assert!(Instant::now() < deadline, "the condition does not occur");
             std::thread::sleep(Duration::from_millis(1));
-            self.event_loop.housekeeping();
+            self.event_loop.housekeeping(Duration::ZERO);
         }
     }
 }
@@ -169,7 +169,7 @@ fn a_session_without_providers_stops() {
     let (number, ended) = scene.start().unwrap();
     assert_eq!(scene.session_state(), Some(SessionState::Started));
     scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     let ended = ended.try_recv().unwrap();
     assert!(ended.providers.is_empty());
     assert!(ended.archive.wait().unwrap() > 0);
@@ -183,12 +183,17 @@ fn sessions_run_beside_each_other_until_the_manager_ends() {
     let (second, second_ended) = scene.start().unwrap();
     assert_eq!((second, scene.event_loop.active.len()), (first + 1, 2));
     scene.command(Command::Stop { session: first });
-    scene.event_loop.housekeeping();
-    assert!(first_ended.try_recv().is_ok() && second_ended.try_recv().is_err());
+    scene.event_loop.housekeeping(Duration::ZERO);
+    let first_summary = first_ended.try_recv().unwrap();
+    assert!(second_ended.try_recv().is_err());
     scene.command(Command::Quit);
-    scene.event_loop.housekeeping();
-    assert!(second_ended.try_recv().is_ok());
+    scene.event_loop.housekeeping(Duration::ZERO);
+    let second_summary = second_ended.try_recv().unwrap();
     assert!(scene.event_loop.collection.is_none(), "the threads end with the last session");
+    // Threads complete the archives, and rename them.
+    for summary in [first_summary, second_summary] {
+        summary.archive.wait().unwrap();
+    }
     let directory = scene.directory.path().to_owned();
     let files = || std::fs::read_dir(&directory).unwrap().count();
     let before = files();
@@ -271,13 +276,13 @@ fn accepting_resumes_after_a_pause() {
     let resumes_at = scene.event_loop.accept_resumes_at.unwrap();
     assert!(resumes_at > Instant::now() - Duration::from_millis(1));
     scene.event_loop.accept_resumes_at = Some(Instant::now() + LONG);
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert!(scene.event_loop.accept_resumes_at.is_some(), "the pause has not ended");
     scene.event_loop.accept_resumes_at = Some(Instant::now());
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(scene.event_loop.accept_resumes_at, None);
     // The listener is watched again, so it cannot be added a second time.
     scene.event_loop.accept_resumes_at = Some(Instant::now());
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert!(scene.event_loop.accept_resumes_at.is_some(), "a failure is retried");
 }

@@ -61,7 +61,7 @@ pub(crate) fn config(mode: BufferingMode) -> SessionConfig {
 
 /// Returns a configuration with short timeouts.
 pub(crate) fn impatient(mode: BufferingMode) -> SessionConfig {
-    let moment = Duration::from_millis(100);
+    let moment = Duration::from_secs(1);
     SessionConfig {
         timeouts: Timeouts { start: moment, stop: moment, terminate: moment },
         ..config(mode)

@@ -36,7 +36,7 @@ fn register_with_hint(stage: &Stage, durable_hint: u64) -> Provider {
 
 #[test]
 fn a_connection_that_does_not_register_is_closed() {
-    let stage = stage(Limits { register_timeout: Duration::from_millis(20), ..Limits::default() });
+    let stage = stage(Limits { register_timeout: Duration::from_millis(500), ..Limits::default() });
     let session = stage.start(config(BufferingMode::Oneshot));
     let (mut provider, _) = Provider::register(stage.manager.path(), "good");
     let tracing = provider.enter();

@@ -5,7 +5,7 @@ use trace_format::notes::{self, Omission};
 use trace_format::record::{Argument, Value};
 
 use super::{anchor, buffer_full, instant, loss, omission, ClockSample, Identity, Loss};
-use crate::buffer::consumer::{Collector, Unreported};
+use crate::buffer::consumer::{Collector, EarlierLosses, Unreported};
 
 /// The results of collecting a provider's records.
 #[derive(Debug, Clone)]
@@ -38,11 +38,18 @@ impl Closing {
     /// Returns the results of `collector` for a provider that began at `from` and ended at `to`.
     /// Earlier records report `reported_before` losses.
     pub fn of(collector: &Collector, reported_before: u64, from: u64, to: u64) -> Self {
+        let closing = Self::behind(collector, &EarlierLosses::default(), from, to);
+        Self { told: reported_before.saturating_add(closing.told), ..closing }
+    }
+
+    /// Returns the results of `collector` without the losses of `earlier`, for a reader that has a
+    /// provider from `from` to `to`.
+    pub fn behind(collector: &Collector, earlier: &EarlierLosses, from: u64, to: u64) -> Self {
         Self {
-            dropped: collector.dropped(),
-            told: reported_before.saturating_add(collector.stats().told_losses),
+            dropped: collector.dropped().saturating_sub(earlier.total()),
+            told: collector.told_behind(earlier),
             refused: collector.stats().rejections(),
-            unreported: collector.unreported(),
+            unreported: collector.unreported_behind(earlier),
             reported_later: None,
             overwritten: collector.stats().overwritten,
             from,

@@ -42,7 +42,7 @@ pub use collector::{Checked, Collector, CollectorError};
 pub use frame::record_words;
 pub use functions::most_words;
 pub use live::LiveCopy;
-pub use losses::Unreported;
+pub use losses::{EarlierLosses, Unreported};
 pub use ownership::IdentityPolicy;
 pub use slot::{SaveSlot, SlotReader};
 pub use stats::{Rejection, Stats};

@@ -6,9 +6,8 @@ use trace_protocol::buffer::function::FunctionWord;
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::buffer::producer::{DurableWriter, OpenScope, Recorder, Slot};
 
-use super::{
-    ends_before_the_stop_or_never, layout, layout_of_units, model, Buffer, Scope, PATIENCE,
-};
+use super::scopes::ends_before_the_stop_or_never;
+use super::{layout, layout_of_units, model, Buffer, Scope, PATIENCE};
 
 /// Rolling buffers of three units. Each holds a thread record, a base and a call.
 fn buffer(mode: BufferingMode, asymmetric: bool) -> Buffer {

@@ -192,8 +192,13 @@ impl<'a> Active<'a> {
         }
         // Without memory, threads without a slot count their losses.
         let _added = add_slots(self.engine.recorder);
-        self.engine.recorder.report_slotless();
+        self.report_slotless();
         self.name_threads();
+    }
+
+    /// Counts the losses of threads without a slot in the buffer.
+    pub(crate) fn report_slotless(&self) {
+        self.engine.recorder.report_slotless();
     }
 
     /// Records the names of new threads, and periodically the changed names.

@@ -17,6 +17,10 @@ const MOST: u32 = 5_000;
 /// The interval at which the service thread polls for pending alerts.
 const INTERVAL: Duration = NAMES_INTERVAL;
 
+/// The longest time for which the last alerts are sent. The process waits for a second until their
+/// rest is reported.
+const LAST: Duration = Duration::from_millis(500);
+
 /// Sends alerts and conditions, and counts the packets of the current interval.
 #[derive(Debug)]
 pub(crate) struct AlertSender<'a> {
@@ -102,11 +106,15 @@ impl<'a> AlertSender<'a> {
         Some(())
     }
 
-    /// Sends the alerts that are raised now, up to the limit of an interval. Returns the number of
-    /// unsent alerts.
-    pub(crate) fn send_last(&mut self, send: impl FnMut(Packet) -> SendResult) -> Option<u64> {
+    /// Sends the alerts that are raised now, up to the limit of an interval, or for half a second.
+    /// Returns the number of unsent alerts.
+    pub(crate) fn send_last(&mut self, mut send: impl FnMut(Packet) -> SendResult) -> Option<u64> {
         self.begin_interval();
-        self.send(send)?;
+        let begin = self.since;
+        self.send(|packet| match begin.elapsed() < LAST {
+            true => send(packet),
+            false => SendResult::Full,
+        })?;
         let rest: u64 = self.raised().map(|(_, count)| count.take_all()).sum();
         Some(rest + self.engine.alerts.take_without_slot())
     }

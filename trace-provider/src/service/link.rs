@@ -248,7 +248,7 @@ impl<'a> Link<'a> {
     fn end_session(&mut self) {
         if let Some(session) = self.session.take() {
             self.listener.forget(session.packets.as_fd());
-            session.end();
+            session.end(self.service.config.about_machine);
         }
     }
 }

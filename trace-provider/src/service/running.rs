@@ -10,10 +10,19 @@ use crate::not_traced::NotTraced;
 use crate::service::config::Config;
 use crate::service::status::Status;
 use crate::service::thread;
+use crate::sys;
 
 /// The longest wait for a connected manager at the start of a provider, and for the service thread
-/// at its end.
+/// of an application at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The longest wait for the service thread of a provider about the machine, whose archive is
+/// incomplete if it cannot say that it has stopped.
+const MACHINE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The longest wait, beyond these, for the service thread of a process that is traced with ptrace:
+/// if it is stepped, one instruction takes as long as thousands.
+const STEPPED_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A provider whose service thread runs.
 #[derive(Debug)]
@@ -38,7 +47,11 @@ impl Running {
         config: Config,
     ) -> Result<Self, (NotTraced, Status)> {
         let status = Status::default();
-        let patience = if config.output.is_some() { Duration::MAX } else { PATIENCE };
+        let (settling, patience) = match (&config.output, config.about_machine) {
+            (Some(_), _) => (Duration::MAX, Duration::MAX),
+            (None, true) => (PATIENCE, MACHINE_PATIENCE),
+            (None, false) => (PATIENCE, PATIENCE),
+        };
         config.messages.iter().for_each(|message| status.0.note(message.clone()));
         let shared = Arc::clone(&status.0);
         if let Err(error) = thread::spawn(engine, client, config, shared) {
@@ -46,7 +59,7 @@ impl Running {
             status.0.report(reason.clone());
             return Err((reason, status));
         }
-        status.0.wait_until_settled(patience);
+        status.0.wait_until_settled(settling);
         Ok(Self { engine, generation: Generation::current(), patience, status })
     }
 
@@ -66,7 +79,9 @@ impl Running {
     pub fn shut_down(self) -> Status {
         self.status.0.quit();
         self.engine.wake.wake();
-        self.status.0.wait_until_ended(self.patience);
+        if !self.status.0.wait_until_ended(self.patience) && sys::is_ptraced() {
+            self.status.0.wait_until_ended(STEPPED_PATIENCE);
+        }
         self.status
     }
 }

@@ -138,11 +138,17 @@ impl<'a> ManagerSession<'a> {
         result
     }
 
-    /// Ends the session. A manager that does not take the last alerts has closed the connection.
-    pub(crate) fn end(mut self) {
+    /// Ends the session. A manager that does not take the last packets has closed the connection.
+    ///
+    /// A provider about the machine reports that it has stopped: unlike a program that has ended,
+    /// it lacks later events if it did not.
+    pub(crate) fn end(mut self, reports_stop: bool) {
         let _announced = self.announce_stop();
         if self.active.stop() {
-            let _sent = self.send_last_alerts();
+            let sent = self.send_last_alerts();
+            if reports_stop {
+                let _sent = sent.and_then(|()| self.send(Packet::Stopped));
+            }
         }
         self.engine.alerts.listen(false);
     }
@@ -229,6 +235,8 @@ impl<'a> ManagerSession<'a> {
             }
         }
         let Some(Change { sequence, .. }) = self.change.take() else { return Ok(()) };
+        // A session that ends with the reply has these losses, too.
+        self.active.report_slotless();
         self.send(Packet::CategoriesSet { sequence })
     }
 

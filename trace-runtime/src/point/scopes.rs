@@ -83,7 +83,9 @@ fn begin<N: Names, A: Arguments, const TAIL: usize>(
     arguments: A,
     tail: [u64; TAIL],
 ) -> Option<Begun> {
-    let (open, header) = write::open_at(&Unscoped(site), keys, place, &names, &arguments, TAIL)?;
+    let site_of_operation = Unscoped(site);
+    let opened = write::open_at(&site_of_operation, keys, place, &names, &arguments, TAIL, |_| {});
+    let (open, header) = opened?;
     let recording = RECORDER.recording();
     for (word, value) in open.words().iter().rev().zip(tail) {
         word.store(value, Ordering::Relaxed);

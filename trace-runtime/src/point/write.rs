@@ -53,7 +53,8 @@ pub fn event_at<P: Place, N: Names, A: Arguments, const TAIL: usize>(
     arguments: A,
     tail: [u64; TAIL],
 ) {
-    if let Some((open, header)) = open_at(site, keys, place, &names, &arguments, TAIL) {
+    let opened = open_at(site, keys, place, &names, &arguments, TAIL, |_| {});
+    if let Some((open, header)) = opened {
         for (word, value) in open.words().iter().rev().zip(tail) {
             word.store(value, Ordering::Relaxed);
         }
@@ -97,7 +98,7 @@ pub(crate) fn begin_inline<N: Names, A: Arguments>(
     names: N,
     arguments: A,
 ) -> DurationScope {
-    match open(site, keys, &names, &arguments, 1) {
+    match open_at(site, keys, Here, &names, &arguments, 1, announce_begin) {
         Some((open, header)) => {
             let start = stamp(&open, Here);
             DurationScope(OpenScope::begin(open, header, start))
@@ -327,10 +328,11 @@ pub(crate) fn open<N: Names, A: Arguments>(
     arguments: &A,
     tail: usize,
 ) -> Option<(Reservation<'static>, u64)> {
-    open_at(site, keys, Here, names, arguments, tail)
+    open_at(site, keys, Here, names, arguments, tail, |_| {})
 }
 
-/// Reserves a record like [`open`], but at `place`.
+/// Reserves a record like [`open`], but at `place`. Calls `watched` with the header of a watched
+/// site. Only a scope whose end can be announced announces its begin.
 #[inline(always)]
 pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     site: &impl Switch,
@@ -339,6 +341,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
     names: &N,
     arguments: &A,
     tail: usize,
+    watched: impl FnOnce(u64),
 ) -> Option<(Reservation<'static>, u64)> {
     let slot = slot()?;
     let size = |limit| FIXED + P::WORDS + names.words(limit) + arguments.words(limit) + tail;
@@ -360,7 +363,7 @@ pub(super) fn open_at<P: Place, N: Names, A: Arguments>(
         }
         header &= !WATCHED;
         open.watch();
-        announce_begin(header);
+        watched(header);
     }
     if let Some(koids) = open.words().get(FIXED..FIXED + P::WORDS) {
         place.encode(koids);

@@ -3,7 +3,7 @@
 use trace_xray::layout::{Action, ByteOrder, Version};
 use trace_xray::map::Map;
 use trace_xray::read::decode;
-use trace_xray::{CustomEvent, EventTime, Format, Record};
+use trace_xray::{CustomEvent, EventTime, Format, Record, WallClock};
 
 use crate::common::{items, Made};
 use crate::tools::{dump, verify, xray, yaml, Work};
@@ -239,4 +239,35 @@ fn account_refuses_threads_that_start_earlier_than_the_first_one() {
     // Which thread is the first one depends on a hash.
     let results = [account([8, 9]), account([9, 8])];
     assert_eq!(results.iter().filter(|result| result.is_ok()).count(), 1, "{results:?}");
+}
+
+/// LLVM sorts the thread buffers of a thread by their wall clocks, but compares seconds and
+/// fractions one by one. So buffers within a second have no order, and `account` sees an exit
+/// before its entry.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn account_refuses_threads_with_many_buffers() {
+    let work = Work::new();
+    let account = |buffers: u32| {
+        let mut log = Made::new(V5, 0);
+        for number in 0..buffers {
+            log.buffer(|log| {
+                log.put(Record::NewBuffer { thread: 8 });
+                log.put(Record::WallClock(WallClock { seconds: 12, micros: number }));
+                log.put(Record::Pid { pid: 7 });
+                log.put(Record::NewCpuId { cpu: 1, tsc: 1000 * u64::from(number + 1) });
+                // An entry in each buffer has its exit in the next one.
+                if number > 0 {
+                    log.function(Action::Exit, number, 1);
+                }
+                log.function(Action::Entry, number + 1, 1);
+            });
+        }
+        assert_eq!(items(&log.bytes, 100).1, [""; 0]);
+        let log = work.file("log", &log.bytes);
+        xray(&["account", log.to_str().unwrap()])
+    };
+    account(16).unwrap();
+    let error = account(17).unwrap_err();
+    assert!(error.contains("(empty stack)"), "{error}");
 }

@@ -83,7 +83,7 @@ impl Companion for KernelHelper {
     fn end(self: Box<Self>) -> CompanionResult {
         let Self { recording, kernel, log } = *self;
         drop(recording);
-        let result = CompanionResult::from(kernel.end());
+        let result = kernel.end().numbers();
         KernelResult::from(result).advice().for_each(|advice| log::warn!("{advice}"));
         drop(log);
         result

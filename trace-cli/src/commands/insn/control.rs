@@ -12,8 +12,10 @@ use trace_insntrace::controller::{
 use trace_insntrace::hardware::Pmu;
 use trace_insntrace::recording::TraceId;
 use trace_insntrace::service::{socket_path, Client, Error};
+use trace_kernel::perf_event::online;
 
 use super::files::Files;
+use super::hardware::report_losses;
 use super::service::READY;
 use crate::cli::{
     InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,
@@ -116,7 +118,12 @@ fn init(args: &InsnInitArgs) -> Result<u8> {
         InsnControlMode::Thread => Mode::Thread,
     };
     let client = connect(&args.name)?;
-    let allocation = Allocation { mode, num_traces: args.num_traces };
+    let num_traces = match mode {
+        // Each CPU has a buffer.
+        Mode::Cpu => online().len().try_into().context("there are too many CPUs")?,
+        Mode::Thread => args.num_traces,
+    };
+    let allocation = Allocation { mode, num_traces };
     if let Err(error) = client.initialize(allocation) {
         client.close().map_err(|error| explain(error, "end the controller"))?;
         return Err(match (mode, error.status()) {
@@ -132,10 +139,7 @@ fn init(args: &InsnInitArgs) -> Result<u8> {
 /// Returns why CPUs cannot be traced.
 fn hint_of_cpus() -> String {
     match Pmu::find() {
-        Ok(_) => {
-            "`perf record -a -e intel_pt//u` traces CPUs, and `trace insn print` reads its file"
-                .into()
-        }
+        Ok(_) => "CPUs require --engine hardware".into(),
         Err(missing) => format!("only hardware traces CPUs: {missing}"),
     }
 }
@@ -144,9 +148,12 @@ fn start_service(args: &InsnInitArgs) -> Result<()> {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("trace-insn").args(["insn", "service", "--hold", "--name", &args.name.name]);
     command.args(["--memory", &args.settings.memory.to_string()]);
-    if args.settings.engine == InsnControlEngine::Block {
-        command.args(["--engine", "block"]);
-    }
+    let engine = match args.settings.engine {
+        InsnControlEngine::Step => "step",
+        InsnControlEngine::Block => "block",
+        InsnControlEngine::Hardware => "hardware",
+    };
+    command.args(["--engine", engine]);
     if let Some(steps) = args.settings.budget {
         command.args(["--budget", &steps.to_string()]);
     }
@@ -273,6 +280,7 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
     let number = counted(traces.len() as u64, "trace", "traces");
     for (trace, data) in traces {
         bytes += data.packets.len();
+        report_losses(data.losses, &format!("buffer {}: ", trace.0));
         files.write(data.notes, vec![(trace, data.packets)])?;
     }
     files.finish()?;

@@ -1,9 +1,7 @@
 //! The process that traces for `trace insn record`.
 
-use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -18,8 +16,10 @@ use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::{Engine, Executed, Options, Traced, TracedCalls, TracedRange, Tracer};
 use trace_protocol::clock;
 
+use super::engine_process::start_error;
 use super::files::Files;
 use super::snapshot::Snapshots;
+use super::{hardware, session};
 use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -30,10 +30,17 @@ const WRITE_INTERVAL: u64 = 4096;
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
+    let engine = match args.engine {
+        InsnEngine::Step => Engine::Step,
+        InsnEngine::Block => Engine::Block,
+        InsnEngine::Hardware => {
+            end_with_command()?;
+            return hardware::run(args);
+        }
+    };
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
-    // If the command is killed, this is the signal to release the program.
-    set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
+    end_with_command()?;
     let traced = traced(args);
     if traced.is_some() && args.engine != InsnEngine::Step {
         let hint = "the other engines trace all instructions";
@@ -42,7 +49,7 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     }
     let requested = Arc::new(AtomicBool::new(false));
     let output = Output::create(args, &requested)?;
-    let mut tracer = match start(args) {
+    let mut tracer = match start(args, engine) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
             output.discard();
@@ -70,6 +77,12 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
     record(args, output, &mut tracer)
 }
 
+/// Watches the command that has started this process. If it is killed, SIGTERM releases the
+/// program.
+fn end_with_command() -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")
+}
+
 /// Returns the parts of the program that are traced, or `None` for all of it.
 fn traced(args: &InsnRecordArgs) -> Option<Traced> {
     let scopes = args.in_scope.as_ref().map(|_| Traced::Scopes);
@@ -77,22 +90,12 @@ fn traced(args: &InsnRecordArgs) -> Option<Traced> {
 }
 
 /// Begins tracing. Returns an exit code and a message if that fails.
-fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
+fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::Error)> {
     let range = args.range.clone().map(|range| match range {
         InsnRange::Addresses(start, end) => TracedRange::Addresses(start, end),
         InsnRange::Symbol(name) => TracedRange::Symbol(name),
     });
     let writer = pt::Writer::new();
-    let engine = match args.engine {
-        InsnEngine::Step => Engine::Step,
-        InsnEngine::Block => Engine::Block,
-        InsnEngine::Hardware => {
-            return Err((
-                exit::RECORD_FAILED,
-                anyhow!("perf records by hardware, not this process"),
-            ))
-        }
-    };
     let options = Options {
         engine,
         writer,
@@ -120,14 +123,6 @@ fn start(args: &InsnRecordArgs) -> Result<Tracer, (u8, anyhow::Error)> {
         .map_err(|error| start_error(program, error))
 }
 
-fn start_error(program: &OsString, error: std::io::Error) -> (u8, anyhow::Error) {
-    let code = match error.kind() {
-        ErrorKind::NotFound => exit::NOT_FOUND,
-        _ => exit::CANNOT_RUN,
-    };
-    (code, anyhow!(error).context(format!("cannot run {}", Path::new(program).display())))
-}
-
 /// Records until tracing ends. Returns the exit code.
 fn record(args: &InsnRecordArgs, mut output: Output<'_>, tracer: &mut Tracer) -> Result<u8> {
     let mut instructions = 0_u64;
@@ -140,7 +135,9 @@ fn record(args: &InsnRecordArgs, mut output: Output<'_>, tracer: &mut Tracer) ->
             output.write(tracer)?;
         }
     }
-    output.finish(tracer)?;
+    // A program that was released goes on, and so does its session.
+    let requests = tracer.child_end().map_or(0, |_| session::end(args));
+    output.finish(tracer, requests)?;
     let steps = tracer.steps();
     let number = counted(instructions, "instruction", "instructions");
     say(&match args.snapshot.is_empty() {
@@ -225,11 +222,11 @@ impl<'a> Output<'a> {
         }
     }
 
-    fn finish(mut self, tracer: &mut Tracer) -> Result<()> {
+    fn finish(mut self, tracer: &mut Tracer, requests: u64) -> Result<()> {
         self.write(tracer)?;
         match self {
             Self::Files(mut files) => files.finish(),
-            Self::Snapshots(snapshots) => snapshots.finish(tracer),
+            Self::Snapshots(snapshots) => snapshots.finish(tracer, requests),
         }
     }
 }

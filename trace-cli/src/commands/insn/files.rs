@@ -46,6 +46,11 @@ impl<'a> Files<'a> {
         self.writer.discard();
     }
 
+    /// Returns the recording, to write notes and packets.
+    pub(super) fn recording(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+
     fn write_anchor(&mut self) -> Result<()> {
         let mut words = Vec::new();
         anchor(&mut words, &self.identity, &ClockSample::now());

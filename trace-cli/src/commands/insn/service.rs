@@ -6,10 +6,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::thread;
 
-use anyhow::{anyhow, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use rustix::process::{getrlimit, setrlimit, setsid, Resource, Rlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
+use trace_insntrace::hardware::Pmu;
 use trace_insntrace::service::{socket_path, Lifetime, Service, Settings};
 use trace_insntrace::step::Engine;
 
@@ -54,7 +55,11 @@ fn start(args: &InsnServiceArgs, lifetime: Lifetime) -> Result<Service> {
     allow_files();
     let path = socket_path(&args.name.name);
     create_folder(&path).with_context(|| failed(args, &path))?;
-    let service = Service::bind(&path, lifetime, settings(&args.settings)).map_err(|error| {
+    let bound = match engine(&args.settings) {
+        Some(engine) => Service::bind(&path, lifetime, settings(&args.settings, engine)),
+        None => Service::bind_hardware(&path, lifetime, pmu(args)?, bytes(&args.settings)),
+    };
+    let service = bound.map_err(|error| {
         let context = failed(args, &path);
         match error.kind() {
             ErrorKind::AddrInUse => {
@@ -78,12 +83,31 @@ fn failed(args: &InsnServiceArgs, path: &Path) -> String {
     format!("cannot start the controller {} at {}", args.name.name, path.display())
 }
 
-fn settings(settings: &InsnSettings) -> Settings {
-    let engine = match settings.engine {
-        InsnControlEngine::Step => Engine::Step,
-        InsnControlEngine::Block => Engine::Block,
-    };
-    Settings { engine, bytes: u64::from(settings.memory) << 20, steps: settings.budget }
+/// Returns the engine that traces by stops, or `None` if the processor traces.
+fn engine(settings: &InsnSettings) -> Option<Engine> {
+    match settings.engine {
+        InsnControlEngine::Step => Some(Engine::Step),
+        InsnControlEngine::Block => Some(Engine::Block),
+        InsnControlEngine::Hardware => None,
+    }
+}
+
+fn settings(settings: &InsnSettings, engine: Engine) -> Settings {
+    Settings { engine, bytes: bytes(settings), steps: settings.budget }
+}
+
+fn bytes(settings: &InsnSettings) -> u64 {
+    u64::from(settings.memory) << 20
+}
+
+/// Returns the event source of the processor.
+fn pmu(args: &InsnServiceArgs) -> Result<Pmu> {
+    if args.settings.budget.is_some() {
+        bail!("--engine hardware has no --budget{HINT}a buffer that is not circular ends tracing");
+    }
+    Pmu::find().map_err(|missing| {
+        anyhow!("cannot trace by hardware: {missing}{HINT}--engine step traces on any processor")
+    })
 }
 
 /// Allows as many descriptors as this user may have: each chunk has one.

@@ -28,6 +28,8 @@ pub(super) struct Snapshots<'a> {
     /// Whether something else may request snapshots.
     has_others: bool,
     requested: Arc<AtomicBool>,
+    /// How many requests were answered.
+    answered: u64,
     written: u64,
 }
 
@@ -47,11 +49,14 @@ impl<'a> Snapshots<'a> {
             .with_context(|| format!("cannot create {}", directory.display()))?;
         Ok(Some(Self {
             directory,
-            ring: Ring::new(usize::try_from(args.ring).unwrap_or(usize::MAX).saturating_mul(1024)),
+            ring: Ring::new(
+                usize::try_from(args.ring_kib()).unwrap_or(usize::MAX).saturating_mul(1024),
+            ),
             has_others: functions.len() != args.snapshot.len(),
             functions,
             starts: HashSet::new(),
             requested: requested.clone(),
+            answered: 0,
             written: 0,
         }))
     }
@@ -67,6 +72,7 @@ impl<'a> Snapshots<'a> {
             self.starts.retain(|(_, function)| function != name);
         }
         if called.is_some() || was_requested {
+            self.answered += u64::from(was_requested);
             self.write(tracer)?;
         }
         Ok(!self.ring.is_full() && (self.has_others || !self.functions.is_empty()))
@@ -114,9 +120,10 @@ impl<'a> Snapshots<'a> {
         let _ = fs::remove_dir(self.directory);
     }
 
-    /// Writes a snapshot that was requested last, and reports their number.
-    pub(super) fn finish(mut self, tracer: &mut Tracer) -> Result<()> {
-        if self.requested.swap(false, Ordering::Relaxed) {
+    /// Writes a snapshot that was requested last, and reports their number. `requests` is the
+    /// number of requests that are known otherwise.
+    pub(super) fn finish(mut self, tracer: &mut Tracer, requests: u64) -> Result<()> {
+        if self.requested.swap(false, Ordering::Relaxed) || self.answered < requests {
             self.write(tracer)?;
         }
         say(&counted(self.written, "snapshot", "snapshots"));

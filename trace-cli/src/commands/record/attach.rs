@@ -57,7 +57,7 @@ fn start_args(args: &RecordArgs) -> StartArgs {
 }
 
 /// Returns the providers to record. Fails if none of them is registered.
-fn select(attach: &Attach, providers: &[ProviderInfo]) -> Result<ProviderFilter> {
+pub(crate) fn select(attach: &Attach, providers: &[ProviderInfo]) -> Result<ProviderFilter> {
     let mut filter = ProviderFilter::default();
     match attach {
         Attach::All => return Ok(filter),

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{self, Command, ExitStatus};
 use std::sync::mpsc::{self, Sender};
@@ -86,12 +85,7 @@ impl Child {
     /// Notes that the command has ended, and returns its exit code.
     pub(super) fn ended(&mut self, status: io::Result<ExitStatus>) -> u8 {
         self.running = None;
-        let Ok(status) = status else { return exit::RECORD_FAILED };
-        match (status.code(), status.signal()) {
-            (Some(code), _) => code as u8,
-            (None, Some(signal)) => exit::SIGNALLED.saturating_add(signal as u8),
-            (None, None) => exit::RECORD_FAILED,
-        }
+        status.map_or(exit::RECORD_FAILED, exit::of_command)
     }
 
     /// Forwards a signal, unless the terminal has sent it to the command as well. Returns false for
@@ -110,6 +104,14 @@ impl Child {
             let _ended = kill_process(pid, signal);
         }
         self.signals < 2
+    }
+
+    /// Notifies the command of a snapshot.
+    pub(super) fn notify(&self) {
+        if let Some(pid) = self.running {
+            // Fails if the command has just ended.
+            let _ended = kill_process(pid, Signal::Usr1);
+        }
     }
 
     /// Returns whether a signal was forwarded to the command.

@@ -114,12 +114,12 @@ impl Kernel {
             false => "did not end in time and was killed",
         };
         let line = self.line().unwrap_or_default();
-        let result = KernelResult::parse(&line).unwrap_or_else(|| {
+        let numbers = result::parse(&line);
+        if numbers.is_none() {
             let event = "later events of the kernel are missing";
             crate::say(&format!("{event}: the process trace-kernel {reason}"));
-            KernelResult::default()
-        });
-        KernelResult { pid: Some(self.id()), ..result }
+        }
+        KernelResult { pid: Some(self.id()), numbers, is_of_daemon: false }
     }
 
     /// Waits until the helper sends a line or ends. Kills it at the timeout and returns false.
@@ -169,17 +169,8 @@ mod tests {
         assert_eq!(hanging.line().unwrap(), "", "it has ended");
         let mut ready = kernel("echo", "totals 12 5 3 0 0 true");
         assert!(ready.wait_for_output(END_TIMEOUT));
-        let expected = KernelResult {
-            pid: Some(ready.id()),
-            has_numbers: true,
-            is_complete: true,
-            scheduling: 12,
-            samples: 5,
-            dropped: 3,
-            lost_samples: 0,
-            throttled: 0,
-            is_of_daemon: false,
-        };
-        assert_eq!(ready.end(), expected);
+        let pid = Some(ready.id());
+        let numbers = result::parse("totals 12 5 3 0 0 true");
+        assert_eq!(ready.end(), KernelResult { pid, numbers, is_of_daemon: false });
     }
 }

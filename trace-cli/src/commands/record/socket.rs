@@ -1,23 +1,24 @@
 //! Where programs and other commands find the session.
 
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, Error, Result};
-use tempfile::TempDir;
 use trace_protocol::socket::default_socket_path;
 
 use crate::cli::RecordArgs;
 use crate::message::HINT;
+use crate::recorders::directory::OwnedDirectory;
 use crate::recorders::{self, ensure_only_owner_renames, SOCKET_NAME};
+
+/// The begin of the name of a directory outside of the user's folder.
+const PREFIX: &str = "trace-record-";
 
 /// The sockets of a session. Dropping it removes the private ones.
 #[derive(Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    private: Option<TempDir>,
+    private: Option<OwnedDirectory>,
 }
 
 impl Place {
@@ -42,7 +43,7 @@ impl Place {
 
     /// Returns the private directory, which is removed when this is dropped.
     pub(super) fn private_directory(&self) -> Option<&Path> {
-        self.private.as_ref().map(TempDir::path)
+        self.private.as_ref().map(OwnedDirectory::path)
     }
 
     /// Returns the socket where programs register.
@@ -52,14 +53,14 @@ impl Place {
 }
 
 /// Creates a private directory that only the command finds.
-fn other_directory() -> Result<TempDir> {
+fn other_directory() -> Result<OwnedDirectory> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
     let places = [std::env::temp_dir(), "/tmp".into()];
     private_in_first(runtime.map(PathBuf::from).into_iter().chain(places))
 }
 
 /// Creates a private directory in the first of `places` where that succeeds.
-fn private_in_first(places: impl IntoIterator<Item = PathBuf>) -> Result<TempDir> {
+fn private_in_first(places: impl IntoIterator<Item = PathBuf>) -> Result<OwnedDirectory> {
     let mut failure = anyhow!("there is no place");
     for parent in places {
         match private_in(&parent) {
@@ -76,20 +77,16 @@ fn private_in_first(places: impl IntoIterator<Item = PathBuf>) -> Result<TempDir
     Err(failure)
 }
 
-/// Creates a directory that only this user can access, whatever the umask is.
-fn private_in(parent: &Path) -> io::Result<TempDir> {
+/// Creates a directory of this process. Removes those of killed recorders.
+fn private_in(parent: &Path) -> io::Result<OwnedDirectory> {
     ensure_only_owner_renames(parent)?;
-    let only_mine = Permissions::from_mode(0o700);
-    let mut builder = tempfile::Builder::new();
-    let directory = builder.prefix("trace-").permissions(only_mine.clone()).tempdir_in(parent)?;
-    // The umask may have removed permissions, and the parent's access control list may have added
-    // some.
-    fs::set_permissions(directory.path(), only_mine)?;
-    Ok(directory)
+    OwnedDirectory::create_in(parent, PREFIX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A full file system fails at the same step as a parent that is a file.

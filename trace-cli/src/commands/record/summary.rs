@@ -8,6 +8,7 @@ use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
 use trace_convert::visible;
+use trace_manager::controller::CompanionResult;
 use trace_manager::{Cause, End, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 
 use super::kernel::{self, KernelResult};
@@ -125,7 +126,7 @@ fn counts(kind: &str, counts: &BTreeMap<String, u64>, text: impl Fn(&String) -> 
 
 /// Returns the numbers of events, and of the kernel's records that are no events.
 fn recorded(report: &Report<'_>, summary: &SessionSummary) -> String {
-    let KernelResult { scheduling, samples, .. } = report.kernel.unwrap_or_default();
+    let CompanionResult { scheduling, samples, .. } = report.kernel.unwrap_or_default().numbers();
     let events = (summary.events(), "event", "events");
     let others =
         [(scheduling, "scheduling record", "scheduling records"), (samples, "sample", "samples")];
@@ -146,7 +147,7 @@ fn provider_line(provider: &ProviderSummary, kernel: Option<KernelResult>) -> St
     let (count, bytes) = (HumanCount(*records), HumanBytes(*bytes));
     let mut line =
         format!("{name} ({pid}): {count} {noun}, {bytes}, {} lost", HumanCount(*dropped));
-    let dropped = kernel.map_or(0, |kernel| kernel.dropped);
+    let dropped = kernel.map_or(0, |kernel| kernel.numbers().dropped);
     if dropped > 0 {
         let _ = write!(line, ", at least {} by the kernel", HumanCount(dropped));
     }

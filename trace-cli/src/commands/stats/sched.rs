@@ -1,11 +1,14 @@
 //! `trace stats --sched`
 
+use std::cmp::Reverse;
+
 use anyhow::{bail, Result};
 use trace_analyze::schedule::threads::{self, Preemption, Scheduling, ThreadTimes};
 use trace_analyze::stats::PERCENTILES;
 use trace_analyze::Damage;
 
 use super::section;
+use crate::args::SortBy;
 use crate::cli::StatsArgs;
 use crate::damage::explained;
 use crate::message::{counted, HINT};
@@ -75,10 +78,64 @@ fn select(args: &StatsArgs, report: &mut Scheduling) -> Result<()> {
         }
         report.retain(|koids| selected.contains(&koids.thread));
     }
+    sort(report, args.sort.unwrap_or(SortBy::Run));
     let limit = args.limit.unwrap_or(usize::MAX);
     report.threads.truncate(limit);
     report.preemptions.truncate(limit);
     Ok(())
+}
+
+/// Sorts the threads by a column, the largest first, and the preemptions by their number or their
+/// thread. Rows of equal values stay in their order.
+fn sort(report: &mut Scheduling, by: SortBy) {
+    let latency = |times: &ThreadTimes, quantile| times.latency.quantile(quantile);
+    let value = |times: &ThreadTimes| match by {
+        SortBy::Runnable => times.runnable,
+        SortBy::Blocked => times.blocked,
+        SortBy::Turns => times.turns,
+        SortBy::Preempted => times.preempted,
+        SortBy::P50 => latency(times, 0.5),
+        SortBy::P90 => latency(times, 0.9),
+        SortBy::P99 | SortBy::Latency => latency(times, 0.99),
+        SortBy::P999 => latency(times, 0.999),
+        SortBy::Max => times.latency.max(),
+        _ => times.running,
+    };
+    match by {
+        SortBy::Name => report.threads.sort_by_cached_key(|times| natural(&label(&times.group))),
+        _ => report.threads.sort_by_cached_key(|times| Reverse(value(times))),
+    }
+    match by {
+        SortBy::Name => {
+            report.preemptions.sort_by_cached_key(|pair| natural(&label(&pair.thread)));
+        }
+        SortBy::Preempted => report.preemptions.sort_by_key(|pair| Reverse(pair.count)),
+        _ => {}
+    }
+}
+
+/// A part of a text, so that numbers are in the order of their values.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    /// The digits without leading zeros. More of them are a larger number.
+    Number(usize, String),
+    Other(String),
+}
+
+/// Returns the key by which people sort texts: `worker 9` is before `worker 10`.
+fn natural(text: &str) -> Vec<Part> {
+    let parts = text.as_bytes().chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let part = |bytes: &[u8]| {
+        let part = String::from_utf8_lossy(bytes);
+        match part.starts_with(|c: char| c.is_ascii_digit()) {
+            true => {
+                let digits = part.trim_start_matches('0');
+                Part::Number(digits.len(), digits.to_owned())
+            }
+            false => Part::Other(part.into_owned()),
+        }
+    };
+    parts.map(part).collect()
 }
 
 fn text(report: &Scheduling) -> String {
@@ -165,5 +222,18 @@ fn warn(args: &StatsArgs, report: &Scheduling) {
     }
     if report.is_too_long {
         say("too many scheduling records, the last ones are not counted");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_numbers() {
+        let sorted =
+            ["a 2", "a 9 (7)", "a 9 (10)", "a 010", "a 18446744073709551616", "a b", "b 1"];
+        assert!(sorted.is_sorted_by_key(|text| natural(text)));
+        assert!(natural("worker 10") > natural("worker 9"));
     }
 }

@@ -6,6 +6,7 @@ use trace_analyze::slowest::{Instance, Slowest};
 use trace_analyze::stats::Row;
 
 use super::{collect, instances, rows, section, states};
+use crate::args::SortBy;
 use crate::cli::StatsArgs;
 use crate::input::SelectedThreads;
 use crate::rows::sort;
@@ -54,7 +55,7 @@ fn sums(args: &StatsArgs, input: &SelectedThreads<'_>, found: &Slowest) -> Resul
                 && (is_operation || row.role == instance.role)
         };
         rows.retain(|row| found.instances.iter().any(|instance| is_of(row, instance)));
-        sort(rows, args.sort);
+        sort(rows, args.sort.unwrap_or(SortBy::Total));
     }
     Ok(rows::text(args, &report, None))
 }

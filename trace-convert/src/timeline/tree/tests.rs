@@ -1,7 +1,7 @@
 use super::*;
 
 fn operation(begin: u64, end: u64, label: u32, id: u64, parent: Option<u64>) -> Operation {
-    let slice = Slice { begin, end, label: LabelId(label), arguments: 0, is_open: false };
+    let slice = Slice { begin, end, label: LabelId(label), arguments: 0, order: 0, is_open: false };
     Operation { slice, id, parent }
 }
 

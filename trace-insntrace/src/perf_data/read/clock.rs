@@ -5,7 +5,7 @@ use crate::pt::Packet;
 
 /// How MTC packets refine the time.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Clocks {
+pub struct Clocks {
     /// The distance of MTC packets in ticks of the crystal clock, as a power of two.
     period: u32,
     /// Ticks of the time stamp counter for each tick of the crystal clock.
@@ -42,6 +42,13 @@ impl Clocks {
             (field(info::TSC_CTC_NUMERATOR), field(info::TSC_CTC_DENOMINATOR));
         let ratio = (numerator != 0 && denominator != 0).then_some((numerator, denominator));
         Self { period: (period & 0xf) as u32, ratio, state: State::default() }
+    }
+
+    /// Returns the clocks of a processor with MTC packets every 2^`period` ticks of the crystal
+    /// clock, of which each is `ratio` ticks of the time stamp counter.
+    #[must_use]
+    pub fn of_processor(period: u32, ratio: Option<(u64, u64)>) -> Self {
+        Self { period: period & 0xf, ratio, state: State::default() }
     }
 
     /// Returns the last known time.

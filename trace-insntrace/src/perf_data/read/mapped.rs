@@ -7,8 +7,8 @@ use std::path::Path;
 
 use trace_symbols::open;
 
-use crate::recording::Mapping;
-use crate::symbols::VDSO;
+use crate::recording::{Mapping, Note, SpaceId};
+use crate::symbols::{self, VDSO};
 
 /// The first bytes of files with code. A file of perf may name any file that its reader may read,
 /// and others may see the recording.
@@ -29,6 +29,26 @@ pub(super) struct MappedCode {
 impl MappedCode {
     pub(super) fn new() -> Self {
         Self { left: MAX_TOTAL }
+    }
+
+    /// Returns a mapping and the code of its file. Adds the path to `missing` if there is none.
+    pub(super) fn notes(
+        &mut self,
+        space: SpaceId,
+        mapping: &Mapping,
+        missing: &mut Vec<String>,
+    ) -> Vec<Note> {
+        let build_id = symbols::build_id(&mapping.path);
+        let is_same = mapping.build_id.is_none() || mapping.build_id == build_id;
+        let code = is_same.then(|| self.of(mapping)).flatten();
+        let mapping =
+            Mapping { build_id: mapping.build_id.clone().or(build_id), ..mapping.clone() };
+        if code.is_none() && !missing.contains(&mapping.path) {
+            missing.push(mapping.path.clone());
+        }
+        let address = mapping.address;
+        let code = code.map(|bytes| Note::Code { space, address, bytes });
+        [Note::Mapping { space, mapping }].into_iter().chain(code).collect()
     }
 
     /// Returns the code of a mapping, as far as its file has it. Beyond the limit of all mappings,

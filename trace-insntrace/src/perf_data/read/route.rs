@@ -11,8 +11,7 @@ use super::stream::Stream;
 use super::timeline::{Task, Timeline};
 use super::{ImportError, Imported};
 use crate::pt::{ExecMode, Ip, Packet, PacketDecoder, PacketError};
-use crate::recording::{Mapping, Note, SpaceId, TraceId, Writer};
-use crate::symbols;
+use crate::recording::{Note, SpaceId, TraceId, Writer};
 
 /// The number of bytes of a thread that are written at a time.
 const WRITE_BYTES: u64 = 1 << 20;
@@ -276,7 +275,10 @@ impl<'a> Router<'a> {
         let spaces: BTreeSet<SpaceId> = spaces.map(|(_, space)| *space).collect();
         for space in spaces {
             for mapping in self.timeline.mappings(space) {
-                self.add_code(space, mapping)?;
+                let missing = &mut self.imported.missing;
+                for note in self.code.notes(space, mapping, missing) {
+                    self.writer.note(&note).map_err(ImportError::Recording)?;
+                }
             }
         }
         for (task, stream) in &self.streams {
@@ -290,27 +292,6 @@ impl<'a> Router<'a> {
             }
         }
         Ok(self.imported)
-    }
-
-    /// Adds a mapping with the code of its file.
-    fn add_code(&mut self, space: SpaceId, mapping: &Mapping) -> Result<(), ImportError> {
-        let build_id = symbols::build_id(&mapping.path);
-        let is_same = mapping.build_id.is_none() || mapping.build_id == build_id;
-        let code = is_same.then(|| self.code.of(mapping)).flatten();
-        let mapping =
-            Mapping { build_id: mapping.build_id.clone().or(build_id), ..mapping.clone() };
-        let address = mapping.address;
-        if code.is_none() && !self.imported.missing.contains(&mapping.path) {
-            self.imported.missing.push(mapping.path.clone());
-        }
-        self.writer.note(&Note::Mapping { space, mapping }).map_err(ImportError::Recording)?;
-        match code {
-            Some(bytes) => {
-                let code = Note::Code { space, address, bytes };
-                self.writer.note(&code).map_err(ImportError::Recording)
-            }
-            None => Ok(()),
-        }
     }
 }
 

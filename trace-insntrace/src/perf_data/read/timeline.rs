@@ -5,7 +5,6 @@ use std::rc::Rc;
 
 use trace_kernel::perf_data::AuxEvent;
 
-use super::super::layout::TimeConversion;
 use super::ImportError;
 use crate::recording::{Mapping, SpaceId};
 
@@ -49,7 +48,7 @@ impl<T: Copy> Changes<T> {
 
 /// The events of a file, by time stamps.
 #[derive(Debug, Default)]
-pub(super) struct Timeline {
+pub(crate) struct Timeline {
     /// The mappings of each space. Those of a space do not overlap.
     spaces: Vec<Vec<Rc<Mapping>>>,
     /// The number of mappings of all spaces.
@@ -61,16 +60,17 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
+    /// Reads events in the order of time, with their time stamps.
+    ///
     /// # Errors
     ///
     /// There are more mappings than are kept.
-    pub(super) fn new(
-        events: Vec<(u64, AuxEvent)>,
-        conversion: TimeConversion,
+    pub(crate) fn new(
+        events: impl IntoIterator<Item = (u64, AuxEvent)>,
     ) -> Result<Self, ImportError> {
         let mut timeline = Self::default();
         for (time, event) in events {
-            timeline.add(conversion.ticks(time), event);
+            timeline.add(time, event);
             if timeline.count > MAX_MAPPINGS {
                 return Err(ImportError::TooManyMappings { limit: MAX_MAPPINGS });
             }
@@ -183,7 +183,6 @@ mod tests {
 
     #[test]
     fn processes_share_mappings_up_to_the_limit() {
-        let conversion = TimeConversion::of_rate(1_000_000_000);
         let mapped = |address| AuxEvent::Mapped {
             process: 1,
             address,
@@ -195,13 +194,13 @@ mod tests {
         let mapped = (0..1 << 10).map(|address| (0, mapped(address)));
         let forked =
             (2..).map(|process| (0, AuxEvent::Forked { process, thread: process, creator: 1 }));
-        let events = |forks| mapped.clone().chain(forked.clone().take(forks)).collect();
-        let timeline = Timeline::new(events(1), conversion).unwrap();
+        let events = |forks| mapped.clone().chain(forked.clone().take(forks));
+        let timeline = Timeline::new(events(1)).unwrap();
         let [first, second] = [SpaceId(0), SpaceId(1)].map(|space| timeline.mappings(space));
         assert!(first.len() == 1 << 10 && second.len() == 1 << 10);
         assert!(first.iter().zip(second).all(|(first, second)| Rc::ptr_eq(first, second)));
-        assert!(Timeline::new(events((1 << 12) - 1), conversion).is_ok());
-        let refused = Timeline::new(events(1 << 12), conversion);
+        assert!(Timeline::new(events((1 << 12) - 1)).is_ok());
+        let refused = Timeline::new(events(1 << 12));
         assert!(matches!(refused, Err(ImportError::TooManyMappings { limit: MAX_MAPPINGS })));
     }
 }

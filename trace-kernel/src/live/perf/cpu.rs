@@ -89,11 +89,16 @@ impl Cpu {
         Ok(())
     }
 
-    /// Returns the number of dropped records that no record reports: a record with their number
-    /// follows only if the buffer has space again.
-    pub(super) fn unreported_losses(&mut self) -> io::Result<u64> {
+    /// Returns the number of dropped records that no record reports so far: a record with their
+    /// number follows only if the buffer has space again.
+    pub(super) fn unreported_losses(&self) -> io::Result<u64> {
         let counted = self.events.iter().map(Event::lost).sum::<io::Result<u64>>()?;
-        let number = counted.saturating_sub(self.reported);
+        Ok(counted.saturating_sub(self.reported))
+    }
+
+    /// Returns the same number, and regards these records as reported.
+    pub(super) fn take_unreported_losses(&mut self) -> io::Result<u64> {
+        let number = self.unreported_losses()?;
         self.reported += number;
         Ok(number)
     }

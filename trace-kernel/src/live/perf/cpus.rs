@@ -127,7 +127,7 @@ impl Cpus {
     pub(super) fn finish(&mut self, now: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
         let mut result = Ok(());
         for cpu in &mut self.cpus {
-            let number = cpu.unreported_losses().map_err(|error| error.to_string())?;
+            let number = cpu.take_unreported_losses().map_err(|error| error.to_string())?;
             if number > 0 {
                 let times = (cpu.last(), now);
                 result = result.and(output.missed(cpu.number(), Missed::Count(number), times));
@@ -139,6 +139,16 @@ impl Cpus {
         result
     }
 
+    /// Returns the number of dropped records that no record reports so far.
+    pub(super) fn unreported_losses(&self) -> io::Result<u64> {
+        self.cpus.iter().map(Cpu::unreported_losses).sum()
+    }
+
+    /// Takes the records that were read, in the order of their buffers.
+    pub(super) fn take(&mut self) -> Vec<Timed> {
+        std::mem::take(&mut self.waiting)
+    }
+
     /// Discards the records that have not been written. Returns their number.
     pub(super) fn discard(&mut self) -> u64 {
         std::mem::take(&mut self.waiting).len() as u64
@@ -146,7 +156,8 @@ impl Cpus {
 }
 
 /// Returns the CPUs that are online.
-pub(super) fn online() -> Vec<u16> {
+#[must_use]
+pub fn online() -> Vec<u16> {
     let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
     parse_cpus(&online).collect()
 }

@@ -36,6 +36,9 @@ pub(crate) struct Events {
     switches: Switches,
     /// The threads of the scope; `None` if the kernel selects them, or for the machine.
     scope: Option<HashSet<u64>>,
+    /// The thread that starts the command, until it ends. It is not in the scope, but the threads
+    /// that it creates are.
+    starter: Option<u64>,
     /// The threads that have ended, but have not left their CPU.
     ending: HashSet<u64>,
     /// The thread that each CPU runs.
@@ -54,6 +57,14 @@ impl Events {
         let scope = (switches == Switches::Machine && !scope.is_empty())
             .then(|| scope.iter().copied().collect());
         Self { names: names.into_iter().collect(), switches, scope, ..Self::default() }
+    }
+
+    /// Limits the scope to the threads that this one creates, and those that these create.
+    pub(crate) fn limit_to_command(&mut self, starter: u64) {
+        self.starter = Some(starter);
+        if self.switches == Switches::Machine {
+            self.scope = Some(HashSet::new());
+        }
     }
 
     /// Uses the records of selected threads from now on.
@@ -89,6 +100,7 @@ impl Events {
                 let state = ThreadState::RUNNING;
                 visit(&entry(from, Event::Switch { outgoing, state, incoming }))
             }
+            Body::SwitchIn { from: None } if !self.is_in_scope(thread) => Ok(()),
             Body::SwitchIn { from: None } => {
                 let (outgoing, state) = (others(cpu), ThreadState::RUNNING);
                 let incoming = self.task(thread);
@@ -126,7 +138,7 @@ impl Events {
                 let name = self.names.get(&creator).cloned().unwrap_or_default();
                 self.forget(child);
                 self.rename(child, &name);
-                if !self.is_in_scope(creator) {
+                if !self.is_in_scope(creator) && self.starter != Some(creator) {
                     return Ok(());
                 }
                 if let Some(scope) = &mut self.scope {
@@ -141,11 +153,19 @@ impl Events {
                 if self.is_in_scope(thread) {
                     visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
                 }
+                let is_starter = self.starter == Some(thread);
                 if self.switches != Switches::Threads {
+                    if is_starter {
+                        self.starter = None;
+                    }
                     if self.ending.len() >= MAX_THREADS {
                         self.ending.clear();
                     }
                     self.ending.insert(thread);
+                    return Ok(());
+                }
+                if is_starter {
+                    self.starter = None;
                     return Ok(());
                 }
                 // It is the last record of the thread, which leaves its CPU soon.
@@ -200,7 +220,8 @@ impl Events {
     }
 
     fn is_in_scope(&self, thread: u64) -> bool {
-        self.scope.as_ref().is_none_or(|scope| scope.contains(&thread))
+        self.starter != Some(thread)
+            && self.scope.as_ref().is_none_or(|scope| scope.contains(&thread))
     }
 
     fn task(&self, thread: u64) -> Task<'_> {
@@ -222,6 +243,8 @@ impl Events {
     fn forget(&mut self, thread: u64) {
         self.names.remove(&thread);
         self.ending.remove(&thread);
+        // The id of the starter is used again if the record of its end is missing.
+        self.starter.take_if(|starter| *starter == thread);
         if let Some(scope) = &mut self.scope {
             scope.remove(&thread);
         }
@@ -234,208 +257,4 @@ fn others(cpu: u16) -> Task<'static> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::record::{PerfRecord, SampleId};
-    use super::*;
-
-    /// Returns the events of records on CPU 3, each as its thread and text. `thread` is the one of
-    /// the record's `sample_id`.
-    fn events(events: &mut Events, records: &[(u32, Body)]) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (ticks, (thread, body)) in (1..).zip(records) {
-            let sample = SampleId { process: 7, thread: *thread, time: 0, cpu: 3 };
-            let record = PerfRecord { sample, body: body.clone() };
-            let pushed = events.push(&Timed { ticks, since: 0, record }, |entry| {
-                assert_eq!((entry.ticks, entry.cpu), (ticks, 3));
-                lines.push(line(entry));
-                Ok::<(), ()>(())
-            });
-            pushed.unwrap();
-        }
-        lines
-    }
-
-    fn line(entry: &Entry<'_>) -> String {
-        let task = |task: Task<'_>| {
-            assert_eq!(task.priority, None);
-            let is_others = task.thread == OTHERS + 3;
-            if is_others {
-                "others".to_owned()
-            } else {
-                format!("{}{}", task.name, task.thread)
-            }
-        };
-        match entry.event {
-            Event::Switch { outgoing, state, incoming } => {
-                let state = match state {
-                    ThreadState::RUNNING => "runnable",
-                    ThreadState::DEAD => "dead",
-                    _ => "blocked",
-                };
-                format!("{} {state} -> {}", task(outgoing), task(incoming))
-            }
-            Event::NewTask { child, name, is_in_process } => {
-                format!("{}: new {name}{child} {is_in_process}", entry.thread)
-            }
-            Event::Fork { child, .. } => format!("{}: fork {child}", entry.thread),
-            Event::Rename { thread, name } => format!("rename {name}{thread}"),
-            Event::Exec { thread, file: "" } => format!("exec {thread}"),
-            Event::Exit { task: it } => format!("exit {}", task(it)),
-            other => panic!("{other:?}"),
-        }
-    }
-
-    fn out(is_preempted: bool, to: Option<u32>) -> Body {
-        Body::SwitchOut { is_preempted, to }
-    }
-
-    fn fork(creator: u32, process: u32, thread: u32) -> Body {
-        Body::Fork { process, thread, creator_process: 7, creator }
-    }
-
-    #[test]
-    fn switches_of_selected_threads() {
-        let names = [(7, "app".into())];
-        let name = Body::Comm { process: 9, thread: 9, name: "child".into(), is_exec: true };
-        let records = [
-            (7, Body::SwitchIn { from: None }),
-            (7, fork(7, 7, 8)),
-            (7, fork(7, 9, 9)),
-            (7, out(true, None)),
-            (9, name),
-            (7, Body::SwitchIn { from: None }),
-            (7, out(false, None)),
-            (9, Body::Exit { process: 7, thread: 9 }),
-            (0, Body::Lost { number: 3 }),
-        ];
-        let expected = [
-            "others runnable -> app7",
-            "7: new app8 true",
-            "7: fork 8",
-            "7: new app9 false",
-            "7: fork 9",
-            "app7 runnable -> others",
-            "rename child9",
-            "exec 9",
-            "others runnable -> app7",
-            "app7 blocked -> others",
-            "exit child9",
-            "child9 dead -> others",
-        ];
-        assert_eq!(events(&mut Events::new(names, Switches::Threads, &[7]), &records), expected);
-    }
-
-    #[test]
-    fn switches_of_cpus_have_both_threads() {
-        let names = [(5, "other".into()), (7, "app".into())];
-        let records = [
-            (5, out(true, Some(6))),
-            (6, Body::SwitchIn { from: Some(5) }),
-            (6, out(false, Some(7))),
-            (7, Body::SwitchIn { from: Some(6) }),
-            (7, fork(7, 7, 8)),
-            (5, fork(5, 5, 50)),
-            (7, out(true, Some(0))),
-            (0, out(false, Some(8))),
-            (8, Body::Exit { process: 7, thread: 8 }),
-            // The kernel does not name a thread that has ended.
-            (NO_THREAD, out(false, Some(5))),
-            (5, Body::SwitchIn { from: Some(NO_THREAD) }),
-            (5, out(false, Some(8))),
-        ];
-        let expected = [
-            "6 blocked -> app7",
-            "7: new app8 true",
-            "7: fork 8",
-            "app7 runnable -> 0",
-            "0 runnable -> app8",
-            "exit app8",
-            "app8 dead -> other5",
-        ];
-        assert_eq!(
-            events(&mut Events::new(names.clone(), Switches::Machine, &[7]), &records),
-            expected
-        );
-        let all = events(&mut Events::new(names, Switches::Machine, &[]), &records);
-        assert_eq!(all.len(), expected.len() + 4, "{all:?}");
-        assert_eq!(all[0], "other5 runnable -> 6");
-    }
-
-    #[test]
-    fn a_switch_from_an_idle_thread_without_records() {
-        let records = [
-            (7, out(false, Some(0))),
-            (5, Body::SwitchIn { from: Some(0) }),
-            (5, out(true, Some(0))),
-            (7, Body::SwitchIn { from: Some(0) }),
-            (7, out(false, Some(0))),
-            (0, out(false, Some(7))),
-            (7, Body::SwitchIn { from: Some(0) }),
-        ];
-        let found = events(&mut Events::new([], Switches::Machine, &[7]), &records);
-        let expected = ["7 blocked -> 0", "0 runnable -> 7", "7 blocked -> 0", "0 runnable -> 7"];
-        assert_eq!(found, expected);
-    }
-
-    #[test]
-    fn a_thread_that_is_preempted_before_its_last_switch_ends_with_that() {
-        let preempted = [
-            (0, out(false, Some(7))),
-            (7, Body::SwitchIn { from: Some(0) }),
-            (7, Body::Exit { process: 7, thread: 7 }),
-            (7, out(true, Some(5))),
-            (5, Body::SwitchIn { from: Some(7) }),
-        ];
-        let last = [
-            // Its parent may have waited for it meanwhile, or not.
-            [(5, out(false, Some(NO_THREAD))), (NO_THREAD, out(false, Some(5)))],
-            [(5, out(false, Some(7))), (7, out(false, Some(5)))],
-        ];
-        let expected =
-            ["0 runnable -> 7", "exit 7", "7 runnable -> 5", "5 blocked -> 7", "7 dead -> 5"];
-        for last in last {
-            let records = [&preempted[..], &last].concat();
-            assert_eq!(events(&mut Events::new([], Switches::Machine, &[7]), &records), expected);
-        }
-    }
-
-    #[test]
-    fn a_thread_that_is_preempted_while_it_ends_is_dead_and_has_no_other_id() {
-        let records = [
-            (7, Body::SwitchIn { from: Some(0) }),
-            (7, Body::Exit { process: 7, thread: 7 }),
-            (NO_THREAD, out(true, Some(5))),
-            (5, Body::SwitchIn { from: Some(NO_THREAD) }),
-            (5, out(false, Some(NO_THREAD))),
-            (NO_THREAD, Body::SwitchIn { from: Some(5) }),
-            (NO_THREAD, out(false, Some(5))),
-        ];
-        let expected = ["exit 7", "7 dead -> 5", "5 blocked -> others", "others runnable -> 5"];
-        assert_eq!(events(&mut Events::new([], Switches::Machine, &[]), &records), expected);
-        let in_scope = events(&mut Events::new([], Switches::Machine, &[5]), &records);
-        assert_eq!(in_scope, expected[1..]);
-        let from_idle = [
-            (7, out(false, Some(0))),
-            (NO_THREAD, Body::SwitchIn { from: Some(0) }),
-            (NO_THREAD, out(false, Some(7))),
-        ];
-        let expected = ["7 blocked -> 0", "0 runnable -> others", "others runnable -> 7"];
-        assert_eq!(events(&mut Events::new([], Switches::Machine, &[]), &from_idle), expected);
-        // The first record of a CPU.
-        let first = [(NO_THREAD, out(false, Some(5)))];
-        assert_eq!(
-            events(&mut Events::new([], Switches::Machine, &[]), &first),
-            ["others runnable -> 5"]
-        );
-    }
-
-    /// Threads outside of a control group have no records: those of its threads name them.
-    #[test]
-    fn switches_of_a_control_group() {
-        let out = |to| Body::SwitchOut { is_preempted: false, to: Some(to) };
-        let into = |from| Body::SwitchIn { from: Some(from) };
-        let records = [(5, into(9)), (5, out(6)), (6, into(5)), (6, out(9)), (5, into(0))];
-        let expected = ["9 runnable -> 5", "5 blocked -> 6", "6 blocked -> 9", "0 runnable -> 5"];
-        assert_eq!(events(&mut Events::new([], Switches::Cgroup, &[]), &records), expected);
-    }
-}
+mod tests;

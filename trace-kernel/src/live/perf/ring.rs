@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::sys::{Event, Mapping};
 
 /// The smallest size of a ring buffer in bytes. The largest page has as many.
-const MIN_BYTES: usize = 64 << 10;
+pub(super) const MIN_BYTES: usize = 64 << 10;
 
 /// The ring buffer of a CPU.
 #[derive(Debug)]
@@ -33,13 +33,18 @@ impl Ring {
 
     /// Replaces `bytes` by the unread records, which the kernel may overwrite then.
     pub(super) fn read(&self, bytes: &mut Vec<u8>) {
-        let (head, tail) = (self.mapping.head(), self.mapping.tail());
         bytes.clear();
-        for part in parts(tail, head, self.mapping.size()) {
-            self.mapping.append_to(bytes, part.start, part.len());
-        }
-        self.mapping.set_tail(head);
+        take(&self.mapping, bytes);
     }
+}
+
+/// Appends the unread records of a buffer, which the kernel may overwrite then.
+pub(super) fn take(mapping: &Mapping, bytes: &mut Vec<u8>) {
+    let (head, tail) = (mapping.head(), mapping.tail());
+    for part in parts(tail, head, mapping.size()) {
+        mapping.append_to(bytes, part.start, part.len());
+    }
+    mapping.set_tail(head);
 }
 
 /// Returns the size of a buffer of at least this many bytes.

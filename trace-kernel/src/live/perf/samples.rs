@@ -24,6 +24,7 @@ pub(crate) mod unwind;
 use std::io;
 
 use self::images::Images;
+pub(super) use self::maps::read as mapped_code;
 use self::names::Names;
 use self::unwind::REGISTERS;
 use super::counters::known::KernelPart;
@@ -121,6 +122,7 @@ impl Samples {
         // Those of the machine and of a control group include it.
         let scope = match scope {
             Scope::Threads(threads) => threads.clone(),
+            Scope::Command(starter) => vec![*starter],
             Scope::Machine | Scope::Cgroup(_) => Vec::new(),
         };
         let recorder = parent.filter(|_| !scope.is_empty());

@@ -1,13 +1,13 @@
 //! `perf_event_open(2)` and the memory that it shares with this process.
 #![allow(unsafe_code, reason = "no safe library has the system call and its ring buffer")]
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod mapping;
 
-use rustix::mm::{mmap, munmap, MapFlags, ProtFlags};
-use rustix::param::page_size;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+pub(super) use mapping::{AuxMapping, Mapping};
 
 /// The size of `perf_event_attr` in bytes: `PERF_ATTR_SIZE_VER5`, of Linux 4.1.
 const ATTR_BYTES: usize = 112;
@@ -20,10 +20,6 @@ const REGISTERS_WORD: usize = 80 / 8;
 
 /// The place of `sample_stack_user`, and after it `clockid`.
 const STACK_WORD: usize = 88 / 8;
-
-/// The places in `perf_event_mmap_page`, in bytes.
-const DATA_HEAD: usize = 1024;
-const DATA_TAIL: usize = 1032;
 
 /// The bits of `sample_type` for the thread, the time and the CPU.
 pub(super) const SAMPLE_TID_TIME_CPU: u64 = 1 << 1 | 1 << 2 | 1 << 7;
@@ -40,14 +36,20 @@ const INHERIT: u32 = 1;
 const IOC_ENABLE: libc::c_ulong = 0x2400;
 const IOC_DISABLE: libc::c_ulong = 0x2401;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+/// Its argument is a pointer, whose size is a part of the number.
+const IOC_SET_FILTER: libc::c_ulong =
+    0x4000_2406 | (size_of::<*const libc::c_char>() as libc::c_ulong) << 16;
 const FLAG_PID_CGROUP: libc::c_ulong = 1 << 2;
 const FLAG_FD_CLOEXEC: libc::c_ulong = 1 << 3;
 
 /// The threads of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::live) enum Target {
+#[non_exhaustive]
+pub enum Target {
     /// A thread, and the threads and processes that it creates.
     Thread(u64),
+    /// A thread alone.
+    OneThread(u64),
     /// All threads.
     Cpu,
     /// The threads of the control group whose directory has this descriptor.
@@ -104,9 +106,13 @@ pub(super) struct Count {
 }
 
 impl Event {
-    /// Opens an event, which is off.
-    pub(super) fn open(attributes: &Attributes, target: Target, cpu: u16) -> io::Result<Self> {
-        let cpu = Some(cpu);
+    /// Opens an event, which is off: on one CPU or, of one thread, on all.
+    pub(super) fn open(
+        attributes: &Attributes,
+        target: Target,
+        cpu: impl Into<Option<u16>>,
+    ) -> io::Result<Self> {
+        let cpu = cpu.into();
         match Self::open_with(attributes, target, cpu, FORMAT_LOST) {
             // Linux before 6.0 does not count the records that it dropped.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
@@ -133,7 +139,7 @@ impl Event {
     ) -> io::Result<Self> {
         let attr = attributes.words(target, read_format);
         let (thread, flags) = match target {
-            Target::Thread(thread) => {
+            Target::Thread(thread) | Target::OneThread(thread) => {
                 (libc::pid_t::try_from(thread).map_err(|_| io::ErrorKind::NotFound)?, 0)
             }
             Target::Cpu => (-1, 0),
@@ -161,6 +167,19 @@ impl Event {
     /// Writes the records of this event to the ring buffer of another one of the same CPU.
     pub(super) fn write_to(&self, owner: &Self) -> io::Result<()> {
         self.control(IOC_SET_OUTPUT, owner.file.as_raw_fd())
+    }
+
+    /// Restricts tracing to addresses, in the syntax of the kernel.
+    pub(super) fn set_filter(&self, filter: &CStr) -> io::Result<()> {
+        let filter = filter.as_ptr();
+        // SAFETY: the descriptor is open, and this request reads a text that ends with a zero and
+        // lives through the call.
+        let done = unsafe { libc::ioctl(self.file.as_raw_fd(), IOC_SET_FILTER as _, filter) };
+        if done < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(())
+        }
     }
 
     fn control(&self, request: libc::c_ulong, argument: libc::c_int) -> io::Result<()> {
@@ -198,6 +217,12 @@ impl Event {
     }
 }
 
+impl AsFd for Event {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
 impl Attributes {
     /// Returns a `perf_event_attr`.
     fn words(&self, target: Target, read_format: u64) -> [u64; ATTR_BYTES / 8] {
@@ -223,87 +248,6 @@ fn pair(first: u32, second: u32) -> u64 {
     front.copy_from_slice(&first.to_ne_bytes());
     back.copy_from_slice(&second.to_ne_bytes());
     u64::from_ne_bytes(bytes)
-}
-
-/// The ring buffer of an event.
-///
-/// The kernel writes the bytes before the head, and those from the tail on are kept until this
-/// process has moved the tail.
-#[derive(Debug)]
-pub(super) struct Mapping {
-    /// A page with the positions, then the bytes of the buffer.
-    address: NonNull<u8>,
-    page: usize,
-    /// A power of two.
-    size: usize,
-}
-
-// SAFETY: the memory belongs to the process, and one `Mapping` is its only user.
-unsafe impl Send for Mapping {}
-
-impl Mapping {
-    /// Maps a buffer of `size` bytes, a power of two of at least a page.
-    pub(super) fn new(event: &Event, size: usize) -> io::Result<Self> {
-        let page = page_size();
-        let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping at a place of the kernel's choice replaces no memory.
-        let address = unsafe {
-            mmap(ptr::null_mut(), page + size, access, MapFlags::SHARED, &event.file, 0)
-        }?;
-        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { address, page, size })
-    }
-
-    pub(super) fn size(&self) -> usize {
-        self.size
-    }
-
-    /// Returns the number of bytes that the kernel has ever written. They are visible.
-    pub(super) fn head(&self) -> u64 {
-        self.position(DATA_HEAD).load(Ordering::Acquire)
-    }
-
-    /// Returns the number of bytes that this process has ever read.
-    pub(super) fn tail(&self) -> u64 {
-        self.position(DATA_TAIL).load(Ordering::Relaxed)
-    }
-
-    /// Lets the kernel overwrite the bytes before `tail`. They have been read.
-    pub(super) fn set_tail(&self, tail: u64) {
-        self.position(DATA_TAIL).store(tail, Ordering::Release);
-    }
-
-    fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the first page is mapped as long as `self`, and `offset` is within it.
-        let place = unsafe { self.address.add(offset) };
-        // SAFETY: the offsets are multiples of 8 in a page, and the kernel's accesses are atomic.
-        unsafe { AtomicU64::from_ptr(place.as_ptr().cast()) }
-    }
-
-    /// Appends `length` bytes of the buffer from `start` on. Bytes beyond its end are left out.
-    ///
-    /// The kernel does not write these bytes if they are between tail and head.
-    pub(super) fn append_to(&self, bytes: &mut Vec<u8>, start: usize, length: usize) {
-        let start = start.min(self.size);
-        let length = length.min(self.size - start);
-        bytes.reserve(length);
-        // SAFETY: `start` is at most the size of the data, which is after the first page.
-        let from = unsafe { self.address.add(self.page + start) };
-        // SAFETY: `reserve` made space for `length` bytes after those in use.
-        let to = unsafe { bytes.as_mut_ptr().add(bytes.len()) };
-        // SAFETY: `length` bytes from `start` on are in the mapping, and the vector has space for
-        // them elsewhere.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), to, length) };
-        // SAFETY: the copy has initialised them.
-        unsafe { bytes.set_len(bytes.len() + length) };
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: this value has the only pointer to the mapping, whose length this is.
-        let _kept = unsafe { munmap(self.address.as_ptr().cast(), self.page + self.size) };
-    }
 }
 
 #[cfg(test)]
@@ -338,5 +282,17 @@ mod tests {
         assert_eq!(of_cpu[5], 0x0704_2261);
         assert_eq!(of_cpu[4], 0);
         assert_eq!(attributes.words(Target::Cpu, FORMAT_TIMES)[4], 3);
+        assert_eq!(attributes.words(Target::OneThread(1), 0), of_cpu, "it is not inherited");
+    }
+
+    /// The kernel reads the text, and refuses it for an event without addresses.
+    #[test]
+    fn filters_are_texts() {
+        let attributes = Attributes { kind: 1, config: 9, ..Attributes::default() };
+        let own = Target::OneThread(std::process::id().into());
+        // A sandbox may not have the call.
+        let Ok(event) = Event::open(&attributes, own, None) else { return };
+        let error = event.set_filter(c"filter 0x1000/0x10@/bin/true").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
     }
 }

@@ -33,7 +33,8 @@ pub(crate) type Pause = (u16, (u64, u64));
 
 impl Throttled {
     pub(super) fn new(targets: &[Target]) -> Self {
-        let is_of_threads = targets.iter().all(|target| matches!(target, Target::Thread(_)));
+        let is_of_threads =
+            targets.iter().all(|target| matches!(target, Target::Thread(_) | Target::OneThread(_)));
         Self { is_of_threads, stopped: BTreeMap::new() }
     }
 

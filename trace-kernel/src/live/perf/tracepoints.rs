@@ -46,7 +46,7 @@ impl Tracepoints {
     ) -> Result<Self, LiveError> {
         let scope = match scope {
             Scope::Machine => None,
-            Scope::Threads(threads) => Some(threads.clone()),
+            Scope::Threads(_) | Scope::Command(_) => Some(scope.threads()?),
             Scope::Cgroup(_) => return Err(LiveError::TracepointScope),
         };
         // The events have the kernel's ids.
@@ -56,14 +56,14 @@ impl Tracepoints {
         let formats = selection.names().into_iter().map(read);
         let formats = formats.collect::<Result<Vec<_>, LiveError>>()?;
         let (decoder, uses) = selection.decoding(&formats)?;
-        let attributes = |id: &u16| Attributes {
+        let attributes = |id: u16| Attributes {
             kind: TRACEPOINT,
-            config: (*id).into(),
+            config: id.into(),
             rate: 1,
             sample_type: sys::SAMPLE_TID_TIME_CPU | RAW,
             ..Attributes::default()
         };
-        let events: Vec<_> = uses.keys().map(|id| (attributes(id), Target::Cpu)).collect();
+        let events: Vec<_> = uses.ids().map(|id| (attributes(id), Target::Cpu)).collect();
         let layout = SampleLayout { has_raw: true, ..SampleLayout::default() };
         let cpus = Cpus::open_events(&events, layout, bytes);
         let cpus = cpus.map_err(|error| LiveError::Perf(PerfScope::Machine, error))?;

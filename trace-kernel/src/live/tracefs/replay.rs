@@ -14,6 +14,7 @@ use trace_format::{Reader, Record, Text, Value, Writer};
 use trace_protocol::mode::BufferingMode;
 use trace_provider::Provider;
 
+use super::super::scope::Limit;
 use super::super::sink::Tables;
 use super::super::source::{Destination, Source};
 use super::*;
@@ -81,7 +82,7 @@ fn record(directory: &Path, archive: &Path) {
     let provider =
         provider.buffering_mode(BufferingMode::Oneshot).buffer_size(64 << 20).connect().unwrap();
     let mut writer = provider.writer();
-    source.start(None, &[(7, 5), (8, 5)], &writer).unwrap();
+    source.start(&Limit::None, &[(7, 5), (8, 5)], &writer).unwrap();
     while source.round(&mut destination, &mut writer) {}
     assert_eq!(source.stop(&mut destination, &mut writer), 0);
     assert_eq!(super::super::totals::lock(&destination.totals).error, None);
@@ -108,7 +109,7 @@ fn imported(cpus: &[Vec<u8>]) -> Vec<u8> {
     translator.process(8, 5);
     for (cpu, raw, missed) in &events {
         translator.missed(&mut archive, *cpu, *missed, (0, raw.time)).unwrap();
-        let Some(uses) = uses.get(&raw.id) else { continue };
+        let Some(uses) = uses.get(raw.id) else { continue };
         let entry = decoder.decode(*cpu, raw);
         if !uses.is_decoded || !matches!(entry.event, Event::Other { .. }) {
             translator.entry(&mut archive, &entry).unwrap();

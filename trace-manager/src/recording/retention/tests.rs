@@ -21,7 +21,7 @@ fn block(records: &[Record<'_>]) -> Records {
 /// Returns a retention with space for `events` events of a provider whose buffer streams.
 fn retention(mode: BufferingMode, events: usize) -> Retention {
     let mut retention = Retention::new(mode, (events * EVENT * 8) as u64, Spares::default());
-    retention.add(1, 7, BufferingMode::Streaming, None);
+    retention.add(1, 7, BufferingMode::Streaming, 0, None);
     retention
 }
 
@@ -46,7 +46,7 @@ fn the_fixture_has_the_expected_size() {
 fn a_buffer_that_keeps_the_limit_itself_is_not_limited() {
     for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
         let mut retention = Retention::new(mode, 8, Spares::default());
-        retention.add(1, 7, mode, None);
+        retention.add(1, 7, mode, 0, None);
         assert!(!retention.has(7));
         let records = block(&[event(1), event(2)]);
         assert_eq!(retention.accept(records.clone())[0].words(), records.words());
@@ -64,7 +64,7 @@ fn a_oneshot_session_gets_the_first_records_and_all_strings() {
     assert_eq!(second[0].words(), &words(&[event(3), string(1)])[SECTION..]);
     let third = retention.accept(block(&[thread(), event(6), string(2)]));
     assert_eq!(third[0].words(), &words(&[string(2)])[SECTION..]);
-    let lost = retention.finish(7, &last()).dropped.unwrap();
+    let lost = retention.finish(7, &last(), 0).limited.dropped.unwrap();
     assert_eq!((lost.number, lost.from, lost.to), (3, 4, 6));
     assert!(!retention.has(7));
 }
@@ -77,7 +77,7 @@ fn the_records_of_an_earlier_buffer_count() {
     let records = retention.accept(block(&[event(1), event(2)]));
     assert_eq!(records[0].words(), &words(&[event(1)])[SECTION..]);
     retention.charge(2, 100);
-    assert_eq!(retention.finish(7, &last()).dropped.unwrap().number, 1);
+    assert_eq!(retention.finish(7, &last(), 0).limited.dropped.unwrap().number, 1);
 }
 
 #[test]
@@ -92,9 +92,24 @@ fn a_circular_session_gets_the_last_records_and_all_strings() {
     let (provider, contents) = &retention.contents()[0];
     assert_eq!((*provider, &contents[..]), (7, &expected[..]));
     let end = Spares::default().share(words(&[event(4)]));
-    let last = retention.finish(7, &end);
+    let last = retention.finish(7, &end, 0);
     assert_eq!(last.words, words(&[string(1), event(2), thread(), event(3), event(4)]));
-    assert_eq!((last.overwritten, last.dropped.is_none()), (1, true));
+    assert_eq!((last.limited.overwritten, last.limited.dropped.is_none()), (1, true));
+}
+
+/// The reports are not in the archive. Losses from before the provider joined belong to no session.
+#[test]
+fn losses_that_left_out_records_report_are_not_told() {
+    let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
+    for (mode, untold) in [(BufferingMode::Circular, 3), (BufferingMode::Oneshot, 11)] {
+        let mut retention = Retention::new(mode, EVENT as u64 * 8, Spares::default());
+        retention.add(1, 7, BufferingMode::Streaming, 5, None);
+        for (number, reported) in [(1, 4), (2, 8), (3, 10)] {
+            let _passed_on = retention.accept(reporting(number, reported));
+        }
+        let last = Spares::default().share(words(&[event(4)]));
+        assert_eq!(retention.finish(7, &last, 16).limited.untold, untold, "{mode:?}");
+    }
 }
 
 /// A block that is larger than the limit is kept.
@@ -103,5 +118,5 @@ fn the_newest_block_is_always_kept() {
     let mut retention = retention(BufferingMode::Circular, 1);
     let large = block(&[event(1), event(2)]);
     assert!(retention.accept(large.clone()).is_empty());
-    assert_eq!(retention.finish(7, &last()).words, large.words.to_vec());
+    assert_eq!(retention.finish(7, &last(), 0).words, large.words.to_vec());
 }

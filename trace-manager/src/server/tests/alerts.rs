@@ -35,7 +35,7 @@ fn an_alert_without_a_snapshot_at_the_end_is_reported() {
     let triggers = &mut scene.event_loop.active.get_mut(&number).unwrap().alerts.triggers;
     assert_eq!((triggers.alert("slow", now).len(), triggers.alert("slow", now).len()), (1, 0));
     scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     let snapshots = ended.try_recv().unwrap().snapshots.join().summaries;
     assert_eq!((snapshots.len(), &*snapshots[0].causes), (1, &[alert_cause("slow")][..]));
     assert!(matches!(snapshots[0].archive, Err(ManagerError::SessionEnded)));

@@ -19,7 +19,7 @@ fn conditions_are_evaluated_once_more_at_the_end() {
     let provider = scene.event_loop.collection.as_ref().unwrap().provider(peer.id).unwrap();
     let layout = provider.layout();
     let buffer = scene.event_loop.connections[&peer.id].buffer.clone().unwrap();
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     write_losses(&buffer, &layout, 3);
     drop((buffer, peer.socket));
     scene.event_loop.read_messages(peer.id);

@@ -10,7 +10,7 @@ fn ended_without_reply(scene: &mut Scene) -> Peer {
     let timeouts = Timeouts { start: Duration::ZERO, stop: Duration::ZERO, terminate: LONG };
     let (number, ended, _) = scene.start_with(&[], timeouts).unwrap();
     let peer = scene.register();
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(scene.state(&peer), TraceeState::Started, "the reply to Start timed out");
     scene.command(Command::Stop { session: number });
     scene.run_until(|scene| scene.event_loop.active.is_empty());
@@ -39,9 +39,9 @@ fn a_provider_that_did_not_reply_to_a_stop_records_again_when_it_has_left_its_bu
     let timeouts = Timeouts { start: Duration::ZERO, stop: Duration::ZERO, terminate: LONG };
     let (session, _ended, _notices) = scene.start_with(&[], timeouts).unwrap();
     let mut peer = scene.register();
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     scene.command(Command::Pause { session });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(scene.session_state(), Some(SessionState::Stopped));
     let (reply, replies) = crossbeam_channel::bounded(1);
     let (disposition, categories) = (BufferDisposition::Retain, None);

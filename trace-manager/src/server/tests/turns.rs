@@ -57,7 +57,7 @@ fn a_reply_behind_saves_is_read_before_its_wait_ends() {
             scene.event_loop.read_packets(peer.id);
         }
         assert!(matches!(scene.state(&peer), TraceeState::Stopping { .. }));
-        scene.event_loop.housekeeping();
+        scene.event_loop.housekeeping(Duration::ZERO);
         let replies = scene.event_loop.coordinator.tracee(peer.id).unwrap().replies();
         assert_eq!((scene.state(&peer), replies.stop), (TraceeState::Stopped, true));
         assert_eq!(saved(&packets) as u32, number);
@@ -70,7 +70,7 @@ fn the_end_of_a_wait_ends_with_the_first_copy_after_all_rolling_buffers_of_a_pro
     let (mut scene, (session, ..), peer, packets) = recording();
     scene.command(Command::Pause { session });
     (0..20).for_each(|wrapped_count| save(&packets, wrapped_count));
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!((scene.state(&peer), saved(&packets)), (TraceeState::Stopped, 9));
 }
 
@@ -101,7 +101,7 @@ fn saves_wait_while_a_copy_of_each_rolling_buffer_is_not_checked() {
         saved(&packets)
     });
     assert_eq!(turns.sum::<usize>() as u32, number);
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     scene.event_loop.read_packets(peer.id);
     assert_eq!(saved(&packets), 1);
 }

@@ -17,7 +17,7 @@ fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer)
     scene.event_loop.connections[&first.id].buffer.as_ref().unwrap().begin_release();
     let second = scene.register();
     assert_eq!(scene.state(&second), TraceeState::Initializing);
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(scene.event_loop.admission.pending.len(), 1, "the deadline has not passed");
     assert_eq!(scene.event_loop.coordinator.participants(number).count(), 2);
     (scene, number, ended, first, second)
@@ -28,7 +28,7 @@ fn with_waiting_provider() -> (Scene, u64, Receiver<EndedRecording>, Peer, Peer)
 fn a_waiting_provider_is_not_refused_when_the_session_stops_to_start_again() {
     let (mut scene, number, _, first, mut second) = with_waiting_provider();
     scene.command(Command::Pause { session: number });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(second.refusals(), [] as [&str; 0]);
     assert_eq!(scene.state(&second), TraceeState::Registered);
     drop(first.socket);
@@ -48,7 +48,7 @@ fn a_waiting_provider_is_refused_when_a_stopped_session_ends() {
     for disconnects in [false, true] {
         let (mut scene, number, ended, first, second) = with_waiting_provider();
         scene.command(Command::Pause { session: number });
-        scene.event_loop.housekeeping();
+        scene.event_loop.housekeeping(Duration::ZERO);
         drop(first.socket);
         scene.event_loop.read_messages(first.id);
         scene.run_until(|scene| scene.session_state() == Some(SessionState::Stopped));
@@ -79,7 +79,7 @@ fn a_waiting_provider_is_refused_when_its_session_ends_beside_a_stopped_one() {
     let mut second = scene.register();
     assert_eq!(scene.state(&second), TraceeState::Initializing);
     scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(second.refusals(), [REFUSAL]);
     drop(first.socket);
     scene.event_loop.read_messages(first.id);
@@ -104,8 +104,8 @@ fn a_provider_that_waits_for_two_sessions_is_refused_by_the_one_that_stops() {
     assert_eq!(scene.state(&second), TraceeState::Initializing);
     scene.command(Command::Pause { session: stopped });
     // The other session still waits for it.
-    scene.event_loop.housekeeping();
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
+    scene.event_loop.housekeeping(Duration::ZERO);
     drop(first.socket);
     scene.event_loop.read_messages(first.id);
     scene.run_until(|scene| matches!(scene.state(&second), TraceeState::Starting { .. }));
@@ -210,10 +210,10 @@ fn a_waiting_provider_is_refused_at_its_deadline() {
 fn a_waiting_provider_is_refused_when_the_session_stops() {
     let (mut scene, number, ended, first, mut second) = with_waiting_provider();
     scene.command(Command::Stop { session: number + 1 });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(second.refusals(), [] as [&str; 0], "another session stops");
     scene.command(Command::Stop { session: number });
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert_eq!(second.refusals(), [REFUSAL]);
     assert_eq!(scene.session_state(), Some(SessionState::Stopping));
     drop(first.socket);
@@ -239,6 +239,6 @@ fn a_closed_connection_does_not_wait() {
     let (mut scene, _, _, _first, second) = with_waiting_provider();
     drop(second.socket);
     scene.event_loop.read_messages(second.id);
-    scene.event_loop.housekeeping();
+    scene.event_loop.housekeeping(Duration::ZERO);
     assert!(scene.event_loop.admission.pending.is_empty());
 }

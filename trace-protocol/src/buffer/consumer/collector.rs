@@ -7,7 +7,7 @@ use crate::sync::Ordering;
 
 use super::chunks::{live_chunks, live_wraps, RawSave};
 use super::filter::Filter;
-use super::losses::{LossTable, Unreported};
+use super::losses::{EarlierLosses, LossTable, Unreported};
 use super::ownership::IdentityPolicy;
 use super::slot::{SaveSlot, SlotReader};
 use super::stats::Stats;
@@ -276,7 +276,24 @@ impl Collector {
     /// Records that the provider says it lost, and that no event in the rolling buffers reports, by
     /// thread and reason. To be asked when all is collected.
     pub fn unreported(&self) -> Vec<Unreported> {
-        self.loss_table().unreported(&self.filter.reports, self.layout.mode())
+        self.unreported_behind(&EarlierLosses::default())
+    }
+
+    /// Returns the records of [`unreported`](Self::unreported) that were lost after those of
+    /// `earlier`.
+    pub fn unreported_behind(&self, earlier: &EarlierLosses) -> Vec<Unreported> {
+        self.loss_table().unreported(earlier, &self.filter.reports, self.layout.mode())
+    }
+
+    /// Returns how many of the records that were lost after those of `earlier` are reported by
+    /// events that were read.
+    pub fn told_behind(&self, earlier: &EarlierLosses) -> u64 {
+        self.loss_table().told_behind(earlier, &self.filter.reports)
+    }
+
+    /// Returns the numbers of records that the provider says it lost.
+    pub fn losses(&self) -> EarlierLosses {
+        self.loss_table().numbers()
     }
 
     fn loss_table(&self) -> LossTable {

@@ -39,6 +39,11 @@ struct Entry {
     from: u64,
 }
 
+/// The number of lost records at some moment, by thread and reason: for a reader that has the later
+/// ones only.
+#[derive(Clone, Debug, Default)]
+pub struct EarlierLosses(HashMap<(u32, LossReason), u64>);
+
 /// What events report, by thread and reason.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reports(HashMap<(u32, LossReason), Report>);
@@ -88,27 +93,53 @@ impl LossTable {
         losses.filter(|(_, number)| *number != 0).collect()
     }
 
-    /// What is lost beyond what events report, of which `reports` are those that were read.
-    pub(super) fn unreported(&self, reports: &Reports, mode: BufferingMode) -> Vec<Unreported> {
-        let overwrites = mode == BufferingMode::Circular;
-        let entries = self.0.iter();
-        entries
-            .flat_map(|entry| entry.unreported(self.read_of(entry, reports), overwrites))
-            .collect()
+    /// Returns the numbers of lost records.
+    pub(super) fn numbers(&self) -> EarlierLosses {
+        // A thread that has got another slot has another entry.
+        let mut numbers = HashMap::<_, u64>::new();
+        for entry in &self.0 {
+            let number = numbers.entry(entry.key()).or_default();
+            *number = number.saturating_add(entry.number);
+        }
+        EarlierLosses(numbers)
     }
 
-    /// What the events that were read report of this entry.
-    fn read_of(&self, entry: &Entry, reports: &Reports) -> Option<Report> {
-        if entry.thread != 0 {
-            return reports.0.get(&(entry.thread, entry.reason)).copied();
-        }
-        let has_entry = |thread| {
-            self.0.iter().any(|other| (other.thread, other.reason) == (thread, entry.reason))
+    /// Returns how many of the losses behind `earlier` the events report that were read.
+    ///
+    /// A thread reports its losses in their order: first those of `earlier`.
+    pub(super) fn told_behind(&self, earlier: &EarlierLosses, reports: &Reports) -> u64 {
+        let numbers = self.numbers().0;
+        let told = |(key, number): (&(u32, LossReason), &u64)| {
+            let told = self.read_of(*key, reports).map_or(0, |read| read.number).min(*number);
+            told.saturating_sub(earlier.of(*key))
         };
-        let others = reports
-            .0
-            .iter()
-            .filter(|((thread, reason), _)| *reason == entry.reason && !has_entry(*thread));
+        numbers.iter().fold(0, |sum: u64, of| sum.saturating_add(told(of)))
+    }
+
+    /// What is lost behind `earlier` beyond what events report, of which `reports` are those that
+    /// were read.
+    pub(super) fn unreported(
+        &self,
+        earlier: &EarlierLosses,
+        reports: &Reports,
+        mode: BufferingMode,
+    ) -> Vec<Unreported> {
+        let overwrites = mode == BufferingMode::Circular;
+        let unreported = |entry: &Entry| {
+            let key = entry.key();
+            entry.unreported(self.read_of(key, reports), earlier.of(key), overwrites)
+        };
+        self.0.iter().flat_map(unreported).collect()
+    }
+
+    /// What the events that were read report of a thread and a reason.
+    fn read_of(&self, (thread, reason): (u32, LossReason), reports: &Reports) -> Option<Report> {
+        if thread != 0 {
+            return reports.0.get(&(thread, reason)).copied();
+        }
+        let has_entry = |thread| self.0.iter().any(|other| other.key() == (thread, reason));
+        let others =
+            reports.0.iter().filter(|((thread, of), _)| *of == reason && !has_entry(*thread));
         others.map(|(_, report)| *report).reduce(|a, b| Report {
             number: a.number.saturating_add(b.number),
             from: a.from.min(b.from),
@@ -116,14 +147,37 @@ impl LossTable {
     }
 }
 
+impl EarlierLosses {
+    /// Returns the number of all of them.
+    pub fn total(&self) -> u64 {
+        self.0.values().fold(0, |total, number| total.saturating_add(*number))
+    }
+
+    /// Returns the number of those with this reason.
+    pub fn with_reason(&self, reason: LossReason) -> u64 {
+        let numbers = self.0.iter().filter(|((_, of), _)| *of == reason).map(|(_, number)| *number);
+        numbers.fold(0, u64::saturating_add)
+    }
+
+    fn of(&self, key: (u32, LossReason)) -> u64 {
+        self.0.get(&key).copied().unwrap_or(0)
+    }
+}
+
 impl Entry {
-    /// Losses whose events are overwritten, then those that no event reports yet.
+    fn key(&self) -> (u32, LossReason) {
+        (self.thread, self.reason)
+    }
+
+    /// Losses whose events are overwritten, then those that no event reports yet, without the first
+    /// `earlier` ones.
     fn unreported(
         &self,
         read: Option<Report>,
+        earlier: u64,
         overwrites: bool,
     ) -> impl Iterator<Item = Unreported> {
-        let read_number = read.map_or(0, |read| read.number);
+        let read_number = read.map_or(0, |read| read.number).max(earlier);
         // A provider that was killed behind the event's last store has not counted it as reported.
         let unreported = self.number.saturating_sub(self.reported.max(read_number));
         let overwritten = match overwrites {
@@ -162,5 +216,61 @@ impl Reports {
         } else if self.0.len() < MOST {
             self.0.insert(key, Report { number, from });
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const REASON: LossReason = LossReason::NotSaved;
+
+    fn entry(thread: u32, number: u64, reported: u64) -> Entry {
+        Entry { reason: REASON, thread, number, first: 10, last: 20, reported, from: 10 }
+    }
+
+    fn reports(of: &[(u64, u64)]) -> Reports {
+        let mut reports = Reports::default();
+        of.iter().for_each(|(thread, number)| reports.add(*thread, REASON.as_str(), *number, 10));
+        reports
+    }
+
+    /// Two writers of a thread have a slot each, and only one has reported its losses.
+    #[test]
+    fn a_thread_with_two_entries_reports_each_loss_once() {
+        let table = LossTable(vec![entry(7, 100, 100), entry(7, 50, 0)]);
+        let (none, reports) = (EarlierLosses::default(), reports(&[(7, 100)]));
+        assert_eq!((table.numbers().total(), table.told_behind(&none, &reports)), (150, 100));
+        assert_eq!(table.numbers().with_reason(REASON), 150);
+        assert_eq!(table.told_behind(&table.numbers(), &reports), 0);
+    }
+
+    /// A thread reports its losses in their order.
+    #[test]
+    fn reports_of_earlier_losses_tell_no_later_ones() {
+        let before = LossTable(vec![entry(7, 5, 0), entry(8, 4, 4)]).numbers();
+        let table = LossTable(vec![entry(7, 8, 5), entry(8, 6, 6), entry(9, 2, 0)]);
+        let reports = reports(&[(7, 5), (8, 6)]);
+        assert_eq!((table.total(), before.total()), (16, 9));
+        assert_eq!(table.told_behind(&before, &reports), 2);
+        let unreported = table.unreported(&before, &reports, BufferingMode::Streaming);
+        let unreported = unreported.iter().map(|lost| (lost.thread, lost.number));
+        assert_eq!(unreported.collect::<Vec<_>>(), [(Some(7), 3), (Some(9), 2)]);
+    }
+
+    /// A copy of the table may be older than the events that are read.
+    #[test]
+    fn reports_of_one_thread_tell_no_losses_of_others() {
+        let table = LossTable(vec![entry(7, 5, 0)]);
+        let reports = reports(&[(7, 2), (8, 9)]);
+        assert_eq!(table.told_behind(&EarlierLosses::default(), &reports), 2);
+    }
+
+    /// The first entry is that of several threads.
+    #[test]
+    fn threads_without_an_entry_share_one() {
+        let table = LossTable(vec![entry(0, 9, 9), entry(7, 5, 5)]);
+        let reports = reports(&[(7, 5), (8, 3), (9, 4)]);
+        assert_eq!(table.told_behind(&EarlierLosses::default(), &reports), 12);
     }
 }

@@ -80,6 +80,8 @@ pub(crate) struct HelperOptions {
 pub(crate) enum HelperScope {
     /// These, with those that they start; all of the machine if there are none.
     Threads(Vec<u64>),
+    /// Those of the command that this thread starts.
+    Command(u64),
     /// Those in a control group.
     Cgroup(PathBuf),
 }
@@ -96,6 +98,9 @@ pub(crate) fn helper(options: &HelperOptions) -> Command {
     match scope {
         HelperScope::Threads(threads) => {
             command.args(threads.iter().map(|thread| format!("--thread={thread}")));
+        }
+        HelperScope::Command(starter) => {
+            command.arg(format!("--starter={starter}"));
         }
         HelperScope::Cgroup(path) => {
             command.arg("--cgroup").arg(path);
@@ -172,31 +177,29 @@ fn samples(args: &RecordArgs) -> SampleOptions {
 pub(super) fn options(args: &RecordArgs) -> io::Result<HelperOptions> {
     Ok(HelperOptions {
         categories: helper_categories(args),
-        scope: match &args.kernel_scope {
-            Some(KernelScope::Cgroup(path)) => HelperScope::Cgroup(path.clone()),
-            scope => HelperScope::Threads(threads(args, scope.as_ref())?),
-        },
+        scope: scope(args)?,
         buffer_size: args.kernel_buffer,
         server: args.kernel_server.clone(),
         samples: samples(args),
     })
 }
 
-/// Returns the threads that the helper records; none for all of the machine.
-fn threads(args: &RecordArgs, scope: Option<&KernelScope>) -> io::Result<Vec<u64>> {
-    match scope {
-        Some(KernelScope::Machine | KernelScope::Cgroup(_)) => Ok(Vec::new()),
+/// Returns the threads that the helper records. The calling thread starts the command.
+fn scope(args: &RecordArgs) -> io::Result<HelperScope> {
+    match &args.kernel_scope {
+        Some(KernelScope::Machine) => Ok(HelperScope::Threads(Vec::new())),
+        Some(KernelScope::Cgroup(path)) => Ok(HelperScope::Cgroup(path.clone())),
         Some(KernelScope::Processes(processes)) => {
             let threads: io::Result<Vec<_>> = processes.iter().map(|it| threads_of(*it)).collect();
-            Ok(threads?.concat())
+            Ok(HelperScope::Threads(threads?.concat()))
         }
-        None if args.command.is_empty() => Ok(Vec::new()),
+        None if args.command.is_empty() => Ok(HelperScope::Threads(Vec::new())),
         Some(KernelScope::Command) if args.command.is_empty() => {
             Err(io::Error::other("--kernel-scope command requires a command"))
         }
-        // The thread that starts the command.
         Some(KernelScope::Command) | None => {
-            Ok(vec![u64::from(rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs())])
+            let thread = rustix::thread::gettid().as_raw_nonzero().get();
+            Ok(HelperScope::Command(u64::from(thread.unsigned_abs())))
         }
     }
 }

@@ -16,73 +16,38 @@ pub(crate) const TOTALS: &str = "totals";
 pub(crate) struct KernelResult {
     /// The helper's process; `None` if it did not record, or is one of the daemon.
     pub(crate) pid: Option<u32>,
-    /// Whether the helper has told these numbers.
-    pub(crate) has_numbers: bool,
-    /// Whether all selected data were recorded until the end.
-    pub(crate) is_complete: bool,
-    /// The number of scheduling records.
-    pub(crate) scheduling: u64,
-    /// The number of samples of call stacks.
-    pub(crate) samples: u64,
-    /// The least number of events that the kernel dropped.
-    pub(crate) dropped: u64,
-    /// The number of samples that the CPU lost.
-    pub(crate) lost_samples: u64,
-    /// How often the kernel paused sampling.
-    pub(crate) throttled: u64,
+    /// What the helper has told; `None` if it did not record, or did not come to its end.
+    pub(crate) numbers: Option<CompanionResult>,
     /// Whether a helper of the daemon recorded, which has no options of buffers and samples.
     pub(crate) is_of_daemon: bool,
 }
 
 impl From<CompanionResult> for KernelResult {
-    fn from(of: CompanionResult) -> Self {
-        let CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled } =
-            of;
-        Self {
-            pid: None,
-            has_numbers: true,
-            is_complete,
-            scheduling,
-            samples,
-            dropped,
-            lost_samples,
-            throttled,
-            is_of_daemon: true,
-        }
+    fn from(numbers: CompanionResult) -> Self {
+        Self { pid: None, numbers: Some(numbers), is_of_daemon: true }
     }
 }
 
-impl From<KernelResult> for CompanionResult {
-    fn from(of: KernelResult) -> Self {
-        let KernelResult { is_complete, scheduling, samples, dropped, lost_samples, .. } = of;
-        let throttled = of.throttled;
-        Self { is_complete, scheduling, samples, dropped, lost_samples, throttled }
-    }
+/// Returns the numbers of a helper's last line.
+pub(super) fn parse(line: &str) -> Option<CompanionResult> {
+    let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
+    let mut number = || fields.next()?.parse().ok();
+    let (scheduling, samples) = (number()?, number()?);
+    let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
+    let is_complete = fields.next()?.parse().ok()?;
+    Some(CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled })
 }
 
 impl KernelResult {
-    pub(super) fn parse(line: &str) -> Option<Self> {
-        let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
-        let mut number = || fields.next()?.parse().ok();
-        let (scheduling, samples) = (number()?, number()?);
-        let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
-        let (is_complete, is_of_daemon) = (fields.next()?.parse().ok()?, false);
-        Some(Self {
-            pid: None,
-            has_numbers: true,
-            is_complete,
-            scheduling,
-            samples,
-            dropped,
-            lost_samples,
-            throttled,
-            is_of_daemon,
-        })
+    /// Returns the numbers, or that nothing is known to be recorded.
+    pub(crate) fn numbers(self) -> CompanionResult {
+        self.numbers.unwrap_or_default()
     }
 
     /// Returns whether all selected events were recorded.
     pub(crate) fn has_all(self) -> bool {
-        self.is_complete && self.dropped == 0 && self.lost_samples == 0 && self.throttled == 0
+        let CompanionResult { is_complete, dropped, lost_samples, throttled, .. } = self.numbers();
+        is_complete && dropped == 0 && lost_samples == 0 && throttled == 0
     }
 
     /// Returns warnings with their hints.
@@ -93,7 +58,7 @@ impl KernelResult {
 
     /// A larger buffer has no effect on them.
     fn advice_of_samples(self) -> Option<String> {
-        let Self { lost_samples, .. } = self;
+        let lost_samples = self.numbers().lost_samples;
         let noun = plural(lost_samples, "sample", "samples");
         (lost_samples > 0).then(|| {
             format!(
@@ -104,7 +69,7 @@ impl KernelResult {
     }
 
     fn advice_of_pauses(self) -> Option<String> {
-        let Self { throttled, .. } = self;
+        let throttled = self.numbers().throttled;
         let noun = plural(throttled, "time", "times");
         (throttled > 0).then(|| {
             format!(
@@ -123,8 +88,8 @@ impl KernelResult {
     }
 
     fn advice_of_losses(self) -> Option<String> {
-        let Self { dropped, is_of_daemon, .. } = self;
-        let remedy = match is_of_daemon {
+        let dropped = self.numbers().dropped;
+        let remedy = match self.is_of_daemon {
             true => {
                 "record fewer categories (-c), or use trace record, which has a larger buffer \
                  (--kernel-buffer)"
@@ -156,10 +121,9 @@ pub(crate) fn categories_without_events(
 
 /// Removes the patterns that match scheduling records or samples, if there are any.
 fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
-    let Some(KernelResult { scheduling, samples, has_numbers, .. }) = kernel else {
-        return patterns;
-    };
-    if !has_numbers {
+    let Some(kernel) = kernel else { return patterns };
+    let CompanionResult { scheduling, samples, .. } = kernel.numbers();
+    if kernel.numbers.is_none() {
         patterns.retain(|pattern| !is_kernel_category(pattern));
     }
     for (number, category) in [(scheduling, "kernel:sched"), (samples, SAMPLES)] {
@@ -174,38 +138,42 @@ fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> 
 mod tests {
     use super::*;
 
+    const NUMBERS: CompanionResult = CompanionResult {
+        is_complete: true,
+        scheduling: 12,
+        samples: 5,
+        dropped: 3,
+        lost_samples: 4,
+        throttled: 2,
+    };
+
     #[test]
     fn lines_of_the_helper() {
-        let result = KernelResult {
-            pid: None,
-            has_numbers: true,
-            is_complete: true,
-            scheduling: 12,
-            samples: 5,
-            dropped: 3,
-            lost_samples: 4,
-            throttled: 2,
-            is_of_daemon: false,
-        };
-        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 true"), Some(result));
+        assert_eq!(parse("totals 12 5 3 4 2 true"), Some(NUMBERS));
         for wrong in ["", "ready", "totals", "totals 1 2 3 4 5", "totals 1 2 3 4 true"] {
-            assert_eq!(KernelResult::parse(wrong), None, "{wrong}");
+            assert_eq!(parse(wrong), None, "{wrong}");
         }
-        assert_eq!(KernelResult::parse("totals x 5 3 4 2 true"), None);
-        let sampled = KernelResult { is_complete: false, ..result };
-        assert_eq!(KernelResult::parse("totals 12 5 3 4 2 false"), Some(sampled));
+        assert_eq!(parse("totals x 5 3 4 2 true"), None);
+        let sampled = CompanionResult { is_complete: false, ..NUMBERS };
+        assert_eq!(parse("totals 12 5 3 4 2 false"), Some(sampled));
+    }
+
+    #[test]
+    fn what_is_missing_has_advice() {
+        let of_daemon = KernelResult::from(NUMBERS);
+        let result = KernelResult { is_of_daemon: false, ..of_daemon };
         let [losses, samples, pauses] = &result.advice().collect::<Vec<_>>()[..] else { panic!() };
         assert!(losses.contains("dropped at least 3 events"));
         assert!(samples.contains("the CPU lost 4 samples") && !samples.contains("buffer"));
         assert!(pauses.contains("paused sampling 2 times"));
-        let of_daemon = KernelResult::from(CompanionResult::from(result));
-        assert_eq!(KernelResult { is_of_daemon: false, ..of_daemon }, result);
         assert!(of_daemon.advice().all(|advice| advice.contains("trace record")));
-        let complete = KernelResult { is_complete: true, ..KernelResult::default() };
-        assert_eq!(complete.advice().count(), 0);
-        assert!(complete.has_all() && !KernelResult { throttled: 1, ..complete }.has_all());
-        assert!(!KernelResult { dropped: 1, ..complete }.has_all());
-        assert!(!KernelResult { lost_samples: 1, ..complete }.has_all());
+        let complete = CompanionResult { is_complete: true, ..CompanionResult::default() };
+        assert_eq!(KernelResult::from(complete).advice().count(), 0);
+        let has_all = |numbers| KernelResult::from(numbers).has_all();
+        assert!(has_all(complete) && !KernelResult::default().has_all());
+        assert!(!has_all(CompanionResult { throttled: 1, ..complete }));
+        assert!(!has_all(CompanionResult { dropped: 1, ..complete }));
+        assert!(!has_all(CompanionResult { lost_samples: 1, ..complete }));
     }
 
     #[test]
@@ -213,9 +181,8 @@ mod tests {
         let patterns = ["app", "kernel:s*", "kernel:sched", "kernel:irq", "cpu:perf"];
         let patterns = || patterns.map(str::to_owned);
         let without = |scheduling, samples| {
-            let numbers = KernelResult { has_numbers: true, ..KernelResult::default() };
-            let kernel = KernelResult { scheduling, samples, ..numbers };
-            without_recorded(patterns().to_vec(), Some(kernel))
+            let numbers = CompanionResult { scheduling, samples, ..CompanionResult::default() };
+            without_recorded(patterns().to_vec(), Some(numbers.into()))
         };
         assert_eq!(without(1, 0), ["app", "kernel:irq", "cpu:perf"]);
         assert_eq!(without(0, 1), patterns()[..4]);

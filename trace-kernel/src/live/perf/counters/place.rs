@@ -57,12 +57,15 @@ impl Place {
         match scope {
             Scope::Machine => on_cpus(Target::Cpu),
             Scope::Cgroup(cgroup) => on_cpus(Target::Cgroup(cgroup.descriptor())),
-            Scope::Threads(threads) => {
-                let recorder = recorder();
-                let of = |id: &u64| ScopeThread { id: *id, is_of_recorder: is_of(*id, recorder) };
-                vec![Self::Threads(threads.iter().map(of).collect())]
-            }
+            Scope::Threads(threads) => vec![Self::of_threads(threads)],
+            Scope::Command(starter) => vec![Self::of_threads(&[*starter])],
         }
+    }
+
+    fn of_threads(threads: &[u64]) -> Self {
+        let recorder = recorder();
+        let of = |id: &u64| ScopeThread { id: *id, is_of_recorder: is_of(*id, recorder) };
+        Self::Threads(threads.iter().map(of).collect())
     }
 
     /// Returns the id of its counters, which have the same name everywhere.

@@ -9,25 +9,25 @@ use super::super::record::{Inode, MappedFile};
 
 /// Mapped code of a process.
 #[derive(Clone, Debug)]
-pub(super) struct Mapping {
+pub(in crate::live::perf) struct Mapping {
     /// 0 if it existed at the start.
-    pub(super) ticks: u64,
-    pub(super) start: u64,
+    pub(in crate::live::perf) ticks: u64,
+    pub(in crate::live::perf) start: u64,
     /// The length in bytes.
-    pub(super) length: u64,
+    pub(in crate::live::perf) length: u64,
     /// The offset in the file in bytes.
-    pub(super) offset: u64,
+    pub(in crate::live::perf) offset: u64,
     /// Readable (1), writable (2), executable (4).
-    pub(super) protection: u8,
+    pub(in crate::live::perf) protection: u8,
     /// Empty if it is unknown.
-    pub(super) build_id: Arc<[u8]>,
+    pub(in crate::live::perf) build_id: Arc<[u8]>,
     /// `None` if it is unknown, or the code has no file.
-    pub(super) inode: Option<Inode>,
-    pub(super) path: Arc<Path>,
+    pub(in crate::live::perf) inode: Option<Inode>,
+    pub(in crate::live::perf) path: Arc<Path>,
 }
 
 impl Mapping {
-    pub(super) fn of(ticks: u64, file: &MappedFile) -> Self {
+    pub(in crate::live::perf) fn of(ticks: u64, file: &MappedFile) -> Self {
         Self {
             ticks,
             start: file.start,
@@ -41,17 +41,17 @@ impl Mapping {
     }
 
     /// Returns the bytes of memory that it needs, with the tables of its process.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::live::perf) fn bytes(&self) -> usize {
         4 * std::mem::size_of::<Self>() + self.path.as_os_str().len() + self.build_id.len()
     }
 
     /// Returns the first address after it.
-    pub(super) fn end(&self) -> u64 {
+    pub(in crate::live::perf) fn end(&self) -> u64 {
         self.start.saturating_add(self.length)
     }
 
     /// Returns the parts that another mapping does not replace, which exist since then.
-    pub(super) fn without(&self, newer: &Self) -> Vec<Self> {
+    pub(in crate::live::perf) fn without(&self, newer: &Self) -> Vec<Self> {
         let part = |start: u64, end: u64| {
             (start < end).then(|| Self {
                 ticks: newer.ticks,

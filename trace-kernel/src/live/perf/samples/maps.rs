@@ -7,7 +7,7 @@ use super::super::record::Inode;
 use super::mapping::Mapping;
 
 /// Returns the mapped code of a process; nothing if it has ended, or belongs to another user.
-pub(super) fn read(process: u32) -> Vec<Mapping> {
+pub(in crate::live::perf) fn read(process: u32) -> Vec<Mapping> {
     let maps = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
     maps.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }

@@ -1,18 +1,13 @@
 //! Perfetto's format, which is an output only.
 
-use std::path::Path;
-
-use anyhow::anyhow;
-
-use super::START_BYTES;
-use crate::message::HINT;
+use crate::START_BYTES;
 
 /// The first byte of each packet in Perfetto's format: field 1 of the message `Trace`. Its length
 /// follows.
 const PACKET: u8 = 0x0a;
 
 /// Returns whether a file that starts like this is a sequence of Perfetto's packets.
-pub(super) fn is_perfetto(start: &[u8]) -> bool {
+pub(crate) fn is_perfetto(start: &[u8]) -> bool {
     let Some((&PACKET, rest)) = start.split_first() else {
         return false;
     };
@@ -26,15 +21,6 @@ pub(super) fn is_perfetto(start: &[u8]) -> bool {
         Some(next) => *next == PACKET,
         None => end == start.len() || start.len() as u64 == START_BYTES,
     }
-}
-
-/// Returns the error of the commands that read archives.
-pub(super) fn unreadable(path: &Path) -> anyhow::Error {
-    let name = path.display();
-    anyhow!(
-        "cannot read {name}: it is a trace of Perfetto, a format that is only written\
-         {HINT}open it with trace view {name}, or read the archive that it was converted from"
-    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,25 @@
+//! Arguments of `trace query`, which another program reads.
+
+use std::ffi::OsString;
+
+use clap::Args;
+
+/// Query a trace in SQL; the program trace-query does it
+#[derive(Debug, Args)]
+#[command(
+    disable_help_flag = true,
+    after_long_help = "\
+Examples:
+  trace query app.fxt \"SELECT name, count(*), sum(dur_ns) FROM spans GROUP BY name\"
+  trace query app.fxt @slowest-requests
+  trace query app.fxt                          # a shell
+  trace query --help
+
+trace-query is a program of its own, beside this one or in a directory of PATH. From a checkout:
+  cargo install --path trace-lake"
+)]
+pub(crate) struct QueryArgs {
+    /// Archive, query and options of trace-query
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<OsString>,
+}

@@ -1,0 +1,58 @@
+//! The process that traces, which `trace insn record` starts.
+//!
+//! The kernel leaves a single-stepped thread with its trap flag when its tracer is killed, and the
+//! next trap then kills the program. The tracer is therefore a process of its own: if this one is
+//! killed, it releases the program.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, ErrorKind};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{anyhow, bail, Context, Result};
+use rustix::process::{kill_process, Pid, Signal};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+use crate::exit;
+
+/// Starts the process that traces, and waits for it. Returns its exit code.
+pub(super) fn run_engine() -> Result<u8> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1])
+        .context("cannot watch for signals")?;
+    let mut engine = Command::new("/proc/self/exe")
+        .arg0("trace-insn")
+        .args(engine_arguments())
+        .spawn()
+        .context("cannot start the tracing process")?;
+    let pid = Pid::from_child(&engine);
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            let signal = if signal == SIGUSR1 { Signal::Usr1 } else { Signal::Term };
+            // It fails only if the process has ended.
+            let _ = kill_process(pid, signal);
+        }
+    });
+    let status = engine.wait().context("cannot wait for the tracing process")?;
+    if let Some(signal) = status.signal() {
+        bail!("the tracing process was killed by signal {signal}");
+    }
+    Ok(status.code().and_then(|code| code.try_into().ok()).unwrap_or(exit::RECORD_FAILED))
+}
+
+/// Returns the exit code and the error of a program that could not be started.
+pub(super) fn start_error(program: &OsStr, error: io::Error) -> (u8, anyhow::Error) {
+    let code = match error.kind() {
+        ErrorKind::NotFound => exit::NOT_FOUND,
+        _ => exit::CANNOT_RUN,
+    };
+    (code, anyhow!(error).context(format!("cannot run {}", Path::new(program).display())))
+}
+
+/// Returns the arguments of the process that traces.
+pub(super) fn engine_arguments() -> impl Iterator<Item = OsString> {
+    // Those behind `trace insn record` are also those of the engine.
+    let own = ["insn", "engine"].into_iter().map(OsString::from);
+    own.chain(std::env::args_os().skip(3))
+}

@@ -1,0 +1,46 @@
+//! `trace query`
+//!
+//! The program `trace-query` has a query engine, which this command does without. It replaces this
+//! process, so its exit status is that of the command.
+
+use std::env;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{anyhow, Context, Result};
+use rustix::fs::{access, Access};
+
+use crate::cli::QueryArgs;
+use crate::exit;
+use crate::message::{say, HINT};
+
+/// The program.
+const PROGRAM: &str = "trace-query";
+
+pub(crate) fn run(args: &QueryArgs) -> Result<u8> {
+    let Some(program) = find() else {
+        say(&format!(
+            "`trace query` needs the program {PROGRAM}\
+             {HINT}install it with `cargo install trace-lake`, in a checkout with \
+             `cargo install --path trace-lake`"
+        ));
+        return Ok(exit::USAGE);
+    };
+    let error = Command::new(&program).args(&args.arguments).exec();
+    Err(anyhow!(error)).with_context(|| format!("cannot run {}", program.display()))
+}
+
+/// Returns the program beside this one, else that in a directory of `PATH`. An empty entry is not
+/// the current directory, as it is in a shell.
+fn find() -> Option<PathBuf> {
+    let own = env::current_exe().ok().and_then(|own| Some(own.parent()?.to_owned()));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let directories = own.into_iter().chain(env::split_paths(&path));
+    let directories = directories.filter(|directory| !directory.as_os_str().is_empty());
+    directories.map(|directory| directory.join(PROGRAM)).find(|program| is_executable(program))
+}
+
+fn is_executable(program: &Path) -> bool {
+    program.is_file() && access(program, Access::EXEC_OK).is_ok()
+}

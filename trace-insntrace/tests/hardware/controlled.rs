@@ -1,0 +1,201 @@
+//! The controller with the back end of the processor, and areas that another engine has written.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
+
+use trace_insntrace::controller::{
+    ctl, Allocation, BufferConfig, BufferDescriptor, Call, Controller, Losses, Mode, Reply, Status,
+};
+use trace_insntrace::flow::Item;
+use trace_insntrace::pt;
+use trace_insntrace::recording::{Recording, TraceDecoder};
+use trace_insntrace::service::HardwareBackend;
+use trace_insntrace::step::{Options, Tracer};
+use trace_kernel::perf_event::{online, Target as EventTarget};
+use trace_protocol::clock;
+
+use crate::arguments::Sysfs;
+use crate::replayed::Replayed;
+use crate::side::of_this_thread;
+use crate::stepped::{options, Stepped, FIRST};
+use crate::target::Target;
+
+/// What areas have written, of one test at a time.
+static PACKETS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const CONFIG: BufferConfig = BufferConfig {
+    num_chunks: 64,
+    chunk_order: 0,
+    is_circular: false,
+    ctl: ctl::DEFAULT,
+    address_space_match: 0,
+    address_ranges: [(0, 0); 2],
+};
+
+type Controlled = Controller<HardwareBackend<Replayed>>;
+
+fn controller() -> Controlled {
+    let pmu = Sysfs::new().read().unwrap();
+    Controller::new(HardwareBackend::with_areas(pmu, 1 << 30, |settings, target, cpu| {
+        let is_of_cpu = target == EventTarget::Cpu;
+        assert_eq!(is_of_cpu, cpu.is_some());
+        assert!(is_of_cpu || matches!(target, EventTarget::OneThread(_)));
+        let packets = PACKETS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Replayed::new(packets, settings.overwrites)
+    }))
+}
+
+fn done(controller: &mut Controlled, call: Call) {
+    assert!(matches!(controller.call(call), Ok(Reply::Done)), "{call:?}");
+}
+
+fn allocate(controller: &mut Controlled, config: BufferConfig) -> BufferDescriptor {
+    match controller.call(Call::AllocateBuffer(config)) {
+        Ok(Reply::Descriptor(descriptor)) => descriptor,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the first bytes of a buffer, and its archive.
+fn read(controller: &mut Controlled, buffer: BufferDescriptor) -> (Vec<u8>, Vec<u8>) {
+    let side = match controller.call(Call::GetSideData(buffer)) {
+        Ok(Reply::SideData(side)) => side,
+        other => panic!("{other:?}"),
+    };
+    let mut bytes = Vec::new();
+    for chunk in 0..side.written.div_ceil(4096) as u32 {
+        let chunk: OwnedFd = match controller.call(Call::GetChunkHandle(buffer, chunk)) {
+            Ok(Reply::Chunk(chunk)) => chunk,
+            other => panic!("{other:?}"),
+        };
+        let mut part = vec![0; 4096];
+        File::from(chunk).read_exact_at(&mut part, 0).unwrap();
+        bytes.extend(part);
+    }
+    bytes.truncate(side.written as usize);
+    let mut archive = Vec::new();
+    File::from(side.archive).read_to_end(&mut archive).unwrap();
+    (bytes, archive)
+}
+
+#[test]
+fn the_buffer_of_a_thread_is_decoded() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut target = Target::start();
+    let thread = target.thread();
+    let options = Options { clock: clock::ticks, ..options(pt::Writer::new()) };
+    let mut tracer = Tracer::attach_thread(thread.0 as u32, options).unwrap();
+    target.write_lines(3);
+    let mut stepped = Stepped::default();
+    while stepped.executed.len() < 3000 {
+        stepped.executed.push(tracer.step().unwrap().unwrap());
+    }
+    tracer.stop().unwrap();
+    while let Some(executed) = tracer.step().unwrap() {
+        stepped.executed.push(executed);
+    }
+    stepped.drain(&mut tracer);
+    drop(tracer);
+    let packets = stepped.packets[&FIRST].clone();
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = packets.clone();
+
+    for is_circular in [false, true] {
+        let mut controller = controller();
+        let allocation = Allocation { mode: Mode::Thread, num_traces: 4 };
+        done(&mut controller, Call::Initialize(allocation));
+        let buffer = allocate(&mut controller, BufferConfig { is_circular, ..CONFIG });
+        done(&mut controller, Call::AssignThreadBuffer(buffer, thread));
+        done(&mut controller, Call::Start);
+        done(&mut controller, Call::Stop);
+        let (bytes, archive) = read(&mut controller, buffer);
+        assert!(bytes == packets);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("insn.side.fxt"), archive).unwrap();
+        let recording = Recording::open(folder.path()).unwrap();
+        let [trace] = &recording.traces()[..] else { panic!("{:?}", recording.traces()) };
+        assert_eq!((u64::from(trace.tid), &*trace.name), (thread.0, "sh"));
+        let mut decoder = TraceDecoder::new(recording.notes(), trace.id, &bytes[..]);
+        let mut found = Vec::new();
+        while let Some(item) = decoder.next_item().unwrap() {
+            if let Item::Instruction(instruction) = item.unwrap() {
+                found.push(instruction.ip);
+            }
+        }
+        assert!(found == stepped.executed_by(FIRST), "{} instructions", found.len());
+        done(&mut controller, Call::ReleaseThreadBuffer(buffer, thread));
+        done(&mut controller, Call::FreeBuffer(buffer));
+    }
+    target.finish();
+}
+
+#[test]
+fn a_buffer_has_what_is_missing() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    // The area is full up to a byte.
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; (1 << 14) - 1];
+    let mut controller = controller();
+    done(&mut controller, Call::Initialize(Allocation { mode: Mode::Thread, num_traces: 1 }));
+    let buffer = allocate(&mut controller, CONFIG);
+    let target = Target::start();
+    done(&mut controller, Call::AssignThreadBuffer(buffer, target.thread()));
+    for truncated in 1..3 {
+        done(&mut controller, Call::Start);
+        done(&mut controller, Call::Stop);
+        let side = match controller.call(Call::GetSideData(buffer)) {
+            Ok(Reply::SideData(side)) => side,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(side.losses, Losses { truncated, ..Losses::default() });
+    }
+    target.finish();
+}
+
+#[test]
+fn each_cpu_has_its_buffer() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
+    let mut controller = controller();
+    let cpus = online().len() as u16;
+    let allocation = Allocation { mode: Mode::Cpu, num_traces: cpus };
+    done(&mut controller, Call::Initialize(allocation));
+    let config = BufferConfig { num_chunks: 4, ..CONFIG };
+    let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, config)).collect();
+    match controller.call(Call::Start) {
+        Err(Status::AccessDenied) => return eprintln!("skipped: all CPUs require root"),
+        started => assert!(matches!(started, Ok(Reply::Done)), "{started:?}"),
+    }
+    done(&mut controller, Call::Stop);
+    for (buffer, cpu) in buffers.into_iter().zip(online()) {
+        let (bytes, archive) = read(&mut controller, buffer);
+        assert!(bytes == [7; 10_000]);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("insn.side.fxt"), archive).unwrap();
+        let recording = Recording::open(folder.path()).unwrap();
+        let [trace] = &recording.traces()[..] else { panic!("{:?}", recording.traces()) };
+        assert_eq!((trace.pid, trace.tid), (0, cpu.into()));
+        assert_eq!(trace.name, format!("CPU {cpu}"));
+    }
+    // A thread that has ended has no packets.
+    let mut controller = self::controller();
+    done(&mut controller, Call::Initialize(Allocation { mode: Mode::Thread, num_traces: 1 }));
+    let buffer = allocate(&mut controller, CONFIG);
+    let target = Target::start();
+    done(&mut controller, Call::AssignThreadBuffer(buffer, target.thread()));
+    target.finish();
+    done(&mut controller, Call::Start);
+    done(&mut controller, Call::Stop);
+    assert!(read(&mut controller, buffer).0.is_empty());
+}
