@@ -1,0 +1,124 @@
+//! The program: arguments, what it runs, and its exit status.
+
+mod damage;
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use crate::archive::Archive;
+use crate::cli::Cli;
+use crate::input::{Input, STANDARD};
+use crate::message::{describe, say, HINT};
+use crate::output::{refuse_same_file, Output};
+use crate::usage::UsageError;
+use crate::{export, queries, session, shell, statements};
+
+/// Success.
+const OK: u8 = 0;
+
+/// The command failed.
+const FAILURE: u8 = 1;
+
+/// The command line is wrong.
+const USAGE: u8 = 2;
+
+/// The command succeeded on incomplete data.
+const INCOMPLETE: u8 = 3;
+
+/// Runs the program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { USAGE } else { OK }.into();
+        }
+    };
+    match run(&cli) {
+        Ok(code) => code.into(),
+        Err(error) if is_broken_pipe(&error) => OK.into(),
+        Err(error) => {
+            say(&describe(error.as_ref()));
+            if error.is::<UsageError>() { USAGE } else { FAILURE }.into()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<u8> {
+    if cli.list {
+        print!("{}", queries::list());
+        return Ok(OK);
+    }
+    let Some(path) = &cli.archive else { return Ok(USAGE) };
+    refuse_input_used_twice(cli, path)?;
+    for output in outputs(cli) {
+        refuse_same_file(path, &output)?;
+    }
+    let archive = Arc::new(Archive::new(Input::new(path, cli.instr_map.as_deref())?));
+    let runtime = session::runtime().context("cannot start threads")?;
+    let memory = cli.memory.saturating_mul(1 << 20);
+    let session = runtime.block_on(session::session(&archive, memory))?;
+    let path_of_result = cli.output.clone().filter(|path| path != Path::new(STANDARD));
+    let output = Output { format: cli.format, path: path_of_result };
+    match (&cli.export, sql(cli)?) {
+        (Some(folder), _) => runtime.block_on(export::export(&session, folder))?,
+        (None, Some(text)) => {
+            runtime.block_on(statements::run(&session, &output, &text))?;
+        }
+        (None, None) => shell::run(&session, &output, &runtime, path)?,
+    }
+    Ok(damage::warn(&archive))
+}
+
+/// Returns the files that are written.
+fn outputs(cli: &Cli) -> Vec<PathBuf> {
+    let exported = cli.export.as_deref().map(export::paths).into_iter().flatten();
+    exported.chain(cli.output.clone()).collect()
+}
+
+/// Fails if standard input is both the archive and the query.
+fn refuse_input_used_twice(cli: &Cli, archive: &Path) -> Result<(), UsageError> {
+    let standard = Path::new(STANDARD);
+    let is_elsewhere = cli.sql.is_some() || cli.export.is_some();
+    if archive != standard || is_elsewhere || cli.file.as_deref().is_some_and(|it| it != standard) {
+        return Ok(());
+    }
+    Err(UsageError(format!(
+        "standard input cannot be both the archive and the query\
+         {HINT}write the query as an argument, or read it from a file with -f"
+    )))
+}
+
+/// Returns the statements to run, or `None` for a shell.
+fn sql(cli: &Cli) -> Result<Option<String>> {
+    if cli.export.is_some() {
+        return Ok(None);
+    }
+    let resolve =
+        |text: &str| queries::resolve(text).map(str::to_owned).map_err(anyhow::Error::msg);
+    match (&cli.sql, &cli.file) {
+        (Some(text), _) => resolve(text).map(Some),
+        (None, Some(file)) if file != Path::new(STANDARD) => {
+            let text = std::fs::read_to_string(file);
+            Ok(Some(text.with_context(|| format!("cannot read {}", file.display()))?))
+        }
+        (None, None) if io::stdin().is_terminal() => Ok(None),
+        (None, _) => {
+            let mut text = String::new();
+            io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+            Ok(Some(text))
+        }
+    }
+}
+
+/// Returns whether the reader of the output has closed it, as `head` does.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.any(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

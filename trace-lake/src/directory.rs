@@ -1,0 +1,231 @@
+//! What a query needs to know of a whole archive before it reads events: threads, processes, their
+//! names, and clocks.
+//!
+//! A name can come after the first events of its thread, so a first pass reads them.
+
+mod clocks;
+
+use std::collections::{BTreeSet, HashMap};
+
+use trace_analyze::catalog::Catalog;
+use trace_analyze::scheduling::Switch;
+use trace_analyze::{arguments, is_clock_anchor, Damage};
+use trace_format::layout::ObjectType;
+use trace_format::{Item, Metadata, Module, Process, Record, Thread, ThreadKoids};
+
+use crate::times::nanos;
+pub use clocks::{Clock, Clocks};
+
+/// A thread of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Its process, or `None` if the archive has only its scheduling records.
+    pub process: Option<u64>,
+    /// Its koid.
+    pub thread: u64,
+    /// Its name.
+    pub name: Option<String>,
+}
+
+/// A process of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessInfo {
+    /// Its koid.
+    pub process: u64,
+    /// Its name, or that of its first thread.
+    pub name: Option<String>,
+}
+
+/// A program or library that a process has loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModuleInfo {
+    /// The process.
+    pub process: u64,
+    /// The time of the observation.
+    pub nanos: i64,
+    /// The name.
+    pub name: String,
+    /// The build id in hexadecimal digits.
+    pub build_id: String,
+}
+
+/// Threads, processes and clocks of an archive. Threads and processes are numbered in the order of
+/// their first records.
+#[derive(Debug, Default)]
+pub struct Directory {
+    /// The threads, by number.
+    pub threads: Vec<ThreadInfo>,
+    /// The processes, by number.
+    pub processes: Vec<ProcessInfo>,
+    /// The modules in the order of their records.
+    pub modules: Vec<ModuleInfo>,
+    /// The names of the providers, in the order of their first records.
+    pub providers: Vec<String>,
+    /// The clocks.
+    pub clocks: Clocks,
+    /// The number of events.
+    pub events: u64,
+    /// The times of the first and the last record that has one.
+    pub extent: Option<(i64, i64)>,
+    /// Missing and unreadable data.
+    pub damage: Damage,
+    by_koids: HashMap<ThreadKoids, usize>,
+    by_thread: HashMap<u64, usize>,
+    by_process: HashMap<u64, usize>,
+}
+
+impl Directory {
+    /// Returns the number of a thread.
+    #[must_use]
+    pub fn number(&self, koids: ThreadKoids) -> Option<usize> {
+        self.by_koids.get(&koids).copied()
+    }
+
+    /// Returns the number of a thread whose process is not recorded.
+    #[must_use]
+    pub fn number_of_thread(&self, thread: u64) -> Option<usize> {
+        self.by_thread.get(&thread).copied()
+    }
+
+    /// Returns the number of a process.
+    #[must_use]
+    pub fn process_number(&self, process: u64) -> Option<usize> {
+        self.by_process.get(&process).copied()
+    }
+
+    /// Returns the name of a thread.
+    #[must_use]
+    pub fn thread_name(&self, number: Option<usize>) -> Option<&str> {
+        self.threads.get(number?)?.name.as_deref()
+    }
+
+    /// Returns the name of a process.
+    #[must_use]
+    pub fn process_name(&self, number: Option<usize>) -> Option<&str> {
+        self.processes.get(number?)?.name.as_deref()
+    }
+
+    fn add_thread(&mut self, koids: ThreadKoids) {
+        let next = self.threads.len();
+        if *self.by_koids.entry(koids).or_insert(next) == next {
+            let (process, thread) = (Some(koids.process), koids.thread);
+            self.threads.push(ThreadInfo { process, thread, name: None });
+            self.by_thread.entry(koids.thread).or_insert(next);
+            self.add_process(koids.process);
+        }
+    }
+
+    fn add_process(&mut self, process: u64) {
+        let next = self.processes.len();
+        if *self.by_process.entry(process).or_insert(next) == next {
+            self.processes.push(ProcessInfo { process, name: None });
+        }
+    }
+
+    fn widen(&mut self, nanos: i64) {
+        let (first, last) = self.extent.unwrap_or((nanos, nanos));
+        self.extent = Some((first.min(nanos), last.max(nanos)));
+    }
+}
+
+/// Reads a [`Directory`].
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    directory: Directory,
+    catalog: Catalog,
+    /// Threads that are named or scheduled without their process.
+    loose: BTreeSet<u64>,
+}
+
+impl Reading {
+    pub(crate) fn item(&mut self, item: &Item<'_>) {
+        self.catalog.note(item);
+        match &item.record {
+            Record::Event(event) => {
+                self.directory.events += 1;
+                self.thread(item, event.thread);
+                if is_clock_anchor(item, event) {
+                    self.directory.clocks.note(item, event);
+                }
+            }
+            Record::Log(log) => self.thread(item, log.thread),
+            Record::Backtrace(sample) => self.thread(item, sample.thread),
+            Record::KernelObject(object) if object.object_type == ObjectType::THREAD => {
+                match arguments::process_of(item, object) {
+                    Some(process) => {
+                        self.directory.add_thread(ThreadKoids::new(process, object.koid));
+                    }
+                    None => drop(self.loose.insert(object.koid)),
+                }
+            }
+            Record::KernelObject(object) if object.object_type == ObjectType::PROCESS => {
+                self.directory.add_process(object.koid);
+            }
+            Record::Module(module) => self.module(item, module),
+            Record::Metadata(Metadata::ProviderInfo { name, .. }) => {
+                self.directory.providers.push(String::from_utf8_lossy(name).into_owned());
+            }
+            Record::ThreadWakeup(wakeup) => drop(self.loose.insert(wakeup.thread)),
+            _ => self.switch(item),
+        }
+        let mut record = item.record;
+        for ticks in record.times() {
+            self.directory.widen(nanos(item, *ticks));
+        }
+    }
+
+    fn thread(&mut self, item: &Item<'_>, thread: Thread) {
+        let koids = item.thread(thread);
+        if !self.directory.by_koids.contains_key(&koids) {
+            self.directory.add_thread(koids);
+        }
+    }
+
+    fn switch(&mut self, item: &Item<'_>) {
+        let Some(switch) = Switch::of(item) else { return };
+        if let Some((outgoing, incoming)) = switch.koids {
+            let tasks = [(switch.outgoing, outgoing), (switch.incoming, incoming)];
+            let threads = tasks.into_iter().filter(|(task, _)| task.thread != 0);
+            threads.for_each(|(_, koids)| self.directory.add_thread(koids));
+            return;
+        }
+        let threads = [switch.outgoing.thread, switch.incoming.thread];
+        self.loose.extend(threads.into_iter().filter(|thread| *thread != 0));
+    }
+
+    fn module(&mut self, item: &Item<'_>, module: &Module<'_>) {
+        let process = match module.process {
+            Process::Inline(koid) => koid,
+            indexed => item.process(indexed),
+        };
+        self.directory.add_process(process);
+        let build_id = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.directory.modules.push(ModuleInfo {
+            process,
+            nanos: nanos(item, module.ticks),
+            name: String::from_utf8_lossy(module.name).into_owned(),
+            build_id,
+        });
+    }
+
+    pub(crate) fn finish(self, damage: Damage) -> Directory {
+        let Self { mut directory, catalog, loose } = self;
+        for thread in loose {
+            let next = directory.threads.len();
+            if *directory.by_thread.entry(thread).or_insert(next) == next {
+                directory.threads.push(ThreadInfo { process: None, thread, name: None });
+            }
+        }
+        for thread in &mut directory.threads {
+            let koids = ThreadKoids::new(thread.process.unwrap_or(0), thread.thread);
+            let name = catalog.thread_name(koids);
+            thread.name = (!name.is_empty()).then(|| name.to_owned());
+        }
+        for process in &mut directory.processes {
+            let name = catalog.process_name(process.process);
+            process.name = (!name.is_empty()).then(|| name.to_owned());
+        }
+        directory.clocks.sort();
+        Directory { damage, ..directory }
+    }
+}

@@ -1,0 +1,90 @@
+//! Functions of traces, beside those of DataFusion.
+
+mod arg;
+mod clock;
+mod critical_path;
+mod extent;
+mod extract_arg;
+mod glob;
+mod overlap;
+
+use std::sync::Arc;
+
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::SessionContext;
+
+use crate::archive::Archive;
+use crate::directory::Clock;
+
+/// A function.
+#[derive(Debug)]
+pub struct Function {
+    /// Its call.
+    pub call: &'static str,
+    /// What it returns.
+    pub about: &'static str,
+}
+
+/// All functions.
+pub const FUNCTIONS: &[Function] = &[
+    Function { call: "arg(args, 'key')", about: "the value of an argument as text, or NULL" },
+    Function {
+        call: "extract_arg(arg_set_id, 'key')",
+        about: "the same, by the id of a slice; keys can start with `args.` or `debug.`",
+    },
+    Function {
+        call: "overlap_ns(start1, dur1, start2, dur2)",
+        about: "the nanoseconds that two intervals share; one of duration NULL or -1 lasts until \
+            trace_end()",
+    },
+    Function {
+        call: "overlaps(start1, dur1, start2, dur2)",
+        about: "whether two intervals share time, for joins",
+    },
+    Function {
+        call: "to_realtime(ns)",
+        about: "a time of the archive as nanoseconds since 1970, or NULL without clock anchors",
+    },
+    Function { call: "to_monotonic(ns)", about: "the same for the monotonic clock" },
+    Function { call: "to_boottime(ns)", about: "the same for the boot-time clock" },
+    Function {
+        call: "glob('pattern', text)",
+        about: "whether a text matches; `*`, `?` and `[a-z]`",
+    },
+    Function { call: "trace_start()", about: "the time of the first record in nanoseconds" },
+    Function { call: "trace_end()", about: "the time of the last record in nanoseconds" },
+    Function { call: "trace_dur()", about: "the nanoseconds between them" },
+    Function {
+        call: "percentile(x, 99)",
+        about: "an aggregate: the percentile, interpolated between values",
+    },
+    Function { call: "FROM ancestors(id)", about: "the spans around a span, at any depth" },
+    Function { call: "FROM descendants(id)", about: "the spans in a span, at any depth" },
+    Function { call: "FROM ancestor_slice(id)", about: "the same of the view slice" },
+    Function { call: "FROM descendant_slice(id)", about: "the same of the view slice" },
+    Function {
+        call: "FROM critical_path(operation_id)",
+        about: "the critical path of an async operation",
+    },
+    Function { call: "FROM critical_path_of_flow(flow_id)", about: "the critical path of a flow" },
+];
+
+/// Adds the functions to a session.
+pub(crate) fn register(context: &SessionContext, archive: &Arc<Archive>) {
+    let clock = |name, clock| clock::ToClock::new(name, clock, archive.clone());
+    context.register_udf(ScalarUDF::new_from_impl(arg::Arg::new()));
+    context.register_udf(ScalarUDF::new_from_impl(extract_arg::ExtractArg::new(archive.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::nanos(archive.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::is_any(archive.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(clock("to_realtime", Clock::Realtime)));
+    context.register_udf(ScalarUDF::new_from_impl(clock("to_monotonic", Clock::Monotonic)));
+    context.register_udf(ScalarUDF::new_from_impl(clock("to_boottime", Clock::Boottime)));
+    context.register_udf(ScalarUDF::new_from_impl(glob::Glob::new()));
+    for bound in extent::Bound::ALL {
+        context.register_udf(ScalarUDF::new_from_impl(extent::Extent::new(bound, archive.clone())));
+    }
+    for is_flow in [false, true] {
+        let function = critical_path::CriticalPath::new(archive.clone(), is_flow);
+        context.register_udtf(function.name(), Arc::new(function));
+    }
+}

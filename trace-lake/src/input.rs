@@ -1,0 +1,234 @@
+//! Inputs: archives and the other formats that the command `trace` reads, compressed or not.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail, Context, Result};
+use trace_analyze::input::{temporary_copy, InputFormat};
+use trace_convert::tef::Document;
+use trace_format::{ReadError, Reader};
+use trace_input::{decompress, json_error, json_shift, map_beside, InputKind, START_BYTES};
+use trace_xray::fxt::Fdr;
+use trace_xray::map::Map;
+
+use crate::message::HINT;
+
+/// The path for standard input.
+pub const STANDARD: &str = "-";
+
+/// An input that can be read any number of times, also at once.
+#[derive(Debug)]
+pub struct Input {
+    path: PathBuf,
+    /// A copy of a pipe's data. It has no name, and disappears when this process ends.
+    copy: Option<File>,
+    kind: InputKind,
+    /// By how many nanoseconds the times of JSON are later, so that none is negative.
+    shift: u64,
+    /// The map that names the functions of XRay logs.
+    instr_map: Option<PathBuf>,
+}
+
+impl Input {
+    /// Opens an input, `-` for standard input, and detects its format.
+    ///
+    /// # Errors
+    ///
+    /// The input cannot be read, or its format is not one that is read.
+    pub fn new(path: &Path, instr_map: Option<&Path>) -> Result<Self> {
+        let is_file = path != Path::new(STANDARD) && path.is_file();
+        let copy = match is_file {
+            true => None,
+            false => Some(copy(path).with_context(|| format!("cannot read {}", name(path)))?),
+        };
+        let instr_map = instr_map.map(Path::to_owned);
+        let mut start = Vec::new();
+        let read = bytes(path, copy.as_ref())?.take(START_BYTES).read_to_end(&mut start);
+        read.with_context(|| format!("cannot read {}", name(path)))?;
+        let kind = InputKind::detect(&start).filter(|kind| kind.reader().is_some());
+        let kind = kind.ok_or_else(|| unknown(path, &start))?;
+        let shift = match kind {
+            InputKind::Json => json_shift(|| bytes(path, copy.as_ref()).map_err(io::Error::other)),
+            _ => 0,
+        };
+        Ok(Self { path: path.to_owned(), copy, kind, shift, instr_map })
+    }
+
+    /// Returns the path, as it was given.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns a reader of the input as an archive, from its start.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed.
+    pub fn open(&self) -> Result<Reader<Box<dyn Read>>> {
+        let bytes = bytes(&self.path, self.copy.as_ref())?;
+        let archive = match self.kind {
+            InputKind::Json => Document { shift: self.shift, ..Document::default() }.open(bytes),
+            InputKind::Xray => Fdr { map: self.map()? }.open(bytes),
+            kind => kind.reader().context("the format is only written")?.open(bytes),
+        };
+        Ok(Reader::new(archive.with_context(|| self.failed())?))
+    }
+
+    /// Returns the map of an XRay log: that of the option, or the one beside the log. Without one
+    /// it is empty, and functions have numbers.
+    fn map(&self) -> Result<Map> {
+        let read = |file: &Path| {
+            let failed = || format!("cannot read {}", file.display());
+            Map::parse(&std::fs::read(file).with_context(failed)?).with_context(failed)
+        };
+        match (&self.instr_map, map_beside(&self.path)) {
+            (Some(map), _) => read(map),
+            (None, beside) => Ok(beside.and_then(|map| read(&map).ok()).unwrap_or_default()),
+        }
+    }
+
+    /// Returns the message for an input that cannot be read as an archive.
+    #[must_use]
+    pub fn explain(&self, error: ReadError) -> anyhow::Error {
+        let name = name(&self.path);
+        match json_error(&error) {
+            Some(error) => anyhow!("cannot read {name} as JSON: {error}"),
+            None => anyhow::Error::new(error).context(self.failed()),
+        }
+    }
+
+    fn failed(&self) -> String {
+        format!("cannot read {}", name(&self.path))
+    }
+}
+
+/// Returns the error for an input that starts like this.
+fn unknown(path: &Path, start: &[u8]) -> anyhow::Error {
+    let name = name(path);
+    match (InputKind::detect(start), start) {
+        (Some(InputKind::Perfetto), _) => anyhow!(
+            "cannot read {name}: it is a trace of Perfetto, a format that is only written\
+             {HINT}read the archive that it was converted from"
+        ),
+        (_, []) => {
+            anyhow!("cannot read {name}: not a trace archive{HINT}an archive has at least 8 bytes")
+        }
+        _ => anyhow!(
+            "cannot read {name}: not a trace archive{HINT}it is none of {}; an FXT archive starts \
+             with the bytes 10 00 04 46 78 54 16 00",
+            InputKind::names().join(", ")
+        ),
+    }
+}
+
+/// Returns the name of an input in messages.
+fn name(path: &Path) -> String {
+    match path == Path::new(STANDARD) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
+}
+
+/// Returns the decompressed bytes of an input, from its start.
+fn bytes(path: &Path, copy: Option<&File>) -> Result<Box<dyn Read>> {
+    let failed = || format!("cannot read {}", name(path));
+    if let Some(copy) = copy {
+        // Descriptors share a position; several passes read at once.
+        let copy = copy.try_clone().with_context(failed)?;
+        return decompress(Positioned { file: copy, at: 0 }).with_context(failed);
+    }
+    let file = File::open(path).with_context(|| format!("cannot open {}", name(path)))?;
+    decompress(file).with_context(failed)
+}
+
+/// Copies a pipe to a temporary file.
+fn copy(path: &Path) -> Result<File> {
+    if path == Path::new(STANDARD) {
+        let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+        return Ok(temporary_copy(input?)?);
+    }
+    let file = File::open(path)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        bail!("is a directory");
+    }
+    Ok(temporary_copy(file)?)
+}
+
+/// A file that is read from a position of its own.
+struct Positioned {
+    file: File,
+    at: u64,
+}
+
+impl Read for Positioned {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        let count = std::os::unix::fs::FileExt::read_at(&self.file, room, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Cursor, Write};
+
+    use super::*;
+    use crate::testing;
+
+    fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    fn records(input: &Input) -> u64 {
+        let mut reader = input.open().unwrap();
+        while reader.next().unwrap().is_some() {}
+        reader.stats().records
+    }
+
+    #[test]
+    fn compressed_inputs_and_json_are_read_any_number_of_times() {
+        let plain = testing::archive(&[testing::complete("a", 1, 2)]);
+        let json = br#"[{"ph":"X","name":"a","ts":-1,"dur":1,"pid":1,"tid":1}]"#;
+        let zstd = zstd::encode_all(&*plain, 0).unwrap();
+        for bytes in [&plain[..], &zstd, &json[..]] {
+            let file = file(bytes);
+            let input = Input::new(file.path(), None).unwrap();
+            let number = records(&input);
+            assert!(number > 1);
+            assert_eq!(records(&input), number);
+        }
+    }
+
+    #[test]
+    fn what_is_no_archive_is_refused_with_the_formats() {
+        for (bytes, text) in [
+            (&b"hello world"[..], "it is none of FXT, "),
+            (b"", "an archive has at least 8 bytes"),
+            (&[0x0a, 0x01, 0x00, 0x0a, 0x01, 0x00], "a trace of Perfetto"),
+        ] {
+            let file = file(bytes);
+            let error = Input::new(file.path(), None).unwrap_err();
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        let error = Input::new(Path::new("/"), None).unwrap_err();
+        assert_eq!(format!("{error:#}"), "cannot read /: is a directory");
+    }
+
+    #[test]
+    fn passes_over_a_copy_are_independent() {
+        let bytes = testing::archive(&[testing::complete("a", 1, 2)]);
+        let copy = temporary_copy(Cursor::new(&bytes)).unwrap();
+        let mut first = super::bytes(Path::new(STANDARD), Some(&copy)).unwrap();
+        let mut second = super::bytes(Path::new(STANDARD), Some(&copy)).unwrap();
+        let (mut one, mut two) = (Vec::new(), Vec::new());
+        first.by_ref().take(10).read_to_end(&mut one).unwrap();
+        second.read_to_end(&mut two).unwrap();
+        first.read_to_end(&mut one).unwrap();
+        assert!(one == bytes && two == bytes);
+    }
+}

@@ -1,0 +1,34 @@
+//! Messages to the user, as the command `trace` words them.
+
+use std::io::{self, Write};
+
+use trace_convert::visible;
+pub use trace_input::message::{describe, HINT};
+
+/// Returns a message for a terminal: control characters are escaped, and hints have their own line.
+#[must_use]
+pub fn printable(message: &str) -> String {
+    let parts: Vec<_> = message.split(HINT).map(visible_lines).collect();
+    format!("trace-query: {}", parts.join(HINT))
+}
+
+/// Errors of SQL have several lines.
+fn visible_lines(text: &str) -> String {
+    text.split('\n').map(visible).collect::<Vec<_>>().join("\n")
+}
+
+/// Prints a message on standard error. Write errors are ignored.
+pub fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "{}", printable(message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_escaped_and_lines_are_kept() {
+        let message = format!("a\x1b[1m\nb{HINT}c");
+        assert_eq!(printable(&message), "trace-query: a\\u{1b}[1m\nb\nhint: c");
+    }
+}

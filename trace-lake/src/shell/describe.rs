@@ -1,0 +1,44 @@
+//! Descriptions of tables, views and functions.
+
+use crate::functions::FUNCTIONS;
+use crate::tables::{Table, TABLES};
+use crate::views::VIEWS;
+
+/// Returns the names of tables and views.
+pub(super) fn tables() -> String {
+    let tables = TABLES.iter().map(|table| (table.name, table.about));
+    let views = VIEWS.iter().map(|view| (view.name, view.about));
+    format!("Tables:\n{}\nViews for Perfetto's queries:\n{}", lines(tables), lines(views))
+}
+
+/// Returns the columns of a table, or of all.
+pub(super) fn schema(name: Option<&str>) -> String {
+    let Some(name) = name.map(|name| name.trim_end_matches(';')) else {
+        return TABLES.iter().map(|table| columns(table)).collect::<Vec<_>>().join("\n");
+    };
+    if let Some(table) = TABLES.iter().find(|table| table.name == name) {
+        return columns(table);
+    }
+    match VIEWS.iter().find(|view| view.name == name) {
+        Some(view) => format!("{}\n", view.sql.trim_end()),
+        None => format!("no table is named {name}: .tables lists them\n"),
+    }
+}
+
+/// Returns the functions.
+pub(super) fn functions() -> String {
+    lines(FUNCTIONS.iter().map(|function| (function.call, function.about)))
+}
+
+fn columns(table: &Table) -> String {
+    let mut text = format!("{}: {}\n", table.name, table.about);
+    for column in table.columns {
+        text += &format!("  {:18} {:22} {}\n", column.name, column.kind.sql(), column.about);
+    }
+    text
+}
+
+fn lines<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {
+    let width = rows.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.map(|(name, about)| format!("  {name:width$}  {about}\n")).collect()
+}

@@ -1,0 +1,1 @@
+CREATE VIEW cpu AS SELECT DISTINCT cpu AS id, cpu AS ucpu, cpu FROM turns

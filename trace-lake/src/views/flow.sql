@@ -1,0 +1,12 @@
+CREATE VIEW flow AS
+SELECT id, slice_out, slice_in, CAST(NULL AS BIGINT) AS arg_set_id
+FROM (
+    SELECT
+        id,
+        phase,
+        lag(span_id) OVER (PARTITION BY flow_id ORDER BY time_ns, id) AS slice_out,
+        lag(phase) OVER (PARTITION BY flow_id ORDER BY time_ns, id) AS before,
+        span_id AS slice_in
+    FROM flows
+)
+WHERE phase <> 'begin' AND before <> 'end' AND slice_out IS NOT NULL AND slice_in IS NOT NULL

@@ -1,0 +1,1 @@
+CREATE VIEW sched AS SELECT * FROM sched_slice

@@ -1,0 +1,1 @@
+CREATE VIEW slices AS SELECT * FROM slice
