@@ -139,6 +139,7 @@ mod tests {
                 policy,
                 joined_at: 5,
                 dropped_before: None,
+                reported_before: 0,
                 layout,
                 buffer,
                 packets,

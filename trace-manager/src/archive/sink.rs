@@ -268,8 +268,7 @@ impl ArchiveSink {
             return None;
         }
         if !records.is_last {
-            ledger.set_reported(records.reported);
-            return Some(ledger.save(records.slots.clone()));
+            return Some(ledger.save(records.slots.clone(), records.reported));
         }
         let update = ledger.closing(records.slots.clone());
         self.guard.as_mut()?.ledgers.remove(&records.provider);
@@ -384,6 +383,7 @@ mod tests {
             policy,
             joined_at: 5,
             dropped_before: Some(0),
+            reported_before: 0,
             layout,
             buffer: &buffer,
             packets,
@@ -392,7 +392,7 @@ mod tests {
         let durable = Records { is_copy: false, ..records(identity.id, &[10]) };
         assert!(sink.ledger_update(&durable).is_none());
         let copy = sink.ledger_update(&records(identity.id, &[10]));
-        assert!(matches!(copy, Some(LedgerUpdate::Unshared(_))));
+        assert!(matches!(copy, Some(LedgerUpdate::Save { slots, .. }) if slots.is_empty()));
     }
 
     #[test]

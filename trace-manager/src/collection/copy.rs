@@ -24,10 +24,6 @@ pub(super) enum Rolling {
 impl BufferCopy {
     /// Begins the check with the durable records up to the copy.
     pub(super) fn begin(&self, collector: &mut Collector, out: &mut Vec<u64>) -> Checked {
-        if let Rolling::Shared(slots) = &self.rolling {
-            let reported = collector.stats().told_losses;
-            slots.iter().for_each(|(_, slot)| slot.set_told(reported));
-        }
         collector.collect_durable(self.durable_data_end, out);
         Checked::default()
     }

@@ -221,6 +221,7 @@ impl ProviderData {
             policy: self.policy,
             joined_at,
             dropped_before,
+            reported_before: self.collector.stats().told_losses,
             layout: self.layout,
             buffer: &self.buffer,
             packets,

@@ -63,6 +63,8 @@ pub(crate) struct JoinedProvider<'a> {
     /// Records that it had dropped before the session joined while it recorded; `None` if the
     /// session has it from the start of its buffer.
     pub(crate) dropped_before: Option<u64>,
+    /// Losses that its own records had reported before.
+    pub(crate) reported_before: u64,
     pub(crate) layout: Layout,
     pub(crate) buffer: &'a Arc<SharedBuffer>,
     /// The manager's end of its packet socket. Its closing shows the guard that the provider has
@@ -131,6 +133,8 @@ impl GuardHandle {
         let (ledger, memory) = new_ledger().ok()?;
         ledger.set(provider::OPENING, provider::UNKNOWN);
         ledger.set(provider::CLOSING, provider::UNKNOWN);
+        ledger.set(provider::COPY, provider::UNKNOWN);
+        ledger.set(provider::REPORTED, joined.reported_before);
         let message = Message::Join(Provider {
             identity: joined.identity.clone(),
             policy: joined.policy,
@@ -247,12 +251,9 @@ impl ProviderLedger {
     }
 
     /// Returns the update for a block with the records of a copy. Without slots, the copy is in the
-    /// manager's own memory.
-    pub(crate) fn save(&self, slots: Vec<SaveSlot>) -> LedgerUpdate {
-        match slots.is_empty() {
-            false => LedgerUpdate::Save(slots),
-            true => LedgerUpdate::Unshared(self.ledger.clone()),
-        }
+    /// manager's own memory. The provider's own records report `reported` losses up to its end.
+    pub(crate) fn save(&self, slots: Vec<SaveSlot>, reported: u64) -> LedgerUpdate {
+        LedgerUpdate::Save { ledger: self.ledger.clone(), slots, reported }
     }
 
     /// Returns the update for the block that closes the provider, with the records of the copies in
@@ -275,11 +276,6 @@ impl ProviderLedger {
     /// Notes that the provider has reported its stop: it writes nothing more into its buffer.
     pub(crate) fn stopped(&self) {
         self.ledger.set(provider::STOPPED, 1);
-    }
-
-    /// Notes the losses that the provider's own records report, after a copy was read.
-    pub(crate) fn set_reported(&self, losses: u64) {
-        self.ledger.set(provider::REPORTED, losses);
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) mod provider {
     pub(in crate::guard) const CLOSING: usize = 2;
     /// The last wrapped count that was copied, plus one.
     pub(in crate::guard) const SAVED: usize = 3;
-    /// The losses that its own records report, in all copies that were read.
+    /// The losses that its own records report, in archived copies.
     pub(in crate::guard) const REPORTED: usize = 4;
     /// Copies in the manager's own memory.
     pub(in crate::guard) const UNSHARED: usize = 5;
@@ -48,6 +48,10 @@ pub(super) mod provider {
     pub(in crate::guard) const REPORTED_BEFORE: usize = 7;
     /// 1 if the provider has replied to Stop, or has stopped by itself.
     pub(in crate::guard) const STOPPED: usize = 8;
+    /// The offset of the end of the last block with a copy.
+    pub(in crate::guard) const COPY: usize = 9;
+    /// What [`REPORTED`] is once that block is archived.
+    pub(in crate::guard) const COPY_REPORTED: usize = 10;
 
     /// The offset is not known yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
@@ -62,10 +66,14 @@ pub(crate) enum LedgerUpdate {
         /// The losses that earlier parts of the archive report.
         reported_before: u64,
     },
-    /// The block has the records of copies.
-    Save(Vec<SaveSlot>),
-    /// The block has the records of a copy in the manager's own memory.
-    Unshared(Ledger),
+    /// The block has the records of a copy.
+    Save {
+        ledger: Ledger,
+        /// Where the copy is; empty if it is in the manager's own memory.
+        slots: Vec<SaveSlot>,
+        /// The losses that the provider's own records report up to its end.
+        reported: u64,
+    },
     /// The block closes a provider.
     Closing {
         ledger: Ledger,
@@ -87,8 +95,12 @@ impl LedgerUpdate {
                 ledger.set(provider::REPORTED_BEFORE, *reported_before);
                 ledger.set(provider::OPENING, end);
             }
-            Self::Save(slots) => slots.iter().for_each(|slot| slot.set_end(end)),
-            Self::Unshared(_) => {}
+            Self::Save { ledger, slots, reported } => {
+                slots.iter().for_each(|slot| slot.set_end(end));
+                ledger.set(provider::COPY, provider::UNKNOWN);
+                ledger.set(provider::COPY_REPORTED, *reported);
+                ledger.set(provider::COPY, end);
+            }
             Self::Closing { ledger, slots, .. } => {
                 slots.iter().for_each(|slot| slot.set_end(end));
                 ledger.set(provider::CLOSING, end);
@@ -98,7 +110,9 @@ impl LedgerUpdate {
 
     /// Notes that the block is written.
     pub(super) fn after_write(&self) {
-        if let Self::Unshared(ledger) = self {
+        let Self::Save { ledger, slots, reported } = self else { return };
+        ledger.set(provider::REPORTED, *reported);
+        if slots.is_empty() {
             let before = ledger.get(provider::UNSHARED_WRITTEN);
             ledger.set(provider::UNSHARED_WRITTEN, before + 1);
         }

@@ -49,8 +49,10 @@ impl RemainingRecords {
         let mut copies = slots;
         copies.retain(|slot| !slot.is_archived(*written.end()));
         copies.sort_by_key(SlotReader::wrapped_count);
-        let reported = copies.first().and_then(SlotReader::told);
-        let reported = reported.unwrap_or_else(|| ledger.get(provider::REPORTED));
+        let reported = match ledger.get(provider::COPY) <= *written.end() {
+            true => ledger.get(provider::COPY_REPORTED),
+            false => ledger.get(provider::REPORTED),
+        };
         let unshared = ledger.get(provider::UNSHARED);
         let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
         let reported_before = ledger.get(provider::REPORTED_BEFORE);

@@ -2,6 +2,7 @@
 
 mod categories;
 mod departures;
+mod losses;
 mod names;
 mod parts;
 
@@ -26,10 +27,7 @@ use super::{
 };
 use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::buffers::SharedBuffer;
-use crate::fixture::{
-    buffer, collector, identity, layout, layout_with, write_event, write_loss_report, write_losses,
-    write_reported_losses,
-};
+use crate::fixture::{buffer, collector, identity, layout, layout_with, write_event, write_losses};
 
 /// A session of one provider, until the manager dies.
 struct Manager {
@@ -73,6 +71,7 @@ impl Manager {
             policy: IdentityPolicy::Own(4711),
             joined_at: 5,
             dropped_before,
+            reported_before: 0,
             layout,
             buffer: &buffer,
             packets: packets.as_fd(),
@@ -139,10 +138,10 @@ impl Manager {
 
     /// Archives a copy.
     fn write_copy(&mut self, slot: &SaveSlot, complete: bool) {
-        slot.set_told(0);
         let mut words = Vec::new();
         self.collector.sanitize_slot(&slot.reader(), &mut words);
-        self.write(&words, Some(&self.ledger.save(vec![slot.clone()])), complete);
+        let reported = self.collector.stats().told_losses;
+        self.write(&words, Some(&self.ledger.save(vec![slot.clone()], reported)), complete);
     }
 
     /// Kills the manager, and lets the provider leave its buffer. Returns the guard's result, and
@@ -198,21 +197,6 @@ fn an_empty_archive_is_completed() {
     assert_eq!(others, ["clock anchor", "records dropped", "clock anchor"]);
     assert!(rates.len() == 1 && rates[0] > 1_000_000, "{rates:?}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-}
-
-/// The provider reports losses from before it joined the session. Then it loses others, of which
-/// the report is not read.
-#[test]
-fn losses_from_before_the_session_hide_no_later_ones() {
-    let (directory, mode) = (tempfile::tempdir().unwrap(), BufferingMode::Streaming);
-    let manager = Manager::join(directory, mode, Some(5));
-    manager.record(1, 101);
-    write_loss_report(&manager.buffer, &layout(mode), 0, 5);
-    write_reported_losses(&manager.buffer, &layout(mode), 8);
-    let (outcome, path, _directory) = manager.die();
-    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
-    let (_, others, _) = read(&path);
-    assert_eq!(others.iter().filter(|it| *it == "records dropped").count(), 2, "{others:?}");
 }
 
 #[test]
@@ -315,21 +299,6 @@ fn a_provider_is_closed_by_the_valid_length() {
     // The message to the guard is lost.
     manager.handle.after_write(None, manager.length + words.len() as u64 * 8);
     assert_eq!(manager.die_and_read(), [100]);
-}
-
-#[test]
-fn lost_copies_are_counted_and_reported() {
-    let mut manager = Manager::start(BufferingMode::Streaming);
-    manager.open();
-    manager.record(0, 100);
-    let _heap = manager.collector.copy_rolling(0);
-    manager.ledger.copied(0, false);
-    manager.record(1, 101);
-    let (outcome, path, _directory) = manager.die();
-    assert!(matches!(outcome, GuardOutcome::Completed { missing: 1, .. }), "{outcome:?}");
-    let (times, others, _) = read(&path);
-    assert_eq!(times, [101]);
-    assert_eq!(others, ["clock anchor", "buffers lost: recorder killed", "clock anchor"]);
 }
 
 /// It may record after its buffer is read.

@@ -23,11 +23,8 @@ const CHUNKS: usize = 1;
 /// Where the copy's records end in the archive, in bytes; [`UNKNOWN`] until they have a place
 /// there.
 const END: usize = 2;
-/// What the provider's own loss records before this copy account for; [`UNKNOWN`] until they were
-/// read.
-const TOLD: usize = 3;
 /// Whose rolling buffer it is: a number that the writer chooses.
-const OWNER: usize = 4;
+const OWNER: usize = 3;
 
 const UNKNOWN: u64 = u64::MAX;
 
@@ -77,11 +74,6 @@ impl SaveSlot {
         self.mapping.words()[END].store(end, Ordering::Release);
     }
 
-    /// Stores the number of losses that the provider's records before this copy report.
-    pub fn set_told(&self, number: u64) {
-        self.mapping.words()[TOLD].store(number, Ordering::Release);
-    }
-
     /// The same place, to read.
     pub fn reader(&self) -> SlotReader {
         SlotReader { mapping: self.mapping.reader() }
@@ -116,7 +108,6 @@ impl SaveSlot {
         }
         words[CHUNKS].store(chunks, Ordering::Relaxed);
         words[END].store(UNKNOWN, Ordering::Relaxed);
-        words[TOLD].store(UNKNOWN, Ordering::Relaxed);
         words[OWNER].store(u64::from(owner), Ordering::Relaxed);
         words[WRAP].store(u64::from(wrapped_count) + 1, Ordering::Release);
     }
@@ -144,12 +135,6 @@ impl SlotReader {
     /// Whether the copy's records are in the first `archived` bytes of the archive.
     pub fn is_archived(&self, archived: u64) -> bool {
         self.word(END) <= archived
-    }
-
-    /// Returns the number of losses that the provider's records before this copy report, if they
-    /// were read.
-    pub fn told(&self) -> Option<u64> {
-        Some(self.word(TOLD)).filter(|number| *number != UNKNOWN)
     }
 
     /// The chunks of the copy behind the first `chunks`, which have `words` words.
