@@ -182,7 +182,9 @@ fn perfmon_records_wakeups_by_tracepoints() {
         recorded.assert_counts();
         recorded.assert_that_threads_wake_up_each_other();
         let kernel = recorded.provider("kernel");
-        assert!(kernel.count("migrate") > 0 && kernel.count("exec") > 0);
+        assert!(kernel.count("exec") > 0);
+        // A thread that changes its own CPU is moved by a thread of the kernel.
+        assert!(scope.is_empty() || kernel.count("migrate") > 0);
     }
 }
 
