@@ -4,8 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::harness::building::products;
 use crate::harness::Run;
-use crate::workshop::{libraries, Workshop};
+use crate::workshop::Workshop;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
@@ -15,7 +16,7 @@ fn install(workshop: &Workshop) -> PathBuf {
     let mut make = Command::new("make");
     make.args(["-s", "-C"]).arg(Path::new(ROOT).join("trace-c")).arg("install");
     make.arg(format!("PREFIX={}", prefix.display()));
-    make.arg(format!("LIBRARIES={}", libraries().display()));
+    make.arg(format!("LIBRARIES={}", products().display()));
     let run = Run::of(&mut make);
     assert_eq!((run.code(), run.stderr()), (0, String::new()));
     prefix

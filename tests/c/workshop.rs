@@ -3,47 +3,25 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
 use crate::events::events;
+use crate::harness::building::products;
 use crate::harness::Run;
 
 /// The warnings that are on for all programs: the header causes none.
 const WARNINGS: [&str; 7] =
     ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror", "-g"];
 
-/// The static library with the trace points, built once.
-fn library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("trace-c", "libtrace_c.a"))
+/// Returns the static library with the trace points.
+fn library() -> PathBuf {
+    products().join("libtrace_c.a")
 }
 
-/// The static library with the reader, built once.
-fn reader_library() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build("trace-reader-c", "libtrace_reader_c.a"))
-}
-
-/// Returns the directory of the static libraries.
-pub(crate) fn libraries() -> &'static Path {
-    reader_library();
-    library().parent().expect("it is in a directory")
-}
-
-fn build(package: &str, library: &str) -> PathBuf {
-    let test = std::env::current_exe().expect("the test knows where it is");
-    let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--package", package, "--target-dir"]);
-    cargo.arg(profile.parent().expect("as above"));
-    cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().expect("cargo runs").success(), "the library is built");
-    profile.join(library)
+/// Returns the static library with the reader.
+fn reader_library() -> PathBuf {
+    products().join("libtrace_reader_c.a")
 }
 
 /// Returns the command of a compiler. `CC` and `CXX` are not for this: with another compiler, Cargo
@@ -115,7 +93,8 @@ impl Workshop {
     #[track_caller]
     pub(crate) fn program(&self, name: &str, sources: &[&str]) -> PathBuf {
         let more = ["-rdynamic", "-lpthread", "-ldl", "-lm"].map(OsStr::new);
-        let mut link = vec![library().as_os_str()];
+        let library = library();
+        let mut link = vec![library.as_os_str()];
         link.extend(more);
         self.link(name, sources, &link)
     }
@@ -124,14 +103,16 @@ impl Workshop {
     #[track_caller]
     pub(crate) fn reader(&self, name: &str, source: &str) -> PathBuf {
         let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
-        self.link(name, &[source], &[&[reader_library().as_os_str()], system.as_slice()].concat())
+        let library = reader_library();
+        self.link(name, &[source], &[&[library.as_os_str()], system.as_slice()].concat())
     }
 
     /// Builds a program with both libraries.
     #[track_caller]
     pub(crate) fn program_and_reader(&self, name: &str, source: &str) -> PathBuf {
         let system = ["-lpthread", "-ldl", "-lm"].map(OsStr::new);
-        let libraries = [library().as_os_str(), reader_library().as_os_str()];
+        let (library, reader) = (library(), reader_library());
+        let libraries = [library.as_os_str(), reader.as_os_str()];
         self.link(name, &[source], &[libraries.as_slice(), system.as_slice()].concat())
     }
 
@@ -163,7 +144,8 @@ impl Workshop {
     #[track_caller]
     pub(crate) fn library_with_provider(&self, name: &str, source: &str) -> PathBuf {
         let system = ["-shared", "-lpthread", "-ldl", "-lm"].map(OsStr::new);
-        self.link(name, &[source], &[&[library().as_os_str()], system.as_slice()].concat())
+        let library = library();
+        self.link(name, &[source], &[&[library.as_os_str()], system.as_slice()].concat())
     }
 
     /// Returns a command that traces itself into the file `trace.fxt`.

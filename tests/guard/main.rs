@@ -1,6 +1,8 @@
 //! `trace record` is killed at random moments, alone or with the recorded program, and the guard
 //! completes the archive. Each number that the program has recorded is in the archive once.
 
+#[path = "../harness/building.rs"]
+mod building;
 mod hostile;
 mod logs;
 mod memory;

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{
@@ -13,6 +13,7 @@ use rustix::process::{
 };
 use tempfile::TempDir;
 
+use crate::building::products;
 use crate::memory::Group;
 use crate::program::{PROGRESS, THREADS};
 
@@ -361,23 +362,8 @@ fn program() -> [PathBuf; 4] {
     [exe, "--ignored".into(), "--exact".into(), "traced_program".into()]
 }
 
-/// The command `trace`, built once: cargo does not build another package's binary for a test. With
-/// an example, it has the features that the tests of the workspace select.
-fn trace() -> &'static Path {
-    static TRACE: OnceLock<PathBuf> = OnceLock::new();
-    TRACE.get_or_init(|| {
-        let test = std::env::current_exe().expect("the test knows where it is");
-        let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
-        let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "--workspace", "--bin", "trace", "--example", "subject"]);
-        cargo.arg("--target-dir").arg(profile.parent().expect("as above"));
-        cargo.args(["--manifest-path", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")]);
-        if profile.ends_with("release") {
-            cargo.arg("--release");
-        }
-        assert!(cargo.status().expect("cargo runs").success(), "the command is built");
-        profile.join("trace")
-    })
+fn trace() -> PathBuf {
+    products().join("trace")
 }
 
 fn wait_until(what: &str, mut happened: impl FnMut() -> bool) {

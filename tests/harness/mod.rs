@@ -2,6 +2,7 @@
 //! archives.
 
 pub(crate) mod archive;
+pub(crate) mod building;
 pub(crate) mod programs;
 pub(crate) mod session;
 

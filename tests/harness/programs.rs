@@ -1,49 +1,12 @@
-//! The command `trace` and the traced program `subject`, built once and run.
+//! The command `trace` and the traced program `subject`.
 
 use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 
+use super::building::products;
 use super::happens;
-
-/// Builds the executables, and returns their directory.
-///
-/// Cargo builds neither another package's binary nor, for a single test, the examples.
-fn executables() -> &'static Path {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let examples = ["subject", "importer", "machine_load", "slow_once"];
-        let examples = examples.map(|name| ["--example", name]).concat();
-        build(&[&["--bin", "trace"], &examples[..]].concat())
-    })
-}
-
-/// Builds the library that `trace record --xray` preloads.
-#[allow(dead_code, reason = "not all tests run programs with sleds")]
-pub(crate) fn build_xray_runtime() {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--lib", "--example", "subject"]));
-}
-
-/// Builds what the options of cargo select, in the profile of this test. Returns the directory.
-///
-/// An example has to be selected: then dependencies have the features that the tests of the
-/// workspace select, and are not compiled again.
-fn build(options: &[&str]) -> PathBuf {
-    let test = std::env::current_exe().expect("the test knows where it is");
-    let profile = test.ancestors().nth(2).expect("tests are in TARGET/PROFILE/deps").to_owned();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--workspace"]).args(options);
-    cargo.arg("--target-dir").arg(profile.parent().expect("as above"));
-    cargo.arg("--manifest-path").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"));
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.status().expect("cargo runs").success(), "the programs are built");
-    profile
-}
 
 /// Returns a command without the environment variables for tracing.
 fn command(program: impl AsRef<OsStr>) -> Command {
@@ -60,13 +23,13 @@ fn command(program: impl AsRef<OsStr>) -> Command {
 
 /// Returns the path of the traced program.
 pub(crate) fn subject_path() -> PathBuf {
-    executables().join("examples/subject")
+    products().join("examples/subject")
 }
 
 /// Returns the path of an example that is built for tests.
 #[allow(dead_code, reason = "not all tests run examples")]
 pub(crate) fn example_path(name: &str) -> PathBuf {
-    executables().join("examples").join(name)
+    products().join("examples").join(name)
 }
 
 /// Returns a command that runs a role of the traced program.
@@ -79,7 +42,7 @@ pub(crate) fn subject(arguments: &[&str]) -> Command {
 
 /// Returns a command that runs `trace`.
 pub(crate) fn trace(arguments: &[&str]) -> Command {
-    let mut trace = command(executables().join("trace"));
+    let mut trace = command(products().join("trace"));
     trace.args(arguments);
     trace
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::harness::programs::build_xray_runtime;
+use crate::harness::building::products;
 use crate::harness::{trace, Archive, Provider, Run, Shape};
 
 /// The compiled programs, and a library in two versions.
@@ -24,7 +24,7 @@ struct Built {
 fn built() -> &'static Built {
     static BUILT: OnceLock<Built> = OnceLock::new();
     BUILT.get_or_init(|| {
-        build_xray_runtime();
+        products();
         let directory = tempfile::tempdir().unwrap();
         let compiled =
             |source, name, options: &[&str]| compile(source, directory.path().join(name), options);
@@ -256,7 +256,7 @@ fn libraries_of_a_program_without_sleds_are_recorded() {
 /// It has neither sleds nor a way to load libraries, and so no thread of the tracer.
 #[test]
 fn a_program_that_cannot_have_sleds_is_left_alone() {
-    build_xray_runtime();
+    products();
     let directory = tempfile::tempdir().unwrap();
     let mut record = trace(&["record", "--xray", "-o"]);
     record.arg(directory.path().join("app.fxt")).args(["--", "cat", "/proc/self/status"]);
@@ -367,7 +367,7 @@ fn nothing_is_patched_if_the_category_is_not_recorded() {
 /// The reasons are those of sleds, not of a program that calls init().
 #[test]
 fn an_empty_recording_has_a_reason() {
-    build_xray_runtime();
+    products();
     let directory = tempfile::tempdir().unwrap();
     let recorded = |options: &[&str], command: &[&str]| {
         let mut record = trace(&["record", "--xray", "-o"]);
@@ -383,7 +383,7 @@ fn an_empty_recording_has_a_reason() {
 
 #[test]
 fn options_that_make_no_sense_are_refused() {
-    build_xray_runtime();
+    products();
     for (arguments, message) in [
         (&["--xray"][..], "COMMAND"),
         (&["--functions", "a", "--", "true"], "--xray"),
@@ -426,7 +426,7 @@ fn llvm_has_the_same_counts() {
 #[test]
 #[ignore = "requires clang: run .ci/xray"]
 fn llvm_compiles_cpp_programs_that_are_recorded() {
-    build_xray_runtime();
+    products();
     let directory = tempfile::tempdir().unwrap();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/sleds/program.cpp");
     for place in [["-fno-PIE", "-no-pie"], ["-fPIE", "-pie"]] {
