@@ -73,7 +73,7 @@ fn libipt_finds_the_instructions_of_threads_children_and_other_programs() {
     let mut threads = std::process::Command::new(stepped::program("threads.c"));
     let mut list = std::process::Command::new("/bin/ls");
     let mut pipe = std::process::Command::new("/bin/sh");
-    pipe.args(["-c", "printf 'b\\na\\n' | sort"]);
+    pipe.args(["-c", "printf 'b\\na\\n' | cat"]);
     for command in [&mut threads, list.arg("/"), &mut pipe] {
         let command = command.stdout(std::process::Stdio::null());
         let (run, end) = stepped::trace(command, stepped::options(Writer::new()));
