@@ -137,7 +137,7 @@ impl Collection {
     }
 
     /// Returns whether a part of a provider's oldest copy is checked.
-    pub(crate) fn has_begun_check(&self, id: ProviderId) -> bool {
+    fn has_begun_check(&self, id: ProviderId) -> bool {
         self.providers.get(&id).is_some_and(ProviderData::has_begun_check)
     }
 

@@ -52,6 +52,8 @@ pub(super) mod provider {
     pub(in crate::guard) const COPY: usize = 9;
     /// What [`REPORTED`] is once that block is archived.
     pub(in crate::guard) const COPY_REPORTED: usize = 10;
+    /// What [`UNSHARED_WRITTEN`] is once that block is archived.
+    pub(in crate::guard) const COPY_UNSHARED_WRITTEN: usize = 11;
 
     /// The offset is not known yet.
     pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
@@ -99,6 +101,9 @@ impl LedgerUpdate {
                 slots.iter().for_each(|slot| slot.set_end(end));
                 ledger.set(provider::COPY, provider::UNKNOWN);
                 ledger.set(provider::COPY_REPORTED, *reported);
+                let unshared = ledger.get(provider::UNSHARED_WRITTEN);
+                let unshared = unshared + u64::from(slots.is_empty());
+                ledger.set(provider::COPY_UNSHARED_WRITTEN, unshared);
                 ledger.set(provider::COPY, end);
             }
             Self::Closing { ledger, slots, .. } => {
@@ -110,11 +115,10 @@ impl LedgerUpdate {
 
     /// Notes that the block is written.
     pub(super) fn after_write(&self) {
-        let Self::Save { ledger, slots, reported } = self else { return };
-        ledger.set(provider::REPORTED, *reported);
-        if slots.is_empty() {
-            let before = ledger.get(provider::UNSHARED_WRITTEN);
-            ledger.set(provider::UNSHARED_WRITTEN, before + 1);
+        if let Self::Save { ledger, .. } = self {
+            ledger.set(provider::REPORTED, ledger.get(provider::COPY_REPORTED));
+            let unshared = ledger.get(provider::COPY_UNSHARED_WRITTEN);
+            ledger.set(provider::UNSHARED_WRITTEN, unshared);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use trace_format::notes::Omission;
 use trace_protocol::archive::{self, ClockSample, Closing};
-use trace_protocol::buffer::consumer::{Collector, SlotReader};
+use trace_protocol::buffer::consumer::{Collector, SlotReader, Unreported};
 use trace_protocol::message::ClockSource;
 
 use super::ledger::provider;
@@ -49,12 +49,12 @@ impl RemainingRecords {
         let mut copies = slots;
         copies.retain(|slot| !slot.is_archived(*written.end()));
         copies.sort_by_key(SlotReader::wrapped_count);
-        let reported = match ledger.get(provider::COPY) <= *written.end() {
-            true => ledger.get(provider::COPY_REPORTED),
-            false => ledger.get(provider::REPORTED),
+        let (reported, unshared) = match ledger.get(provider::COPY) <= *written.end() {
+            true => (provider::COPY_REPORTED, provider::COPY_UNSHARED_WRITTEN),
+            false => (provider::REPORTED, provider::UNSHARED_WRITTEN),
         };
-        let unshared = ledger.get(provider::UNSHARED);
-        let missing = unshared.saturating_sub(ledger.get(provider::UNSHARED_WRITTEN));
+        let reported = ledger.get(reported);
+        let missing = ledger.get(provider::UNSHARED).saturating_sub(ledger.get(unshared));
         let reported_before = ledger.get(provider::REPORTED_BEFORE);
         let is_finished = has_left || ledger.get(provider::STOPPED) != 0;
         Some(Self {
@@ -114,10 +114,13 @@ impl RemainingRecords {
         let to = now.ticks(provider.clock);
         let mut closing = Closing::of(&self.collector, self.reported, self.provider.joined_at, to);
         if let Some(before) = self.provider.dropped_before {
+            let is_earlier = |lost: &Unreported| lost.to < self.provider.joined_at;
+            let never: u64 =
+                closing.unreported.iter().filter(|it| is_earlier(it)).map(|it| it.number).sum();
             closing.dropped = closing.dropped.saturating_sub(before);
-            // Events report losses from before it joined, too: at most all of them.
-            closing.told = closing.told.saturating_sub(before);
-            closing.unreported.retain(|lost| lost.to >= self.provider.joined_at);
+            // Events report losses from before it joined, too: at most all others of them.
+            closing.told = closing.told.saturating_sub(before.saturating_sub(never));
+            closing.unreported.retain(|lost| !is_earlier(lost));
         }
         closing.leave_out(self.reported_before);
         for (omission, number) in [

@@ -117,10 +117,10 @@ impl Retention {
             BufferingMode::Oneshot => {
                 let used = self.used.entry(retained.connection).or_default();
                 let Records { words, reported, .. } = &records;
-                match retained.take_first(words, *reported, used, self.limit) {
-                    Some(words) => vec![Records { words: self.spares.share(words), ..records }],
-                    None => vec![records],
-                }
+                let first = retained.take_first(words, *reported, used, self.limit);
+                let reported = retained.archived_reports(*reported);
+                let words = first.map_or_else(|| records.words.clone(), |it| self.spares.share(it));
+                vec![Records { words, reported, ..records }]
             }
             _ => retained.push(records, self.limit, &self.spares),
         }
@@ -218,6 +218,11 @@ impl Retained {
         self.reported - before
     }
 
+    /// Returns how many of the `reported` losses are reported by records that are not left out.
+    fn archived_reports(&self, reported: u64) -> u64 {
+        reported.saturating_sub(self.limited.untold)
+    }
+
     fn drop_record(&mut self, record: &[u64]) {
         let is_event = record
             .first()
@@ -241,7 +246,8 @@ impl Retained {
         self.blocks.push_back(records);
         let mut removed = Vec::new();
         while self.words > limit && self.blocks.len() > 1 {
-            removed.extend(self.remove_oldest(limit, spares));
+            let Some(oldest) = self.remove_oldest(limit, spares) else { break };
+            removed.push(Records { reported: self.archived_reports(oldest.reported), ..oldest });
         }
         removed
     }

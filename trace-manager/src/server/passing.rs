@@ -103,10 +103,9 @@ impl EventLoop {
 
     /// Adds a session to a provider that records.
     pub(super) fn join(&mut self, id: ProviderId, session: SessionNumber) {
-        // The session gets either all records of a copy, which it counts then, or none.
-        if self.collection.as_ref().is_some_and(|collection| collection.has_begun_check(id)) {
-            self.pass_on_oldest(id);
-        }
+        // Copies from before are of the other sessions: this one counts none of them, and its guard
+        // has none.
+        while self.pass_on_oldest(id) {}
         let recorded = self.coordinator.config_of(id).categories;
         let provider = self.collection.as_ref().and_then(|collection| collection.provider(id));
         let Some(base) = provider.map(|provider| provider.base()) else { return };

@@ -19,6 +19,23 @@ fn losses_from_before_the_session_hide_no_later_ones() {
     assert_eq!(others.iter().filter(|it| *it == "records dropped").count(), 2, "{others:?}");
 }
 
+/// A thread whose losses from before the session are in no event.
+#[test]
+fn losses_that_were_never_reported_before_the_session_hide_no_later_reports() {
+    let (directory, mode) = (tempfile::tempdir().unwrap(), BufferingMode::Streaming);
+    let manager = Manager::join(directory, mode, Some(5));
+    write_loss_report(&manager.buffer, &layout(mode), 0, 3);
+    // The times are those before the session joined.
+    let silent = [1 << 32 | 4713, 5, 1, 2, 0, 1];
+    let place = layout(mode).losses_offset() as u64 + 8 * 8;
+    manager.buffer.write_at(as_bytes(&silent), place).unwrap();
+    manager.record(1, 101);
+    let (outcome, path, _directory) = manager.die();
+    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    let (_, others, _) = read(&path);
+    assert_eq!(others.iter().filter(|it| *it == "records dropped").count(), 1, "{others:?}");
+}
+
 #[test]
 fn lost_copies_are_counted_and_reported() {
     let mut manager = Manager::start(BufferingMode::Streaming);
@@ -61,10 +78,16 @@ fn reports_of_losses_after(death: Death) -> usize {
     }
     manager.record(1, 101);
     let (outcome, path, _directory) = manager.die();
-    assert!(matches!(outcome, GuardOutcome::Completed { .. }), "{outcome:?}");
+    let lost = u64::from(matches!(death, Death::BeforeTheWrite));
+    assert!(
+        matches!(outcome, GuardOutcome::Completed { missing, .. } if missing == lost),
+        "{death:?}: {outcome:?}"
+    );
     let (times, others, _) = read(&path);
     assert_eq!(times, [101]);
-    others.iter().filter(|it| *it == "records dropped").count()
+    let number = |name: &str| others.iter().filter(|it| *it == name).count();
+    assert_eq!(number("buffers lost: recorder killed") as u64, lost, "{death:?}");
+    number("records dropped")
 }
 
 #[test]

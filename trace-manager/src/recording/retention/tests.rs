@@ -101,12 +101,15 @@ fn a_circular_session_gets_the_last_records_and_all_strings() {
 #[test]
 fn losses_that_left_out_records_report_are_not_told() {
     let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
-    for (mode, untold) in [(BufferingMode::Circular, 3), (BufferingMode::Oneshot, 11)] {
+    let cases =
+        [(BufferingMode::Circular, 3, vec![4, 5]), (BufferingMode::Oneshot, 11, vec![4, 5, 5])];
+    for (mode, untold, archived) in cases {
         let mut retention = Retention::new(mode, EVENT as u64 * 8, Spares::default());
         retention.add(1, 7, BufferingMode::Streaming, 5, None);
-        for (number, reported) in [(1, 4), (2, 8), (3, 10)] {
-            let _passed_on = retention.accept(reporting(number, reported));
-        }
+        let blocks = [(1, 4), (2, 8), (3, 10)].map(|(number, it)| reporting(number, it));
+        let passed_on = blocks.into_iter().flat_map(|block| retention.accept(block));
+        let reports: Vec<u64> = passed_on.map(|records| records.reported).collect();
+        assert_eq!(reports, archived, "{mode:?}");
         let last = Spares::default().share(words(&[event(4)]));
         assert_eq!(retention.finish(7, &last, 16).limited.untold, untold, "{mode:?}");
     }

@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use trace_protocol::buffer::header::{BufferingMode, Layout};
+use trace_protocol::message::Features;
 use trace_protocol::packet::{Packet, PACKET_SIZE};
 
 use super::*;
@@ -29,7 +30,12 @@ fn recording() -> (Scene, Started, Peer, Socket) {
     let mode = BufferingMode::Streaming;
     let config = SessionConfig { mode, timeouts, ..SessionConfig::default() };
     let session = scene.start_config(config).unwrap();
-    let peer = scene.register();
+    let peer = scene.connect();
+    let supports = ToManager::Supports(Features::SET_CATEGORIES);
+    for message in [supports, ToManager::Register(Register::default())] {
+        peer.socket.send(&message.encode(), &[]).unwrap();
+    }
+    scene.event_loop.read_messages(peer.id);
     let packets = packets(&peer);
     send(&packets, Packet::Started { version: 1 });
     scene.event_loop.read_packets(peer.id);
@@ -104,4 +110,20 @@ fn saves_wait_while_a_copy_of_each_rolling_buffer_is_not_checked() {
     scene.event_loop.housekeeping(Duration::ZERO);
     scene.event_loop.read_packets(peer.id);
     assert_eq!(saved(&packets), 1);
+}
+
+/// Its guard does not have them, and does not know what they report.
+#[test]
+fn a_session_that_joins_gets_no_copies_from_before() {
+    let (mut scene, _session, peer, packets) = recording();
+    (0..2).for_each(|wrapped_count| save(&packets, wrapped_count));
+    (0..2).for_each(|_| scene.event_loop.read_packets(peer.id));
+    let waiting = |scene: &Scene| {
+        let collection = scene.event_loop.collection.as_ref().unwrap();
+        (collection.sessions(peer.id).len(), collection.provider(peer.id).unwrap().waiting())
+    };
+    assert_eq!(waiting(&scene), (1, 2));
+    let config = SessionConfig { mode: BufferingMode::Streaming, ..SessionConfig::default() };
+    let _joined = scene.start_config(config).unwrap();
+    assert_eq!(waiting(&scene), (2, 0));
 }
