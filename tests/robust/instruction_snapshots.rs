@@ -1,9 +1,14 @@
 //! `trace insn record --snapshot`: the instructions before an alert, or before a scope is too long.
 
+use std::io::Write;
 use std::path::Path;
+use std::process::{Child, Stdio};
 
+use rustix::process::{kill_process, Pid, Signal};
+
+use crate::daemon::Daemon;
 use crate::harness::programs::example_path;
-use crate::harness::{subject_path, trace, Archive, Run};
+use crate::harness::{subject, subject_path, trace, wait_until, Archive, Run};
 use crate::instruction_scopes::scopes;
 
 /// The index of the request that sleeps.
@@ -17,9 +22,13 @@ fn record(directory: &Path, condition: &str) -> Run {
     Run::of(record.arg(directory.join("snapshot-1")))
 }
 
-/// Returns the calls of the dump.
+/// Returns the calls of the first dump.
 fn calls(directory: &Path) -> String {
-    let printed = Run::of(trace(&["insn", "print"]).arg(directory.join("snapshot-1")));
+    calls_of(&directory.join("snapshot-1"))
+}
+
+fn calls_of(dump: &Path) -> String {
+    let printed = Run::of(trace(&["insn", "print"]).arg(dump));
     assert_eq!(printed.code(), 0, "{printed:?}");
     printed.stdout()
 }
@@ -92,5 +101,55 @@ fn other_conditions_and_processes_that_run_are_refused() {
         assert_eq!(refused(wrong, &["--", "/bin/true"]).code(), 2, "{wrong}");
     }
     let attached = refused("alert:slow", &["--attach", "1"]);
-    assert!(attached.stderr().contains("alert: and duration: require COMMAND"), "{attached:?}");
+    assert!(attached.stderr().contains("cannot arm the trace points"), "{attached:?}");
+}
+
+/// Starts a recording of a process that the daemon records, too.
+fn attach(daemon: &Daemon, directory: &Path, condition: &str, pid: u32) -> Child {
+    let mut record = trace(&["insn", "record", "--engine", "block", "--snapshot", condition, "-o"]);
+    record.arg(directory).args(["--attach", &pid.to_string()]);
+    record.env("TRACE_SOCKET", daemon.path("manager.sock")).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn the_dump_of_an_alert_of_a_program_that_runs_has_its_instructions() {
+    let daemon = Daemon::start();
+    let program = daemon.program("alert-chatter");
+    daemon.wait_for_programs(1);
+    let directory = daemon.path("dump");
+    let recorder = attach(&daemon, &directory, "alert:flood", program.pid() as u32);
+    wait_until("two snapshots are complete", || directory.join("snapshot-3").exists());
+    kill_process(Pid::from_child(&recorder), Signal::Int).unwrap();
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 0, "{run:?}");
+    // The first one may be of an alert that was raised before the instructions were traced.
+    let calls = calls_of(&directory.join("snapshot-2"));
+    assert!(calls.contains("subject::alerts::chatter"), "{calls}");
+    let stats = Run::of(trace(&["stats", "--instants"]).arg(directory.join("scopes.fxt")));
+    assert!(stats.stdout().contains("number"), "{stats:?}");
+    assert!(daemon.controller().sessions().unwrap().is_empty(), "the session has ended");
+    assert_eq!(daemon.controller().providers().unwrap().len(), 1, "the program continues");
+}
+
+/// The daemon's announcement of the snapshot would come too late.
+#[test]
+fn an_alert_right_before_the_end_of_a_program_that_runs_has_its_dump() {
+    let daemon = Daemon::start();
+    let mut program = subject(&["alert-on-input"]);
+    program.env("TRACE_SOCKET", daemon.path("manager.sock")).stdin(Stdio::piped());
+    let mut program = program.spawn().unwrap();
+    daemon.wait_for_programs(1);
+    let directory = daemon.path("dump");
+    let recorder = attach(&daemon, &directory, "alert:slow", program.id());
+    wait_until("the program is traced", || {
+        let status = format!("/proc/{}/status", program.id());
+        let status = std::fs::read_to_string(status).unwrap();
+        status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"))
+    });
+    program.stdin.take().unwrap().write_all(b".").unwrap();
+    let run = Run::end_of(recorder);
+    program.wait().unwrap();
+    assert_eq!(run.code(), 0, "{run:?}");
+    assert!(run.stderr().contains("1 snapshot\n"), "{run:?}");
+    assert!(calls(&directory).contains("subject::alerts::on_input"), "{run:?}");
 }

@@ -4,7 +4,7 @@
 //!  controllers          control thread                        session threads
 //!  -----------          --------------                        ---------------
 //!  requests ----------> connections --> ControlMachine -----> open the output, start the session,
-//!  replies, events <--- queues     <--- (no I/O)       <----- wait for its alerts and its end
+//!  replies, events <--- queues     <--- (no I/O)       <----- wait for its notices and its end
 //! ```
 //!
 //! The control thread never waits for an output, a provider or a session: each session has a thread
@@ -18,7 +18,7 @@
 //! | `companion` | processes that record the machine for a session |
 //! | `event_loop` | the control thread |
 //! | `shared` | what its threads share |
-//! | `alerts` | the alerts of a session on their way to the control thread |
+//! | `event_queue` | the alerts and snapshots of a session on their way to the control thread |
 //! | `recorder` | the thread of a session |
 //! | `running` | a session that has started, for the control thread |
 //! | `kept` | sessions that go on after a kill of the daemon |
@@ -26,11 +26,11 @@
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
 
-mod alerts;
 mod client;
 mod companion;
 pub(crate) mod convert;
 mod event_loop;
+mod event_queue;
 mod kept;
 mod limits;
 mod machine;
@@ -57,9 +57,9 @@ use std::thread::{self, JoinHandle};
 use crossbeam_channel::Sender;
 use trace_protocol::socket::Listener;
 
-use self::alerts::AlertQueue;
 pub use self::companion::{Companion, StartCompanion};
 use self::event_loop::ControlLoop;
+use self::event_queue::EventQueue;
 pub use self::limits::ControlLimits;
 pub use self::served::ServedSession;
 use self::shared::Message;
@@ -113,8 +113,8 @@ pub fn note_end(file: &Path) -> io::Result<()> {
 pub struct ControlServer {
     messages: Sender<Message>,
     waker: Waker,
-    /// The alerts of the served session; of a daemon, unused.
-    alerts: Arc<AlertQueue>,
+    /// The events of the served session; of a daemon, unused.
+    queue: Arc<EventQueue>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -143,10 +143,10 @@ impl ControlServer {
         let (messages, received) = crossbeam_channel::unbounded();
         let channel = (messages.clone(), received);
         let mut server = ControlLoop::new(listener, manager, settings, channel, waker.clone())?;
-        let alerts = session.map(|session| server.serve(session)).unwrap_or_default();
+        let queue = session.map(|session| server.serve(session)).unwrap_or_default();
         let builder = thread::Builder::new().name("trace-control".to_owned());
         let thread = builder.spawn(|| server.run())?;
-        Ok(Self { messages, waker, alerts, thread: Some(thread) })
+        Ok(Self { messages, waker, queue, thread: Some(thread) })
     }
 
     /// Connects as the daemon itself: only sessions of this connection may have triggers that run

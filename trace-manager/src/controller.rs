@@ -35,6 +35,8 @@ use trace_protocol::control::{
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 
+use crate::trigger::Cause;
+
 pub use self::error::ControllerError;
 pub use trace_protocol::control::{
     CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo,
@@ -63,6 +65,17 @@ pub enum SessionEvent {
         session: String,
         /// The alert's name.
         alert: String,
+    },
+    /// A snapshot was written, or failed.
+    Snapshot {
+        /// The session's name.
+        session: String,
+        /// Its path, as the daemon sees it.
+        path: PathBuf,
+        /// Its causes; none if somebody requested it.
+        causes: Vec<Cause>,
+        /// Its size in bytes, or the error.
+        result: std::result::Result<u64, String>,
     },
 }
 

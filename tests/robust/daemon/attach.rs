@@ -111,6 +111,39 @@ fn a_killed_recording_ends_its_session() {
     assert_eq!(processes(&daemon.path("killed.fxt")).len(), 1);
 }
 
+/// The command of a trigger runs as the user of the recorder, with the snapshot's path.
+#[test]
+fn triggers_of_an_attached_recording_run_commands_and_set_its_status() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("alert-chatter");
+    daemon.wait_for_programs(1);
+    let copied = daemon.path("copied.fxt");
+    let run = format!("alert:flood:run:cp \"$1\" {0}.part; mv {0}.part {0}", copied.display());
+    let triggers = ["--trigger", &run, "--trigger", "alert:flood:status=9", "--keep", "1"];
+    let recorder = attach(&daemon, "all", &[&["-o", "a.fxt"], &triggers[..]].concat());
+    wait_until("the command has run", || copied.exists());
+    interrupt(&recorder);
+    let run = Run::end_of(recorder);
+    assert_eq!(run.code(), 9, "{run:?}");
+    assert!(run.stderr().contains("alert \"flood\": snapshot "), "{run:?}");
+    assert_eq!(processes(&copied).len(), 1);
+}
+
+#[test]
+fn a_trigger_that_exits_ends_an_attached_recording() {
+    let daemon = Daemon::start();
+    let _program = daemon.program("alert-chatter");
+    daemon.wait_for_programs(1);
+    let trigger = ["-o", "a.fxt", "--trigger", "alert:flood:exit=4:run:wc -c <\"$1\" >size"];
+    let run = Run::end_of(attach(&daemon, "all", &trigger));
+    assert_eq!(run.code(), 4, "{run:?}");
+    let size = std::fs::read_to_string(daemon.path("size")).unwrap();
+    let archive = std::fs::metadata(daemon.path("a.fxt")).unwrap().len();
+    assert_eq!(size.trim(), archive.to_string(), "the archive is complete");
+    let run = Run::end_of(attach(&daemon, "all", &["--trigger", "death:snapshot"]));
+    assert!(run.stderr().contains("requires COMMAND"), "{run:?}");
+}
+
 #[test]
 fn unknown_programs_and_a_missing_daemon_are_reported() {
     let daemon = Daemon::start();

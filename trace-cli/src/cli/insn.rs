@@ -101,8 +101,8 @@ pub(crate) struct InsnRecordArgs {
     /// Keep only the newest packets, and write them to DIR/snapshot-1, -2 and so on when a
     /// condition holds: `function:SYMBOL` at its first call, `request` when this process gets
     /// SIGUSR1, `alert:NAME` when the program raises it, `duration:CATEGORY/NAME>TIME` when a scope
-    /// ends that took longer, such as web/request>50ms. For the last two, COMMAND is also recorded,
-    /// in DIR/scopes.fxt. Repeatable
+    /// ends that took longer, such as web/request>50ms. For the last two, the program is also
+    /// recorded, in DIR/scopes.fxt; with --attach by the daemon. Repeatable
     #[arg(
         long,
         value_name = "CONDITION",

@@ -1,6 +1,5 @@
 //! `trace insn`
 
-mod attached;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod control;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -23,6 +23,7 @@ use crate::exit;
 use crate::message::HINT;
 
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
+    args.session.triggers.iter().try_for_each(check_trigger)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
@@ -52,7 +53,6 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         true => path,
         false => directory.join(path),
     };
-    options.triggers.iter().try_for_each(check_trigger)?;
     categories::check(&options.categories)?;
     let (to, output) = output(&path)?;
     let config = TraceConfig {

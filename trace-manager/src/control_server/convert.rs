@@ -1,7 +1,7 @@
 //! The manager's values as those of the control protocol.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use trace_protocol::buffer::producer::LossReason;
@@ -202,13 +202,22 @@ fn refusal(Refusal { pid, name, reason }: Refusal) -> RefusalInfo {
 }
 
 fn snapshot(of: &SnapshotSummary) -> SnapshotInfo {
-    let (alerts, conditions) = Cause::split(&of.causes);
+    snapshot_info(&of.path, &of.causes, of.archive.as_ref())
+}
+
+/// Returns a snapshot with its size in bytes, or why it was not written.
+pub(super) fn snapshot_info(
+    path: &Path,
+    causes: &[Cause],
+    result: Result<&u64, impl ToString>,
+) -> SnapshotInfo {
+    let (alerts, conditions) = Cause::split(causes);
     SnapshotInfo {
-        path: of.path.to_string_lossy().into_owned(),
+        path: path.to_string_lossy().into_owned(),
         alerts,
         conditions,
-        bytes: *of.archive.as_ref().unwrap_or(&0),
-        error: of.archive.as_ref().err().map(|error| error.to_string()),
+        bytes: result.as_ref().map_or(0, |bytes| **bytes),
+        error: result.err().map(|error| error.to_string()),
     }
 }
 

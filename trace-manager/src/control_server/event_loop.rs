@@ -18,8 +18,8 @@ use trace_protocol::control::{
 };
 use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 
-use super::alerts::AlertQueue;
 use super::client::{Client, Ended};
+use super::event_queue::EventQueue;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{
@@ -120,17 +120,17 @@ impl ControlLoop {
     }
 
     /// Adds the session that this process has started. Called before [`run`](Self::run). Returns
-    /// its queue of alerts.
-    pub(super) fn serve(&mut self, session: ServedSession) -> Arc<AlertQueue> {
+    /// its queue of events.
+    pub(super) fn serve(&mut self, session: ServedSession) -> Arc<EventQueue> {
         let ServedSession { config, handle, output, fixed_categories, no_pause, on_stop } = session;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
         let owner = PeerCredentials { pid: process::id(), uid, gid };
-        let alerts = Arc::<AlertQueue>::default();
-        self.machine.serve(owner, config, Arc::clone(&alerts), no_pause);
+        let queue = Arc::<EventQueue>::default();
+        self.machine.serve(owner, config, Arc::clone(&queue), no_pause);
         let served = Some(Served { on_stop });
         let running = Running { served, fixed_categories, ..Running::new(handle, output) };
         self.sessions.insert(SERVED, running);
-        alerts
+        queue
     }
 
     /// Runs until [`Message::ShutDown`], and then until all sessions and their commands have ended.

@@ -51,7 +51,7 @@ pub(super) use self::messages::{
     Ticket,
 };
 use self::session::{ControlledSession, Phase, Starting};
-use super::alerts::AlertQueue;
+use super::event_queue::EventQueue;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
 use crate::machine::Time;
@@ -125,12 +125,12 @@ impl ControlMachine {
         &mut self,
         owner: PeerCredentials,
         config: TraceConfig,
-        alerts: Arc<AlertQueue>,
+        queue: Arc<EventQueue>,
         no_pause: Option<String>,
     ) {
         self.is_recorder = true;
         self.last_session = SERVED;
-        self.sessions.insert(SERVED, ControlledSession::served(owner, config, alerts, no_pause));
+        self.sessions.insert(SERVED, ControlledSession::served(owner, config, queue, no_pause));
     }
 
     /// Returns the time at which an [`Input::Tick`] is due.
@@ -183,9 +183,9 @@ impl ControlMachine {
 
     /// Starts a session of a killed daemon again. It continues without a connection.
     fn restore(&mut self, request: Box<OpenRequest>) {
-        let OpenRequest { config, peer, alerts, .. } = &*request;
+        let OpenRequest { config, peer, queue, .. } = &*request;
         self.last_session += 1;
-        let session = ControlledSession::restored(*peer, config.clone(), Arc::clone(alerts));
+        let session = ControlledSession::restored(*peer, config.clone(), Arc::clone(queue));
         self.sessions.insert(self.last_session, session);
         self.outputs.push(Output::Open(self.last_session, request));
     }
@@ -292,15 +292,23 @@ impl ControlMachine {
             SessionEvent::Recording => self.recording(id, now),
             SessionEvent::NotOpened(error) => self.not_opened(id, error),
             SessionEvent::Alert(name) => {
-                let Some(session) = self.sessions.get(&id) else { return };
-                session.alerts.pop();
-                let event: Event = session.event();
-                self.notify(id, &Reply::Alert((event, name)));
+                self.announce(id, |event| Reply::Alert((event, name)));
+            }
+            SessionEvent::Snapshot(info) => {
+                self.announce(id, |event| Reply::SnapshotTaken((event, *info)));
             }
             SessionEvent::Paused => self.paused(id),
             SessionEvent::Stopping => self.stopping(id),
             SessionEvent::Ended(summary) => self.ended(id, summary),
         }
+    }
+
+    /// Notifies the watchers of a session of an event from its queue.
+    fn announce(&mut self, id: SessionId, reply: impl FnOnce(Event) -> Reply) {
+        let Some(session) = self.sessions.get(&id) else { return };
+        session.queue.pop();
+        let reply = reply(session.event());
+        self.notify(id, &reply);
     }
 
     fn opened(&mut self, id: SessionId, now: Time) {

@@ -1,4 +1,4 @@
-//! The thread of a session: opens its output, starts it, and waits for its alerts and its end.
+//! The thread of a session: opens its output, starts it, and waits for its notices and its end.
 
 use std::fs::File;
 use std::io::{self, Seek};
@@ -52,7 +52,7 @@ pub(super) fn spawn(shared: &Arc<Shared>, id: SessionId, request: OpenRequest) {
 }
 
 fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
-    let alerts = Arc::clone(&request.alerts);
+    let queue = Arc::clone(&request.queue);
     let commands = match shared.commands.start(&request.config) {
         Ok(commands) => commands,
         Err(error) => {
@@ -77,59 +77,36 @@ fn run(shared: Arc<Shared>, id: SessionId, request: OpenRequest) {
     let (handle, output, kept) =
         (Arc::clone(&running.handle), running.output.clone(), running.kept.clone());
     shared.send(Message::Opened(id, Box::new(running)));
-    let mut dropped = 0u64;
     while let Some(notice) = next_notice(&handle) {
-        let name = match notice {
-            Notice::Alert { name, .. } => name,
-            Notice::GuardFailed { reason } => {
-                log::warn!(
-                    "session {}: the guard will not complete the archive if the daemon is killed: \
-                     {reason}",
-                    handle.number()
-                );
-                continue;
-            }
-            Notice::Restart { name, pid } => {
-                log::warn!(
-                    "session {}: the recording of {name} ({pid}) was interrupted by another \
-                     session",
-                    handle.number()
-                );
-                continue;
-            }
+        if let Some(message) = Message::announcing(id, &queue, &notice) {
+            shared.send(message);
+        }
+        match notice {
+            Notice::GuardFailed { reason } => log::warn!(
+                "session {}: the guard will not complete the archive if the daemon is killed: \
+                 {reason}",
+                handle.number()
+            ),
+            Notice::Restart { name, pid } => log::warn!(
+                "session {}: the recording of {name} ({pid}) was interrupted by another session",
+                handle.number()
+            ),
             Notice::Stopped => {
                 kept.iter().for_each(KeptFile::note_pause);
                 shared.send(Message::Session(id, SessionEvent::Paused));
-                continue;
             }
-            Notice::StartedAgain => {
-                kept.iter().for_each(KeptFile::note_start);
-                continue;
-            }
-            Notice::Started => {
-                shared.send(Message::Session(id, SessionEvent::Recording));
-                continue;
-            }
-            Notice::Stopping { .. } => {
-                shared.send(Message::Session(id, SessionEvent::Stopping));
-                continue;
-            }
+            Notice::StartedAgain => kept.iter().for_each(KeptFile::note_start),
+            Notice::Started => shared.send(Message::Session(id, SessionEvent::Recording)),
+            Notice::Stopping { .. } => shared.send(Message::Session(id, SessionEvent::Stopping)),
             Notice::Snapshot { path, causes, result: Ok(_) } => {
                 commands.on_snapshot(&causes, &path);
-                continue;
             }
-            _ => continue,
-        };
-        if !alerts.is_watched() {
-            continue;
-        }
-        match alerts.push() {
-            true => shared.send(Message::Session(id, SessionEvent::Alert(name))),
-            false => dropped += 1,
+            Notice::Snapshot { result: Err(_), .. } | Notice::Alert { .. } => {}
         }
     }
-    if dropped != 0 {
-        log::warn!("session {}: {dropped} alerts were not forwarded", handle.number());
+    if queue.dropped() != 0 {
+        let (number, dropped) = (handle.number(), queue.dropped());
+        log::warn!("session {number}: {dropped} alerts and snapshots were not announced");
     }
     let mut summary = Box::new(end(&handle, output, transfer));
     if let Some(reason) = guard_failure {

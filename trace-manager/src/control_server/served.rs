@@ -49,14 +49,14 @@ impl ControlServer {
         Self::spawn(listener, manager, settings, Some(session)).map_err(ManagerError::EventLoop)
     }
 
-    /// Forwards a notice of the served session: its watchers get alerts and states, and requests
-    /// for a stop without results or a further start get their replies. The caller passes all
+    /// Forwards a notice of the served session: its watchers get alerts, snapshots and states, and
+    /// requests for a stop without results or a further start get their replies. The caller passes all
     /// notices.
     pub fn forward(&self, notice: &Notice) {
+        if let Some(message) = Message::announcing(SERVED, &self.queue, notice) {
+            self.send(message);
+        }
         match notice {
-            Notice::Alert { name, .. } if self.alerts.is_watched() && self.alerts.push() => {
-                self.send(Message::Session(SERVED, SessionEvent::Alert(name.clone())));
-            }
             Notice::Stopped => self.send(Message::Session(SERVED, SessionEvent::Paused)),
             Notice::Started => self.send(Message::Session(SERVED, SessionEvent::Recording)),
             _ => {}

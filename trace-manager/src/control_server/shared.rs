@@ -8,6 +8,8 @@ use trace_protocol::control::{ControlError, Reply};
 use trace_protocol::socket::Socket;
 
 use super::companion::StartCompanion;
+use super::convert;
+use super::event_queue::EventQueue;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{Query, SessionEvent, SessionId, Ticket};
@@ -16,6 +18,7 @@ use super::running::Running;
 use super::triggers::AllCommands;
 use super::{CategoryGroups, StartGuard};
 use crate::manager::Manager;
+use crate::notice::Notice;
 use crate::query::EventCounts;
 use crate::waker::Waker;
 
@@ -35,6 +38,25 @@ pub(super) enum Message {
     /// The daemon itself connects with this socket.
     Connect(Socket),
     ShutDown,
+}
+
+impl Message {
+    /// Returns an alert or a snapshot for those who watch the session, which is queued next.
+    /// Returns `None` for other notices, if nobody watches, and if the queue is full.
+    pub(super) fn announcing(id: SessionId, queue: &EventQueue, notice: &Notice) -> Option<Self> {
+        if !queue.is_watched() {
+            return None;
+        }
+        let event = match notice {
+            Notice::Alert { name, .. } => SessionEvent::Alert(name.clone()),
+            Notice::Snapshot { path, causes, result } => {
+                let info = convert::snapshot_info(path, causes, result.as_ref());
+                SessionEvent::Snapshot(Box::new(info))
+            }
+            _ => return None,
+        };
+        queue.push().then_some(Self::Session(id, event))
+    }
 }
 
 /// The data of all threads.

@@ -16,7 +16,7 @@ pub(super) fn check_rules(config: &TraceConfig, is_own: bool) -> Result<(), Stri
     if rules.iter().any(|rule| rule.actions.snapshot) && config.output == Output::Descriptor {
         return Err("snapshots of triggers require a directory as the output".to_owned());
     }
-    rules.iter().try_for_each(|rule| check_rule(rule, is_own))
+    rules.iter().try_for_each(|rule| check_rule(rule, config.detached, is_own))
 }
 
 /// Returns whether triggers of the session take snapshots.
@@ -25,22 +25,23 @@ pub(super) fn takes_snapshots(config: &TraceConfig) -> bool {
         || rules(config).iter().any(|rule| rule.actions.snapshot)
 }
 
-fn check_rule(rule: &TriggerRule, is_own: bool) -> Result<(), String> {
+fn check_rule(rule: &TriggerRule, is_detached: bool, is_own: bool) -> Result<(), String> {
     let condition = &rule.condition;
-    if rule.actions.exit.is_some() || rule.actions.status.is_some() {
+    // Of a session that ends with its connection, the status is that of the controller.
+    if is_detached && (rule.actions.exit.is_some() || rule.actions.status.is_some()) {
         return Err(format!(
             "the trigger '{condition}' sets an exit status; sessions of a daemon have \
              none\nhint: use 'stop', or trace record"
         ));
     }
     if matches!(condition, Condition::Signal(_) | Condition::Death) {
-        return Err(format!("the trigger '{condition}' requires trace record"));
+        return Err(format!("the trigger '{condition}' requires trace record without --attach"));
     }
     // The daemon itself starts the sessions of its configuration.
     if rule.actions.run.is_some() && !is_own {
         return Err(format!(
             "the trigger '{condition}' runs a command, which the daemon does only for sessions of \
-             its own configuration\nhint: use trace record"
+             its own configuration\nhint: use trace record, which runs it as its user"
         ));
     }
     Ok(())
@@ -90,7 +91,17 @@ mod tests {
 
     fn check(rule: &str, is_own: bool, output: Output) -> Result<(), String> {
         let rules = vec![rule.to_owned()];
-        check_rules(&TraceConfig { rules, output, ..TraceConfig::default() }, is_own)
+        let config = TraceConfig { rules, output, detached: true, ..TraceConfig::default() };
+        check_rules(&config, is_own)
+    }
+
+    #[test]
+    fn the_exit_status_is_that_of_the_controller_with_which_a_session_ends() {
+        let rules = vec!["drop:status=3".to_owned(), "alert:slow:exit".to_owned()];
+        let config =
+            |detached| TraceConfig { rules: rules.clone(), detached, ..Default::default() };
+        assert_eq!(check_rules(&config(false), false), Ok(()));
+        assert!(check_rules(&config(true), false).is_err());
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::control::{Event, Reply, Request, ToController, ToDaemon, EVENT};
 
 use super::{Controller, ControllerError, Result, SessionEvent};
+use crate::summary::SnapshotSummary;
 
 impl Controller {
     /// Sends a request without a descriptor, and waits for its reply.
@@ -88,6 +89,11 @@ impl Controller {
         let event = match message.reply {
             Reply::StateChanged(Event { session, state }) => SessionEvent::State { session, state },
             Reply::Alert((Event { session, .. }, alert)) => SessionEvent::Alert { session, alert },
+            Reply::SnapshotTaken((Event { session, .. }, snapshot)) => {
+                let SnapshotSummary { path, causes, archive } = snapshot.into();
+                let result = archive.map_err(|error| error.to_string());
+                SessionEvent::Snapshot { session, path, causes, result }
+            }
             Reply::Closing(reason) => return Err(ControllerError::Closed(Some(reason))),
             reply => return Ok(Some((message.id, reply))),
         };

@@ -3,7 +3,7 @@
 use super::field::{messages, record};
 use super::{
     ControlError, GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo,
-    SessionState, Summary,
+    SessionState, SnapshotInfo, Summary,
 };
 use crate::error::ProtocolError;
 use crate::message::body::BodyWriter;
@@ -62,6 +62,8 @@ messages! {
         Closing(reason: String) = 0x312,
         /// The session has stopped, and can start again.
         Paused = 0x313,
+        /// A snapshot of the session was written, or failed.
+        SnapshotTaken(event: (Event, SnapshotInfo)) = 0x314,
     }
 }
 

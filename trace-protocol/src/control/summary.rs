@@ -101,7 +101,7 @@ record! {
 }
 
 record! {
-    /// A snapshot of alerts.
+    /// A snapshot.
     pub struct SnapshotInfo {
         /// Its path.
         pub path: String,

@@ -95,7 +95,8 @@ fn every_reply() -> Vec<Reply> {
         Reply::Statistics(vec![statistics]),
         Reply::Watching,
         Reply::StateChanged(event.clone()),
-        Reply::Alert((event, "slow".to_owned())),
+        Reply::Alert((event.clone(), "slow".to_owned())),
+        Reply::SnapshotTaken((event, SnapshotInfo { bytes: 9, ..SnapshotInfo::default() })),
         Reply::Closing("too many messages".to_owned()),
     ]
 }

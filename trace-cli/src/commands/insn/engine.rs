@@ -18,8 +18,9 @@ use trace_protocol::clock;
 
 use super::engine_process::start_error;
 use super::files::Files;
+use super::hardware;
+use super::session::Session;
 use super::snapshot::Snapshots;
-use super::{hardware, session};
 use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -48,10 +49,12 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
         return Ok(exit::RECORD_FAILED);
     }
     let requested = Arc::new(AtomicBool::new(false));
+    let session = Session::start(args, &requested)?;
     let output = Output::create(args, &requested)?;
     let mut tracer = match start(args, engine) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
+            session.discard();
             output.discard();
             say(&describe(error.as_ref()));
             return Ok(code);
@@ -74,7 +77,7 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
         }
         drop(handle);
     });
-    record(args, output, &mut tracer)
+    record(args, session, output, &mut tracer)
 }
 
 /// Watches the command that has started this process. If it is killed, SIGTERM releases the
@@ -124,7 +127,12 @@ fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::E
 }
 
 /// Records until tracing ends. Returns the exit code.
-fn record(args: &InsnRecordArgs, mut output: Output<'_>, tracer: &mut Tracer) -> Result<u8> {
+fn record(
+    args: &InsnRecordArgs,
+    session: Session,
+    mut output: Output<'_>,
+    tracer: &mut Tracer,
+) -> Result<u8> {
     let mut instructions = 0_u64;
     while let Some(executed) = tracer.step().context("cannot trace")? {
         instructions += 1;
@@ -135,8 +143,7 @@ fn record(args: &InsnRecordArgs, mut output: Output<'_>, tracer: &mut Tracer) ->
             output.write(tracer)?;
         }
     }
-    // A program that was released goes on, and so does its session.
-    let requests = tracer.child_end().map_or(0, |_| session::end(args));
+    let requests = session.end(args, tracer.child_end().is_some());
     output.finish(tracer, requests)?;
     let steps = tracer.steps();
     let number = counted(instructions, "instruction", "instructions");

@@ -27,7 +27,7 @@ use trace_insntrace::symbols;
 use super::engine_process::start_error;
 use super::files::Files;
 use super::imported::report_missing;
-use super::session;
+use super::session::Session;
 use crate::cli::{InsnMode, InsnRange, InsnRecordArgs, InsnSnapshot};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -76,6 +76,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     })?;
     let settings = settings(args, &pmu)?;
     let mut requests = Requests::watch()?;
+    let session = Session::start(args, &requests.snapshot)?;
     let mut files = match args.snapshot.is_empty() {
         true => Some(Files::create(&args.output)?),
         false => None,
@@ -86,6 +87,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     let (mut recorder, mut program) = match start(args, &pmu, &settings) {
         Ok(started) => started,
         Err((code, error)) => {
+            session.discard();
             files.into_iter().for_each(Files::discard);
             // It stays if it has other files. The reason for the end is the error to report.
             let _ = fs::remove_dir(&args.output);
@@ -101,7 +103,10 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     let written = match &mut files {
         Some(files) => write(files, &args.output, &mut recorder),
         None => match &followed {
-            Ok(has_ended) => snapshots.finish(&requests, *has_ended, &mut recorder),
+            Ok(has_ended) => {
+                let known = session.end(args, *has_ended);
+                snapshots.finish(&requests, known, &mut recorder)
+            }
             Err(_) => Ok(()),
         },
     };
@@ -308,14 +313,8 @@ impl Snapshots<'_> {
     }
 
     /// Writes a snapshot for a condition that the program met last, and reports their number.
-    /// Tracing is off.
-    fn finish(
-        &mut self,
-        requests: &Requests,
-        has_ended: bool,
-        recorder: &mut Recorder,
-    ) -> Result<()> {
-        let known = if has_ended { session::end(self.args) } else { 0 };
+    /// `known` is the number of requests that are known otherwise. Tracing is off.
+    fn finish(&mut self, requests: &Requests, known: u64, recorder: &mut Recorder) -> Result<()> {
         if requests.takes_snapshot() || self.answered < known {
             self.write(recorder)?;
         }

@@ -6,13 +6,10 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::engine_process::{engine_arguments, run_engine};
-use super::{attached, hardware};
-use crate::cli::{InsnEngine, InsnMode, InsnRecordArgs, InsnSnapshot};
+use super::{hardware, session};
+use crate::cli::{InsnEngine, InsnMode, InsnRecordArgs};
 use crate::message::HINT;
 use crate::{exit, say};
-
-/// A limit that no duration exceeds. Sites with such a condition announce their scopes.
-const NEVER: &str = "18446744073709551615ns";
 
 /// How long a session waits for a program whose instructions are traced.
 const PATIENCE: &str = "1m";
@@ -22,20 +19,13 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
         say(&format!("--mode cpu requires --engine hardware{HINT}--mode thread is the other one"));
         return Ok(exit::RECORD_FAILED);
     }
-    let triggers = triggers(args);
+    let triggers = session::triggers(args);
     match (triggers.is_empty(), args.attach) {
         (true, _) if args.engine == InsnEngine::Hardware => hardware::run(args),
-        (true, _) => run_engine(),
         (false, None) => record_with_session(args, &triggers),
-        (false, Some(pid)) => attached::run(args, pid, triggers),
+        // The engine starts the session of a program that runs already.
+        (true, _) | (false, Some(_)) => run_engine(),
     }
-}
-
-/// Returns the triggers of the session that records the program, too.
-fn triggers(args: &InsnRecordArgs) -> Vec<String> {
-    let of_scope = args.in_scope.iter().map(|scope| format!("duration:{scope}>{NEVER}"));
-    let of_snapshots = args.snapshot.iter().filter_map(InsnSnapshot::trigger);
-    of_scope.chain(of_snapshots.map(ToString::to_string)).collect()
 }
 
 /// Becomes `trace record`, whose session arms the trace points of a scope or evaluates conditions,

@@ -1,36 +1,70 @@
-//! The session that records the program, too, and evaluates the conditions of snapshots.
+//! The session that records the program, too: it arms the trace points of a scope, and evaluates
+//! the conditions of snapshots.
 
-use anyhow::Context;
-use rustix::process::{getppid, Pid};
+mod attached;
+mod recorder;
 
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use anyhow::Result;
+
+use self::attached::AttachedSession;
 use crate::cli::{InsnRecordArgs, InsnSnapshot};
-use crate::message::describe;
-use crate::recorders::{self, Recorder};
-use crate::say;
 
-/// Ends the session of the `trace record` that has started this process, and returns the number of
-/// its snapshots. Returns 0 without conditions, and if the session has ended already. The program
-/// has ended.
-///
-/// The session takes all alerts and scopes of the program into account before it ends. Its signals
-/// to this process may come too late.
-pub(super) fn end(args: &InsnRecordArgs) -> u64 {
-    if !args.snapshot.iter().any(|it| matches!(it, InsnSnapshot::Condition(_))) {
-        return 0;
-    }
-    let parent = getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().unsigned_abs());
-    let recorder = recorders::find().into_iter().find(|recorder| Some(recorder.pid) == parent);
-    recorder.map_or(0, end_session)
+/// A limit that no duration exceeds. Sites with such a condition announce their scopes.
+const NEVER: &str = "18446744073709551615ns";
+
+/// A session.
+#[derive(Debug)]
+pub(super) enum Session {
+    /// There is none, or it is needed no longer.
+    None,
+    /// That of the `trace record` that has started this process.
+    OfRecorder,
+    /// One of the daemon, for a program that runs already.
+    OfDaemon(AttachedSession),
 }
 
-fn end_session(Recorder { session, mut controller, .. }: Recorder) -> u64 {
-    // Writing the results may take any time.
-    controller.set_timeout(None);
-    match controller.stop(&session.name).context("the last snapshot may be missing") {
-        Ok(summary) => summary.snapshots.len() as u64 + summary.snapshots_removed,
-        Err(error) => {
-            say(&describe(error.as_ref()));
-            0
+/// Returns the triggers of the session. There are none if the recording needs no session.
+pub(super) fn triggers(args: &InsnRecordArgs) -> Vec<String> {
+    let of_scope = args.in_scope.iter().map(|scope| format!("duration:{scope}>{NEVER}"));
+    let of_snapshots = args.snapshot.iter().filter_map(InsnSnapshot::trigger);
+    of_scope.chain(of_snapshots.map(ToString::to_string)).collect()
+}
+
+impl Session {
+    /// Starts the session of a process that runs already. `requested` is set when a snapshot is
+    /// taken.
+    pub(super) fn start(args: &InsnRecordArgs, requested: &Arc<AtomicBool>) -> Result<Self> {
+        match (args.attach, triggers(args)) {
+            (_, triggers) if triggers.is_empty() => Ok(Self::None),
+            (None, _) => Ok(Self::OfRecorder),
+            (Some(pid), triggers) => {
+                AttachedSession::start(args, pid, triggers, requested).map(Self::OfDaemon)
+            }
+        }
+    }
+
+    /// Ends the session, and returns the number of its snapshots. `has_ended` is whether a program
+    /// of the recording has: one that was released goes on, and so does the recorder's session.
+    ///
+    /// The session takes all alerts and scopes of the program into account before it ends. Its
+    /// announcements of snapshots may come too late.
+    pub(super) fn end(self, args: &InsnRecordArgs, has_ended: bool) -> u64 {
+        let has_conditions =
+            args.snapshot.iter().any(|it| matches!(it, InsnSnapshot::Condition(_)));
+        match self {
+            Self::OfDaemon(session) => session.end(),
+            Self::OfRecorder if has_ended && has_conditions => recorder::end(),
+            Self::OfRecorder | Self::None => 0,
+        }
+    }
+
+    /// Ends the session of a recording that does not begin, without its archive.
+    pub(super) fn discard(self) {
+        if let Self::OfDaemon(session) = self {
+            session.discard();
         }
     }
 }

@@ -3,16 +3,19 @@
 use std::path::Path;
 use std::process;
 use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
 
 use anyhow::{anyhow, Result};
 use trace_convert::visible;
 use trace_manager::controller::{
     Controller, ProviderFilter, ProviderInfo, SessionEvent, SessionState,
 };
+use trace_manager::Notice;
 
-use super::alert::{PAUSED, RESUMED};
-use super::child::{self, SNAPSHOT};
-use super::{code, note, Event, TICK};
+use super::alert::{self, PAUSED, RESUMED};
+use super::child::{self, Child, SNAPSHOT};
+use super::commands::Commands;
+use super::{code, conditions, note, Event, TICK};
 use crate::args::Attach;
 use crate::cli::{ClientArgs, RecordArgs, StartArgs};
 use crate::commands::daemon_client::connect;
@@ -26,6 +29,7 @@ const LISTED: usize = 10;
 
 /// Records programs that are registered with the daemon, until a signal or the end of the session.
 pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
+    conditions::check(args)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let mut request = start::request(&start_args(args), Path::new(""))?;
     let mut controller = connect(args.socket.as_deref())?;
@@ -35,19 +39,36 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     // This precedes the session, so that no signal ends this process in between.
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender)?;
+    let commands = Commands::start(args)?;
     let name = start::start(&mut controller, &request)?;
     controller.watch(&name)?;
     note(args, &format!("recording {}; Ctrl-C stops", visible(&attach.to_string())));
-    wait(args, &mut controller, &name, &events)?;
+    wait(args, &mut controller, &commands, &name, &events)?;
     let results = controller.stop(&name)?;
+    // Snapshots that were taken meanwhile.
+    while let Some(event) = controller.next_event(Duration::ZERO)? {
+        on_snapshot(args, &commands, event);
+    }
     let (summary, kernel) = stop::report(results, args.json, args.quiet)?;
-    Ok(code(args, &summary, kernel, exit::OK))
+    let ended = commands.end(args, &summary, &mut Child::none(), &events);
+    Ok(code(args, &summary, kernel, ended.unwrap_or(exit::OK)))
 }
 
+/// Reports a snapshot, and runs the commands of its triggers.
+fn on_snapshot(args: &RecordArgs, commands: &Commands, event: SessionEvent) {
+    if let SessionEvent::Snapshot { path, causes, result, .. } = event {
+        // Only a command of this process can stop the recorded one, which there is not.
+        let _action = alert::report(args, commands, &Notice::Snapshot { path, causes, result });
+    }
+}
+
+/// Returns the options of the session. The commands of triggers are run by this process.
 fn start_args(args: &RecordArgs) -> StartArgs {
+    let mut session = args.session.clone();
+    session.triggers.iter_mut().for_each(|rule| rule.actions.run = None);
     StartArgs {
         name: Some(format!("record-{}", process::id())),
-        session: args.session.clone(),
+        session,
         sched: false,
         defer_transfer: false,
         keep_alive: false,
@@ -107,24 +128,29 @@ fn unknown(attach: &Attach, providers: &[ProviderInfo]) -> anyhow::Error {
 fn wait(
     args: &RecordArgs,
     controller: &mut Controller,
+    commands: &Commands,
     name: &str,
     events: &Receiver<Event>,
 ) -> Result<()> {
     let mut is_paused = false;
     loop {
-        if let Some(SessionEvent::State { state, .. }) = controller.next_event(TICK)? {
-            match state {
-                SessionState::Stopping
-                | SessionState::Stopped
-                | SessionState::Terminating
-                | SessionState::Terminated => return Ok(()),
-                SessionState::Paused => note(args, PAUSED),
-                SessionState::Started if is_paused => note(args, RESUMED),
-                _ => {}
+        match controller.next_event(TICK)? {
+            Some(SessionEvent::State { state, .. }) => {
+                match state {
+                    SessionState::Stopping
+                    | SessionState::Stopped
+                    | SessionState::Terminating
+                    | SessionState::Terminated => return Ok(()),
+                    SessionState::Paused => note(args, PAUSED),
+                    SessionState::Started if is_paused => note(args, RESUMED),
+                    _ => {}
+                }
+                if state != SessionState::Starting {
+                    is_paused = state == SessionState::Paused;
+                }
             }
-            if state != SessionState::Starting {
-                is_paused = state == SessionState::Paused;
-            }
+            Some(event) => on_snapshot(args, commands, event),
+            None => {}
         }
         for event in events.try_iter() {
             match event {

@@ -54,6 +54,11 @@ pub(super) fn watch_signals(events: Sender<Event>) -> Result<()> {
 }
 
 impl Child {
+    /// Returns that of a recording without a command.
+    pub(super) fn none() -> Self {
+        Self { running: None, signals: 0, forwarded: Vec::new() }
+    }
+
     /// Starts the command so that it and its children find the session, and sends it to the thread
     /// that waits for its end.
     pub(super) fn start(
@@ -62,9 +67,7 @@ impl Child {
         sleds: Option<&Sleds>,
         started: &Sender<process::Child>,
     ) -> Result<Self, StartError> {
-        let Some((program, arguments)) = command.split_first() else {
-            return Ok(Self { running: None, signals: 0, forwarded: Vec::new() });
-        };
+        let Some((program, arguments)) = command.split_first() else { return Ok(Self::none()) };
         let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
         let mut child = Command::new(program);
         child.args(arguments).env("TRACE_SOCKET", socket).env_remove("TRACE_OUTPUT");
@@ -75,7 +78,7 @@ impl Child {
         let pid = Pid::from_child(&child);
         // The thread waits for it.
         let _sent = started.send(child);
-        Ok(Self { running: Some(pid), signals: 0, forwarded: Vec::new() })
+        Ok(Self { running: Some(pid), ..Self::none() })
     }
 
     pub(super) fn is_running(&self) -> bool {

@@ -31,7 +31,7 @@ impl ControlLoop {
         let mut config = session.config.clone();
         config.duration = duration;
         let earlier = Some((file.clone(), session));
-        let request = OpenRequest { config, descriptor, peer, alerts: Arc::default(), earlier };
+        let request = OpenRequest { config, descriptor, peer, queue: Arc::default(), earlier };
         self.dispatch(Input::Restore(Box::new(request)));
         Ok(())
     }

@@ -4,13 +4,13 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::control::{
-    ControlError, KeptSession, Output as ControlOutput, Reply, SessionInfo, Summary, ToController,
-    ToDaemon, TraceConfig,
+    ControlError, KeptSession, Output as ControlOutput, Reply, SessionInfo, SnapshotInfo, Summary,
+    ToController, ToDaemon, TraceConfig,
 };
 use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
-use crate::control_server::alerts::AlertQueue;
+use crate::control_server::event_queue::EventQueue;
 use crate::control_server::kept::KeptFile;
 use crate::control_server::CategoryGroups;
 use crate::sink::StreamLease;
@@ -71,6 +71,8 @@ pub(in crate::control_server) enum SessionEvent {
     NotOpened(ControlError),
     /// A provider raised an alert.
     Alert(String),
+    /// A snapshot was written, or failed.
+    Snapshot(Box<SnapshotInfo>),
     /// No provider records, and the session can start again.
     Paused,
     /// The session ends, because of a trigger or of its own process.
@@ -122,7 +124,7 @@ pub(in crate::control_server) struct OpenRequest {
     pub(in crate::control_server) descriptor: OwnedFd,
     /// The controller.
     pub(in crate::control_server) peer: PeerCredentials,
-    pub(in crate::control_server) alerts: Arc<AlertQueue>,
+    pub(in crate::control_server) queue: Arc<EventQueue>,
     /// The part that a killed daemon has written, if there is one.
     pub(in crate::control_server) earlier: Option<(KeptFile, KeptSession)>,
 }

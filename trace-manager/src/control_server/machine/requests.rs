@@ -268,11 +268,11 @@ impl ControlMachine {
         let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
             return Ok(());
         };
-        let (config, peer, alerts) =
-            (session.config.clone(), session.peer, Arc::clone(&session.alerts));
+        let (config, peer, queue) =
+            (session.config.clone(), session.peer, Arc::clone(&session.queue));
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);
-        let request = OpenRequest { config, descriptor, peer, alerts, earlier: None };
+        let request = OpenRequest { config, descriptor, peer, queue, earlier: None };
         self.outputs.push(Output::Open(id, Box::new(request)));
         Ok(())
     }

@@ -9,8 +9,8 @@ use trace_protocol::control::{
 use trace_protocol::socket::PeerCredentials;
 
 use super::{ClientId, Ticket};
-use crate::control_server::alerts::AlertQueue;
 use crate::control_server::convert;
+use crate::control_server::event_queue::EventQueue;
 use crate::machine::Time;
 
 /// A session of a user.
@@ -25,7 +25,7 @@ pub(super) struct ControlledSession {
     /// Requests that wait for the results.
     pub(super) waiting: Vec<Ticket>,
     watchers: Vec<ClientId>,
-    pub(super) alerts: Arc<AlertQueue>,
+    pub(super) queue: Arc<EventQueue>,
     /// Whether its programs have recorded.
     has_begun: bool,
     /// The time at which it stops.
@@ -87,22 +87,22 @@ impl ControlledSession {
     pub(super) fn served(
         owner: PeerCredentials,
         config: TraceConfig,
-        alerts: Arc<AlertQueue>,
+        queue: Arc<EventQueue>,
         no_pause: Option<String>,
     ) -> Self {
         let session = Self::in_phase(Phase::Started, owner, config);
-        Self { alerts, no_pause, has_begun: true, ..session }
+        Self { queue, no_pause, has_begun: true, ..session }
     }
 
     /// Returns a session of a killed daemon, which starts again. Nobody waits for it.
     pub(super) fn restored(
         peer: PeerCredentials,
         config: TraceConfig,
-        alerts: Arc<AlertQueue>,
+        queue: Arc<EventQueue>,
     ) -> Self {
         let nobody = Ticket { client: 0, id: EVENT };
         let starting = Phase::Starting(Starting::new(nobody));
-        Self { alerts, ..Self::in_phase(starting, peer, config) }
+        Self { queue, ..Self::in_phase(starting, peer, config) }
     }
 
     fn in_phase(phase: Phase, peer: PeerCredentials, config: TraceConfig) -> Self {
@@ -113,7 +113,7 @@ impl ControlledSession {
             phase,
             waiting: Vec::new(),
             watchers: Vec::new(),
-            alerts: Arc::default(),
+            queue: Arc::default(),
             has_begun: false,
             deadline: None,
             aborted: false,
@@ -218,7 +218,7 @@ impl ControlledSession {
         if !self.watchers.contains(&client) {
             self.watchers.push(client);
         }
-        self.alerts.set_watched(true);
+        self.queue.set_watched(true);
     }
 
     pub(super) fn watchers(&self) -> Vec<ClientId> {
@@ -241,7 +241,7 @@ impl ControlledSession {
             tickets.retain(|ticket| ticket.client != client);
         }
         self.watchers.retain(|watcher| *watcher != client);
-        self.alerts.set_watched(!self.watchers.is_empty());
+        self.queue.set_watched(!self.watchers.is_empty());
     }
 
     /// Returns its description. The control thread adds the progress while it runs.

@@ -154,7 +154,7 @@ impl Scene {
 
     /// Raises an alert, as the thread of the session forwards it.
     pub(super) fn alert(&mut self, session: SessionId, name: &str) {
-        assert!(self.machine.sessions[&session].alerts.push());
+        assert!(self.machine.sessions[&session].queue.push());
         self.on(Input::Session(session, SessionEvent::Alert(name.to_owned())));
     }
 

@@ -103,7 +103,7 @@ fn a_session_is_watched_while_a_watcher_is_connected() {
     let mut scene = Scene::new();
     scene.started(CLIENT, 1, detached("a"));
     scene.connect(3, USER);
-    let is_watched = |scene: &Scene| scene.machine.sessions[&1].alerts.is_watched();
+    let is_watched = |scene: &Scene| scene.machine.sessions[&1].queue.is_watched();
     assert!(!is_watched(&scene));
     scene.call(3, Request::Watch("a".to_owned()));
     assert!(is_watched(&scene));

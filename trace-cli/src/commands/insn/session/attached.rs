@@ -1,0 +1,170 @@
+//! A session of the daemon for a program that runs already.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use trace_manager::controller::{
+    Controller, ControllerError, ProviderFilter, SessionEvent, SessionState, TraceConfig,
+};
+use trace_protocol::mode::BufferingMode;
+
+use crate::args::Attach;
+use crate::cli::InsnRecordArgs;
+use crate::commands::daemon_client::{connect, output};
+use crate::commands::record::attach::select;
+use crate::message::{describe, HINT};
+use crate::say;
+
+/// The size of the buffer of the program: that of `trace record`.
+const BUFFER_BYTES: u64 = 16 << 20;
+
+/// How long to wait until the program records, at most.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the session waits for the program while its instructions are traced.
+const SLOW_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long the session continues after the tracer has released the program: its last records
+/// follow.
+const LAST_RECORDS: Duration = Duration::from_millis(100);
+
+/// How often the thread that waits for events looks whether it is to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The hint if the daemon does not know the program.
+const MISSING: &str = "the program must link `trace-runtime`, and `trace daemon` must run, before \
+                       or after the program starts; or start the program: trace insn record … -- \
+                       COMMAND";
+
+/// A session of the daemon that records the process. It ends with its connection.
+#[derive(Debug)]
+pub(in crate::commands::insn) struct AttachedSession {
+    name: String,
+    is_ending: Arc<AtomicBool>,
+    watcher: JoinHandle<Result<Controller, ControllerError>>,
+}
+
+impl AttachedSession {
+    /// Starts the session. Returns when the program records, and its trace points are armed.
+    pub(super) fn start(
+        args: &InsnRecordArgs,
+        pid: u32,
+        triggers: Vec<String>,
+        requested: &Arc<AtomicBool>,
+    ) -> Result<Self> {
+        let mut controller = connect(None)
+            .with_context(|| format!("cannot arm the trace points of process {pid}"))?;
+        let providers = controller.providers()?;
+        let Ok(only) = select(&Attach::Process(pid), &providers) else {
+            bail!("process {pid} is not registered with the daemon{HINT}{MISSING}");
+        };
+        std::fs::create_dir_all(&args.output)
+            .with_context(|| format!("cannot create {}", args.output.display()))?;
+        let name = initialize(&mut controller, args, only, triggers)?;
+        wait(&mut controller, &name, pid)?;
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let (ends, requested) = (Arc::clone(&is_ending), Arc::clone(requested));
+        let watch = move || watch(controller, &ends, &requested);
+        let watcher = thread::Builder::new().name("trace-session".to_owned()).spawn(watch);
+        let watcher = watcher.context("cannot start a thread")?;
+        Ok(Self { name, is_ending, watcher })
+    }
+
+    /// Ends the session, and returns the number of its snapshots. The tracer has released the
+    /// program, or it has ended.
+    pub(super) fn end(self) -> u64 {
+        thread::sleep(LAST_RECORDS);
+        let name = self.name.clone();
+        let summary = self.controller().and_then(|mut controller| {
+            // Writing the results may take any time.
+            controller.set_timeout(None);
+            Ok(controller.stop(&name)?)
+        });
+        match summary.context("cannot stop the session of the daemon") {
+            Ok(summary) => summary.snapshots.len() as u64 + summary.snapshots_removed,
+            Err(error) => {
+                say(&describe(error.as_ref()));
+                0
+            }
+        }
+    }
+
+    /// Ends the session, and removes its archive.
+    pub(super) fn discard(self) {
+        let name = self.name.clone();
+        // The reason for discarding is the error to report.
+        let _ = self.controller().map(|mut controller| controller.abort(&name));
+    }
+
+    /// Ends the thread, and returns its connection.
+    fn controller(self) -> Result<Controller> {
+        self.is_ending.store(true, Ordering::Relaxed);
+        let Ok(controller) = self.watcher.join() else { bail!("the thread has panicked") };
+        Ok(controller?)
+    }
+}
+
+/// Starts the session.
+fn initialize(
+    controller: &mut Controller,
+    args: &InsnRecordArgs,
+    only: ProviderFilter,
+    rules: Vec<String>,
+) -> Result<String> {
+    let path = std::path::absolute(args.output.join("scopes.fxt"))?;
+    let (output, file) = output(&path)?;
+    let name = format!("insn-{}", std::process::id());
+    let config = TraceConfig {
+        name,
+        only,
+        rules,
+        output,
+        mode: BufferingMode::Streaming,
+        buffer_size: BUFFER_BYTES,
+        start_timeout: SLOW_PATIENCE,
+        stop_timeout: SLOW_PATIENCE,
+        detached: false,
+        ..TraceConfig::default()
+    };
+    let name = controller.initialize(&config, &file)?;
+    controller.watch(&name)?;
+    controller.start(&name)?;
+    Ok(name)
+}
+
+/// Waits until the program records: its trace points are armed then.
+fn wait(controller: &mut Controller, name: &str, pid: u32) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        match controller.next_event(left)? {
+            Some(SessionEvent::State { state: SessionState::Started, session })
+                if session == name =>
+            {
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    bail!(
+        "process {pid} does not answer the daemon, {} s after the start of the session{HINT}it may \
+         be stopped, or in a debugger",
+        PATIENCE.as_secs()
+    )
+}
+
+/// Requests a snapshot of the instructions for each one of the session, until it is to end.
+fn watch(
+    mut controller: Controller,
+    ends: &AtomicBool,
+    requested: &AtomicBool,
+) -> Result<Controller, ControllerError> {
+    while !ends.load(Ordering::Relaxed) {
+        if let Some(SessionEvent::Snapshot { .. }) = controller.next_event(TICK)? {
+            requested.store(true, Ordering::Relaxed);
+        }
+    }
+    Ok(controller)
+}
