@@ -1,5 +1,6 @@
 //! The state of the manager, for callers.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use trace_protocol::buffer::producer::LossReason;
@@ -31,7 +32,7 @@ pub struct ProviderInfo {
     pub sessions: Vec<u64>,
     /// The categories that it announced, at the registration or since. See
     /// [`Manager::known_categories`](crate::Manager::known_categories).
-    pub categories: Vec<CategoryInfo>,
+    pub categories: Arc<[CategoryInfo]>,
 }
 
 /// The state of a registered provider.

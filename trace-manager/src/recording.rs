@@ -2,6 +2,7 @@
 
 mod categories;
 mod conditions;
+mod departed;
 mod following;
 mod pause;
 mod progress;
@@ -13,7 +14,6 @@ mod snapshots;
 #[cfg(test)]
 mod tests;
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -36,8 +36,8 @@ use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
+use departed::Departed;
 use pause::{Gap, LeftBuffer, Renewal};
-use progress::Departed;
 use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
 use retention::{Last, Retention};
@@ -83,8 +83,6 @@ pub(crate) struct Recording {
     /// The connections of programs that have joined.
     joined: BTreeSet<ProviderId>,
     /// What connections recorded into the buffers that they have left.
-    summaries: BTreeMap<ProviderId, ProviderSummary>,
-    /// The sums over the summaries.
     departed: Departed,
     /// The last buffer that each connection has left.
     earlier: BTreeMap<ProviderId, LeftBuffer>,
@@ -206,7 +204,6 @@ impl Recording {
             estimated_rate: counter_rate(earlier, &start_clocks).unwrap_or(DEFAULT_RATE),
             finishing: 0,
             joined: BTreeSet::new(),
-            summaries: BTreeMap::new(),
             departed: Departed::default(),
             earlier: BTreeMap::new(),
             gaps: BTreeMap::new(),
@@ -404,11 +401,7 @@ impl Recording {
             set_counts(&mut summary, counts);
         }
         summary.bytes = self.outputs.archive.take_bytes(provider);
-        self.departed.add(&summary);
-        match self.summaries.entry(id) {
-            Entry::Vacant(entry) => drop(entry.insert(summary)),
-            Entry::Occupied(mut earlier) => earlier.get_mut().add(summary),
-        }
+        self.departed.add(id, summary);
         records
     }
 
@@ -435,8 +428,7 @@ impl Recording {
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         self.refuse_deferred();
         self.report_refusals(&now, counter_rate);
-        let mut providers: Vec<_> = self.summaries.into_values().collect();
-        providers.sort_by_key(|provider| provider.id);
+        let providers = self.departed.into_summaries();
         let has_lost = providers.iter().any(|provider| provider.dropped > 0);
         let incomplete_conditions = self.conditions.incomplete(has_lost);
         let (archive, sinks) = self.outputs.finish(counter_rate);

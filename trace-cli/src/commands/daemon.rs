@@ -2,6 +2,7 @@
 
 mod background;
 mod config;
+mod configured;
 mod guards;
 mod kernel;
 mod logger;
@@ -9,7 +10,7 @@ mod notify;
 mod places;
 mod stop;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,16 +20,20 @@ use signal_hook::iterator::Signals;
 use trace_manager::{ControlLimits, ControlServer, ControlSettings, Limits, Manager};
 
 use self::config::Config;
+use self::configured::ConfiguredSessions;
 use self::guards::Guards;
 use self::kernel::KernelCompanions;
 use self::places::Places;
-use super::start;
 use crate::cli::DaemonArgs;
 use crate::message::describe;
+use crate::recorders::directory::OwnedDirectory;
 use crate::{descriptors, exit};
 
 /// The folder of sessions that go on after a kill, beside the sockets.
 const SESSIONS: &str = ".trace-sessions";
+
+/// The begin of the name of a folder of files that are not complete.
+const SCRATCH: &str = ".trace-daemon-";
 
 /// How long guards may take to end after the sessions.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,8 +56,8 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
         Signals::new([SIGTERM, SIGINT, SIGHUP]).context("cannot watch for signals")?;
     descriptors::raise_limit();
     let daemon = Daemon::start(args, &config)?;
-    daemon.start_sessions(&config);
     notify::send("READY=1");
+    daemon.configured.start(config.sessions);
     for signal in signals.forever() {
         if signal != SIGHUP {
             break;
@@ -67,19 +72,17 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
 
 struct Daemon {
     server: ControlServer,
+    configured: ConfiguredSessions,
     guards: Arc<Guards>,
-    directory: PathBuf,
     /// Files that are not complete. Dropped last.
-    _scratch: tempfile::TempDir,
+    _scratch: OwnedDirectory,
 }
 
 impl Daemon {
     fn start(args: &DaemonArgs, config: &Config) -> Result<Self> {
         let directory = std::path::absolute(&args.dir)
             .with_context(|| format!("cannot use {}", args.dir.display()))?;
-        let scratch = tempfile::Builder::new()
-            .prefix(".trace-daemon-")
-            .tempdir_in(&directory)
+        let scratch = OwnedDirectory::create_in(&directory, SCRATCH)
             .with_context(|| format!("cannot use the directory {}", directory.display()))?;
         let Places { registration, control } = Places::open(args.socket.as_deref())?;
         log::info!("programs register at {}", registration.path().display());
@@ -96,34 +99,8 @@ impl Daemon {
             companions: Some(Box::new(KernelCompanions)),
         };
         let server = ControlServer::start(control, manager, settings)?;
-        Ok(Self { server, guards, directory, _scratch: scratch })
-    }
-
-    /// Starts the sessions of the configuration that do not run. Errors are logged.
-    fn start_sessions(&self, config: &Config) {
-        for args in &config.sessions {
-            let name = args.name.as_deref().unwrap_or_default();
-            match self.start_session(args, name) {
-                Ok(true) => log::info!("session {name} records"),
-                Ok(false) => {}
-                Err(error) => {
-                    log::error!("cannot start the session {name}: {}", describe(error.as_ref()));
-                }
-            }
-        }
-    }
-
-    /// Starts a session, as a client does. Returns false if it runs already.
-    fn start_session(&self, args: &crate::cli::StartArgs, name: &str) -> Result<bool> {
-        let mut controller = self.server.connect()?;
-        let runs = |it: &trace_manager::controller::SessionInfo| {
-            it.name == name && it.state != trace_manager::controller::SessionState::Stopped
-        };
-        if controller.sessions()?.iter().any(runs) {
-            return Ok(false);
-        }
-        let request = start::request(args, &self.directory)?;
-        start::start(&mut controller, &request).map(|_| true)
+        let configured = ConfiguredSessions::new(server.connect()?, directory)?;
+        Ok(Self { server, configured, guards, _scratch: scratch })
     }
 
     /// Reads the configuration again. If it is wrong, the earlier one stays.
@@ -131,8 +108,8 @@ impl Daemon {
         match Config::read(path) {
             Ok(config) => {
                 log::info!("the configuration is read again");
-                self.server.set_groups(config.groups.clone());
-                self.start_sessions(&config);
+                self.server.set_groups(config.groups);
+                self.configured.start(config.sessions);
             }
             Err(error) => {
                 log::error!("the configuration is not used: {}", describe(error.as_ref()));

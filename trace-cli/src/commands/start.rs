@@ -23,7 +23,7 @@ use crate::exit;
 use crate::message::HINT;
 
 pub(crate) fn run(args: &StartArgs) -> Result<u8> {
-    args.session.triggers.iter().try_for_each(check_trigger)?;
+    check_triggers(args)?;
     // The output may be wrong, which needs no daemon to be noticed.
     let request = request(args, Path::new(""))?;
     let mut controller = connect(args.client.socket.as_deref())?;
@@ -120,7 +120,11 @@ fn provider((name, buffer_size): &(String, u64)) -> ProviderSpec {
     ProviderSpec { name: name.clone(), buffer_size: *buffer_size, ..ProviderSpec::default() }
 }
 
-/// Checks that a session of the daemon can follow the trigger.
+/// Checks that a session of the daemon can follow the triggers.
+pub(crate) fn check_triggers(args: &StartArgs) -> Result<()> {
+    args.session.triggers.iter().try_for_each(check_trigger)
+}
+
 fn check_trigger(trigger: &TriggerRule) -> Result<()> {
     let actions = &trigger.actions;
     if actions.exit.is_some() || actions.status.is_some() {

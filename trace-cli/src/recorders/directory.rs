@@ -179,11 +179,16 @@ fn is_listening(path: &Path) -> bool {
     [SOCKET_NAME, CONTROL_SOCKET].iter().any(is_listening)
 }
 
-/// Removes a directory with its sockets. One with other files stays.
+/// Removes a directory with its sockets, and with its hidden files, which are not complete. One with
+/// other files stays.
 pub(crate) fn remove(path: &Path) {
     // The sockets are missing if the recording has ended in order, and others if there are none.
     for name in [SOCKET_NAME, CONTROL_SOCKET] {
         let _ = fs::remove_file(path.join(name));
+    }
+    let is_hidden = |it: &fs::DirEntry| it.file_name().as_encoded_bytes().starts_with(b".");
+    for hidden in fs::read_dir(path).into_iter().flatten().flatten().filter(is_hidden) {
+        let _ = fs::remove_file(hidden.path());
     }
     let _ = fs::remove_dir(path);
 }
@@ -218,6 +223,7 @@ mod tests {
         let OwnedDirectory { directory, _lock } = create("record-");
         let killed = directory.keep();
         drop(UnixListener::bind(killed.join(SOCKET_NAME)).unwrap());
+        fs::write(killed.join(".snapshot-1.fxt"), "not complete").unwrap();
         let other = place.path().join("other-1");
         let link = place.path().join("record-link");
         fs::create_dir(&other).unwrap();

@@ -127,6 +127,11 @@ impl Client {
         self.unsent_bytes
     }
 
+    /// Returns the number of bytes that wait.
+    pub(super) fn unsent_bytes(&self) -> usize {
+        self.unsent_bytes
+    }
+
     /// Closes the connection after the last message is sent, or at this time. Drops the messages
     /// before it, except one that is sent in part.
     pub(super) fn close(&mut self, at: Instant) {

@@ -113,17 +113,17 @@ pub(super) fn provider(info: ProviderInfo) -> control::ProviderInfo {
 }
 
 /// Merges the categories of providers, in the order of names.
-pub(super) fn known_categories(providers: Vec<ProviderInfo>) -> Vec<KnownCategory> {
-    let mut merged = BTreeMap::<String, KnownCategory>::new();
-    for category in providers.into_iter().flat_map(|provider| provider.categories) {
-        let known = merged.entry(category.name.clone()).or_default();
-        known.name = category.name;
+pub(super) fn known_categories(providers: &[ProviderInfo]) -> Vec<KnownCategory> {
+    let mut merged = BTreeMap::<&str, KnownCategory>::new();
+    for category in providers.iter().flat_map(|provider| &*provider.categories) {
+        let known = merged.entry(&category.name).or_default();
         known.providers += 1;
         if known.description.is_empty() {
-            known.description = category.description;
+            known.description.clone_from(&category.description);
         }
     }
-    merged.into_values().collect()
+    let named = |(name, known): (&str, _)| KnownCategory { name: name.to_owned(), ..known };
+    merged.into_iter().map(named).collect()
 }
 
 fn losses(of: Vec<(LossReason, u64)>) -> Vec<(u8, u64)> {

@@ -326,6 +326,13 @@ impl ControlLoop {
         let handle = |id| self.sessions.get(&id).map(|session: &Running| &session.handle);
         match output {
             Output::Send(id, message) => self.send(id, &message),
+            Output::Reply(tickets, reply) => {
+                let mut message = ToController { id: EVENT, reply: *reply };
+                for Ticket { client, id } in tickets {
+                    message.id = id;
+                    self.send(client, &message);
+                }
+            }
             Output::Close(id) => self.close(id),
             Output::Disconnect(id) => self.disconnect(id),
             Output::Open(id, request) => recorder::spawn(&self.shared, id, *request),
@@ -395,11 +402,20 @@ impl ControlLoop {
     /// Sends a message. A controller that does not read is disconnected.
     fn send(&mut self, id: ClientId, message: &ToController) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        if client.queue(message) > self.limits.unread {
-            log::warn!("the controller {} is disconnected: it does not read", client.peer.pid);
+        let unread = client.queue(message);
+        if unread > self.limits.unread || self.exceeds_user(id) {
+            let pid = self.clients.get(&id).map_or(0, |client| client.peer.pid);
+            log::warn!("the controller {pid} is disconnected: it does not read");
             return self.disconnect(id);
         }
         self.flush(id);
+    }
+
+    /// Returns whether more bytes wait for the controllers of its user than may.
+    fn exceeds_user(&self, id: ClientId) -> bool {
+        let uid = self.clients.get(&id).map(|client| client.peer.uid);
+        let of_user = self.clients.values().filter(|client| Some(client.peer.uid) == uid);
+        of_user.map(Client::unsent_bytes).sum::<usize>() > self.limits.unread_of_user
     }
 
     fn flush(&mut self, id: ClientId) {

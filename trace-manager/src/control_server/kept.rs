@@ -9,13 +9,13 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process;
 use std::time::Duration;
 
 use rustix::fs::{open, statat, AtFlags, Mode, OFlags};
 use rustix::process::geteuid;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::control::{KeptItem, KeptSession, Output, TraceConfig};
+use trace_protocol::file::random_name;
 use trace_protocol::message::ClockSource;
 use trace_protocol::socket::PeerCredentials;
 
@@ -28,6 +28,9 @@ const MAX_FILE: u64 = 2 << 20;
 /// How often, and at which interval, the file is read until the guard has noted the daemon's end.
 const TRIES: usize = 100;
 const INTERVAL: Duration = Duration::from_millis(10);
+
+/// The begin of the name of a file that is not complete. Names of sessions follow the user's number.
+const NEW: &str = ".new-";
 
 /// The folder with the files of sessions.
 #[derive(Debug)]
@@ -51,20 +54,27 @@ impl KeptFolder {
         }
         self.ensure_own()?;
         let path = self.0.join(format!("{}-{}", session.uid, session.config.name));
-        // Names of sessions begin with a letter or digit.
-        let new = self.0.join(format!(".new-{}", process::id()));
-        let _ = fs::remove_file(&new);
+        // Threads of several sessions write at once.
+        let new = self.0.join(random_name(OsStr::new(NEW), ""));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-        file.write_all(&KeptItem::Session(session).encode())?;
-        fs::rename(&new, &path)?;
+        let written = file.write_all(&KeptItem::Session(session).encode());
+        if let Err(error) = written.and_then(|()| fs::rename(&new, &path)) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
         Ok(KeptFile(path))
     }
 
-    /// Returns the sessions of a daemon that was killed.
+    /// Returns the sessions of a daemon that was killed. Removes files that it had not completed:
+    /// no session writes one yet.
     pub(super) fn read(&self) -> Vec<(KeptFile, KeptSession)> {
         let entries = self.ensure_own().and_then(|()| fs::read_dir(&self.0));
         let Ok(entries) = entries else { return Vec::new() };
-        let files = entries.flatten().map(|entry| KeptFile(entry.path()));
+        let is_new =
+            |it: &fs::DirEntry| it.file_name().as_encoded_bytes().starts_with(NEW.as_bytes());
+        let (new, files): (Vec<_>, Vec<_>) = entries.flatten().partition(is_new);
+        new.iter().for_each(|it| drop(fs::remove_file(it.path())));
+        let files = files.into_iter().map(|entry| KeptFile(entry.path()));
         files.filter_map(|file| Some((file.clone(), file.session()?))).collect()
     }
 
@@ -364,6 +374,44 @@ mod tests {
         assert!(note_end(&place.directory.path().join("sessions/missing")).is_err());
         let entries = fs::read_dir(place.directory.path().join("sessions")).unwrap();
         assert_eq!(entries.count(), 0);
+    }
+
+    #[test]
+    fn several_sessions_write_their_files_at_once() {
+        let place = Place::new();
+        place.keep(None);
+        let session = place.only().1;
+        let write = |name: String| {
+            let config = TraceConfig { name, ..config() };
+            for _ in 0..50 {
+                place
+                    .folder
+                    .write(KeptSession { config: config.clone(), ..session.clone() })
+                    .unwrap();
+            }
+        };
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let write = &write;
+                scope.spawn(move || write(format!("s{number}")));
+            }
+        });
+        for (file, session) in place.folder.read() {
+            let name = file.path().file_name().unwrap().to_string_lossy().into_owned();
+            assert!(name.ends_with(&session.config.name), "{name}: {}", session.config.name);
+        }
+        assert_eq!(place.folder.read().len(), 5);
+    }
+
+    #[test]
+    fn a_file_that_was_not_completed_is_no_session() {
+        let place = Place::new();
+        place.keep(None);
+        let (file, _) = place.only();
+        let new = file.path().with_file_name(".new-4242");
+        fs::copy(file.path(), &new).unwrap();
+        assert_eq!(place.folder.read().len(), 1);
+        assert!(!new.exists());
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub struct ControlLimits {
     /// Bytes of replies and events that a controller has not read; default 8 MiB. Beyond, it is
     /// disconnected.
     pub unread: usize,
+    /// Bytes of replies and events that all controllers of a user have not read; default 64 MiB.
+    /// Beyond, the one with the last of them is disconnected.
+    pub unread_of_user: usize,
 }
 
 impl Default for ControlLimits {
@@ -60,6 +63,7 @@ impl Default for ControlLimits {
             unwritten: 64 << 20,
             patience: Duration::from_secs(60),
             unread: 8 << 20,
+            unread_of_user: 64 << 20,
         }
     }
 }

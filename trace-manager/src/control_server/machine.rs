@@ -157,7 +157,7 @@ impl ControlMachine {
                 self.disconnected(client);
             }
             Input::Session(id, event) => self.session_event(id, event, now),
-            Input::KnownCategories(user, reply) => self.known_categories(user, &reply),
+            Input::KnownCategories(user, reply) => self.known_categories(user, reply),
             Input::SnapshotWritten(uid, ticket, result) => {
                 self.running_snapshots.entry(uid).and_modify(|number| *number -= 1);
                 self.running_snapshots.retain(|_, number| *number != 0);
@@ -398,10 +398,10 @@ impl ControlMachine {
         }
     }
 
-    fn known_categories(&mut self, user: Option<u32>, reply: &Reply) {
-        for ticket in self.category_queries.remove(&user).unwrap_or_default() {
-            self.reply(ticket, reply.clone());
-        }
+    fn known_categories(&mut self, user: Option<u32>, reply: Box<Reply>) {
+        let mut tickets = self.category_queries.remove(&user).unwrap_or_default();
+        tickets.retain(|ticket| self.clients.contains_key(&ticket.client));
+        self.outputs.push(Output::Reply(tickets, reply));
     }
 
     fn shut_down(&mut self, now: Time) {

@@ -7,21 +7,6 @@ use super::Recording;
 use crate::archive::WriterStatus;
 use crate::collection::{Collection, ProviderData};
 use crate::query::ProviderStatistics;
-use crate::summary::ProviderSummary;
-
-/// The sums over the summaries of providers that have left.
-#[derive(Debug, Default)]
-pub(super) struct Departed {
-    pub(super) events: u64,
-    dropped: u64,
-}
-
-impl Departed {
-    pub(super) fn add(&mut self, summary: &ProviderSummary) {
-        self.events = self.events.saturating_add(summary.events);
-        self.dropped = self.dropped.saturating_add(summary.dropped);
-    }
-}
 
 impl Recording {
     /// Returns the time since the start of the session.

@@ -60,8 +60,10 @@ pub(crate) struct Connection {
     /// The memory that counts in the quota of messages.
     pub(crate) counted_memory: u64,
     decoder: Decoder<ToManager>,
-    /// The memory of the known categories.
-    categories: usize,
+    /// The categories that it announced last; those of the registration are here, too.
+    pub(crate) categories: Arc<[CategoryInfo]>,
+    /// Their memory.
+    category_memory: usize,
     /// Whether a request for categories has no reply yet.
     requested: bool,
     unsolicited: u32,
@@ -117,7 +119,8 @@ impl Connection {
             admitted: false,
             counted_memory: 0,
             decoder: Decoder::new(),
-            categories: 0,
+            categories: Arc::default(),
+            category_memory: 0,
             requested: false,
             unsolicited: 0,
             undecodable: 0,
@@ -176,16 +179,16 @@ impl Connection {
                 // The names do not count in a quota, so they are truncated.
                 truncate(&mut register.name);
                 truncate(&mut register.process_name);
-                self.categories = category_memory(&register.categories);
+                self.set_categories(std::mem::take(&mut register.categories));
                 self.register = Some(register);
                 Ok(())
             }
             Ok(ToManager::KnownCategories(categories)) => {
                 self.count_categories()?;
-                let register = self.register.as_mut();
-                let register = register.ok_or(Violation::Unexpected("categories"))?;
-                self.categories = category_memory(&categories);
-                register.categories = categories;
+                if self.register.is_none() {
+                    return Err(Violation::Unexpected("categories"));
+                }
+                self.set_categories(categories);
                 Ok(())
             }
             Err(error) if error.is_fatal() => Err(Violation::Protocol(error)),
@@ -196,9 +199,14 @@ impl Connection {
         }
     }
 
+    fn set_categories(&mut self, categories: Vec<CategoryInfo>) {
+        self.category_memory = category_memory(&categories);
+        self.categories = categories.into();
+    }
+
     /// Returns the bytes of memory of incomplete messages and of known categories.
     pub(crate) fn memory(&self) -> u64 {
-        (self.decoder.memory() + self.categories) as u64
+        (self.decoder.memory() + self.category_memory) as u64
     }
 
     /// Returns the number of packets that are read in one turn.

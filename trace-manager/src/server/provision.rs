@@ -239,8 +239,7 @@ impl EventLoop {
         let Some(connection) = self.connections.get(&id) else {
             return failed("it has disconnected");
         };
-        let Register { durable_hint, categories, clock, .. } =
-            connection.register.clone().unwrap_or_default();
+        let Register { durable_hint, clock, .. } = connection.register.clone().unwrap_or_default();
         let sessions = self.coordinator.sessions_of(id);
         if sessions.is_empty() {
             return failed("there is no session");
@@ -270,7 +269,7 @@ impl EventLoop {
             uid: connection.peer.uid,
             clock,
         };
-        let known = categories.into_iter().map(|category| category.name).collect();
+        let known = connection.categories.iter().map(|it| it.name.clone()).collect();
         let buffer = Arc::clone(&endpoints.handles.buffer);
         let now = ClockSample::now();
         let joined_at = now.ticks(clock);

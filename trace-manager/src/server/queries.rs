@@ -1,6 +1,7 @@
 //! The caller's queries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
@@ -48,7 +49,7 @@ impl EventLoop {
             clock: register.clock,
             state: ProviderState::of(tracee.state())?,
             sessions: self.coordinator.sessions_of(id),
-            categories: register.categories.clone(),
+            categories: Arc::clone(&connection.categories),
         })
     }
 
@@ -118,8 +119,7 @@ impl EventLoop {
     /// names. The first description that is not empty is used.
     fn merged_categories(&self, user: Option<u32>) -> Vec<CategoryInfo> {
         let mut merged = BTreeMap::<&str, &str>::new();
-        let registers = self.registered(user).filter_map(|(_, it)| it.register.as_ref());
-        for category in registers.flat_map(|register| &register.categories) {
+        for category in self.registered(user).flat_map(|(_, it)| &*it.categories) {
             let description = merged.entry(&category.name).or_default();
             if description.is_empty() {
                 *description = &category.description;

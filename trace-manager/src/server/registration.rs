@@ -52,19 +52,27 @@ impl EventLoop {
                 return;
             }
             self.admission.unregistered.pop_front();
-            if is_waiting {
+            if is_waiting && !self.registers_now(id) {
                 self.reject(id, "it did not register in time");
             }
         }
     }
 
+    /// Closes the oldest connection that has not registered. Its message may wait in the socket: if
+    /// many programs start at once, connections arrive before the messages are read.
     fn close_oldest(&mut self, reason: &str, which: impl Fn(&Connection) -> bool) {
         let unregistered = |it: &Connection| it.register.is_none() && which(it);
         let mut connections = self.connections.iter();
         let oldest = connections.find(|(_, it)| unregistered(it)).map(|(id, _)| *id);
-        if let Some(id) = oldest {
+        if let Some(id) = oldest.filter(|id| !self.registers_now(*id)) {
             self.reject(id, reason);
         }
+    }
+
+    /// Reads the messages of a connection. Returns whether it has registered, or is closed.
+    fn registers_now(&mut self, id: ProviderId) -> bool {
+        self.read_messages(id);
+        self.connections.get(&id).is_none_or(|it| it.register.is_some())
     }
 
     /// Adds a registered provider to the quota. Returns false if it is refused and its connection

@@ -226,6 +226,29 @@ fn the_oldest_unregistered_connection_is_closed_at_the_limit() {
     assert_eq!(scene.event_loop.connections.len(), 3);
 }
 
+/// As after a restart of the daemon, when all programs connect at once.
+#[test]
+fn many_programs_register_at_once() {
+    let mut scene = Scene::new(Limits { unregistered: 2, ..Limits::default() });
+    let mut peers: Vec<Peer> = (0..5)
+        .map(|_| {
+            let peer = scene.connect();
+            peer.socket.send(&ToManager::Register(Register::default()).encode(), &[]).unwrap();
+            peer
+        })
+        .collect();
+    let registered = scene.event_loop.connections.values().filter(|it| it.register.is_some());
+    assert!(registered.count() >= 3, "those whose connections would be closed");
+    assert_eq!(peers.iter_mut().flat_map(Peer::refusals).count(), 0);
+    let late = scene.connect();
+    late.socket.send(&ToManager::Register(Register::default()).encode(), &[]).unwrap();
+    for (deadline, _) in &mut scene.event_loop.admission.unregistered {
+        *deadline = Instant::now();
+    }
+    scene.event_loop.close_unregistered();
+    assert_eq!(scene.event_loop.connections.len(), 6, "their messages have arrived in time");
+}
+
 #[test]
 fn a_connection_is_closed_at_its_deadline_unless_it_has_registered() {
     let mut scene = Scene::new(Limits::default());

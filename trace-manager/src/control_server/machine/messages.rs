@@ -86,6 +86,8 @@ pub(in crate::control_server) enum SessionEvent {
 pub(in crate::control_server) enum Output {
     /// Send a message.
     Send(ClientId, Box<ToController>),
+    /// Reply to several requests.
+    Reply(Vec<Ticket>, Box<Reply>),
     /// Close a connection, after its last message is sent.
     Close(ClientId),
     /// Close a connection at once.

@@ -58,7 +58,7 @@ impl ControlMachine {
     ) -> Result<(), Refused> {
         match request {
             Request::GetProviders => self.query(ticket, Query::Providers(self.scope(ticket))),
-            Request::GetKnownCategories => self.query_categories(ticket),
+            Request::GetKnownCategories => return self.query_categories(ticket),
             Request::GetGroups => self.reply_groups(ticket),
             Request::GetSessions => self.query_sessions(ticket),
             Request::Initialize(config) => return self.initialize(ticket, config, descriptor),
@@ -84,14 +84,20 @@ impl ControlMachine {
         self.outputs.push(Output::Query(ticket, query));
     }
 
-    /// Starts a query, which takes up to a second, or shares the one that runs.
-    fn query_categories(&mut self, ticket: Ticket) {
+    /// Starts a query, which takes up to a second, or shares the one that runs. Replies are large,
+    /// so that a connection has one at a time.
+    fn query_categories(&mut self, ticket: Ticket) -> Result<(), Refused> {
         let user = self.scope(ticket);
         let waiting = self.category_queries.entry(user).or_default();
+        if waiting.iter().any(|it| it.client == ticket.client) {
+            let reason = "this connection already waits for the known categories";
+            return Err(general(GeneralError::Quota, reason));
+        }
         waiting.push(ticket);
         if waiting.len() == 1 {
             self.outputs.push(Output::QueryCategories(user));
         }
+        Ok(())
     }
 
     /// Returns the user whose providers and sessions a controller may use; `None` for all.
@@ -268,6 +274,9 @@ impl ControlMachine {
         let Phase::Initialized(descriptor) = std::mem::replace(&mut session.phase, starting) else {
             return Ok(());
         };
+        if session.config.detached {
+            session.client = None;
+        }
         let (config, peer, queue) =
             (session.config.clone(), session.peer, Arc::clone(&session.queue));
         let event = Reply::StateChanged(session.event());

@@ -18,7 +18,7 @@ use crate::machine::Time;
 pub(super) struct ControlledSession {
     /// The controller that initialized it.
     pub(super) peer: PeerCredentials,
-    /// The connection with which it ends; `None` if it is detached.
+    /// The connection with which it ends; `None` if it is detached, and was started.
     pub(super) client: Option<ClientId>,
     pub(super) config: TraceConfig,
     pub(super) phase: Phase,
@@ -79,7 +79,7 @@ impl ControlledSession {
         config: TraceConfig,
         descriptor: OwnedFd,
     ) -> Self {
-        let client = (!config.detached).then_some(client);
+        let client = Some(client);
         Self { client, ..Self::in_phase(Phase::Initialized(descriptor), peer, config) }
     }
 
@@ -250,7 +250,7 @@ impl ControlledSession {
             name: self.config.name.clone(),
             uid: self.peer.uid,
             state: self.state(),
-            detached: self.client.is_none(),
+            detached: self.config.detached,
             mode: self.config.mode,
             buffer_size: self.config.buffer_size,
             categories: self.config.categories.clone(),

@@ -66,6 +66,12 @@ impl Scene {
                 Output::Send(client, message) => {
                     self.received.entry(client).or_default().push(*message);
                 }
+                Output::Reply(tickets, reply) => {
+                    for Ticket { client, id } in tickets {
+                        let message = ToController { id, reply: (*reply).clone() };
+                        self.received.entry(client).or_default().push(message);
+                    }
+                }
                 Output::Close(client) => self.actions.push(format!("close {client}")),
                 Output::Disconnect(client) => self.actions.push(format!("disconnect {client}")),
                 Output::Open(id, request) => {

@@ -136,3 +136,12 @@ fn the_end_of_the_daemon_does_not_wait_forever() {
     scene.on(Input::Tick);
     assert!(scene.machine.has_ended());
 }
+
+/// Nobody could stop it, and it would count for ever.
+#[test]
+fn a_detached_session_that_was_not_started_ends_with_its_connection() {
+    let mut scene = Scene::new();
+    scene.call(CLIENT, Request::Initialize(detached("a")));
+    scene.on(Input::Disconnected(CLIENT));
+    assert!(scene.machine.sessions.is_empty());
+}

@@ -25,10 +25,11 @@ fn a_user_has_one_query_of_categories_at_a_time() {
     let mut scene = Scene::new();
     scene.connect(3, USER);
     scene.connect(4, USER + 1);
-    let requests: Vec<_> = [CLIENT, CLIENT, 3]
-        .map(|client| (client, scene.send(client, Request::GetKnownCategories)))
-        .into();
+    let requests: Vec<_> =
+        [CLIENT, 3].map(|client| (client, scene.send(client, Request::GetKnownCategories))).into();
     scene.send(4, Request::GetKnownCategories);
+    let reason = general(scene.call(CLIENT, Request::GetKnownCategories), GeneralError::Quota);
+    assert_eq!(reason, "this connection already waits for the known categories");
     assert_eq!(scene.take_actions(), ["categories Some(1000)", "categories Some(1001)"]);
     let categories = Reply::KnownCategories(vec![Default::default()]);
     scene.on(Input::KnownCategories(Some(USER), Box::new(categories.clone())));

@@ -1,0 +1,147 @@
+//! What providers recorded that have left.
+
+use std::collections::btree_map::{BTreeMap, Entry};
+
+use crate::machine::ProviderId;
+use crate::summary::ProviderSummary;
+
+/// The most bytes of summaries, about: a session may record as many programs as a machine starts.
+/// A daemon's reply has space for them.
+const MOST_BYTES: usize = 4 << 20;
+
+/// The most categories of the programs whose summaries are one.
+const MOST_CATEGORIES: usize = 4096;
+
+/// The summaries of providers that have left, and the sums over them.
+#[derive(Debug, Default)]
+pub(super) struct Departed {
+    summaries: BTreeMap<ProviderId, ProviderSummary>,
+    bytes: usize,
+    /// The sum over the earliest ones, for which there was no space.
+    others: Option<Box<ProviderSummary>>,
+    /// How many these are.
+    others_number: u64,
+    pub(super) events: u64,
+    pub(super) dropped: u64,
+}
+
+impl Departed {
+    /// Adds what a connection recorded into the buffer that it has left.
+    pub(super) fn add(&mut self, id: ProviderId, summary: ProviderSummary) {
+        self.events = self.events.saturating_add(summary.events);
+        self.dropped = self.dropped.saturating_add(summary.dropped);
+        match self.summaries.entry(id) {
+            Entry::Vacant(entry) => {
+                self.bytes += size(&summary);
+                entry.insert(summary);
+            }
+            Entry::Occupied(mut earlier) => {
+                self.bytes -= size(earlier.get());
+                earlier.get_mut().add(summary);
+                self.bytes += size(earlier.get());
+            }
+        }
+        while self.bytes > MOST_BYTES {
+            let Some((_, earliest)) = self.summaries.pop_first() else { return };
+            self.bytes -= size(&earliest);
+            self.add_to_others(earliest);
+        }
+    }
+
+    fn add_to_others(&mut self, mut summary: ProviderSummary) {
+        summary.known_categories = Vec::new();
+        self.others_number += 1;
+        match &mut self.others {
+            None => self.others = Some(Box::new(ProviderSummary { pid: 0, ..summary })),
+            Some(others) => {
+                if others.categories.len() >= MOST_CATEGORIES {
+                    summary.categories.retain(|name, _| others.categories.contains_key(name));
+                }
+                others.add(summary);
+            }
+        }
+    }
+
+    /// Returns the summaries, by archive id. Those that are one come first.
+    pub(super) fn into_summaries(self) -> Vec<ProviderSummary> {
+        let mut summaries: Vec<_> = self.summaries.into_values().collect();
+        summaries.sort_by_key(|summary| summary.id);
+        let name = format!("{} earlier programs", self.others_number);
+        let others = self.others.map(|others| ProviderSummary { name, ..*others });
+        others.into_iter().chain(summaries).collect()
+    }
+}
+
+/// Returns about how many bytes a summary has.
+fn size(summary: &ProviderSummary) -> usize {
+    const WORD: usize = size_of::<u64>();
+    let categories = summary.categories.keys().map(|name| name.len() + 4 * WORD);
+    let known = summary.known_categories.iter().map(|name| name.len() + 3 * WORD);
+    let texts = summary.name.len() + categories.chain(known).sum::<usize>();
+    let numbers = summary.omitted.len() + summary.rejected.len() + summary.dropped_by_reason.len();
+    size_of::<ProviderSummary>() + texts + numbers * 2 * WORD
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::provider_summary;
+    use crate::machine::End;
+
+    fn summary(id: u32, categories: usize) -> ProviderSummary {
+        let name = |number| format!("category {number} of {id}");
+        let known_categories = (0..categories).map(name).collect();
+        ProviderSummary { id, known_categories, ..provider_summary(End::Terminated) }
+    }
+
+    /// Adds such programs, and returns their summaries.
+    fn summaries(programs: u32, categories: usize) -> Vec<ProviderSummary> {
+        let mut departed = Departed::default();
+        for number in 1..=programs {
+            departed.add(number.into(), summary(number, categories));
+            assert!(departed.bytes <= MOST_BYTES, "{}", departed.bytes);
+        }
+        let one = summary(1, 0);
+        let programs = u64::from(programs);
+        assert_eq!(departed.events, programs * one.events);
+        let all = departed.into_summaries();
+        let sum = |of: fn(&ProviderSummary) -> u64| all.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|it| it.events), programs * one.events);
+        assert_eq!(sum(|it| it.dropped), programs * one.dropped);
+        assert_eq!(sum(|it| it.categories["web"]), programs * one.categories["web"]);
+        all
+    }
+
+    #[test]
+    fn each_program_has_a_summary() {
+        let all = summaries(1000, 3);
+        assert_eq!(all.len(), 1000);
+        assert!(all.iter().all(|it| it.pid != 0) && all.is_sorted_by_key(|it| it.id));
+    }
+
+    #[test]
+    fn the_earliest_programs_of_very_many_are_one() {
+        let all = summaries(50_000, 3);
+        assert!(all.len() > 5000, "{}", all.len());
+        let name = format!("{} earlier programs", 50_001 - all.len());
+        assert_eq!((all[0].pid, &all[0].name), (0, &name));
+        assert_eq!(all[all.len() - 1].id, 50_000);
+    }
+
+    #[test]
+    fn many_names_of_categories_take_no_more_memory() {
+        let all = summaries(60, 75_000);
+        assert_eq!((all.len(), all[0].name.as_str()), (2, "59 earlier programs"));
+        assert!(all[0].known_categories.is_empty());
+    }
+
+    #[test]
+    fn buffers_of_one_connection_have_one_summary() {
+        let mut departed = Departed::default();
+        departed.add(7, summary(1, 2));
+        departed.add(7, summary(1, 2));
+        assert_eq!(departed.bytes, size(&departed.summaries[&7]));
+        let [both] = &departed.into_summaries()[..] else { panic!("one summary") };
+        assert_eq!(both.events, 2 * summary(1, 0).events);
+    }
+}
