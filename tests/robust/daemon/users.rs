@@ -2,12 +2,16 @@
 
 use std::fs::{set_permissions, Permissions};
 use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{chown, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_linger;
 use trace_manager::controller::ControllerError;
-use trace_protocol::control::{Reply, Request, ToController, ToDaemon};
+use trace_protocol::control::{FollowRequest, Reply, Request, ToController, ToDaemon};
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::Socket;
 
@@ -200,4 +204,46 @@ fn a_user_has_a_limited_number_of_sessions() {
     assert!(error.to_string().contains("has 16 sessions, the limit"), "{error}");
     drop(controller);
     wait_until("they end with their client", || daemon.controller().sessions().unwrap().is_empty());
+}
+
+/// Returns a socket whose last close(2) waits for its other end.
+fn lingering() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let theirs = listener.accept().unwrap().0;
+    set_socket_linger(&ours, Some(Duration::from_secs(3600))).unwrap();
+    ours.set_nonblocking(true).unwrap();
+    while ours.write(&[0; 1 << 16]).is_ok() {}
+    (ours, theirs)
+}
+
+/// As one of a file system that does not answer.
+#[test]
+fn a_descriptor_that_cannot_be_closed_keeps_the_daemon_from_nothing() {
+    let daemon = Daemon::start();
+    let hostile = Socket::connect(&daemon.path("control.sock")).unwrap();
+    let without_output = TraceConfig { name: "/".to_owned(), ..TraceConfig::default() };
+    let follow = FollowRequest { session: "none".to_owned(), categories: Vec::new() };
+    let mut others = Vec::new();
+    for (id, request) in (1..).zip([
+        Request::GetProviders,
+        Request::Initialize(without_output),
+        Request::Follow(follow),
+        Request::Initialize(TraceConfig::default()),
+    ]) {
+        let (descriptor, other) = lingering();
+        hostile.send(&ToDaemon { id, request }.encode(), &[descriptor.as_fd()]).unwrap();
+        // The daemon's is the last one then.
+        drop(descriptor);
+        others.push(other);
+        let mut controller = daemon.controller();
+        controller.set_timeout(Some(crate::harness::PATIENCE));
+        controller.sessions().unwrap();
+    }
+    drop(hostile);
+    wait_until("the session of the connection has ended", || {
+        let mut controller = daemon.controller();
+        controller.set_timeout(Some(crate::harness::PATIENCE));
+        controller.sessions().unwrap().is_empty()
+    });
 }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
+use super::foreign::{Closer, ForeignDescriptor};
 use trace_protocol::control::{ToController, ToDaemon};
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{PeerCredentials, Socket, MAX_FDS};
@@ -16,7 +17,7 @@ const MAX_UNDECODABLE: u32 = 16;
 const REQUESTS_PER_TURN: usize = 16;
 
 /// A request, and the descriptor that was sent with it.
-pub(super) type Received = (ToDaemon, Option<OwnedFd>);
+pub(super) type Received = (ToDaemon, Option<ForeignDescriptor>);
 
 /// A connection of a controller.
 #[derive(Debug)]
@@ -26,6 +27,7 @@ pub(super) struct Client {
     decoder: Decoder<ToDaemon>,
     /// Received descriptors that belong to no complete message yet.
     descriptors: Vec<OwnedFd>,
+    closer: Closer,
     undecodable: u32,
     /// Whether received requests are left for the next turn.
     pub(super) has_more: bool,
@@ -49,10 +51,13 @@ pub(super) enum Ended {
 }
 
 impl Client {
-    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+    /// Uses a connection. `closer` returns that of the descriptors of its user.
+    pub(super) fn new(socket: Socket, closer: impl FnOnce(u32) -> Closer) -> io::Result<Self> {
         socket.set_nonblocking(true);
+        let peer = socket.peer_credentials()?;
         Ok(Self {
-            peer: socket.peer_credentials()?,
+            peer,
+            closer: closer(peer.uid),
             socket,
             decoder: Decoder::new(),
             descriptors: Vec::new(),
@@ -77,7 +82,8 @@ impl Client {
                 Ok(message) => {
                     let has_descriptor =
                         message.request.descriptors() > 0 && !self.descriptors.is_empty();
-                    let descriptor = has_descriptor.then(|| self.descriptors.remove(0));
+                    let descriptor = has_descriptor
+                        .then(|| ForeignDescriptor::new(self.descriptors.remove(0), &self.closer));
                     received.push((message, descriptor));
                 }
                 Err(error) if error.is_fatal() => return Err(Ended::Violation("message too long")),
@@ -94,6 +100,9 @@ impl Client {
 
     /// Reads once. Returns whether there were bytes.
     fn read(&mut self, scratch: &mut [u8]) -> Result<bool, Ended> {
+        if self.closer.is_full() {
+            return Err(Ended::Violation("descriptors of its user cannot be closed"));
+        }
         let read = match self.socket.recv_with_fds(scratch, &mut self.descriptors) {
             Ok(0) => return Err(Ended::Closed),
             Ok(read) => read,
@@ -108,7 +117,7 @@ impl Client {
     fn check_rest(&mut self) -> Result<(), Ended> {
         if !self.decoder.is_inside_message() {
             // They were sent without a request that has a descriptor.
-            self.descriptors.clear();
+            self.close_descriptors();
         }
         if self.descriptors.len() > MAX_FDS {
             return Err(Ended::Violation("descriptors without a request"));
@@ -117,6 +126,10 @@ impl Client {
             return Err(Ended::Violation("too many malformed messages"));
         }
         Ok(())
+    }
+
+    fn close_descriptors(&mut self) {
+        self.descriptors.drain(..).for_each(|it| self.closer.close(it));
     }
 
     /// Queues a message. Returns the number of bytes that wait.
@@ -138,7 +151,7 @@ impl Client {
         self.closes_at = Some(at);
         self.has_more = false;
         self.decoder = Decoder::new();
-        self.descriptors.clear();
+        self.close_descriptors();
         let (first, last) = (usize::from(self.sent > 0), self.unsent.len().saturating_sub(1));
         self.unsent.drain(first.min(last)..last);
         self.unsent_bytes = self.unsent.iter().map(Vec::len).sum::<usize>() - self.sent;
@@ -164,6 +177,12 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.close_descriptors();
+    }
+}
+
 impl AsFd for Client {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
@@ -181,7 +200,10 @@ mod tests {
     fn pair() -> (Client, Socket) {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
-        (Client::new(OwnedFd::from(ours).into()).unwrap(), OwnedFd::from(theirs).into())
+        (
+            Client::new(OwnedFd::from(ours).into(), |_| Closer::default()).unwrap(),
+            OwnedFd::from(theirs).into(),
+        )
     }
 
     fn initialize() -> Vec<u8> {

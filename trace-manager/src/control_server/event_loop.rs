@@ -13,26 +13,23 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 use rustix::event::epoll::{self, EventData, EventFlags, EventVec};
 use rustix::process::{getegid, geteuid};
-use trace_protocol::control::{
-    ControlError, GeneralError, Output as ControlOutput, Reply, Summary, ToController, EVENT,
-};
+use trace_protocol::control::{ControlError, GeneralError, Reply, Summary, ToController, EVENT};
 use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 
 use super::client::{Client, Ended};
 use super::event_queue::EventQueue;
+use super::foreign::Closer;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{
-    ClientId, ControlMachine, FollowJob, Input, Output, SessionEvent, SessionId, Ticket, SERVED,
+    ClientId, ControlMachine, Input, Output, SessionEvent, SessionId, Ticket, SERVED,
 };
-use super::output::OpenOutput;
 use super::outputs::Outputs;
 use super::running::{Running, Served};
 use super::served::ServedSession;
 use super::shared::{Message, Shared};
 use super::triggers::AllCommands;
-use super::{recorder, snapshot, ControlSettings};
-use crate::error::ManagerError;
+use super::{follow, recorder, snapshot, ControlSettings};
 use crate::machine::Time;
 use crate::manager::Manager;
 use crate::wait::milliseconds;
@@ -68,6 +65,8 @@ pub(super) struct ControlLoop {
     limits: ControlLimits,
     clients: BTreeMap<ClientId, Client>,
     sessions: BTreeMap<SessionId, Running>,
+    /// What closes the descriptors of each user.
+    closers: BTreeMap<u32, Closer>,
     next_client: ClientId,
     origin: Instant,
     /// The end of a pause of accepting connections.
@@ -111,6 +110,7 @@ impl ControlLoop {
             limits,
             clients: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            closers: BTreeMap::new(),
             next_client: FIRST_CLIENT,
             origin: Instant::now(),
             accept_resumes_at: None,
@@ -229,7 +229,10 @@ impl ControlLoop {
 
     /// Adds a connection. One that cannot be watched is closed.
     fn connect(&mut self, socket: Socket) -> Option<ClientId> {
-        let client = Client::new(socket).ok()?;
+        let closers = &mut self.closers;
+        // Those of users without connections that have closed all.
+        closers.retain(|_, closer| closer.is_used());
+        let client = Client::new(socket, |uid| closers.entry(uid).or_default().clone()).ok()?;
         let id = self.next_client;
         epoll::add(&self.epoll, client.as_fd(), EventData::new_u64(id), EventFlags::IN).ok()?;
         self.next_client += 1;
@@ -287,6 +290,7 @@ impl ControlLoop {
                 Message::SnapshotWritten(uid, ticket, result) => {
                     self.dispatch(Input::SnapshotWritten(uid, ticket, result));
                 }
+                Message::Following(ticket, reply) => self.reply(ticket, *reply),
                 Message::KnownCategories(user, reply) => {
                     self.dispatch(Input::KnownCategories(user, reply));
                 }
@@ -358,10 +362,10 @@ impl ControlLoop {
                     self.dispatch(Input::SnapshotWritten(job.peer.uid, ticket, result));
                 }
             },
-            Output::Follow(id, ticket, job) => {
-                let reply = self.follow(id, job).map_or_else(Reply::Failed, |()| Reply::Following);
-                self.reply(ticket, reply);
-            }
+            Output::Follow(id, ticket, job) => match handle(id) {
+                Some(handle) => follow::spawn(&self.shared, Arc::clone(handle), ticket, job),
+                None => self.reply(ticket, Reply::Failed(no_session())),
+            },
             Output::SetCategories(id, ticket, categories) => {
                 let session = self.sessions.get(&id).ok_or_else(no_session);
                 let companions = self.shared.companions.as_deref();
@@ -373,26 +377,6 @@ impl ControlLoop {
             Output::Query(ticket, query) => self.query(ticket, query),
             Output::QueryCategories(user) => self.query_categories(user),
         }
-    }
-
-    /// Starts a live stream. The event loop of the manager replies at once.
-    fn follow(&self, id: SessionId, job: FollowJob) -> Result<(), ControlError> {
-        let failed = |code| {
-            move |error: &dyn std::error::Error| ControlError::general(code, error.to_string())
-        };
-        let output = OpenOutput::open(&ControlOutput::Descriptor, job.descriptor, job.peer);
-        let output = output.map_err(|error| failed(GeneralError::Output)(&error))?;
-        let OpenOutput::Stream(descriptor) = output else { return Err(no_session()) };
-        let session = self.sessions.get(&id).ok_or_else(no_session)?;
-        let followed = session.handle.follow_leased(descriptor, job.categories, Some(job.lease));
-        followed.map_err(|error| {
-            let code = match error {
-                ManagerError::FollowMode => GeneralError::Unsupported,
-                ManagerError::TooManyFollowers { .. } => GeneralError::Quota,
-                _ => GeneralError::Failed,
-            };
-            failed(code)(&error)
-        })
     }
 
     fn reply(&mut self, ticket: Ticket, reply: Reply) {

@@ -29,7 +29,8 @@ const MAX_FILE: u64 = 2 << 20;
 const TRIES: usize = 100;
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// The begin of the name of a file that is not complete. Names of sessions follow the user's number.
+/// The begin of the name of a file that is not complete. Names of sessions follow the number of
+/// the user.
 const NEW: &str = ".new-";
 
 /// The folder with the files of sessions.

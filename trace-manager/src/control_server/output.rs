@@ -35,6 +35,7 @@ pub(super) enum OpenOutput {
 
 impl OpenOutput {
     /// Opens the output of a controller.
+    /// This may wait for the file system of the controller.
     pub(super) fn open(
         output: &Output,
         descriptor: OwnedFd,
@@ -43,6 +44,14 @@ impl OpenOutput {
         match output {
             Output::Descriptor => check_stream(descriptor).map(Self::Stream),
             Output::Beneath(name) => create(&descriptor, name, peer).map(Self::New),
+        }
+    }
+
+    /// Returns the file, pipe or socket of the controller.
+    pub(super) fn into_stream(self) -> io::Result<OwnedFd> {
+        match self {
+            Self::Stream(descriptor) => Ok(descriptor),
+            Self::New(_) => Err(other("the output is not a file, a pipe or a socket")),
         }
     }
 

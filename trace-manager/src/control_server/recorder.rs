@@ -174,6 +174,7 @@ fn open(
         return Err(ControlError::general(GeneralError::Unsupported, reason));
     }
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
+    let descriptor = descriptor.into_owned().map_err(failed)?;
     let before = earlier.as_ref().map(|(file, _)| file.clone());
     let part = keep(shared.kept.as_ref(), &mut config, &descriptor, peer, earlier);
     let part = part.inspect_err(|_| before.iter().for_each(KeptFile::remove)).map_err(failed)?;

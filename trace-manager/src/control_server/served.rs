@@ -50,8 +50,8 @@ impl ControlServer {
     }
 
     /// Forwards a notice of the served session: its watchers get alerts, snapshots and states, and
-    /// requests for a stop without results or a further start get their replies. The caller passes all
-    /// notices.
+    /// requests for a stop without results or a further start get their replies. The caller passes
+    /// all notices.
     pub fn forward(&self, notice: &Notice) {
         if let Some(message) = Message::announcing(SERVED, &self.queue, notice) {
             self.send(message);

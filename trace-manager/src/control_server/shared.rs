@@ -30,6 +30,8 @@ pub(super) enum Message {
     Session(SessionId, SessionEvent),
     /// A snapshot of this user was written, or failed.
     SnapshotWritten(u32, Ticket, Result<u64, ControlError>),
+    /// The reply to a request for a live stream.
+    Following(Ticket, Box<Reply>),
     /// The categories of the providers of a user, or of all users.
     KnownCategories(Option<u32>, Box<Reply>),
     /// The events of the sessions of a query are counted.

@@ -45,7 +45,8 @@ pub(super) fn spawn(
 fn take(handle: &SessionHandle, job: SnapshotJob, shared: &Shared) -> Result<u64, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     // Opened first, so that a wrong output costs nothing.
-    let output = OpenOutput::open(&job.output, job.descriptor, job.peer).map_err(failed)?;
+    let descriptor = job.descriptor.into_owned().map_err(failed)?;
+    let output = OpenOutput::open(&job.output, descriptor, job.peer).map_err(failed)?;
     let (archived, limit) = (handle.progress().bytes, shared.limits.scratch);
     if is_deputy(job.peer) && archived > limit {
         let reason =

@@ -7,6 +7,7 @@ use trace_protocol::control::KeptSession;
 use trace_protocol::socket::PeerCredentials;
 
 use super::ControlLoop;
+use crate::control_server::foreign::{Closer, ForeignDescriptor};
 use crate::control_server::kept::{open_directory, KeptFile, KeptFolder};
 use crate::control_server::machine::{Input, OpenRequest};
 
@@ -27,6 +28,7 @@ impl ControlLoop {
         session.config.check()?;
         let duration = file.rest_of(&session).ok_or("its duration is over")?;
         let descriptor = open_directory(&session).map_err(|error| error.to_string())?;
+        let descriptor = ForeignDescriptor::new(descriptor, &Closer::default());
         let peer = PeerCredentials { pid: process::id(), uid: session.uid, gid: session.gid };
         let mut config = session.config.clone();
         config.duration = duration;

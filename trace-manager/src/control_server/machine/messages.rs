@@ -1,6 +1,5 @@
 //! The inputs and outputs of the state machine of the control socket.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::control::{
@@ -11,6 +10,7 @@ use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
 use crate::control_server::event_queue::EventQueue;
+use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::kept::KeptFile;
 use crate::control_server::CategoryGroups;
 use crate::sink::StreamLease;
@@ -39,7 +39,7 @@ pub(in crate::control_server) enum Input {
     /// A session of a killed daemon goes on.
     Restore(Box<OpenRequest>),
     /// A controller sent a request, with its descriptor.
-    Request(ClientId, Box<ToDaemon>, Option<OwnedFd>),
+    Request(ClientId, Box<ToDaemon>, Option<ForeignDescriptor>),
     /// A connection ended.
     Disconnected(ClientId),
     /// An event of a session's thread.
@@ -123,7 +123,7 @@ pub(in crate::control_server) enum Output {
 pub(in crate::control_server) struct OpenRequest {
     /// Its configuration, with the categories of groups.
     pub(in crate::control_server) config: TraceConfig,
-    pub(in crate::control_server) descriptor: OwnedFd,
+    pub(in crate::control_server) descriptor: ForeignDescriptor,
     /// The controller.
     pub(in crate::control_server) peer: PeerCredentials,
     pub(in crate::control_server) queue: Arc<EventQueue>,
@@ -135,7 +135,7 @@ pub(in crate::control_server) struct OpenRequest {
 #[derive(Debug)]
 pub(in crate::control_server) struct SnapshotJob {
     pub(in crate::control_server) output: ControlOutput,
-    pub(in crate::control_server) descriptor: OwnedFd,
+    pub(in crate::control_server) descriptor: ForeignDescriptor,
     /// The controller.
     pub(in crate::control_server) peer: PeerCredentials,
 }
@@ -144,7 +144,7 @@ pub(in crate::control_server) struct SnapshotJob {
 #[derive(Debug)]
 pub(in crate::control_server) struct FollowJob {
     pub(in crate::control_server) categories: Vec<String>,
-    pub(in crate::control_server) descriptor: OwnedFd,
+    pub(in crate::control_server) descriptor: ForeignDescriptor,
     /// The controller.
     pub(in crate::control_server) peer: PeerCredentials,
     /// Counts against the limit of the user until it is dropped.

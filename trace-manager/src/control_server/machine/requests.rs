@@ -1,6 +1,5 @@
 //! The requests of controllers.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::categories;
@@ -14,6 +13,7 @@ use super::session::{buffer_size, ControlledSession, Phase, Starting};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
+use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::triggers::check_rules;
 use crate::machine::Time;
 use crate::sink::StreamLease;
@@ -32,7 +32,7 @@ impl ControlMachine {
         &mut self,
         client: ClientId,
         message: ToDaemon,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<ForeignDescriptor>,
         now: Time,
     ) {
         let Some(peer) = self.clients.get(&client) else { return };
@@ -53,7 +53,7 @@ impl ControlMachine {
         &mut self,
         ticket: Ticket,
         request: Request,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<ForeignDescriptor>,
         now: Time,
     ) -> Result<(), Refused> {
         match request {
@@ -153,7 +153,7 @@ impl ControlMachine {
         &mut self,
         ticket: Ticket,
         mut config: TraceConfig,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<ForeignDescriptor>,
     ) -> Result<(), Refused> {
         if self.is_recorder {
             let reason = "a recorder starts no sessions for others\nhint: start a daemon with \
@@ -372,7 +372,7 @@ impl ControlMachine {
         &mut self,
         ticket: Ticket,
         request: SnapshotRequest,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<ForeignDescriptor>,
         now: Time,
     ) -> Result<(), Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
@@ -400,7 +400,7 @@ impl ControlMachine {
         &mut self,
         ticket: Ticket,
         request: &FollowRequest,
-        descriptor: Option<OwnedFd>,
+        descriptor: Option<ForeignDescriptor>,
     ) -> Result<(), Refused> {
         let bad = |reason: String| general(GeneralError::BadRequest, reason);
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;

@@ -1,6 +1,5 @@
 //! One session.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use trace_protocol::control::{
@@ -11,6 +10,7 @@ use trace_protocol::socket::PeerCredentials;
 use super::{ClientId, Ticket};
 use crate::control_server::convert;
 use crate::control_server::event_queue::EventQueue;
+use crate::control_server::foreign::ForeignDescriptor;
 use crate::machine::Time;
 
 /// A session of a user.
@@ -40,7 +40,7 @@ pub(super) struct ControlledSession {
 #[derive(Debug)]
 pub(super) enum Phase {
     /// Has its output, and has not started.
-    Initialized(OwnedFd),
+    Initialized(ForeignDescriptor),
     /// Its thread opens the output, or its programs do not record yet. The request waits.
     Starting(Starting),
     /// Records.
@@ -77,7 +77,7 @@ impl ControlledSession {
         peer: PeerCredentials,
         client: ClientId,
         config: TraceConfig,
-        descriptor: OwnedFd,
+        descriptor: ForeignDescriptor,
     ) -> Self {
         let client = Some(client);
         Self { client, ..Self::in_phase(Phase::Initialized(descriptor), peer, config) }

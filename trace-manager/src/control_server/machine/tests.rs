@@ -10,12 +10,11 @@ mod start;
 mod states;
 mod users;
 
-use std::os::fd::OwnedFd;
-
 use trace_protocol::control::{Request, StartRequest, StopRequest, TerminateRequest, ToDaemon};
 use trace_protocol::message::BufferDisposition;
 
 use super::*;
+use crate::control_server::foreign::{Closer, ForeignDescriptor};
 
 /// A machine with clients and the messages that they have received.
 pub(super) struct Scene {
@@ -169,8 +168,9 @@ impl Scene {
     }
 }
 
-fn null() -> OwnedFd {
-    std::fs::File::open("/dev/null").unwrap().into()
+fn null() -> ForeignDescriptor {
+    let null = std::fs::File::open("/dev/null").unwrap();
+    ForeignDescriptor::new(null.into(), &Closer::default())
 }
 
 /// The results as a session's thread sends them.
