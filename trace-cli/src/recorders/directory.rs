@@ -179,8 +179,8 @@ fn is_listening(path: &Path) -> bool {
     [SOCKET_NAME, CONTROL_SOCKET].iter().any(is_listening)
 }
 
-/// Removes a directory with its sockets, and with its hidden files, which are not complete. One with
-/// other files stays.
+/// Removes a directory with its sockets, and with its hidden files, which are not complete. One
+/// with other files stays.
 pub(crate) fn remove(path: &Path) {
     // The sockets are missing if the recording has ended in order, and others if there are none.
     for name in [SOCKET_NAME, CONTROL_SOCKET] {

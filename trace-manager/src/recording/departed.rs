@@ -98,7 +98,7 @@ mod tests {
     fn summaries(programs: u32, categories: usize) -> Vec<ProviderSummary> {
         let mut departed = Departed::default();
         for number in 1..=programs {
-            departed.add(number.into(), summary(number, categories));
+            departed.add(number, summary(number, categories));
             assert!(departed.bytes <= MOST_BYTES, "{}", departed.bytes);
         }
         let one = summary(1, 0);
