@@ -1,6 +1,9 @@
 //! The consumer against memory that no honest provider leaves.
 
+use std::fs::File;
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
 use trace_protocol::buffer::consumer::{Collector, IdentityPolicy};
@@ -11,7 +14,6 @@ use crate::harness::{layout, records, string_record};
 
 /// A file with these words at these positions, mapped as a manager maps it.
 pub fn memory(layout: &Layout, words: impl IntoIterator<Item = (usize, u64)>) -> ReadMapping {
-    use std::os::unix::fs::FileExt;
     let file = tempfile::tempfile().unwrap();
     file.set_len(layout.total_size() as u64).unwrap();
     for (index, word) in words {
@@ -314,6 +316,58 @@ fn padding_that_is_not_zero_is_refused() {
     bad[1] |= 1 << 63;
     let (out, collector) = chunk(&[&thread[..], &bad].concat());
     assert_eq!((out, collector.stats().rejected[3]), (thread.to_vec(), 1));
+}
+
+/// Writes words that a collector takes for something, all the time, until `ends`.
+fn keep_writing(file: &File, words: usize, ends: &AtomicBool) {
+    let mut random = 0x9e37_79b9_7f4a_7c15u64;
+    while !ends.load(Ordering::Relaxed) {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let (index, value) = ((random >> 33) as usize % words, random >> 16);
+        let word = match random >> 62 {
+            0 => directory_entry((value % 3) as u32, (value >> 8) as u32 % 40),
+            1 => value % 16 | (value >> 8) % 40 << 4 | value << 32,
+            2 => value % 8192,
+            _ => random,
+        };
+        file.write_all_at(&word.to_le_bytes(), index as u64 * 8).unwrap();
+    }
+}
+
+/// Ends the writer, also if the test fails.
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A provider may change bytes between their check and their use.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn memory_that_changes_while_it_is_read_gives_well_formed_records() {
+    for mode in [BufferingMode::Oneshot, BufferingMode::Circular, BufferingMode::Streaming] {
+        let layout = layout(mode, 4096, 8192, 256);
+        let file = tempfile::tempfile_in("/dev/shm").unwrap();
+        file.set_len(layout.total_size() as u64).unwrap();
+        let mapping = ReadMapping::map(file.as_fd(), layout.total_size()).unwrap();
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| keep_writing(&file, layout.total_size() / 8, &ends));
+            let _end = EndOnDrop(&ends);
+            for _ in 0..500 {
+                let mut collector =
+                    Collector::new(mapping.clone(), layout, IdentityPolicy::Own(1)).unwrap();
+                let mut out = Vec::new();
+                let save = collector.copy_rolling(1);
+                collector.sanitize(save, &mut out);
+                collector.finish(&mut out);
+                assert!(out.len() * 8 <= 2 * layout.total_size());
+                assert!(records(&out).iter().all(|record| record[0] & 0xf != 0));
+            }
+        });
+    }
 }
 
 fn any_words() -> impl Strategy<Value = Vec<(usize, u64)>> {
