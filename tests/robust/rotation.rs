@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::daemon::Daemon;
-use crate::harness::{record, trace, wait_until, Archive, Run};
+use crate::harness::{record, subject, trace, wait_until, Archive, Run};
 
 /// Returns the numbers of an event in the parts of `NAME.fxt`. Fails if one is repeated, or a part
 /// does not decode by itself.
@@ -87,12 +87,50 @@ fn a_session_of_the_configuration_is_cut_by_time() {
     }
 }
 
+/// A circular session collects the buffers of programs that have ended: without parts, it would
+/// grow with each.
+#[test]
+fn a_flight_recorder_keeps_the_last_of_the_programs_that_have_ended() {
+    const PROGRAMS: usize = 24;
+    let daemon = Daemon::with_config(
+        "[session.flight]\nmode = 'circular'\nbuffer-size = '256K'\nrotate = '256K'\nkeep = 2\n",
+    );
+    let lasting = daemon.program("chatter");
+    daemon.wait_for_programs(1);
+    daemon.wait_for_events("flight", 1);
+    for _ in 0..PROGRAMS {
+        let mut program = subject(&["instruments", "3000"]);
+        Run::of(program.env("TRACE_SOCKET", daemon.path("manager.sock")));
+    }
+    wait_until("the first parts are removed", || {
+        (4..=PROGRAMS).any(|part| daemon.path(&format!("flight.{part}.fxt")).exists())
+    });
+    daemon.json(&["snapshot", "flight", "-o", "now.fxt"]);
+    let pids = |path: &Path| -> BTreeSet<u64> {
+        let archive = Archive::read(path);
+        let recorded = archive.providers.iter().filter(|it| !it.events.is_empty());
+        recorded.map(|provider| provider.pid).collect()
+    };
+    let snapshot = pids(&daemon.path("now.fxt"));
+    assert!(snapshot.contains(&lasting.pid()), "a program that runs");
+    assert!((2..PROGRAMS).contains(&snapshot.len()), "{snapshot:?}");
+    let summary = daemon.json(&["stop", "flight"]);
+    assert!(summary["parts_removed"].as_u64().unwrap() > 1, "{summary}");
+    let parts = summary["parts"].as_array().unwrap();
+    assert_eq!(parts.len(), 2, "{summary}");
+    let last = Path::new(parts[1].as_str().unwrap());
+    assert!(pids(last).contains(&lasting.pid()), "its last records");
+    let (_, words) = numbers(&daemon.path(""), "flight", "word");
+    let first = words.first().copied().unwrap();
+    assert!(words.iter().copied().eq(first..first + words.len() as u64), "none is repeated");
+}
+
 #[test]
 fn impossible_rotations_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let daemon = Daemon::start();
     for (output, option, reason) in [
-        ("a.fxt", "--mode=circular", "rotation requires streaming mode"),
+        ("a.fxt", "--mode=oneshot", "rotation requires streaming or circular mode"),
         ("a.fxt.gz", "--mode=streaming", "compress"),
         ("/dev/null", "--mode=streaming", "rotat"),
     ] {

@@ -123,7 +123,7 @@ impl SessionConfig {
             }
             ProviderConfig { buffer_size, ..self.provider_config() }.layout(0)?;
         }
-        if self.rotation.is_some() && self.mode != BufferingMode::Streaming {
+        if self.rotation.is_some() && self.mode == BufferingMode::Oneshot {
             return Err(ManagerError::RotationMode);
         }
         let least = Rotation::MIN_SIZE;
@@ -277,15 +277,14 @@ mod tests {
     }
 
     #[test]
-    fn rotation_requires_streaming_mode() {
+    fn rotation_requires_records_before_the_end() {
         let check = |mode| {
             let rotation = Some(Rotation::default());
             SessionConfig { mode, rotation, ..SessionConfig::default() }.check()
         };
         assert!(check(BufferingMode::Streaming).is_ok());
-        for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
-            assert!(matches!(check(mode), Err(ManagerError::RotationMode)));
-        }
+        assert!(check(BufferingMode::Circular).is_ok(), "those of programs that have ended");
+        assert!(matches!(check(BufferingMode::Oneshot), Err(ManagerError::RotationMode)));
     }
 
     #[test]

@@ -113,7 +113,8 @@ impl fmt::Display for ManagerError {
             ),
             Self::RotationMode => write!(
                 f,
-                "rotation requires streaming mode\nhint: other modes collect the records at the end"
+                "rotation requires streaming or circular mode\nhint: oneshot mode keeps the first \
+                 records"
             ),
             Self::RotationSize { size, least } => write!(
                 f,
