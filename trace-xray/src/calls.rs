@@ -17,8 +17,12 @@
 //! The records of a thread must be in the order of their times. They are not if LLVM's runtime has
 //! reused thread buffers: read such a log with [`Ordered`](crate::read::Ordered).
 
+mod open;
+
 use std::collections::HashMap;
 use std::vec::Drain;
+
+use open::Open;
 
 use crate::layout::Action;
 use crate::read::Item;
@@ -158,9 +162,9 @@ impl CallStacks {
 /// ```
 #[derive(Debug)]
 pub struct CallStack {
-    frames: Vec<Frame>,
+    open: Open,
     limit: usize,
-    /// Open calls that are not in `frames` because of the limit.
+    /// Open calls that are not in `open` because of the limit.
     beyond: u64,
     /// The time of the last record.
     last: u64,
@@ -185,13 +189,13 @@ impl CallStack {
     /// Starts with a limit other than the default one.
     #[must_use]
     pub fn with_limit(depth: usize) -> Self {
-        Self { frames: Vec::new(), limit: depth, beyond: 0, last: 0 }
+        Self { open: Open::default(), limit: depth, beyond: 0, last: 0 }
     }
 
     /// Returns the open calls, the outermost one first.
     #[must_use]
     pub fn frames(&self) -> &[Frame] {
-        &self.frames
+        self.open.frames()
     }
 
     /// Applies a function record at a time in ticks. Calls that end are removed, also if the
@@ -214,17 +218,17 @@ impl CallStack {
             left: self.last,
             end: End::Open,
             inner: End::Open,
-            frames: self.frames.drain(..),
+            frames: self.open.drain(0),
         }
     }
 
     fn enter(&mut self, tsc: u64, function: FunctionId) -> Step<'_> {
-        let depth = self.frames.len();
+        let depth = self.open.frames().len();
         if depth >= self.limit {
             self.beyond += 1;
             return Step::OverLimit;
         }
-        self.frames.push(Frame { function, entered: tsc });
+        self.open.push(Frame { function, entered: tsc });
         Step::Entered { depth }
     }
 
@@ -233,10 +237,8 @@ impl CallStack {
             self.beyond -= 1;
             return Step::OverLimit;
         }
-        let Some(base) = self.frames.iter().rposition(|frame| frame.function == function) else {
-            return Step::NoEntry;
-        };
-        let frames = self.frames.drain(base..);
+        let Some(base) = self.open.find(function) else { return Step::NoEntry };
+        let frames = self.open.drain(base);
         Step::Left(Ended { base, left: tsc, end, inner: End::Missing, frames })
     }
 }
