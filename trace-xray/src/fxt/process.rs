@@ -4,15 +4,19 @@ use super::error::ExportError;
 use crate::map::MapError;
 use crate::record::FunctionId;
 
-/// The size of thread buffers. Each FXT record fits, except large blobs.
-pub(super) const BUFFER_BYTES: u64 = 256 << 10;
+/// The size of thread buffers. Each FXT record fits, except the largest blobs.
+///
+/// LLVM's tools lose the order of more than 16 thread buffers of a thread: these have 256 MiB. A
+/// buffer takes no more space than its records, in the log and in memory, where there is one at a
+/// time.
+pub(super) const BUFFER_BYTES: u64 = 16 << 20;
 
-/// A recorded process of an archive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A recorded program of an archive. A process that executes another program is two of them.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Process {
-    /// Its id.
+    /// The id of its process.
     pub pid: u64,
-    /// Its name.
+    /// The name of its process while it runs.
     pub name: String,
 }
 

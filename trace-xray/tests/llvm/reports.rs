@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trace_analyze::input::InputFormat;
-use trace_format::Reader;
+use trace_format::{Event, EventKind, Reader, Thread, ThreadKoids, Writer};
 use trace_xray::fxt::{export, Fdr};
 use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
@@ -124,4 +124,59 @@ fn an_archive_becomes_a_log_with_the_same_calls() {
     let options = ["convert", "-symbolize", "-f", "trace_event"];
     let events = xray(&[&options[..], &files].concat()).unwrap();
     assert!(events.contains("with_argument"), "{events}");
+}
+
+/// Returns an archive of two threads with this number of calls each, in pairs inside of `main`.
+fn archive_of_calls(number: u64) -> Vec<u8> {
+    let mut archive = Writer::new(Vec::new()).unwrap();
+    archive.initialization(1_000_000_000).unwrap();
+    for thread in [71, 72] {
+        let mut call = |ticks, name: &str, end| {
+            let (category, name, arguments) = ("xray".into(), name.into(), (&[][..]).into());
+            let thread = Thread::Inline(ThreadKoids::new(70, thread));
+            let kind = EventKind::DurationComplete { end };
+            archive
+                .record(&Event { ticks, thread, category, name, kind, arguments }.into())
+                .unwrap();
+        };
+        call(1000, "main", 2000 + 10 * number);
+        for pair in 0..number / 2 {
+            let begin = 1000 + 20 * pair;
+            call(begin, "outer", begin + 15);
+            call(begin + 5, "inner", begin + 10);
+        }
+    }
+    archive.into_inner()
+}
+
+/// LLVM's tools lose the order of more than 16 thread buffers of a thread.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn many_calls_of_a_thread_keep_their_order() {
+    const CALLS: u64 = 600_000;
+    let work = Work::new();
+    let mut log = Vec::new();
+    let exported = export(Reader::new(&archive_of_calls(CALLS)[..]), &mut log).unwrap();
+    assert_eq!(exported.calls, 2 * (CALLS + 1));
+    verify(&log).unwrap();
+    let (log, map) = (work.file("log", &log), work.file("map", &exported.map));
+    let files = ["-m", map.to_str().unwrap(), log.to_str().unwrap()];
+    let csv = xray(&[&["account", "-format=csv"][..], &files].concat()).unwrap();
+    let mut counts: Vec<_> = csv
+        .lines()
+        .skip(1)
+        .map(|row| row.splitn(10, ',').collect::<Vec<_>>())
+        .map(|cells| (cells[9].trim_matches('"').to_owned(), cells[1].parse::<u64>().unwrap()))
+        .collect();
+    counts.sort();
+    let expected = [("inner", CALLS), ("main", 2), ("outer", CALLS)];
+    assert_eq!(counts, expected.map(|(name, count)| (name.to_owned(), count)));
+    let options = ["stack", "-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
+    let stacks = xray(&[&options[..], &["-aggregate-threads"], &files].concat()).unwrap();
+    let expected = [
+        "main; 2".to_owned(),
+        format!("main;outer; {CALLS}"),
+        format!("main;outer;inner; {CALLS}"),
+    ];
+    assert_eq!(words(&stacks), expected);
 }
