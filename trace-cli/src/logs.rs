@@ -123,7 +123,7 @@ fn write(archive: Archive, directory: &Path, options: &Options, names: &mut Name
         let (log, map) = (new_file(&place, &name, "xray")?, new_file(&place, &name, "map")?);
         let path = directory.join(format!("{name}.xray"));
         let failed = || format!("cannot write {}", path.display());
-        let exported = archive.write(Some(process.pid), options, log.file().as_ref());
+        let exported = archive.write(Some(process), options, log.file().as_ref());
         let exported = exported.with_context(failed)?;
         map.file().as_ref().write_all(&exported.map).with_context(failed)?;
         logs.bytes += log.file().metadata().map_or(0, |log| log.len()) + exported.map.len() as u64;

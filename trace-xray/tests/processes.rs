@@ -58,8 +58,24 @@ impl Made {
 
 /// Returns the calls of a log: thread, name, entry, exit.
 fn calls(archive: &Archive, pid: u64, options: &Options) -> Vec<(i32, String, u64, Option<u64>)> {
+    calls_of(archive, only(archive, pid), options)
+}
+
+/// Returns the only process with this id.
+fn only(archive: &Archive, pid: u64) -> &Process {
+    let mut processes = archive.processes().filter(|process| process.pid == pid);
+    let process = processes.next().unwrap();
+    assert!(processes.next().is_none());
+    process
+}
+
+fn calls_of(
+    archive: &Archive,
+    process: &Process,
+    options: &Options,
+) -> Vec<(i32, String, u64, Option<u64>)> {
     let mut bytes = Vec::new();
-    let exported = archive.write(Some(pid), options, &mut bytes).unwrap();
+    let exported = archive.write(Some(process), options, &mut bytes).unwrap();
     let mut names = Names::new(Map::parse(&exported.map).unwrap());
     let mut log = Ordered::new(std::io::Cursor::new(&bytes)).unwrap();
     let (mut stacks, mut calls) = (CallStacks::default(), Vec::new());
@@ -102,7 +118,7 @@ fn each_process_has_a_log_with_its_functions_only() {
     made.provider(2, 80, "client");
     made.event((80, 81), 12, "ask", until(22));
     // Another provider of the first process, and one that records another process, as the kernel's.
-    made.provider(3, 70, "library");
+    made.provider(3, 70, "server");
     made.event((70, 72), 15, "parse", until(16));
     made.provider(4, 90, "kernel");
     made.event((80, 81), 17, "switch", INSTANT);
@@ -118,11 +134,63 @@ fn each_process_has_a_log_with_its_functions_only() {
         [call(71, "read", 10, 20), call(72, "parse", 15, 16)]
     );
     assert_eq!(calls(&archive, 80, &options), [call(81, "ask", 12, 22)]);
-    let events = |pid| archive.write(Some(pid), &options, std::io::sink()).unwrap().events;
+    let events =
+        |pid| archive.write(Some(only(&archive, pid)), &options, std::io::sink()).unwrap().events;
     // Each has the record of its process's name.
     assert_eq!([70, 80, 90].map(events), [2, 2, 3]);
-    let exported = archive.write(Some(80), &options, std::io::sink()).unwrap();
+    let exported = archive.write(Some(only(&archive, 80)), &options, std::io::sink()).unwrap();
     assert_eq!(Map::parse(&exported.map).unwrap().functions().count(), 1);
+}
+
+/// A process executes another program in the middle of its calls. Its id stays, and so does that of
+/// its thread.
+#[test]
+fn a_program_that_executes_another_has_a_log_of_its_own() {
+    let mut made = Made::new();
+    made.provider(1, 70, "shell");
+    made.event((70, 70), 10, "main", BEGIN);
+    made.event((70, 70), 20, "execute", BEGIN);
+    made.provider(2, 70, "app");
+    made.event((70, 70), 30, "main", until(50));
+    made.event((70, 70), 35, "work", until(40));
+    made.event((70, 71), 36, "work", until(37));
+    let archive = made.archive();
+    let names: Vec<_> = archive.processes().map(|process| process.name.as_str()).collect();
+    assert_eq!(names, ["app", "shell"]);
+    let of = |name: &str| {
+        let process = archive.processes().find(|process| process.name == name).unwrap();
+        calls_of(&archive, process, &Options::default())
+    };
+    assert_eq!(of("shell"), [call(70, "main", 10, None), call(70, "execute", 20, None)]);
+    let expected = [call(70, "main", 30, 50), call(70, "work", 35, 40), call(71, "work", 36, 37)];
+    assert_eq!(of("app"), expected);
+}
+
+/// A program that executes itself is not told from one with two providers by its name.
+#[test]
+fn calls_of_a_program_that_executes_itself_are_not_nested() {
+    let mut made = Made::new();
+    made.provider(1, 70, "app");
+    made.event((70, 70), 10, "main", BEGIN);
+    made.event((70, 70), 15, "first", until(20));
+    made.provider(2, 70, "app");
+    made.event((70, 70), 30, "main", until(50));
+    // A provider of the same program, at the same time.
+    made.provider(3, 70, "app");
+    made.event((70, 70), 35, "library", until(40));
+    let archive = made.archive();
+    let mut bytes = Vec::new();
+    archive.write(Some(only(&archive, 70)), &Options::default(), &mut bytes).unwrap();
+    let mut log = Ordered::new(std::io::Cursor::new(&bytes)).unwrap();
+    let mut buffers = Vec::new();
+    while let Some(item) = log.next().unwrap() {
+        if let trace_xray::Record::Function(_) = item.record {
+            buffers.push((item.buffer.offset, item.tsc()));
+        }
+    }
+    let times: Vec<_> = buffers.iter().map(|(_, tsc)| *tsc).collect();
+    assert_eq!(times, [10, 15, 20, 30, 35, 40, 50]);
+    assert!(buffers[2].0 != buffers[3].0 && buffers[3].0 == buffers[6].0, "{buffers:?}");
 }
 
 #[test]
@@ -234,7 +302,8 @@ fn many_processes_have_their_logs() {
     let pids = archive.processes().map(|process| process.pid);
     assert!(pids.eq(1..=PROCESSES));
     for pid in [1, 500, PROCESSES] {
-        let log = archive.write(Some(pid), &Options::default(), std::io::sink()).unwrap();
+        let process = only(&archive, pid);
+        let log = archive.write(Some(process), &Options::default(), std::io::sink()).unwrap();
         assert_eq!(log.calls, 2, "{pid}");
     }
     let log = archive.write(None, &Options::default(), std::io::sink()).unwrap();

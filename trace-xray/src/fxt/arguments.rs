@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 
 use trace_analyze::catalog::LabelId;
-use trace_format::ThreadKoids;
 
 use super::sorter::OPEN;
 
-/// A thread, a begin and a label.
-pub(super) type Key = (ThreadKoids, u64, LabelId);
+/// The number of a thread, a begin and a label.
+pub(super) type Key = (u32, u64, LabelId);
 
 /// The arguments of several durations, in the order of the archive.
 type Values = Vec<Vec<u64>>;
@@ -74,7 +73,7 @@ impl Begun {
 mod tests {
     use super::*;
 
-    const KEY: Key = (ThreadKoids::new(1, 2), 5, LabelId(0));
+    const KEY: Key = (1, 5, LabelId(0));
 
     #[test]
     fn arguments_are_removed_with_their_durations() {

@@ -78,10 +78,9 @@ pub fn export<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Exporte
 /// The calls and events of an archive in the order of time.
 #[derive(Debug)]
 pub struct Archive {
-    processes: Vec<Process>,
     threads: Vec<Thread>,
     /// The numbers of the threads with records, by the process in whose log they are.
-    logs: BTreeMap<u64, Vec<u32>>,
+    logs: BTreeMap<Process, Vec<u32>>,
     /// The names of functions by their number - 1.
     names: Vec<String>,
     rows: Sorted,
@@ -113,15 +112,8 @@ impl Archive {
         let mut records = Records::new(max_rows)?;
         let damage = Damage::of_each(reader, |item| records.item(item))?;
         let records = records.finish()?;
-        let mut logs: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
-        for (number, thread) in (0..).zip(&records.threads) {
-            if thread.has_records() {
-                logs.entry(thread.log).or_default().push(number);
-            }
-        }
         Ok(Self {
-            logs,
-            processes: records.processes,
+            logs: records.logs,
             threads: records.threads,
             names: records.names,
             rows: records.rows,
@@ -138,17 +130,17 @@ impl Archive {
     /// Returns the recorded processes that have records. Records of other processes, such as those
     /// of the kernel, belong to the process that recorded them.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
-        self.processes.iter().filter(|process| self.logs.contains_key(&process.pid))
+        self.logs.keys()
     }
 
-    /// Writes the log of the process `pid`, or one log of all processes, in version 5.
+    /// Writes the log of a process, or one log of all processes, in version 5.
     ///
     /// # Errors
     ///
     /// Writing, or reading a temporary file failed.
     pub fn write<W: Write>(
         &self,
-        pid: Option<u64>,
+        process: Option<&Process>,
         options: &Options,
         output: W,
     ) -> Result<Exported, ExportError> {
@@ -162,12 +154,11 @@ impl Archive {
                 function: &mut |function| functions.id(function),
                 counts: Counts::default(),
             };
-            let threads = self.threads_of(pid);
-            let start = threads.first().filter(|_| threads.len() > 1);
-            let start = start.map(|(_, first)| first.start);
-            for (number, thread) in threads {
-                let [process, thread] = thread.ids(number);
-                let rows = self.rows.thread(number).map_err(ExportError::Temporary)?;
+            let lives = self.lives_of(process);
+            let start = lives.first().filter(|_| lives.len() > 1).map(|first| first.start);
+            for life in lives {
+                let [process, thread] = life.ids;
+                let rows = self.rows.threads(&life.numbers).map_err(ExportError::Temporary)?;
                 merge.thread(merge.log.thread(process, thread), rows, start)?;
             }
             merge.counts
@@ -180,18 +171,33 @@ impl Archive {
         Ok(Exported { map, calls, events, open, cut, short, too_long, unpaired, too_deep, damage })
     }
 
-    /// Returns the threads of a log by number, in the order of their starts.
-    fn threads_of(&self, pid: Option<u64>) -> Vec<(u32, &Thread)> {
-        let logs = match pid {
-            Some(pid) => self.logs.range(pid..=pid),
-            None => self.logs.range(..),
+    /// Returns the threads of a log in the order of their starts.
+    fn lives_of(&self, process: Option<&Process>) -> Vec<Life> {
+        let logs = match process {
+            Some(process) => self.logs.range(process..=process),
+            None => self.logs.range::<Process, _>(..),
         };
-        let numbers = logs.flat_map(|(_, numbers)| numbers);
+        let mut lives: Vec<_> = logs.flat_map(|(_, numbers)| self.lives(numbers)).collect();
+        lives.sort_by_key(|life| (life.start, life.numbers.first().copied()));
+        lives
+    }
+
+    /// Returns the threads with these numbers, by their koids and starts.
+    fn lives(&self, numbers: &[u32]) -> Vec<Life> {
+        let numbers = numbers.iter();
         let mut threads: Vec<_> = numbers
             .filter_map(|number| Some((*number, self.threads.get(*number as usize)?)))
             .collect();
-        threads.sort_unstable_by_key(|(number, thread)| (thread.start, *number));
-        threads
+        threads.sort_by_key(|(number, thread)| (thread.key(), thread.start, *number));
+        let mut lives: Vec<(_, Life)> = Vec::new();
+        for (number, thread) in threads {
+            let key = thread.key();
+            match lives.last_mut().filter(|(of, life)| *of == key && thread.start < life.last) {
+                Some((_, life)) => life.add(number, thread),
+                None => lives.push((key, Life::new(number, thread))),
+            }
+        }
+        lives.into_iter().map(|(_, life)| life).collect()
     }
 
     fn header(&self) -> Header {
@@ -208,6 +214,34 @@ impl Archive {
         let mut payload = vec![0; row.bytes as usize];
         self.payloads.read_exact_at(&mut payload, row.offset).map_err(ExportError::Temporary)?;
         Ok(payload)
+    }
+}
+
+/// A thread of a program.
+///
+/// Its records may be of several providers, such as a library's and the kernel's. If they overlap
+/// in time, they are merged. Otherwise the process has executed another program, in which the calls
+/// of the first one do not go on.
+#[derive(Debug)]
+struct Life {
+    /// The numbers of the thread, one for each provider.
+    numbers: Vec<u32>,
+    /// The ids of the process and the thread.
+    ids: [i32; 2],
+    /// The first and last time.
+    start: u64,
+    last: u64,
+}
+
+impl Life {
+    fn new(number: u32, thread: &Thread) -> Self {
+        let (numbers, ids) = (vec![number], thread.ids(number));
+        Self { numbers, ids, start: thread.start, last: thread.last }
+    }
+
+    fn add(&mut self, number: u32, thread: &Thread) {
+        self.numbers.push(number);
+        self.last = self.last.max(thread.last);
     }
 }
 

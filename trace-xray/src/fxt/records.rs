@@ -1,6 +1,6 @@
 //! The calls and events of an archive, collected in one pass.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
@@ -23,21 +23,26 @@ use super::sorter::{Row, Sorted, Sorter, OPEN};
 use crate::record::FunctionId;
 use crate::write::Anchor;
 
-/// A thread with records.
+/// A thread with records of one provider.
 #[derive(Debug, Clone)]
 pub(super) struct Thread {
     koids: ThreadKoids,
-    /// The provider of its first record.
     provider: Option<u32>,
-    /// The process in whose log it is.
-    pub(super) log: u64,
-    /// Its first time.
+    /// The id of the process in whose log it is.
+    log: u64,
+    /// Its first and last time.
     pub(super) start: u64,
+    pub(super) last: u64,
 }
 
 impl Thread {
     pub(super) fn has_records(&self) -> bool {
         self.start != u64::MAX
+    }
+
+    /// Returns what the numbers of one thread have in common.
+    pub(super) fn key(&self) -> (u64, u64) {
+        (self.koids.process, self.koids.thread)
     }
 
     /// Returns its process and thread ids. A koid that is no id of Linux gets a negative number.
@@ -52,8 +57,9 @@ impl Thread {
 
 /// The records of an archive.
 pub(super) struct Collected {
-    pub(super) processes: Vec<Process>,
     pub(super) threads: Vec<Thread>,
+    /// The numbers of the threads with records, by the process in whose log they are.
+    pub(super) logs: BTreeMap<Process, Vec<u32>>,
     pub(super) names: Vec<String>,
     pub(super) rows: Sorted,
     pub(super) payloads: File,
@@ -66,12 +72,14 @@ pub(super) struct Collected {
 
 /// Collects the records of an archive.
 pub(super) struct Records {
-    spans: Spans,
+    /// The begin of a duration has the number of its thread.
+    spans: Spans<u32>,
     /// The functions by label, and their names by number - 1.
     functions: HashMap<LabelId, FunctionId>,
     names: Vec<String>,
     arguments: Arguments,
-    /// The numbers of threads. Records without a thread have a number for each provider.
+    /// The numbers of threads. A thread has one for each provider: if its process executes another
+    /// program, the calls of the first one do not go on.
     numbers: HashMap<(ThreadKoids, Option<u32>), u32>,
     threads: Vec<Thread>,
     /// The processes of providers, and their names.
@@ -94,7 +102,7 @@ impl Records {
     pub(super) fn new(max_rows: usize) -> Result<Self, ExportError> {
         let payloads = tempfile::tempfile().map_err(temporary_file_error);
         Ok(Self {
-            spans: Spans::with_unended(),
+            spans: Spans::with_values_and_unended(),
             functions: HashMap::new(),
             names: Vec::new(),
             arguments: Arguments::default(),
@@ -114,10 +122,11 @@ impl Records {
     }
 
     pub(super) fn item(&mut self, item: &Item<'_>) -> Result<(), ExportError> {
+        let mut thread = 0;
         match &item.record {
             // Readers refuse it, and the log has a clock of its own.
             Record::Event(event) if is_clock_anchor(item, event) => self.clock(item, event),
-            Record::Event(event) => self.event(item, event)?,
+            Record::Event(event) if is_duration(event) => thread = self.duration(item, event)?,
             Record::Metadata(_)
             | Record::Initialization { .. }
             | Record::String { .. }
@@ -129,7 +138,7 @@ impl Records {
                 self.custom(item, *record)?;
             }
         }
-        let spans: Vec<_> = self.spans.record(item).collect();
+        let spans: Vec<_> = self.spans.record_with(item, thread).collect();
         self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         if self.last.is_some() && !self.untimed.is_empty() {
@@ -155,41 +164,32 @@ impl Records {
         self.anchor.get_or_insert(Anchor { tsc, time });
     }
 
-    /// Adds an event, or the arguments of a duration, which the spans have.
-    fn event(&mut self, item: &Item<'_>, event: &Event<'_>) -> Result<(), ExportError> {
-        let (is_begin, end) = match event.kind {
-            EventKind::DurationBegin => (true, None),
-            EventKind::DurationComplete { end } => (true, Some(end)),
-            EventKind::DurationEnd => (false, None),
-            _ => return self.custom(item, Record::Event(*event)),
-        };
+    /// Adds the arguments of a duration, which the spans have. Returns the number of its thread.
+    fn duration(&mut self, item: &Item<'_>, event: &Event<'_>) -> Result<u32, ExportError> {
         self.set_time(item, event.ticks);
-        // It relates the thread to its provider.
-        self.thread(item.thread(event.thread), item.provider.id());
+        let thread = self.thread(item.thread(event.thread), item.provider.id());
         let values: Option<Vec<u64>> =
             event.arguments.iter().map(|argument| integer(&argument)).collect();
         match values {
-            Some(values) if is_begin => {
+            Some(values) if event.kind != EventKind::DurationEnd => {
                 if !(values.is_empty() && self.arguments.is_empty()) {
                     let label = self.spans.catalog_mut().label(item, event.category, event.name);
-                    let key = (item.thread(event.thread), event.ticks, label);
-                    // Spans do not end before they begin.
-                    let end = end.map(|end| end.max(event.ticks));
-                    self.arguments.keep(key, end, values);
+                    self.arguments.keep((thread, event.ticks, label), end_of(event), values);
                 }
-                return Ok(());
             }
-            Some(values) if values.is_empty() => return Ok(()),
-            _ => {}
+            Some(values) if values.is_empty() => {}
+            _ => {
+                let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
+                self.custom(item, Record::Event(Event { kind, ..*event }))?;
+            }
         }
-        let kind = EventKind::Instant { scope: Some(InstantScope::Thread) };
-        self.custom(item, Record::Event(Event { kind, ..*event }))
+        Ok(thread)
     }
 
     /// Skips calls that are nested too deep. They are inside those that have ended since.
     fn skip_too_deep(&mut self) {
         for span in self.spans.take_too_deep() {
-            self.arguments.take((span.koids, span.begin, span.label), OPEN);
+            self.arguments.take((span.begin_value, span.begin, span.label), OPEN);
             self.too_deep += 1;
         }
     }
@@ -200,14 +200,14 @@ impl Records {
     }
 
     /// Adds a call that ends at `end`.
-    fn span(&mut self, span: &Span, end: u64) -> Result<(), ExportError> {
+    fn span(&mut self, span: &Span<u32>, end: u64) -> Result<(), ExportError> {
         let function = Some(self.function(span.label)?);
-        let arguments = self.arguments.take((span.koids, span.begin, span.label), end);
+        let thread = span.begin_value;
+        let arguments = self.arguments.take((thread, span.begin, span.label), end);
         let begin = self.ticks(span.rate, span.begin);
         let end = if end == OPEN { OPEN } else { self.ticks(span.rate, end) };
         let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.to_le_bytes()).collect();
         let (offset, bytes) = self.payload(&bytes)?;
-        let thread = self.thread(span.koids, None);
         self.add(thread, Row { begin, end, function, offset, bytes })
     }
 
@@ -266,11 +266,11 @@ impl Records {
 
     /// Returns the number of a thread.
     fn thread(&mut self, koids: ThreadKoids, provider: Option<u32>) -> u32 {
-        let of_provider = provider.filter(|_| koids == ThreadKoids::UNKNOWN);
         let next = self.threads.len() as u32;
-        let number = *self.numbers.entry((koids, of_provider)).or_insert(next);
+        let number = *self.numbers.entry((koids, provider)).or_insert(next);
         if number == next {
-            self.threads.push(Thread { koids, provider, log: koids.process, start: u64::MAX });
+            let (log, start, last) = (koids.process, u64::MAX, 0);
+            self.threads.push(Thread { koids, provider, log, start, last });
         }
         number
     }
@@ -278,6 +278,8 @@ impl Records {
     fn add(&mut self, number: u32, row: Row) -> Result<(), ExportError> {
         if let Some(thread) = self.threads.get_mut(number as usize) {
             thread.start = thread.start.min(row.begin);
+            let end = if row.end == OPEN { row.begin } else { row.end };
+            thread.last = thread.last.max(end);
         }
         self.rows.push(number, row).map_err(ExportError::Temporary)
     }
@@ -306,19 +308,10 @@ impl Records {
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         self.unended()?;
         self.add_untimed()?;
-        self.assign_threads();
+        let logs = self.logs();
         let payloads = self.payloads.into_inner().map_err(io::IntoInnerError::into_error);
-        let mut processes: Vec<_> = self.processes.into_values().collect();
-        // Archives of other programs may not describe their processes.
-        processes.extend(self.threads.iter().map(|thread| {
-            let name = self.spans.catalog().process_name(thread.log).to_owned();
-            Process { pid: thread.log, name }
-        }));
-        // Several providers can be in one process.
-        processes.sort_by_key(|process| process.pid);
-        processes.dedup_by_key(|process| process.pid);
         Ok(Collected {
-            processes,
+            logs,
             threads: self.threads,
             names: self.names,
             rows: self.rows.finish().map_err(ExportError::Temporary)?,
@@ -331,21 +324,48 @@ impl Records {
         })
     }
 
-    /// Assigns each thread to a recorded process: its own one, or else that of its provider.
-    fn assign_threads(&mut self) {
-        let recorded: HashSet<u64> = self.processes.values().map(|process| process.pid).collect();
-        for thread in &mut self.threads {
-            if !recorded.contains(&thread.koids.process) {
-                let of_provider = self.processes.get(&thread.provider);
-                thread.log = of_provider.map_or(thread.log, |process| process.pid);
+    /// Assigns each thread with records to the log of a process: that of its provider if the thread
+    /// belongs to it, else the first recorded one with its id, or else that of its provider.
+    /// Archives of other programs may not describe their processes.
+    fn logs(&mut self) -> BTreeMap<Process, Vec<u32>> {
+        let mut by_pid: HashMap<u64, &Process> = HashMap::new();
+        for process in self.processes.values() {
+            by_pid.entry(process.pid).or_insert(process);
+        }
+        let mut logs: BTreeMap<Process, Vec<u32>> = BTreeMap::new();
+        for (number, thread) in (0..).zip(&mut self.threads) {
+            let pid = thread.koids.process;
+            let own = self.processes.get(&thread.provider);
+            let recorded = own.filter(|own| own.pid == pid).or(by_pid.get(&pid).copied());
+            let process = recorded.or(own).cloned().unwrap_or_else(|| {
+                let name = self.spans.catalog().process_name(pid).to_owned();
+                Process { pid, name }
+            });
+            thread.log = process.pid;
+            if thread.has_records() {
+                logs.entry(process).or_default().push(number);
             }
         }
+        logs
     }
 }
 
 /// Returns whether a payload fits into an empty thread buffer.
 fn fits(payload: &[u8]) -> bool {
     payload.len() as u64 <= BUFFER_BYTES - crate::write::MIN_BUFFER_BYTES
+}
+
+fn is_duration(event: &Event<'_>) -> bool {
+    use EventKind::{DurationBegin, DurationComplete, DurationEnd};
+    matches!(event.kind, DurationBegin | DurationComplete { .. } | DurationEnd)
+}
+
+/// Returns the end of a complete duration. Spans do not end before they begin.
+fn end_of(event: &Event<'_>) -> Option<u64> {
+    match event.kind {
+        EventKind::DurationComplete { end } => Some(end.max(event.ticks)),
+        _ => None,
+    }
 }
 
 fn integer(argument: &Argument<'_>) -> Option<u64> {

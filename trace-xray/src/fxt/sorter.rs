@@ -141,8 +141,12 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the rows of a thread in the order of time.
-    pub(super) fn thread(&self, thread: u32) -> io::Result<ThreadRows<'_>> {
+    /// Returns the rows of one thread, which may have several numbers, in the order of time.
+    pub(super) fn threads(&self, numbers: &[u32]) -> io::Result<ThreadRows<'_>> {
+        ThreadRows::new(numbers.iter().flat_map(|number| self.sources(*number)).collect())
+    }
+
+    fn sources(&self, thread: u32) -> Vec<Source<'_>> {
         let mut sources = Vec::new();
         for run in &self.runs {
             let place = run.binary_search_by_key(&thread, |segment| segment.thread);
@@ -154,7 +158,7 @@ impl Sorted {
         let from = self.rows.partition_point(|(of, _)| *of < thread);
         let to = self.rows.partition_point(|(of, _)| *of <= thread);
         sources.push(Source::Memory(self.rows.get(from..to).unwrap_or_default().iter()));
-        ThreadRows::new(sources)
+        sources
     }
 }
 
@@ -283,7 +287,7 @@ mod tests {
     }
 
     fn rows(sorted: &Sorted, thread: u32) -> Vec<Row> {
-        let mut rows = sorted.thread(thread).unwrap();
+        let mut rows = sorted.threads(&[thread]).unwrap();
         let mut all = Vec::new();
         while let Some(row) = rows.next().unwrap() {
             all.push(row);
