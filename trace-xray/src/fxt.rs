@@ -10,16 +10,19 @@
 //! | custom event with the words of an FXT record | the record |
 //! | other custom event | instant `custom event` with the payload, as text if it is UTF-8 |
 //! | typed event | instant `typed event` with its type and payload |
-//! | CPU | instant `CPU` with its number |
+//! | CPU | instant `CPU` with its number, unless it is unknown |
+//! | first wall clock | instant `wall clock` with its nanoseconds |
 //! | damage | instant `records dropped` of category `trace`, with the error as its reason |
 //!
-//! A payload that is too long for an argument is a blob with the same name and time.
+//! A payload that is too long for an argument is a blob with the same name and time. In the other
+//! direction, all of these become what they were.
 
 mod arguments;
 mod durations;
 mod error;
 mod export;
 mod input;
+mod marks;
 mod merge;
 mod payload;
 mod process;

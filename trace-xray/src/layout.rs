@@ -144,6 +144,10 @@ pub mod new_buffer {
     pub type Thread = At<i32, 1>;
 }
 
+/// The CPU's number in a log of this project, if it is not known. The format has none for that, and
+/// no machine has so many CPUs.
+pub const UNKNOWN_CPU: u16 = u16::MAX;
+
 /// Metadata kind 2, a change of the CPU.
 pub mod new_cpu_id {
     use super::At;

@@ -10,7 +10,7 @@ use trace_analyze::stats::{self, Grouping};
 use trace_format::{encode, Event, EventKind, Item, Reader, Thread, ThreadKoids, Value, Writer};
 use trace_xray::calls::Limits;
 use trace_xray::fxt::{record_of_payload, Exported, Fdr, Translator};
-use trace_xray::layout::{Action, ByteOrder, Version};
+use trace_xray::layout::{Action, ByteOrder, Version, UNKNOWN_CPU};
 use trace_xray::map::{self, Map};
 use trace_xray::{
     CustomEvent, EventTime, Format, FunctionId, FunctionRecord, Header, Record, TypedEvent,
@@ -77,7 +77,9 @@ fn line(item: &Item<'_>) -> Option<String> {
         };
         line += &format!(" {}={value}", item.text(argument.name));
     }
-    Some(line.replace("Instant { scope: Some(Thread) }", "Instant"))
+    // Each log has one.
+    let is_wall_clock = line.contains("xray:wall clock");
+    (!is_wall_clock).then(|| line.replace("Instant { scope: Some(Thread) }", "Instant"))
 }
 
 const CPU: &str = "1000 7/8 xray:CPU Instant number=Uint32(1)";
@@ -466,6 +468,73 @@ fn a_log_becomes_the_same_log() {
         functions.map(|item| (item.thread, item.tsc, item.record.kind())).collect::<Vec<_>>()
     };
     assert_eq!(log(&again), log(&bytes));
+}
+
+/// The records that an archive has none for come back from its events, with their bytes.
+#[test]
+fn each_record_of_a_log_comes_back() {
+    let instant = Event {
+        ticks: 1 << 33,
+        thread: Thread::Inline(ThreadKoids::new(7, 8)),
+        category: "net".into(),
+        name: "sent".into(),
+        kind: EventKind::Instant { scope: Some(trace_format::layout::InstantScope::Thread) },
+        arguments: (&[]).into(),
+    };
+    let mut words = Vec::new();
+    encode::append(&mut words, &instant.into()).unwrap();
+    let of_archive = encode::to_bytes(&words);
+    let long = vec![0xff; 40_000];
+    let event = |delta, payload| {
+        Record::CustomEvent(CustomEvent { time: EventTime::Delta(delta), payload })
+    };
+    let typed = |payload| Record::TypedEvent(TypedEvent { delta: 3, event_type: 42, payload });
+    let log = log(V5, |log| {
+        log.function(Action::Entry, 1, 5);
+        log.function(Action::EntryArgs, 2, 10);
+        log.put(Record::CallArgument { value: 77 });
+        log.put(Record::CallArgument { value: 1 << 63 });
+        log.function(Action::TailExit, 2, 10);
+        log.put(Record::NewCpuId { cpu: 3, tsc: 1030 });
+        log.function(Action::Entry, 3, 1);
+        for payload in [&b"text"[..], &[0xff, 1], &long] {
+            log.put(event(2, payload));
+            log.put(typed(payload));
+        }
+        // Without an exit.
+        log.function(Action::Entry, 2, 1);
+        log.function(Action::Exit, 3, 1);
+        log.put(Record::TscWrap { tsc: 1 << 33 });
+        log.put(event(0, &of_archive));
+        log.function(Action::Exit, 1, 1);
+        log.function(Action::Entry, 2, 1);
+    });
+    let mut again = Vec::new();
+    let exported = trace_xray::fxt::export(Reader::new(&archive(&log)[..]), &mut again).unwrap();
+    let [expected, found] = [&log, &again].map(|log| common::items(log, 1000));
+    assert_eq!((found.1, expected.1), (Vec::new(), Vec::new()));
+    let same = found.0.iter().zip(&expected.0).take_while(|(found, expected)| found == expected);
+    let at = same.count();
+    assert!(at == expected.0.len() && at == found.0.len(), "record {at}: {:?}", found.0.get(at));
+    assert!(again[32..] == log[32..], "the bytes are the same");
+    let names = Map::parse(&exported.map).unwrap();
+    let names: Vec<_> = names.functions().map(|(_, function)| function.name()).collect();
+    let expected = ["main", "work", "net::poll(int)"];
+    assert_eq!(names, expected.map(|name| Some(name.to_owned())));
+}
+
+/// A log of a recording has no CPUs.
+#[test]
+fn an_unknown_cpu_is_not_stated() {
+    let mut bytes = Vec::new();
+    trace_xray::fxt::export(Reader::new(&mixed()[..]), &mut bytes).unwrap();
+    let (items, _) = common::items(&bytes, 1000);
+    let cpus = items.iter().filter_map(|item| match item.record {
+        Record::NewCpuId { cpu, .. } => Some(cpu),
+        _ => None,
+    });
+    assert!(cpus.clone().count() > 0 && cpus.clone().all(|cpu| cpu == UNKNOWN_CPU));
+    assert!(lines(&bytes).iter().all(|line| !line.contains("xray:CPU")));
 }
 
 /// A log cannot relate its clock to others.

@@ -7,8 +7,8 @@ use trace_format::{
     Argument, Arguments, Event, EventKind, Record, Thread, ThreadKoids, Value, WriteError, Writer,
 };
 
+use super::marks::Ending;
 use super::CATEGORY;
-use crate::calls::{Call, End};
 use crate::map::Names;
 use crate::record::FunctionId;
 
@@ -43,21 +43,11 @@ pub(super) fn end<W: Write>(
     names: &mut Names,
     at: (u64, ThreadKoids),
     function: FunctionId,
-    argument: Option<Argument<'_>>,
+    ending: Ending,
 ) -> Result<(), WriteError> {
     let name = names.get(function);
     let labels = (CATEGORY, &*name);
-    writer.record(&event(at, labels, EventKind::DurationEnd, argument.as_slice()))
-}
-
-/// Returns the argument that describes an end other than an exit.
-pub(super) fn argument_of(call: &Call) -> Option<Argument<'static>> {
-    let name = match call.end {
-        End::Exit | End::Open => return None,
-        End::TailExit => "tail_exit",
-        End::Missing => "unwound",
-    };
-    Some(Argument::new(name, Value::Bool(true)))
+    writer.record(&event(at, labels, EventKind::DurationEnd, ending.argument().as_slice()))
 }
 
 pub(super) fn event<'a>(

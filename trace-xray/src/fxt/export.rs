@@ -1,8 +1,9 @@
 //! Archives as logs.
 //!
 //! A duration is a function, with an id for its category and name. Integers and pointers among its
-//! arguments are call arguments if there are no others. Any other record is a custom event with the
-//! words of the record. Its strings and threads are inline.
+//! arguments are call arguments if there are no others. Events that were records of a log become
+//! these records (`marks`). Any other record is a custom event with the words of the record. Its
+//! strings and threads are inline.
 //!
 //! A log has the records of a thread in the order of time, an archive need not. So
 //! [`Archive::read`] sorts them, in temporary files if there are many. Memory grows with:
@@ -25,7 +26,7 @@ use super::merge::{Counts, Merge};
 use super::process::{Process, BUFFER_BYTES};
 use super::records::{Records, Thread};
 use super::sorter::{Row, Sorted, MAX_ROWS};
-use crate::layout::Version;
+use crate::layout::{Version, UNKNOWN_CPU};
 use crate::map;
 use crate::record::{Format, FunctionId, Header};
 use crate::write::{Anchor, Log, WriteError};
@@ -152,6 +153,7 @@ impl Archive {
                 threshold: ticks_of(options.min_duration, self.rate),
                 read: &|row| self.read_payload(row),
                 function: &mut |function| functions.id(function),
+                cpu: UNKNOWN_CPU,
                 counts: Counts::default(),
             };
             let lives = self.lives_of(process);

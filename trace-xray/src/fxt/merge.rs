@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use super::error::ExportError;
-use super::sorter::{Row, ThreadRows, OPEN};
-use crate::layout::{Action, FILLER};
+use super::marks::Ending;
+use super::sorter::{Kind, Row, ThreadRows, OPEN};
+use crate::layout::{Action, FILLER, UNKNOWN_CPU};
 use crate::record::FunctionId;
 use crate::write::{Buffer, Log, Stamp};
 
@@ -28,6 +29,7 @@ struct OpenCall {
     /// The function's id in the log.
     function: FunctionId,
     end: u64,
+    ending: Ending,
     is_written: bool,
 }
 
@@ -40,6 +42,8 @@ pub(super) struct Merge<'a, W> {
     pub(super) read: &'a dyn Fn(Row) -> Result<Vec<u8>, ExportError>,
     /// Returns the id of a function in the log.
     pub(super) function: &'a mut dyn FnMut(FunctionId) -> FunctionId,
+    /// The CPU of the thread.
+    pub(super) cpu: u16,
     pub(super) counts: Counts,
 }
 
@@ -55,8 +59,13 @@ impl<W: Write> Merge<'_, W> {
         mut rows: ThreadRows<'_>,
         start: Option<u64>,
     ) -> Result<(), ExportError> {
-        if let Some(start) = start.filter(|_| rows.peek().is_some()) {
-            self.log.custom_event(&mut buffer, at(start), &FILLER)?;
+        let first = rows.peek();
+        self.cpu = match first.map(|row| row.kind) {
+            Some(Kind::Cpu(cpu)) => cpu,
+            _ => UNKNOWN_CPU,
+        };
+        if let Some(start) = start.filter(|_| first.is_some()) {
+            self.log.custom_event(&mut buffer, self.at(start), &FILLER)?;
         }
         let mut open: Vec<OpenCall> = Vec::new();
         loop {
@@ -81,18 +90,31 @@ impl<W: Write> Merge<'_, W> {
         open: &mut Vec<OpenCall>,
         row: Row,
     ) -> Result<(), ExportError> {
-        let Some(function) = row.function else {
-            self.enter_all(buffer, open)?;
-            self.counts.events += 1;
-            let payload = (self.read)(row)?;
-            return Ok(self.log.custom_event(buffer, at(row.begin), &payload)?);
+        let (function, ending) = match row.kind {
+            Kind::Cpu(cpu) => {
+                self.cpu = cpu;
+                // Entries that wait are earlier.
+                let at = self.at(row.begin);
+                let is_next = open.iter().all(|call| call.is_written);
+                return if is_next { Ok(self.log.cpu(buffer, at)?) } else { Ok(()) };
+            }
+            Kind::Custom | Kind::Typed(_) => {
+                self.enter_all(buffer, open)?;
+                self.counts.events += 1;
+                let (at, payload) = (self.at(row.begin), (self.read)(row)?);
+                return Ok(match row.kind {
+                    Kind::Typed(number) => self.log.typed_event(buffer, at, number, &payload)?,
+                    _ => self.log.custom_event(buffer, at, &payload)?,
+                });
+            }
+            Kind::Call(function, ending) => (function, ending),
         };
         let limit = open.last().map_or(OPEN, |around| around.end);
         let end = row.end.min(limit);
         self.counts.cut += u64::from(row.end > limit && row.end != OPEN);
         self.counts.open += u64::from(row.end == OPEN && limit != OPEN);
         let function = (self.function)(function);
-        open.push(OpenCall { row, function, end, is_written: false });
+        open.push(OpenCall { row, function, end, ending, is_written: false });
         if end - row.begin >= self.threshold {
             self.enter_all(buffer, open)?;
         }
@@ -107,7 +129,7 @@ impl<W: Write> Merge<'_, W> {
             let bytes = (self.read)(call.row)?;
             let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
             let arguments: Vec<u64> = words.map(u64::from_le_bytes).collect();
-            let stamp = at(call.row.begin);
+            let stamp = self.at(call.row.begin);
             self.log.entry_with_arguments(buffer, stamp, call.function, &arguments)?;
             self.counts.calls += 1;
             call.is_written = true;
@@ -120,11 +142,15 @@ impl<W: Write> Merge<'_, W> {
             self.counts.short += 1;
             return Ok(());
         }
-        Ok(self.log.function(buffer, at(call.end), Action::Exit, call.function)?)
+        let action = match call.ending {
+            Ending::Exit => Action::Exit,
+            Ending::TailExit => Action::TailExit,
+            Ending::Unwound => return Ok(()),
+        };
+        Ok(self.log.function(buffer, self.at(call.end), action, call.function)?)
     }
-}
 
-/// An archive has no CPU of an event.
-fn at(tsc: u64) -> Stamp {
-    Stamp { tsc, cpu: 0 }
+    fn at(&self, tsc: u64) -> Stamp {
+        Stamp { tsc, cpu: self.cpu }
+    }
 }

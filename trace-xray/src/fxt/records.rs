@@ -17,9 +17,10 @@ use trace_format::{
 
 use super::arguments::Arguments;
 use super::error::ExportError;
+use super::marks::{Ending, Mark};
 use super::payload;
 use super::process::{next_function, Process, BUFFER_BYTES};
-use super::sorter::{Row, Sorted, Sorter, OPEN};
+use super::sorter::{Kind, Row, Sorted, Sorter, OPEN};
 use crate::record::FunctionId;
 use crate::write::Anchor;
 
@@ -70,10 +71,18 @@ pub(super) struct Collected {
     pub(super) too_deep: u64,
 }
 
+/// The value of a begin or an end.
+#[derive(Debug, Clone, Copy, Default)]
+struct DurationValue {
+    /// The number of the thread.
+    thread: u32,
+    ending: Ending,
+}
+
 /// Collects the records of an archive.
 pub(super) struct Records {
-    /// The begin of a duration has the number of its thread.
-    spans: Spans<u32>,
+    /// The begin of a duration has the number of its thread, the end how it ended.
+    spans: Spans<DurationValue>,
     /// The functions by label, and their names by number - 1.
     functions: HashMap<LabelId, FunctionId>,
     names: Vec<String>,
@@ -122,11 +131,11 @@ impl Records {
     }
 
     pub(super) fn item(&mut self, item: &Item<'_>) -> Result<(), ExportError> {
-        let mut thread = 0;
+        let mut value = DurationValue::default();
         match &item.record {
             // Readers refuse it, and the log has a clock of its own.
             Record::Event(event) if is_clock_anchor(item, event) => self.clock(item, event),
-            Record::Event(event) if is_duration(event) => thread = self.duration(item, event)?,
+            Record::Event(event) if is_duration(event) => value = self.duration(item, event)?,
             Record::Metadata(_)
             | Record::Initialization { .. }
             | Record::String { .. }
@@ -135,10 +144,13 @@ impl Records {
                 if let Record::KernelObject(object) = record {
                     self.process(item, object);
                 }
-                self.custom(item, *record)?;
+                match Mark::of(item) {
+                    Some(mark) => self.mark(item, &mark)?,
+                    None => self.custom(item, *record)?,
+                }
             }
         }
-        let spans: Vec<_> = self.spans.record_with(item, thread).collect();
+        let spans: Vec<_> = self.spans.record_with(item, value).collect();
         self.skip_too_deep();
         spans.iter().try_for_each(|span| self.span(span, span.end))?;
         if self.last.is_some() && !self.untimed.is_empty() {
@@ -164,14 +176,53 @@ impl Records {
         self.anchor.get_or_insert(Anchor { tsc, time });
     }
 
-    /// Adds the arguments of a duration, which the spans have. Returns the number of its thread.
-    fn duration(&mut self, item: &Item<'_>, event: &Event<'_>) -> Result<u32, ExportError> {
+    /// Adds the record that an event was in a log.
+    fn mark(&mut self, item: &Item<'_>, mark: &Mark<'_>) -> Result<(), ExportError> {
+        let (ticks, thread) = match &item.record {
+            Record::Event(event) => (event.ticks, event.thread),
+            Record::LargeBlob(blob) => match blob.event {
+                Some(event) => (event.ticks, event.thread),
+                None => return Ok(()),
+            },
+            _ => return Ok(()),
+        };
+        self.set_time(item, ticks);
+        let begin = self.last.unwrap_or_default();
+        let (kind, payload) = match mark {
+            Mark::WallClock(time) => {
+                self.anchor.get_or_insert(Anchor { tsc: begin, time: *time });
+                return Ok(());
+            }
+            Mark::Summary => return Ok(()),
+            Mark::Cpu(cpu) => (Kind::Cpu(*cpu), &[][..]),
+            Mark::Custom(payload) => (Kind::Custom, &**payload),
+            Mark::Typed(number, payload) => (Kind::Typed(*number), &**payload),
+        };
+        if !fits(payload) {
+            self.too_long += 1;
+            return Ok(());
+        }
+        let (offset, bytes) = self.payload(payload)?;
+        let thread = self.thread(item.thread(thread), item.provider.id());
+        self.add(thread, Row { begin, end: begin, kind, offset, bytes })
+    }
+
+    /// Adds the arguments of a duration, which the spans have. Returns its value.
+    fn duration(
+        &mut self,
+        item: &Item<'_>,
+        event: &Event<'_>,
+    ) -> Result<DurationValue, ExportError> {
         self.set_time(item, event.ticks);
         let thread = self.thread(item.thread(event.thread), item.provider.id());
+        let is_end = event.kind == EventKind::DurationEnd;
+        if let Some(ending) = Ending::of_event(item, event).filter(|_| is_end) {
+            return Ok(DurationValue { thread, ending });
+        }
         let values: Option<Vec<u64>> =
             event.arguments.iter().map(|argument| integer(&argument)).collect();
         match values {
-            Some(values) if event.kind != EventKind::DurationEnd => {
+            Some(values) if !is_end => {
                 if !(values.is_empty() && self.arguments.is_empty()) {
                     let label = self.spans.catalog_mut().label(item, event.category, event.name);
                     self.arguments.keep((thread, event.ticks, label), end_of(event), values);
@@ -183,13 +234,13 @@ impl Records {
                 self.custom(item, Record::Event(Event { kind, ..*event }))?;
             }
         }
-        Ok(thread)
+        Ok(DurationValue { thread, ..DurationValue::default() })
     }
 
     /// Skips calls that are nested too deep. They are inside those that have ended since.
     fn skip_too_deep(&mut self) {
         for span in self.spans.take_too_deep() {
-            self.arguments.take((span.begin_value, span.begin, span.label), OPEN);
+            self.arguments.take((span.begin_value.thread, span.begin, span.label), OPEN);
             self.too_deep += 1;
         }
     }
@@ -200,15 +251,15 @@ impl Records {
     }
 
     /// Adds a call that ends at `end`.
-    fn span(&mut self, span: &Span<u32>, end: u64) -> Result<(), ExportError> {
-        let function = Some(self.function(span.label)?);
-        let thread = span.begin_value;
+    fn span(&mut self, span: &Span<DurationValue>, end: u64) -> Result<(), ExportError> {
+        let kind = Kind::Call(self.function(span.label)?, span.end_value.ending);
+        let thread = span.begin_value.thread;
         let arguments = self.arguments.take((thread, span.begin, span.label), end);
         let begin = self.ticks(span.rate, span.begin);
         let end = if end == OPEN { OPEN } else { self.ticks(span.rate, end) };
         let bytes: Vec<u8> = arguments.iter().flat_map(|value| value.to_le_bytes()).collect();
         let (offset, bytes) = self.payload(&bytes)?;
-        self.add(thread, Row { begin, end, function, offset, bytes })
+        self.add(thread, Row { begin, end, kind, offset, bytes })
     }
 
     fn function(&mut self, label: LabelId) -> Result<FunctionId, ExportError> {
@@ -239,7 +290,7 @@ impl Records {
         };
         let (offset, bytes) = self.payload(&payload)?;
         let thread = self.thread(koids, item.provider.id());
-        let row = Row { begin: 0, end: 0, function: None, offset, bytes };
+        let row = Row { begin: 0, end: 0, kind: Kind::Custom, offset, bytes };
         match begin {
             Some(begin) => self.add(thread, Row { begin, end: begin, ..row }),
             None => {

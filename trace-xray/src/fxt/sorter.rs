@@ -11,6 +11,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
+use super::marks::Ending;
+use crate::layout::MAX_FUNCTION_ID;
 use crate::record::FunctionId;
 
 /// The rows that are sorted in memory, 40 bytes each.
@@ -21,14 +23,24 @@ const READ_ROWS: u64 = 128;
 
 const ROW_BYTES: usize = 32;
 
+/// What a row is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Call(FunctionId, Ending),
+    Custom,
+    /// A typed event with its type.
+    Typed(u16),
+    /// From this time on the thread is on this CPU.
+    Cpu(u16),
+}
+
 /// A call or an event, with the place of its arguments or payload in the file of payloads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Row {
     pub(super) begin: u64,
     /// The end of a call; [`OPEN`] if it has none.
     pub(super) end: u64,
-    /// The function of a call, `None` for an event.
-    pub(super) function: Option<FunctionId>,
+    pub(super) kind: Kind,
     pub(super) offset: u64,
     pub(super) bytes: u32,
 }
@@ -36,18 +48,50 @@ pub(super) struct Row {
 /// The end of a call that has none.
 pub(super) const OPEN: u64 = u64::MAX;
 
-/// The order of a row: at one time, outer calls come first, and events last.
-type Key = (u64, bool, Reverse<u64>);
+/// The order of a row: at one time, a CPU comes first, then outer calls, and events last.
+type Key = (u64, u8, Reverse<u64>);
+
+/// The endings of calls in the bytes of a row.
+const ENDINGS: [Ending; 3] = [Ending::Exit, Ending::TailExit, Ending::Unwound];
+
+impl Kind {
+    /// Returns the kind as a number: 28 bits are that of a function, a CPU or a type.
+    fn to_bits(self) -> u32 {
+        match self {
+            Self::Custom => 0,
+            Self::Typed(number) => 1 << 28 | u32::from(number),
+            Self::Cpu(number) => 2 << 28 | u32::from(number),
+            Self::Call(function, ending) => (3 + ending as u32) << 28 | function.number(),
+        }
+    }
+
+    fn from_bits(bits: u32) -> Self {
+        let number = bits & MAX_FUNCTION_ID;
+        match bits >> 28 {
+            1 => Self::Typed(number as u16),
+            2 => Self::Cpu(number as u16),
+            tag => {
+                let ending = tag.checked_sub(3).and_then(|at| ENDINGS.get(at as usize));
+                let function = FunctionId::new(number);
+                function.zip(ending).map_or(Self::Custom, |(id, ending)| Self::Call(id, *ending))
+            }
+        }
+    }
+}
 
 impl Row {
     fn key(&self) -> Key {
-        (self.begin, self.function.is_none(), Reverse(self.end))
+        let class = match self.kind {
+            Kind::Cpu(_) => 0,
+            Kind::Call(..) => 1,
+            Kind::Custom | Kind::Typed(_) => 2,
+        };
+        (self.begin, class, Reverse(self.end))
     }
 
     fn to_bytes(self) -> [u8; ROW_BYTES] {
-        let function = self.function.map_or(0, FunctionId::number);
-        let words =
-            [self.begin, self.end, self.offset, u64::from(function) << 32 | u64::from(self.bytes)];
+        let last = u64::from(self.kind.to_bits()) << 32 | u64::from(self.bytes);
+        let words = [self.begin, self.end, self.offset, last];
         let mut bytes = [0; ROW_BYTES];
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -61,9 +105,8 @@ impl Row {
             .map(|word| word.try_into().map(u64::from_le_bytes).unwrap_or_default());
         let mut word = || words.next().unwrap_or_default();
         let (begin, end, offset, last) = (word(), word(), word(), word());
-        // Functions of an archive are numbered from 1.
-        let function = FunctionId::new((last >> 32) as u32).filter(|id| id.number() != 0);
-        Self { begin, end, function, offset, bytes: last as u32 }
+        let kind = Kind::from_bits((last >> 32) as u32);
+        Self { begin, end, kind, offset, bytes: last as u32 }
     }
 }
 
@@ -282,8 +325,12 @@ mod tests {
     use super::*;
 
     fn row(begin: u64, end: u64, function: u32) -> Row {
-        let function = (function != 0).then(|| FunctionId::new(function).unwrap());
-        Row { begin, end, function, offset: begin * 7, bytes: end as u32 }
+        let ending = ENDINGS[function as usize % 3];
+        let kind = match function {
+            0 => [Kind::Custom, Kind::Typed(7), Kind::Cpu(65_535)][begin as usize % 3],
+            number => Kind::Call(FunctionId::new(number).unwrap(), ending),
+        };
+        Row { begin, end, kind, offset: begin * 7, bytes: end as u32 }
     }
 
     fn rows(sorted: &Sorted, thread: u32) -> Vec<Row> {
@@ -323,11 +370,14 @@ mod tests {
     #[test]
     fn outer_calls_come_first_and_events_last() {
         let mut sorter = Sorter::new(2);
-        let all = [row(5, 5, 0), row(5, 8, 1), row(5, OPEN, 2), row(5, 9, 3), row(4, 4, 0)];
+        let cpu = Row { kind: Kind::Cpu(1), ..row(5, 5, 0) };
+        let typed = Row { kind: Kind::Typed(1), ..row(5, 5, 0) };
+        let calls = [row(5, 8, 1), row(5, OPEN, 2), row(5, 9, 3)];
+        let all = [&[typed], &calls[..], &[cpu, row(3, 3, 0)]].concat();
         all.iter().for_each(|row| sorter.push(1, *row).unwrap());
-        let functions = rows(&sorter.finish().unwrap(), 1);
-        let functions: Vec<_> =
-            functions.iter().map(|row| row.function.map_or(0, FunctionId::number)).collect();
-        assert_eq!(functions, [0, 2, 3, 1, 0]);
+        let rows = rows(&sorter.finish().unwrap(), 1);
+        let bits: Vec<_> = rows.iter().map(|row| row.kind.to_bits() & MAX_FUNCTION_ID).collect();
+        assert_eq!(bits, [0, 1, 2, 3, 1, 1]);
+        assert!(rows[1] == cpu && rows[5] == typed);
     }
 }

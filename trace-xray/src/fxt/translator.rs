@@ -8,13 +8,14 @@ use trace_format::{
     WriteError, Writer,
 };
 
-use super::durations::{argument_of, begin, end, event, Entry};
+use super::durations::{begin, end, event, Entry};
+use super::marks::{self, Ending};
 use super::{payload, CATEGORY};
 use crate::calls::{CallStacks, End, Limits, Step};
-use crate::layout::Action;
+use crate::layout::{Action, UNKNOWN_CPU};
 use crate::map::{Map, Names};
 use crate::read::{Item, ReadError, ThreadBuffer};
-use crate::record::{self, FunctionRecord};
+use crate::record::{self, FunctionRecord, WallClock};
 
 const INSTANT: EventKind = EventKind::Instant { scope: Some(InstantScope::Thread) };
 
@@ -30,6 +31,7 @@ pub struct Translator {
     entry: Option<Entry>,
     /// The time and thread of the last record.
     last: (u64, ThreadKoids),
+    has_wall_clock: bool,
     counts: Counts,
 }
 
@@ -75,16 +77,16 @@ impl Translator {
         match item.record {
             record::Record::Function(function) => self.function(writer, item, function),
             record::Record::NewCpuId { cpu, .. } => {
-                let number = Argument::new("number", Value::Uint32(cpu.into()));
-                self.instant(writer, "CPU", &[number])
+                self.wall_clock(writer, item.buffer.wall_clock)?;
+                self.cpu(writer, cpu)
             }
             record::Record::CustomEvent(event) if event.is_filler() => Ok(()),
             record::Record::CustomEvent(event) => match payload::record(event.payload) {
                 Some(_) => write_payload(writer, event.payload),
-                None => self.event(writer, "custom event", None, event.payload),
+                None => self.event(writer, marks::CUSTOM_EVENT, None, event.payload),
             },
             record::Record::TypedEvent(event) => {
-                self.event(writer, "typed event", Some(event.event_type), event.payload)
+                self.event(writer, marks::TYPED_EVENT, Some(event.event_type), event.payload)
             }
             _ => Ok(()),
         }
@@ -122,14 +124,34 @@ impl Translator {
         if arguments > 0 {
             self.dropped(writer, "more than 15 arguments of a call", arguments)?;
         }
-        for (text, count) in
-            [("calls that a caller's exit ends", unwound), ("exits without an entry", no_entry)]
-        {
+        for (text, count) in [(marks::UNWOUND_CALLS, unwound), (marks::NO_ENTRY, no_entry)] {
             if count > 0 {
                 self.message(writer, &format!("{text}: {count}"))?;
             }
         }
         Ok(())
+    }
+
+    /// Writes the first wall clock of the log, at the first time of its thread buffer.
+    fn wall_clock<W: Write>(
+        &mut self,
+        writer: &mut Writer<W>,
+        time: Option<WallClock>,
+    ) -> Result<(), WriteError> {
+        let Some(WallClock { seconds, micros }) = time.filter(|_| !self.has_wall_clock) else {
+            return Ok(());
+        };
+        self.has_wall_clock = true;
+        let nanos = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(micros) * 1000);
+        let nanos = Argument::new(marks::NANOS, Value::Uint64(nanos));
+        self.instant(writer, marks::WALL_CLOCK, &[nanos])
+    }
+
+    fn cpu<W: Write>(&self, writer: &mut Writer<W>, cpu: u16) -> Result<(), WriteError> {
+        if cpu == UNKNOWN_CPU {
+            return Ok(());
+        }
+        self.instant(writer, marks::CPU, &[Argument::new(marks::NUMBER, Value::Uint32(cpu.into()))])
     }
 
     fn function<W: Write>(
@@ -150,11 +172,12 @@ impl Translator {
             }
             Some(Step::Left(mut ended)) => ended.try_for_each(|call| {
                 counts.unwound += u64::from(call.end == End::Missing);
-                end(writer, names, *last, call.function, argument_of(&call))
+                let ending = Ending::of(call.end).unwrap_or_default();
+                end(writer, names, *last, call.function, ending)
             }),
             Some(Step::NoEntry) => {
                 counts.no_entry += 1;
-                end(writer, names, *last, record.function, None)
+                end(writer, names, *last, record.function, Ending::Exit)
             }
             Some(Step::OverLimit) => {
                 counts.over_limit += 1;
@@ -188,13 +211,13 @@ impl Translator {
         payload: &[u8],
     ) -> Result<(), WriteError> {
         let event_type =
-            event_type.map(|number| Argument::new("type", Value::Uint32(number.into())));
+            event_type.map(|number| Argument::new(marks::TYPE, Value::Uint32(number.into())));
         let value = match std::str::from_utf8(payload) {
             Ok(text) if text.len() <= MAX_STRING_BYTES => Value::String(text.into()),
             _ => Value::Blob(payload),
         };
         let mut arguments: Vec<_> = event_type.into_iter().collect();
-        arguments.push(Argument::new("payload", value));
+        arguments.push(Argument::new(marks::PAYLOAD, value));
         match self.instant(writer, name, &arguments) {
             Err(WriteError::Encode(_)) => {}
             written => return written,

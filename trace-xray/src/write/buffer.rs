@@ -92,6 +92,22 @@ impl Buffer {
         Ok(())
     }
 
+    /// Adds the thread's CPU from a time on, if it is another one than before.
+    ///
+    /// # Errors
+    ///
+    /// The buffer is full.
+    pub fn cpu(
+        &mut self,
+        at: Stamp,
+        wall_clock: impl FnOnce() -> WallClock,
+    ) -> Result<(), WriteError> {
+        match self.last {
+            Some(last) if last.cpu == at.cpu => Ok(()),
+            _ => self.make_room(at, 0, wall_clock),
+        }
+    }
+
     /// Adds a custom event.
     ///
     /// # Errors

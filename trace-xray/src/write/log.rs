@@ -110,6 +110,15 @@ impl<W: Write> Log<W> {
         })
     }
 
+    /// Adds the CPU of a thread from a time on, if it is another one than before.
+    ///
+    /// # Errors
+    ///
+    /// Writing fails.
+    pub fn cpu(&mut self, thread: &mut Buffer, at: Stamp) -> Result<(), WriteError> {
+        self.add(thread, at, |buffer, time| buffer.cpu(at, time))
+    }
+
     /// Adds a custom event.
     ///
     /// # Errors
