@@ -110,6 +110,28 @@ fn output_is_in_the_target_directory_of_the_manifest() {
     assert_eq!(functions(path, "set/xray+app/debug/app"), ["app::sum"]);
 }
 
+/// Cargo compiles the libraries of build scripts without optimization, and with link-time
+/// optimization it has the compiler write LLVM's bitcode in place of code.
+#[test]
+fn stable_builds_have_build_dependencies_and_link_time_optimization() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    write_packages(path);
+    let manifest = path.join("app/Cargo.toml");
+    let packages = fs::read_to_string(&manifest).unwrap();
+    let build = "fn main() { assert_eq!(dependency::twice(2), 4); }";
+    fs::write(path.join("app/build.rs"), build).unwrap();
+    for lto in ["true", "\"thin\"", "\"fat\"", "\"off\""] {
+        let more = "[build-dependencies]\ndependency = { path = \"../dependency\" }\n";
+        let profile = format!("[profile.release]\nlto = {lto}\n");
+        fs::write(&manifest, format!("{packages}{more}{profile}")).unwrap();
+        let run = cargo_trace_xray(path, &["run", "--stable", "--release", "--crates", "*"]);
+        assert_eq!(run.stdout, b"3\n", "{lto}");
+        let program = "xray-all.stable/release/app";
+        assert_eq!(functions(path, program), ["app::sum", "dependency::twice"], "{lto}");
+    }
+}
+
 /// Of a crate that is compiled with optimization.
 #[test]
 fn sleds_need_no_unstable_option() {

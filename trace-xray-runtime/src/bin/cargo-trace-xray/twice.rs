@@ -21,7 +21,7 @@ pub(crate) fn compile(mut compiler: Command, min_instructions: u32) -> Result<u8
         return run(&mut compiler);
     };
     if !is_optimized(&arguments) {
-        return Err("--stable requires optimization, as with --release".to_owned());
+        return without_sleds(&mut compiler);
     }
     let Some(names) = function_names(&compiler, &arguments, &directory)? else {
         // The errors of the program are reported once, by this call.
@@ -31,6 +31,16 @@ pub(crate) fn compile(mut compiler: Command, min_instructions: u32) -> Result<u8
     let mut option = OsString::from("-Cllvm-args=-forceattrs-csv-path=");
     option.push(&list);
     run_quietly(compiler.arg(option))
+}
+
+/// Compiles a crate without optimization: LLVM does not read the list. Libraries of build scripts
+/// and procedural macros are compiled so with --release, too, and are no part of the program.
+fn without_sleds(compiler: &mut Command) -> Result<u8, String> {
+    // Cargo sets it for the packages that it is called for.
+    if std::env::var_os("CARGO_PRIMARY_PACKAGE").is_some() {
+        return Err("--stable requires optimization, as with --release".to_owned());
+    }
+    run(compiler)
 }
 
 /// Returns the names of the functions of a crate, or `None` if it cannot be compiled.
@@ -60,26 +70,30 @@ fn function_names(
     Ok(Some(functions.filter_map(|symbol| symbol.name().ok().map(str::to_owned)).collect()))
 }
 
-/// Returns the arguments without those of the output and of its messages.
+/// Returns the arguments without those of the output and of its messages, and without those that
+/// replace code by LLVM's bitcode.
 fn for_code(arguments: &[OsString]) -> Vec<OsString> {
     const OUTPUT: [&str; 5] = ["--emit", "--out-dir", "-o", "--error-format", "--json"];
     let mut kept = Vec::new();
     let mut rest = arguments.iter().peekable();
     while let Some(argument) = rest.next() {
         let text = argument.to_string_lossy();
-        let is_incremental = |text: &str| text.starts_with("incremental=");
         let next = rest.peek().map(|next| next.to_string_lossy()).unwrap_or_default();
         match &*text {
             text if OUTPUT.contains(&text) => skip(&mut rest),
-            "-C" if is_incremental(&next) || next.starts_with("codegen-units=") => {
-                skip(&mut rest);
-            }
+            "-C" if is_left_out(&next) => skip(&mut rest),
             text if OUTPUT.iter().any(|name| is_attached(name, text)) => {}
-            text if text.strip_prefix("-C").is_some_and(is_incremental) => {}
+            text if text.strip_prefix("-C").is_some_and(is_left_out) => {}
             _ => kept.push(argument.clone()),
         }
     }
     kept
+}
+
+/// Returns whether a code generation option is not for the first compilation.
+fn is_left_out(option: &str) -> bool {
+    let (name, _) = option.split_once('=').unwrap_or((option, ""));
+    ["incremental", "codegen-units", "lto", "linker-plugin-lto", "embed-bitcode"].contains(&name)
 }
 
 fn skip<'a>(rest: &mut impl Iterator<Item = &'a OsString>) {
@@ -162,7 +176,8 @@ mod tests {
     fn the_first_compilation_has_another_output() {
         let line =
             "--crate-name a src/lib.rs --error-format=json --json=artifacts --emit=dep-info,link \
-                    -C opt-level=3 -C incremental=/x -C codegen-units=4 --out-dir /t -L /d";
+                    -C opt-level=3 -C incremental=/x -C codegen-units=4 -C lto=thin -Clto \
+                    -C linker-plugin-lto -Cembed-bitcode=no --out-dir /t -L /d";
         let arguments = arguments(line);
         let kept = for_code(&arguments);
         let expected = "--crate-name a src/lib.rs -C opt-level=3 -L /d";
