@@ -29,17 +29,48 @@ impl Selection {
 }
 
 /// Splits a list at commas, except those inside of brackets: `f<A, B>` and `f(int, int)` are names.
+/// The signs of `->` and of C++'s operators are no brackets.
 fn split(list: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0i32;
-    let parts = list.split(move |letter| {
+    let mut parts = Vec::new();
+    let (mut start, mut depth, mut at) = (0, 0i32, 0);
+    while let Some(letter) = list.get(at..).and_then(|rest| rest.chars().next()) {
+        let before = list.get(..at).unwrap_or_default();
+        let operator = operator_bytes(before, list.get(at..).unwrap_or_default());
         match letter {
+            _ if operator > 0 => {
+                at += operator;
+                continue;
+            }
+            '>' if before.ends_with('-') => {}
             '<' | '(' | '[' => depth += 1,
             '>' | ')' | ']' => depth -= 1,
+            ',' if depth <= 0 => {
+                parts.extend(list.get(start..at));
+                (start, depth) = (at + 1, 0);
+            }
             _ => {}
         }
-        letter == ',' && depth <= 0
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty())
+        at += letter.len_utf8();
+    }
+    parts.extend(list.get(start..));
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty())
+}
+
+/// The operators of C++ that have signs of brackets, or a comma.
+const OPERATORS: [&str; 13] =
+    ["<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "()", "[]", "<", ">"];
+
+/// Returns the bytes of the operator at the start of `rest`, if `before` ends with C++'s keyword.
+fn operator_bytes(before: &str, rest: &str) -> usize {
+    let Some(before) = before.strip_suffix("operator") else { return 0 };
+    if before.ends_with(|letter: char| letter.is_alphanumeric() || letter == '_') {
+        return 0;
+    }
+    match OPERATORS.into_iter().find(|known| rest.starts_with(known)) {
+        Some(known) => known.len(),
+        // A comma behind the keyword may also end a pattern.
+        None => usize::from(rest.starts_with(",(")),
+    }
 }
 
 /// Returns whether a pattern matches a whole name. `*` stands for any letters.
@@ -96,5 +127,19 @@ mod tests {
         let selection = Selection::parse("f(int, int),g<A, B>");
         assert!(selection.contains("f(int, int)") && selection.contains("g<A, B>"));
         assert!(!selection.contains("f(int"));
+    }
+
+    #[test]
+    fn signs_of_arrows_and_operators_are_no_brackets() {
+        for names in [
+            &["<fn(A, B) -> C as app::Call<D, E>>::call", "app::other"][..],
+            &["g<fn() -> (A, B), C>", "h"],
+            &["app::operator<(A, B)", "operator<< <A, B>(C, D)", "last"],
+            &["A::operator()(int, int)", "A::operator->()", "A::operator>(A, A)", "x"],
+            &["operator,(A, B)", "my_operator<A, B>", "B::operator", "y"],
+            &["operator<=>(A, B)", "operator[](A, B)", "größe(a, b)"],
+        ] {
+            assert!(split(&names.join(",")).eq(names.iter().copied()), "{names:?}");
+        }
     }
 }
