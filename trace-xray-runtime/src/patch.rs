@@ -143,12 +143,14 @@ impl Patcher {
         if is_new {
             sys::synchronize_code();
         }
+        // After an error the others are switched, too: a sled must not stay on.
+        let mut result = Ok(());
         for (sled, on) in switches {
             let (index, byte) = sled.kind.switch(on);
-            text.write(sled.address + index as u64, &[byte])?;
+            result = result.and(text.write(sled.address + index as u64, &[byte]));
         }
         self.patched = Patched { way: text.way(), ..patched };
-        Ok(())
+        result
     }
 
     /// Returns a sled of the function with this index, if its stub is near and the sled is text.

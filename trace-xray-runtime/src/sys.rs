@@ -119,7 +119,13 @@ pub(crate) unsafe fn write_text(address: usize, bytes: &[u8]) -> io::Result<()> 
         unsafe { place.write_volatile(*byte) };
     }
     // SAFETY: as above.
-    unsafe { libc::mprotect(start, length, access) };
+    if unsafe { libc::mprotect(start, length, access) } != 0 {
+        let error = io::Error::last_os_error();
+        return Err(io::Error::new(
+            error.kind(),
+            format!("cannot make text read-only again, it is writable and executable: {error}"),
+        ));
+    }
     Ok(())
 }
 

@@ -109,6 +109,45 @@ mod tests {
         }
     }
 
+    /// Has the kernel refuse the calling thread to make pages readable and executable only.
+    fn refuse_to_protect() {
+        let step = |code: u32, k, jt, jf| libc::sock_filter { code: code as u16, jt, jf, k };
+        let (load, equal, end) = (
+            libc::BPF_LD | libc::BPF_W | libc::BPF_ABS,
+            libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K,
+            libc::BPF_RET | libc::BPF_K,
+        );
+        let mut steps = [
+            // The number of the call, and the lower half of its third argument.
+            step(load, 0, 0, 0),
+            step(equal, libc::SYS_mprotect as u32, 0, 3),
+            step(load, 32, 0, 0),
+            step(equal, (libc::PROT_READ | libc::PROT_EXEC) as u32, 0, 1),
+            step(end, libc::SECCOMP_RET_ERRNO | libc::ENOMEM as u32, 0, 0),
+            step(end, libc::SECCOMP_RET_ALLOW, 0, 0),
+        ];
+        let filter = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        // SAFETY: it only forbids new privileges.
+        let failed = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+        assert_eq!(failed, 0, "{}", io::Error::last_os_error());
+        let mode = libc::SECCOMP_MODE_FILTER;
+        // SAFETY: the filter and its steps are valid, and refuse no call that the thread needs.
+        let failed = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter) };
+        assert_eq!(failed, 0, "{}", io::Error::last_os_error());
+    }
+
+    #[test]
+    fn text_that_stays_writable_is_an_error() {
+        let error = std::thread::spawn(|| {
+            let (page, mut text) = (page(), Text { memory: None });
+            refuse_to_protect();
+            text.write(page, &[7]).unwrap_err()
+        });
+        let error = error.join().unwrap();
+        assert!(error.to_string().contains("it is writable and executable"), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+    }
+
     #[test]
     fn text_is_written_by_mprotect_if_the_kernel_refuses_the_other_way() {
         let page = page();
