@@ -110,9 +110,7 @@ impl Block {
     fn new(text: &Range<u64>, sites: Vec<&'static Site>, width: Width) -> io::Result<Self> {
         let code = code(&sites, width);
         let bytes = (code.len() as u64).next_multiple_of(PAGE);
-        let address = free_range(text, bytes, &fs::read_to_string("/proc/self/maps")?);
-        let address = address.ok_or(io::ErrorKind::OutOfMemory)? as usize;
-        let start = sys::map(address, bytes as usize)?;
+        let start = map_near(text, bytes, || fs::read_to_string("/proc/self/maps"))?;
         // SAFETY: the mapping is new, writable, and at least as large as the code.
         unsafe { ptr::copy_nonoverlapping(code.as_ptr(), start, code.len()) };
         // SAFETY: nothing writes to it from here on.
@@ -170,6 +168,30 @@ fn jump(code: &mut Vec<u8>, index: usize) {
     // jmp [rip + distance]
     code.extend([0xff, 0x25]);
     code.extend((distance as i32).to_le_bytes());
+}
+
+/// The most tries to get a range that no other thread takes first.
+const TRIES: usize = 100;
+
+/// Maps memory that all of `text` reaches. `maps` reads `/proc/self/maps`: another thread may take
+/// a free range before this one does, so it is read again then.
+fn map_near(
+    text: &Range<u64>,
+    bytes: u64,
+    mut maps: impl FnMut() -> io::Result<String>,
+) -> io::Result<*mut u8> {
+    let mut tried = 0;
+    loop {
+        let address = free_range(text, bytes, &maps()?).ok_or(io::ErrorKind::OutOfMemory)?;
+        tried += 1;
+        let mapped = sys::map(address as usize, bytes as usize);
+        let is_taken = |error: &io::Error| {
+            matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse)
+        };
+        if tried == TRIES || !mapped.as_ref().is_err_and(is_taken) {
+            return mapped;
+        }
+    }
 }
 
 /// Returns the address of a free range of memory that all of `text` reaches: the nearest one below
@@ -233,6 +255,33 @@ mod tests {
         assert_eq!(entries(&text, &[], Width::Avx).1, 3, "wide ones");
         let library = libc::getpid as unsafe extern "C" fn() -> i32 as usize as u64;
         assert_eq!(entries(&(library..library + 1), &[a], Width::Sse).1, 4, "out of reach");
+    }
+
+    /// The first maps lack what another thread has mapped since.
+    #[test]
+    fn a_range_that_another_thread_takes_is_no_end() {
+        let here = reached as fn(&Range<u64>) -> Range<u64> as usize as u64;
+        let text = here..here + 1;
+        let read = || fs::read_to_string("/proc/self/maps");
+        let before = read().unwrap();
+        let taken = map_near(&text, PAGE, read).unwrap();
+        let mut reads = 0;
+        let mut maps = || {
+            reads += 1;
+            if reads < 3 {
+                Ok(before.clone())
+            } else {
+                read()
+            }
+        };
+        let other = map_near(&text, PAGE, &mut maps).unwrap();
+        assert!(other != taken && reads >= 3, "{other:?} {taken:?} {reads}");
+        let error = map_near(&text, PAGE, || Ok(before.clone())).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        for start in [taken, other] {
+            // SAFETY: the mapping was made above, and nothing uses it.
+            unsafe { sys::unmap(start, PAGE as usize) };
+        }
     }
 
     const MAPS: &str = "00400000-00500000 r-xp 0 0 0 /a\n\
