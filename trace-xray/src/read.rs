@@ -16,6 +16,7 @@
 //! | a thread buffer ends before its first CPU record: [`ReadError::NoStart`] | next thread buffer |
 //! | a thread buffer has zeros in place of records: [`ReadError::Zeros`] | next thread buffer |
 //! | a thread buffer of version 1 has no end: [`ReadError::NoEndOfBuffer`] | next thread buffer |
+//! | another thread buffer begins in one: [`ReadError::WrongExtents`] | that thread buffer |
 //! | a payload is beyond the limit: [`ReadError::PayloadTooLarge`] | next record |
 //! | the bytes between thread buffers are unknown: [`ReadError::NotABuffer`] | next thread buffer that is found |
 //! | the log ends within a thread buffer: [`ReadError::Truncated`] | the end |

@@ -5,6 +5,7 @@ mod common;
 use common::{header, items, Made};
 use trace_xray::layout::{Action, ByteOrder, MetadataKind, Version};
 use trace_xray::read::{DecodeError, Limits, ReadError};
+use trace_xray::write::encode;
 use trace_xray::{CustomEvent, EventTime, Format, Record, TypedEvent, WallClock};
 
 /// A log with every kind of record that the version has.
@@ -368,4 +369,40 @@ fn errors_have_the_position() {
     let kind = Some(MetadataKind::CallArgument);
     let error = ReadError::Unexpected { offset: 40, kind };
     assert_eq!(error.to_string(), "a CallArgument record is not allowed at byte 40");
+}
+
+/// The size of a thread buffer reaches into the next ones.
+#[test]
+fn calls_belong_to_the_thread_whose_buffer_has_them() {
+    for format in all_formats().filter(|format| format.version.has_extents()) {
+        let mut log = Made::new(format, 512);
+        for thread in 8..11 {
+            log.buffer(|log| {
+                log.start(7, thread);
+                log.function(Action::Entry, thread as u32, 5);
+                log.function(Action::Exit, thread as u32, 5);
+            });
+        }
+        let second = log.offsets.iter().zip(&log.records).filter_map(|(offset, record)| {
+            matches!(record, Record::BufferExtents { .. }).then_some(*offset)
+        });
+        let second = second.collect::<Vec<_>>()[1];
+        let Record::BufferExtents { size } = log.records[0] else { panic!() };
+        let mut extents = Vec::new();
+        encode::record(&mut extents, &Record::BufferExtents { size: size + 150 }, format).unwrap();
+        log.bytes[32..48].copy_from_slice(&extents);
+        log.records[0] = Record::BufferExtents { size: size + 150 };
+        for piece in [1, 7, 1000] {
+            let (items, errors) = items(&log.bytes, piece);
+            let records: Vec<_> = items.iter().map(|item| item.record).collect();
+            assert!(records == log.records, "{format:?}");
+            let wrong = format!("WrongExtents {{ offset: {second}, left: 150 }}");
+            assert_eq!(errors, [wrong], "{format:?}");
+            for item in &items {
+                if let Record::Function(function) = item.record {
+                    assert_eq!(item.thread as u32, function.function.number(), "{format:?}");
+                }
+            }
+        }
+    }
 }

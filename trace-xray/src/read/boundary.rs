@@ -9,7 +9,7 @@ use crate::write::encode;
 pub(super) const LOOK_BYTES: usize = HEADER_BYTES + START_BYTES;
 
 /// The number of bytes that identify the start of a thread buffer.
-const START_BYTES: usize = METADATA_BYTES + 1;
+pub(super) const START_BYTES: usize = METADATA_BYTES + 1;
 
 /// The kind of the bytes at a boundary.
 #[derive(Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) fn searched(bytes: &[u8]) -> usize {
 }
 
 /// Returns whether `bytes` start with the first two records of a thread buffer.
-fn starts_buffer(bytes: &[u8], format: Format) -> bool {
+pub(super) fn starts_buffer(bytes: &[u8], format: Format) -> bool {
     let (first, second) = first_bytes(format);
     bytes.first() == Some(&first) && bytes.get(METADATA_BYTES) == Some(&second)
 }

@@ -66,6 +66,13 @@ pub enum ReadError {
         /// Where it should be.
         offset: u64,
     },
+    /// Another thread buffer begins before the end that the BufferExtents record gives.
+    WrongExtents {
+        /// Where it begins.
+        offset: u64,
+        /// The bytes up to that end.
+        left: u64,
+    },
     /// The payload of an event is beyond the limit.
     PayloadTooLarge {
         /// The record.
@@ -118,6 +125,7 @@ impl ReadError {
             | Self::NoStart { offset }
             | Self::Zeros { offset, .. }
             | Self::NoEndOfBuffer { offset }
+            | Self::WrongExtents { offset, .. }
             | Self::PayloadTooLarge { offset, .. }
             | Self::NotABuffer { offset }
             | Self::Truncated { offset, .. }
@@ -164,6 +172,11 @@ impl fmt::Display for ReadError {
             Self::NoEndOfBuffer { offset } => {
                 write!(f, "the EndOfBuffer record at byte {offset} is missing")
             }
+            Self::WrongExtents { offset, left } => write!(
+                f,
+                "another thread buffer starts at byte {offset}, {left} bytes before the end of the \
+                 one before"
+            ),
             Self::PayloadTooLarge { offset, size, limit } => write!(
                 f,
                 "the record at byte {offset} has {size} bytes; its payload exceeds {limit} bytes"

@@ -197,9 +197,14 @@ impl State {
             return self.leave(offset);
         }
         let bytes = window.rest();
-        if self.misses_end(bytes) {
-            self.place = Place::Boundary;
-            return Err(ReadError::NoEndOfBuffer { offset });
+        if self.may_start_another(bytes) {
+            if bytes.len() < boundary::START_BYTES && !self.finished {
+                return Ok(Step::More);
+            }
+            if let Some(error) = self.starts_another(bytes, offset) {
+                self.place = Place::Boundary;
+                return Err(error);
+            }
         }
         let size = match decode::record_bytes(bytes, self.format()) {
             Ok(size) => size,
@@ -269,12 +274,22 @@ impl State {
         Err(error)
     }
 
-    /// Returns whether a thread buffer of version 1 starts within another one.
-    fn misses_end(&self, bytes: &[u8]) -> bool {
+    /// Returns whether the next record may be the first one of another thread buffer.
+    #[inline]
+    fn may_start_another(&self, bytes: &[u8]) -> bool {
         let Format { version, order } = self.format();
-        !version.has_extents()
-            && self.progress.is_in_body()
-            && bytes.first() == Some(&encode::metadata_byte(MetadataKind::NewBuffer, order))
+        let first = match version.has_extents() {
+            true => MetadataKind::BufferExtents,
+            false => MetadataKind::NewBuffer,
+        };
+        self.progress.is_in_body() && bytes.first() == Some(&encode::metadata_byte(first, order))
+    }
+
+    /// Returns the error of this thread buffer if another one starts within it.
+    fn starts_another(&self, bytes: &[u8], offset: u64) -> Option<ReadError> {
+        let Some(end) = self.end else { return Some(ReadError::NoEndOfBuffer { offset }) };
+        let is_other = boundary::starts_buffer(bytes, self.format());
+        is_other.then(|| ReadError::WrongExtents { offset, left: end.saturating_sub(offset) })
     }
 
     fn leave(&mut self, offset: u64) -> Result<Step, ReadError> {

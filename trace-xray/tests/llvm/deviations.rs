@@ -80,6 +80,33 @@ fn a_second_header_is_not_read() {
     }
 }
 
+/// LLVM's reader begins another thread buffer at its first records, whatever the size of the one
+/// before.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn extents_that_reach_into_another_buffer_are_ignored() {
+    for version in Version::ALL.into_iter().filter(|version| version.has_extents()) {
+        let mut log = Made::new(Format::little(version), 0);
+        for thread in [8, 9] {
+            log.buffer(|log| {
+                log.start(7, thread);
+                log.function(Action::Entry, thread as u32, 5);
+            });
+        }
+        // Its lowest byte.
+        log.bytes[33] += 100;
+        let (items, errors) = items(&log.bytes, 100);
+        let calls = items.iter().filter(|item| item.record.kind().is_none());
+        let threads: Vec<_> = calls.map(|item| item.thread).collect();
+        assert_eq!((threads, errors.len()), (vec![8, 9], 1), "{errors:?}");
+        let theirs = yaml(&log.bytes).unwrap();
+        for thread in [8, 9] {
+            let call = theirs.lines().find(|line| line.contains(&format!("func-id: {thread}")));
+            assert!(call.unwrap().contains(&format!("thread: {thread}")), "{theirs}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn thread_ids_have_4_bytes() {
