@@ -24,6 +24,7 @@ mod instruction_snapshots;
 mod instruments;
 mod kept_archives;
 mod killing;
+mod llvm_tools;
 mod locked_memory;
 mod losses;
 mod namespaces;

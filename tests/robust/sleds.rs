@@ -8,7 +8,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::harness::building::products;
-use crate::harness::{trace, Archive, Provider, Run, Shape};
+use crate::harness::{trace, Archive, Provider, Run, Shape, MODES};
+use crate::llvm_tools;
 
 /// The compiled programs, and a library in two versions.
 struct Built {
@@ -402,24 +403,44 @@ fn options_that_make_no_sense_are_refused() {
     assert!(run.stderr().contains("cannot find /nonexistent/x.so\nhint: "), "{run:?}");
 }
 
+/// Logs of recordings: in each buffering mode, of one thread and of several.
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn llvm_has_the_same_counts() {
+    products();
+    let values =
+        [("main::fibonacci", 1973), ("main::mixed", 10), ("main::jump", 10), ("main::target", 10)];
+    let threads = [("main::repeated", 4), ("main::target", 20_000)];
+    for (mode, version) in MODES.into_iter().flat_map(|mode| ["1", "5"].map(|it| (mode, it))) {
+        for (role, calls) in [(&["values"][..], &values[..]), (&["threads", "5000"], &threads)] {
+            let names: Vec<_> = calls.iter().map(|(name, _)| *name).collect();
+            let directory = tempfile::tempdir().unwrap();
+            let mut record = trace(&["record", "--xray", "--format", "xray", "-m", mode]);
+            record.args(["--log-version", version, "--functions", &names.join(",")]);
+            record.args(["-o".as_ref(), directory.path(), "--".as_ref(), &*built().program]);
+            let run = Run::of(record.args(role));
+            assert_eq!(run.code(), 0, "{run:?}");
+            let mut paths =
+                std::fs::read_dir(directory.path()).unwrap().map(|it| it.unwrap().path());
+            let log = paths.find(|path| path.extension().is_some_and(|it| it == "xray")).unwrap();
+            let case = format!("{mode}, version {version}, {role:?}");
+            llvm_tools::check_calls(&log, &calls.iter().copied().collect(), &case);
+        }
+    }
+}
+
+/// An archive of a recording becomes such a log later.
+#[test]
+#[ignore = "requires LLVM's tools: run .ci/xray"]
+fn llvm_has_the_counts_of_a_converted_archive() {
     let recorded = Recorded::new(&["--functions", "main::*"], &["values"]);
     let log = recorded.directory.path().join("app.xray");
-    let mut convert = trace(&["convert"]);
+    let mut convert = trace(&["convert", "--log-version", "1"]);
     let run = Run::of(convert.arg(recorded.directory.path().join("app.fxt")).arg("-o").arg(&log));
     assert_eq!(run.code(), 0, "{run:?}");
-    let mut account = Command::new("llvm-xray-19");
-    account.args(["account", "-format=csv", "-m"]).arg(log.with_extension("map")).arg(&log);
-    let run = Run::of(&mut account);
-    assert_eq!(run.code(), 0, "{run:?}");
-    let text = run.stdout();
-    for (name, number) in recorded.calls() {
-        let row = text.lines().find(|line| line.contains(&format!("\"{name}\"")));
-        let count = row.and_then(|row| row.split(',').nth(1));
-        assert_eq!(count, Some(&*number.to_string()), "{name}: {text}");
-    }
+    let calls = recorded.calls();
+    let calls = calls.iter().map(|(name, number)| (*name, *number as u64)).collect();
+    llvm_tools::check_calls(&log, &calls, "converted");
 }
 
 /// It is linked without LLVM's runtime, at a fixed address and at any.

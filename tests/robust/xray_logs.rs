@@ -13,6 +13,7 @@ use trace_xray::map::{Map, Names};
 use trace_xray::read::Ordered;
 
 use crate::harness::{record, subject, subject_path, trace, wait_until, Archive, Run, MODES};
+use crate::llvm_tools;
 
 /// The content of a log.
 #[derive(Debug, Default)]
@@ -323,6 +324,7 @@ fn wrong_options_and_outputs_are_refused() {
         (&["--format", "xray", "--rotate", "1M"], "logs", "--rotate cannot be used"),
         (&["--format", "xray", "--trigger", "a:snapshot"], "logs", "a --trigger with a snapshot"),
         (&["--min-duration", "5us"], "a.fxt", "--min-duration requires --format xray"),
+        (&["--log-version", "1"], "a.fxt", "--log-version requires --format xray"),
     ] {
         let run = Run::of(&mut record(options, &directory.path().join(output), &["burst", "1"]));
         assert_eq!(run.code(), 125, "{run:?}");
@@ -379,45 +381,38 @@ fn recovery_continues_after_an_archive_that_cannot_be_read() {
     assert!(left(1).exists() && !left(2).exists());
 }
 
-/// Returns the output of `llvm-xray-19`.
-fn llvm(arguments: &[&str], log: &Path) -> String {
-    let mut xray = Command::new("llvm-xray-19");
-    let output = xray.args(arguments).arg(log).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {stderr}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+/// The versions that recordings write for LLVM's tools.
+const VERSIONS: [&str; 2] = ["1", "5"];
 
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn llvm_reads_logs() {
-    for (mode, threads) in MODES.into_iter().flat_map(|mode| [(mode, "1"), (mode, "40")]) {
-        let (directory, run) = recorded(&["-m", mode], &["crowd", threads, "8"]);
-        let [log] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
-        let map = log.with_extension("map");
-        let map = map.to_str().unwrap();
-        assert!(llvm(&["fdr-dump", "-verify"], log).contains("Function Enter"), "{mode}");
-        let account = llvm(&["account", "-format=csv", "-m", map], log);
-        let rows: Vec<_> = account.lines().skip(1).collect();
-        let [row] = rows[..] else { panic!("{account}") };
-        let fields: Vec<_> = row.split(',').collect();
-        assert_eq!((fields[1], fields.last()), (threads, Some(&"\"life\"")), "{account}");
-        let stacks = llvm(
-            &[
-                "stack",
-                "-all-stacks",
-                "-aggregate-threads",
-                "-stack-format=flame",
-                "-aggregation-type=count",
-                "-m",
-                map,
-            ],
-            log,
-        );
-        assert_eq!(stacks.trim(), format!("life; {threads}"), "{mode}");
-        assert!(llvm(&["graph", "-m", map], log).contains("life"), "{mode}");
-        let events = llvm(&["convert", "-symbolize", "-f", "trace_event", "-m", map], log);
-        let begins = events.matches("\"name\" : \"life\", \"ph\" : \"B\"").count();
-        assert_eq!(begins.to_string(), threads, "{mode}");
+    for (mode, version) in MODES.into_iter().flat_map(|mode| VERSIONS.map(|it| (mode, it))) {
+        for (role, calls) in [
+            (["crowd", "1", "8"], &[("life", 1)][..]),
+            (["crowd", "40", "8"], &[("life", 40)]),
+            // Function records.
+            (["call", "1000", ""], &[("called", 1000), ("inside", 1000)]),
+        ] {
+            let role: Vec<_> = role.into_iter().filter(|argument| !argument.is_empty()).collect();
+            let (directory, run) = recorded(&["-m", mode, "--log-version", version], &role);
+            let [log] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+            let case = format!("{mode}, version {version}, {role:?}");
+            llvm_tools::check_calls(log, &calls.iter().copied().collect(), &case);
+        }
+    }
+}
+
+/// A version that the option names, and the default one.
+#[test]
+fn logs_have_the_version_of_the_option() {
+    for (options, version) in
+        [(&["--log-version", "1"][..], 1), (&["--log-version", "3"], 3), (&[], 5)]
+    {
+        let (directory, run) = recorded(options, &["call", "100"]);
+        let [path] = &logs(&directory.path().join("logs"))[..] else { panic!("{run:?}") };
+        assert_eq!(fs::read(path).unwrap()[..2], [version, 0]);
+        let log = Log::read(path);
+        assert_eq!((log.calls["called"], log.calls["inside"]), (100, 100));
     }
 }

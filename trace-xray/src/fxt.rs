@@ -31,7 +31,7 @@ mod sorter;
 mod translator;
 
 pub use error::ExportError;
-pub use export::{export, Archive, Exported, Options};
+pub use export::{export, export_with, Archive, Exported, Options};
 pub use input::Fdr;
 pub use payload::record as record_of_payload;
 pub use process::Process;

@@ -234,7 +234,8 @@ fn short_calls_are_left_out_unless_something_was_recorded_in_them() {
     made.event((70, 71), 5020, "after", until(5030));
     made.event((70, 71), 9500, "open", BEGIN);
     let archive = made.archive();
-    let options = Options { min_duration: std::time::Duration::from_micros(1) };
+    let min_duration = std::time::Duration::from_micros(1);
+    let options = Options { min_duration, ..Options::default() };
     let expected = [
         call(71, "long", 1000, 9000),
         call(71, "limit", 3000, 4000),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use trace_analyze::arguments::Condition;
+use trace_xray::layout::Version;
 
 use super::{Inputs, Selection, TimeRange};
-use crate::args::{parse_condition, parse_id, parse_time, Format, Level};
+use crate::args::{parse_condition, parse_id, parse_log_version, parse_time, Format, Level};
 
 /// Convert between archives, Chrome JSON and other formats
 ///
@@ -46,6 +47,10 @@ pub(crate) struct ConvertArgs {
     /// Format to write [default: by the name of OUT]
     #[arg(long, alias = "format", value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
+
+    /// Version of a .xray log, 1 to 5 [default: 5]
+    #[arg(long, value_name = "VERSION", value_parser = parse_log_version)]
+    pub(crate) log_version: Option<Version>,
 
     #[command(flatten)]
     pub(crate) selection: Selection,

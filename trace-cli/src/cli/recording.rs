@@ -8,11 +8,13 @@ use clap::{Args, ValueEnum};
 
 use crate::args::{
     output_name, parse_attach, parse_call_graph, parse_category, parse_counter, parse_duration,
-    parse_kernel_scope, parse_part_limit, parse_provider_size, parse_sample_rate, parse_samples_by,
-    parse_size, parse_time, parse_trigger, Attach, KernelScope, Mode, PartLimit, SamplesBy,
+    parse_kernel_scope, parse_log_version, parse_part_limit, parse_provider_size,
+    parse_sample_rate, parse_samples_by, parse_size, parse_time, parse_trigger, Attach,
+    KernelScope, Mode, PartLimit, SamplesBy,
 };
 use trace_kernel::live::{CallGraph, DEFAULT_SOCKET};
 use trace_manager::TriggerRule;
+use trace_xray::layout::Version;
 
 /// Run a program and record its trace
 ///
@@ -53,6 +55,10 @@ pub(crate) struct RecordArgs {
     /// unless an event was recorded in them [default: none]
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) min_duration: Option<Duration>,
+
+    /// With --format xray, version of the logs, 1 to 5 [default: 5]
+    #[arg(long, value_name = "VERSION", value_parser = parse_log_version)]
+    pub(crate) log_version: Option<Version>,
 
     /// Record the functions of COMMAND, of its libraries and children, as far as they are
     /// built with XRay's sleds; category `xray`. Preloads libtrace_xray_runtime.so
@@ -364,4 +370,8 @@ pub(crate) struct GuardArgs {
     /// Threshold of the logs in nanoseconds
     #[arg(long, value_name = "NANOS", default_value_t = 0)]
     pub(crate) min_nanos: u64,
+
+    /// Version of the logs
+    #[arg(long, value_name = "VERSION", value_parser = parse_log_version)]
+    pub(crate) log_version: Option<Version>,
 }

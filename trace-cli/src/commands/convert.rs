@@ -28,6 +28,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         Some(format) => Some(format),
         None => Format::of(&args.output)?,
     };
+    if args.log_version.is_some() && !matches!(target, Some(Format::Xray)) {
+        bail!("--log-version requires an XRay log as output, such as app.xray");
+    }
     if let Some(Format::Svg | Format::Html) = target {
         bail!(
             "cannot convert to {}: is a picture{HINT}use trace timeline or trace flamegraph",
@@ -58,8 +61,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
             let (name, to) = (args.input.display(), args.output.display());
             bail!("{name} is an archive already{HINT}copy it with trace slice {name} -o {to}")
         }
-        (Some(InputKind::Xray), Some(Format::Xray)) => {
-            bail!("{} is an XRay log already", args.input.display())
+        (Some(InputKind::Xray), Some(Format::Xray)) if args.log_version.is_none() => {
+            let name = args.input.display();
+            bail!("{name} is an XRay log already{HINT}choose another version with --log-version")
         }
         (None, Some(Format::Fxt)) => {
             bail!("{} is neither JSON nor an archive", args.input.display())

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &GuardArgs) -> Result<u8> {
         io::stdin().as_fd().try_clone_to_owned().context("standard input is not a socket")?;
     descriptors::raise_limit();
     let code = match &args.logs_of {
-        Some(archive) => report_logs(archive, args.min_nanos, run_guard(socket)),
+        Some(archive) => report_logs(archive, &options(args), run_guard(socket)),
         None => report(run_guard_with(socket, || note(args.session.as_deref()))),
     };
     if let Some(private) = &args.private {
@@ -53,8 +53,14 @@ fn note(session: Option<&Path>) {
     }
 }
 
+/// Returns the options of the logs.
+fn options(args: &GuardArgs) -> Options {
+    let min_duration = Duration::from_nanos(args.min_nanos);
+    Options { min_duration, version: args.log_version.unwrap_or_default() }
+}
+
 /// Converts the archive at `archive` to logs, if the recorder is killed before it has done that.
-fn report_logs(archive: &Path, min_nanos: u64, outcome: GuardOutcome) -> u8 {
+fn report_logs(archive: &Path, options: &Options, outcome: GuardOutcome) -> u8 {
     if let GuardOutcome::Failed { .. } | GuardOutcome::Stream = outcome {
         return report(outcome);
     }
@@ -62,8 +68,7 @@ fn report_logs(archive: &Path, min_nanos: u64, outcome: GuardOutcome) -> u8 {
     while Some(parent_id()) == logs::recorder_of(archive) && archive.exists() {
         std::thread::sleep(CHECK_INTERVAL);
     }
-    let options = Options { min_duration: Duration::from_nanos(min_nanos) };
-    match logs::convert_hidden(archive, &options, logs::PATIENCE) {
+    match logs::convert_hidden(archive, options, logs::PATIENCE) {
         Ok(None) => exit::OK,
         Ok(Some(_)) => {
             let directory = archive.parent().unwrap_or(archive).display();

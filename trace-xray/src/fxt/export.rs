@@ -29,7 +29,7 @@ use super::sorter::{Row, Sorted, MAX_ROWS};
 use crate::layout::{Version, UNKNOWN_CPU};
 use crate::map;
 use crate::record::{Format, FunctionId, Header};
-use crate::write::{Anchor, Log, WriteError};
+use crate::write::{Anchor, Log, WriteError, MIN_BUFFER_BYTES};
 
 /// Options of logs.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,6 +37,9 @@ pub struct Options {
     /// Leaves out shorter calls in which nothing else was recorded, as the threshold of LLVM's
     /// runtime does.
     pub min_duration: Duration,
+    /// The version; 5 by default. Logs of an earlier one have no typed events: they are custom
+    /// events without a type.
+    pub version: Version,
 }
 
 /// The result of writing a log.
@@ -64,14 +67,27 @@ pub struct Exported {
     pub damage: Damage,
 }
 
-/// Writes all processes of an archive to one log, in version 5.
+/// Writes all processes of an archive to one log, with the default options.
 ///
 /// # Errors
 ///
 /// The input is not an archive, or reading or writing failed.
 pub fn export<R: Read, W: Write>(reader: Reader<R>, output: W) -> Result<Exported, ExportError> {
+    export_with(reader, &Options::default(), output)
+}
+
+/// Writes all processes of an archive to one log.
+///
+/// # Errors
+///
+/// The input is not an archive, or reading or writing failed.
+pub fn export_with<R: Read, W: Write>(
+    reader: Reader<R>,
+    options: &Options,
+    output: W,
+) -> Result<Exported, ExportError> {
     let archive = Archive::read(reader)?;
-    let mut exported = archive.write(None, &Options::default(), output)?;
+    let mut exported = archive.write(None, options, output)?;
     exported.damage = archive.damage;
     Ok(exported)
 }
@@ -134,7 +150,7 @@ impl Archive {
         self.logs.keys()
     }
 
-    /// Writes the log of a process, or one log of all processes, in version 5.
+    /// Writes the log of a process, or one log of all processes.
     ///
     /// # Errors
     ///
@@ -145,7 +161,7 @@ impl Archive {
         options: &Options,
         output: W,
     ) -> Result<Exported, ExportError> {
-        let mut log = Log::new(output, self.header(), self.anchor)?;
+        let mut log = Log::new(output, self.header(options.version), self.anchor)?;
         let mut functions = Functions::default();
         let counts = {
             let mut merge = Merge {
@@ -154,6 +170,7 @@ impl Archive {
                 read: &|row| self.read_payload(row),
                 function: &mut |function| functions.id(function),
                 cpu: UNKNOWN_CPU,
+                version: options.version,
                 counts: Counts::default(),
             };
             let lives = self.lives_of(process);
@@ -202,14 +219,23 @@ impl Archive {
         lives.into_iter().map(|(_, life)| life).collect()
     }
 
-    fn header(&self) -> Header {
+    fn header(&self, version: Version) -> Header {
         Header {
-            format: Format::little(Version::V5),
+            format: Format::little(version),
             constant_tsc: true,
             nonstop_tsc: true,
             cycle_frequency: self.rate.ticks_per_second(),
-            buffer_size: BUFFER_BYTES,
+            buffer_size: if version.has_extents() { BUFFER_BYTES } else { self.filled_bytes() },
         }
+    }
+
+    /// Returns the size of thread buffers that are filled: a quarter of what the largest thread
+    /// needs, so that a small thread takes no more than that, and no thread has many of them.
+    fn filled_bytes(&self) -> u64 {
+        let largest = self.threads.iter().map(|thread| thread.bytes).max().unwrap_or(0) / 4;
+        let record = self.threads.iter().map(|thread| thread.largest).max().unwrap_or(0);
+        let least = (record + 2 * MIN_BUFFER_BYTES).min(BUFFER_BYTES);
+        largest.clamp(least, BUFFER_BYTES).next_multiple_of(16)
     }
 
     fn read_payload(&self, row: Row) -> Result<Vec<u8>, ExportError> {

@@ -5,7 +5,7 @@ use std::io::Write;
 use super::error::ExportError;
 use super::marks::Ending;
 use super::sorter::{Kind, Row, ThreadRows, OPEN};
-use crate::layout::{Action, FILLER, UNKNOWN_CPU};
+use crate::layout::{Action, MetadataKind, Version, FILLER, UNKNOWN_CPU};
 use crate::record::FunctionId;
 use crate::write::{Buffer, Log, Stamp};
 
@@ -44,6 +44,7 @@ pub(super) struct Merge<'a, W> {
     pub(super) function: &'a mut dyn FnMut(FunctionId) -> FunctionId,
     /// The CPU of the thread.
     pub(super) cpu: u16,
+    pub(super) version: Version,
     pub(super) counts: Counts,
 }
 
@@ -95,17 +96,20 @@ impl<W: Write> Merge<'_, W> {
                 self.cpu = cpu;
                 // Entries that wait are earlier.
                 let at = self.at(row.begin);
-                let is_next = open.iter().all(|call| call.is_written);
+                let is_next = open.last().is_none_or(|call| call.is_written);
                 return if is_next { Ok(self.log.cpu(buffer, at)?) } else { Ok(()) };
             }
             Kind::Custom | Kind::Typed(_) => {
                 self.enter_all(buffer, open)?;
                 self.counts.events += 1;
                 let (at, payload) = (self.at(row.begin), (self.read)(row)?);
-                return Ok(match row.kind {
-                    Kind::Typed(number) => self.log.typed_event(buffer, at, number, &payload)?,
+                match row.kind {
+                    Kind::Typed(number) if self.version >= MetadataKind::TypedEvent.since() => {
+                        self.log.typed_event(buffer, at, number, &payload)?
+                    }
                     _ => self.log.custom_event(buffer, at, &payload)?,
-                });
+                }
+                return Ok(());
             }
             Kind::Call(function, ending) => (function, ending),
         };

@@ -34,6 +34,9 @@ pub(super) struct Thread {
     /// Its first and last time.
     pub(super) start: u64,
     pub(super) last: u64,
+    /// The most bytes of its records, and of the largest of them.
+    pub(super) bytes: u64,
+    pub(super) largest: u64,
 }
 
 impl Thread {
@@ -320,8 +323,9 @@ impl Records {
         let next = self.threads.len() as u32;
         let number = *self.numbers.entry((koids, provider)).or_insert(next);
         if number == next {
-            let (log, start, last) = (koids.process, u64::MAX, 0);
-            self.threads.push(Thread { koids, provider, log, start, last });
+            let (log, start) = (koids.process, u64::MAX);
+            let new = Thread { koids, provider, log, start, last: 0, bytes: 0, largest: 0 };
+            self.threads.push(new);
         }
         number
     }
@@ -331,6 +335,9 @@ impl Records {
             thread.start = thread.start.min(row.begin);
             let end = if row.end == OPEN { row.begin } else { row.end };
             thread.last = thread.last.max(end);
+            let bytes = row.most_bytes();
+            thread.bytes += bytes;
+            thread.largest = thread.largest.max(bytes);
         }
         self.rows.push(number, row).map_err(ExportError::Temporary)
     }

@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
 use super::marks::Ending;
-use crate::layout::MAX_FUNCTION_ID;
+use crate::layout::{FUNCTION_BYTES, MAX_FUNCTION_ID, METADATA_BYTES};
 use crate::record::FunctionId;
 
 /// The rows that are sorted in memory, 40 bytes each.
@@ -80,6 +80,16 @@ impl Kind {
 }
 
 impl Row {
+    /// Returns the most bytes of its records: each may have a time or CPU before it, and a call
+    /// argument has as many again.
+    pub(super) fn most_bytes(&self) -> u64 {
+        let (records, payload) = match self.kind {
+            Kind::Call(..) => (2 * FUNCTION_BYTES + 2 * METADATA_BYTES, 2 * u64::from(self.bytes)),
+            _ => (2 * METADATA_BYTES, self.bytes.into()),
+        };
+        records as u64 + payload
+    }
+
     fn key(&self) -> Key {
         let class = match self.kind {
             Kind::Cpu(_) => 0,

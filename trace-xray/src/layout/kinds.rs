@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// The version of a log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u16)]
 pub enum Version {
     /// The specified version. A thread buffer ends with an EndOfBuffer record.
@@ -15,6 +15,7 @@ pub enum Version {
     /// Custom events have a CPU.
     V4 = 4,
     /// Custom events have a delta. There are typed events.
+    #[default]
     V5 = 5,
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use trace_format::Reader;
-use trace_xray::fxt::{export, ExportError};
+use trace_xray::fxt::{export_with, ExportError, Options};
 
 use super::cannot_write;
 use crate::cli::ConvertArgs;
@@ -26,7 +26,9 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     check_replaceable(&map)?;
     let mut output = Output::create(&args.output)?;
     let mut names = Output::create(&map)?;
-    let exported = match export(reader, BufWriter::new(&mut output)) {
+    let version = args.log_version.unwrap_or_default();
+    let options = Options { version, ..Options::default() };
+    let exported = match export_with(reader, &options, BufWriter::new(&mut output)) {
         Err(ExportError::Read(error)) => return Err(input::explain(&args.input, error)),
         exported => exported.with_context(|| cannot_write(&args.output))?,
     };

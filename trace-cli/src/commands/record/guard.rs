@@ -49,6 +49,7 @@ pub(crate) fn try_start(
     if let Some(logs) = logs {
         let nanos = u64::try_from(logs.options.min_duration.as_nanos()).unwrap_or(u64::MAX);
         command.arg("--logs-of").arg(&logs.archive).arg(format!("--min-nanos={nanos}"));
+        command.arg(format!("--log-version={}", logs.options.version.number()));
     }
     if let Some(session) = session {
         command.arg("--session").arg(session);

@@ -31,6 +31,9 @@ impl LogOutput {
             if args.min_duration.is_some() {
                 bail!("--min-duration requires --format xray");
             }
+            if args.log_version.is_some() {
+                bail!("--log-version requires --format xray");
+            }
             return Ok(None);
         }
         let directory = &args.session.output;
@@ -42,7 +45,10 @@ impl LogOutput {
                 .with_context(|| format!("cannot create the directory {}", directory.display()))?;
         }
         let archive = logs::hidden_archive(directory, process::id());
-        let options = Options { min_duration: args.min_duration.unwrap_or_default() };
+        let options = Options {
+            min_duration: args.min_duration.unwrap_or_default(),
+            version: args.log_version.unwrap_or_default(),
+        };
         Ok(Some(Self { directory: directory.clone(), archive, options, is_new }))
     }
 

@@ -1,0 +1,78 @@
+//! Logs of recordings in LLVM's tools.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The calls of functions.
+pub(crate) type Calls<'a> = BTreeMap<&'a str, u64>;
+
+/// Returns the output of `llvm-xray-19`.
+fn llvm(arguments: &[&str], log: &Path) -> String {
+    let mut xray = Command::new("llvm-xray-19");
+    let output = xray.args(arguments).arg(log).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {stderr}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Checks that each tool has these calls of functions, with their names, and no other calls.
+pub(crate) fn check_calls(log: &Path, calls: &Calls<'_>, case: &str) {
+    let map = log.with_extension("map");
+    let map = map.to_str().unwrap();
+    assert!(llvm(&["fdr-dump", "-verify"], log).contains("Function Enter"), "{case}");
+    let text = llvm(&["convert", "-f", "yaml", "-symbolize", "-m", map], log);
+    assert_eq!(&counted(text.lines().filter_map(entry_of_yaml)), calls, "yaml: {case}");
+    let text = llvm(&["convert", "-symbolize", "-f", "trace_event", "-m", map], log);
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    for phase in ["B", "E"] {
+        let events = document["traceEvents"].as_array().unwrap().iter();
+        let events = events.filter(|event| event["ph"] == phase);
+        let names = events.filter_map(|event| event["name"].as_str()).map(|name| (name, 1));
+        assert_eq!(&counted(names), calls, "trace_event {phase}: {case}");
+    }
+    let text = llvm(&["account", "-format=csv", "-m", map], log);
+    assert_eq!(&counted(text.lines().skip(1).filter_map(row_of_account)), calls, "{case}");
+    let options = ["-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
+    let text = llvm(&[&["stack", "-aggregate-threads", "-m", map], &options[..]].concat(), log);
+    assert_eq!(&counted(text.lines().filter_map(leaf_of_stack)), calls, "stack: {case}");
+    let text = llvm(&["graph", "-vertex-label=count", "-m", map], log);
+    for (name, number) in calls {
+        let name = name.replace('<', "&lt;").replace('>', "&gt;").replace(' ', "");
+        let vertex = text.lines().map(|line| line.replace("\\ ", "").replace(' ', ""));
+        let mut vertex = vertex.filter(|line| line.contains(&name));
+        assert!(
+            vertex.any(|line| line.contains(&format!("|{number}}}"))),
+            "{name}, {number}: {text}"
+        );
+    }
+}
+
+fn counted<'a>(names: impl Iterator<Item = (&'a str, u64)>) -> Calls<'a> {
+    let mut calls = Calls::new();
+    names.for_each(|(name, number)| *calls.entry(name).or_default() += number);
+    calls
+}
+
+/// Returns the function of a record `{ ..., function: 'NAME', ..., kind: function-enter, ...}`.
+fn entry_of_yaml(line: &str) -> Option<(&str, u64)> {
+    let is_entry = line.contains("kind: function-enter");
+    let (_, rest) = line.split_once("function: ").filter(|_| is_entry)?;
+    let name = match rest.strip_prefix('\'') {
+        Some(rest) => rest.split_once('\'')?.0,
+        None => rest.split_once(',')?.0,
+    };
+    Some((name, 1))
+}
+
+/// Returns the function and count of a row: `ID,COUNT,...,"NAME"`.
+fn row_of_account(row: &str) -> Option<(&str, u64)> {
+    let cells: Vec<_> = row.splitn(10, ',').collect();
+    Some((cells.last()?.trim_matches('"'), cells.get(1)?.parse().ok()?))
+}
+
+/// Returns the innermost function and the count of a stack: `OUTER;INNER; COUNT`.
+fn leaf_of_stack(line: &str) -> Option<(&str, u64)> {
+    let (stack, count) = line.rsplit_once("; ")?;
+    Some((stack.rsplit(';').next()?, count.parse().ok()?))
+}
