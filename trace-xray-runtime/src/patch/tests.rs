@@ -75,7 +75,7 @@ fn a_tail_exit_before_a_conditional_jump_is_refused() {
 /// `PATCH_ROUNDS` is how often all sleds are turned on and off.
 #[test]
 fn sleds_are_turned_on_and_off_while_threads_run() {
-    let rounds = std::env::var("PATCH_ROUNDS").map_or(500, |rounds| rounds.parse().unwrap());
+    let rounds = std::env::var("PATCH_ROUNDS").map_or(3000, |rounds| rounds.parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
     let path = compile(directory.path());
     let function = load(&path);
