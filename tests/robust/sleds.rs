@@ -463,6 +463,7 @@ fn llvm_compiles_cpp_programs_that_are_recorded() {
             ("app::catcher(long)", 200),
             ("app::thrower(long)", 200),
             ("c_function", 100),
+            ("c_with_argument", 200),
             ("app::Square::area(double) const", 2),
             ("double app::sum<double>(double, double)", 2),
         ];
@@ -470,6 +471,12 @@ fn llvm_compiles_cpp_programs_that_are_recorded() {
             expected.push(("app::wide()", 1));
         }
         assert_calls(&calls, &expected);
+        let provider = recorded.archive.only();
+        let mut arguments: Vec<_> =
+            provider.named("c_with_argument").map(|event| event.numbers["arg0"] as i64).collect();
+        arguments.sort_unstable();
+        let expected: Vec<i64> = (-50..50).flat_map(|number| [number; 2]).collect();
+        assert_eq!(arguments, expected);
         let added = calls.iter().filter(|(name, _)| name.starts_with("app::added("));
         let number = if std::is_x86_feature_detected!("avx512f") { 100 } else { 0 };
         assert_eq!(added.map(|(_, number)| number).sum::<usize>(), number, "{calls:?}");

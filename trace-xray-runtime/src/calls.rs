@@ -58,10 +58,22 @@ impl<C: Call, const N: usize> Calls<C, N> {
     /// Begins a call.
     #[inline(always)]
     pub(crate) fn enter(&mut self, writer: C::Writer, session: u32, address: usize, site: C::Site) {
+        self.enter_with(writer, session, address, |call| call.begin(writer, site));
+    }
+
+    /// Begins a call by a function.
+    #[inline(always)]
+    pub(crate) fn enter_with(
+        &mut self,
+        writer: C::Writer,
+        session: u32,
+        address: usize,
+        begin: impl FnOnce(&mut C),
+    ) {
         self.prepare(writer, session, address, |top| top <= address);
         if let Some(frame) = self.frames.get_mut(self.depth) {
             frame.address = address;
-            frame.call.begin(writer, site);
+            begin(&mut frame.call);
             self.depth += 1;
         }
     }

@@ -90,7 +90,8 @@ fn select(map: &Map, selection: &Selection, sites: &mut Sites) -> Vec<Function> 
         let name = function.name().unwrap_or_else(|| format!("{start:#x}"));
         let sleds = sleds.remove(&id)?;
         let is_selected = selection.contains(&name);
-        is_selected.then(|| Function { site: sites.of(&name), sleds })
+        let has_argument = sleds.iter().any(|(_, kind)| *kind == Kind::ArgumentEntry);
+        is_selected.then(|| Function { site: sites.of(&name, has_argument), sleds })
     });
     functions.collect()
 }

@@ -15,6 +15,19 @@ pub(crate) extern "C" fn entry(site: *const Site, address: usize) {
     thread::with_calls(address, |calls, writer| calls.enter(writer, session, address, site));
 }
 
+/// Is called by a patched entry of a function whose first argument is recorded.
+pub(crate) extern "C" fn entry_with_argument(site: *const Site, address: usize, argument: u64) {
+    let session = own::session();
+    if session == 0 {
+        return;
+    }
+    // SAFETY: as in `entry`.
+    let site: &'static Site = unsafe { &*site };
+    thread::with_calls(address, |calls, writer| {
+        calls.enter_with(writer, session, address, |call| call.begin_with(site, argument));
+    });
+}
+
 /// Is called by a patched exit or tail exit.
 pub(crate) extern "C" fn exit(address: usize) {
     let session = own::session();

@@ -1,33 +1,41 @@
-//! The trace points of functions, one for each name. They are never freed: a thread may use them at
+//! The trace points of functions, one for each name, and another one for functions of that name
+//! whose first argument is recorded. They are never freed: a thread may use them at
 //! any time. A library that is loaded again has those that it had.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 
-use trace_runtime::foreign::{self, Module, Site};
+use trace_runtime::foreign::{self, Key, Module, Site};
 
 /// The category of all functions.
 const CATEGORY: &CStr = c"xray";
 
+/// The name of the first argument.
+const ARGUMENT: &CStr = c"arg0";
+
 /// The trace points of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Sites {
-    by_name: HashMap<&'static CStr, &'static Site>,
+    by_name: HashMap<(&'static CStr, bool), &'static Site>,
     /// Those that are not registered yet.
     new: Vec<&'static Site>,
 }
 
 impl Sites {
-    /// Returns the trace point of functions with this name.
-    pub(crate) fn of(&mut self, name: &str) -> &'static Site {
+    /// Returns the trace point of functions with this name, without or with their first argument.
+    pub(crate) fn of(&mut self, name: &str, has_argument: bool) -> &'static Site {
         let bytes: Vec<u8> = name.bytes().filter(|byte| *byte != 0).collect();
         let name = CString::new(bytes).unwrap_or_default();
-        if let Some(site) = self.by_name.get(name.as_c_str()) {
+        if let Some(site) = self.by_name.get(&(name.as_c_str(), has_argument)) {
             return site;
         }
         let name: &'static CStr = Box::leak(name.into_boxed_c_str());
-        let site: &'static Site = Box::leak(Box::new(Site::duration(CATEGORY, name)));
-        self.by_name.insert(name, site);
+        let site = match has_argument {
+            true => Site::duration_with(CATEGORY, name, Vec::leak(vec![Key::new(ARGUMENT)])),
+            false => Site::duration(CATEGORY, name),
+        };
+        let site: &'static Site = Box::leak(Box::new(site));
+        self.by_name.insert((name, has_argument), site);
         self.new.push(site);
         site
     }
@@ -52,10 +60,12 @@ mod tests {
     #[test]
     fn a_name_has_one_trace_point() {
         let mut sites = Sites::default();
-        let (a, b) = (sites.of("a"), sites.of("b"));
-        assert!(std::ptr::eq(sites.of("a"), a) && !std::ptr::eq(a, b));
-        assert_eq!(sites.new.len(), 2);
+        let (a, b) = (sites.of("a", false), sites.of("b", false));
+        assert!(std::ptr::eq(sites.of("a", false), a) && !std::ptr::eq(a, b));
+        let with_argument = sites.of("a", true);
+        assert!(with_argument.has_arguments() && !a.has_arguments());
+        assert_eq!(sites.new.len(), 3);
         sites.register();
-        assert!(std::ptr::eq(sites.of("b"), b) && sites.new.is_empty());
+        assert!(std::ptr::eq(sites.of("b", false), b) && sites.new.is_empty());
     }
 }

@@ -46,6 +46,8 @@ const LONG_NOP: [u8; 4] = [0x0f, 0x1f, 0x40, 0];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Entry,
+    /// An entry of a function whose first argument is recorded.
+    ArgumentEntry,
     Exit,
     /// An exit before a jump to another function.
     TailExit,
@@ -55,7 +57,8 @@ impl Kind {
     /// Returns the kind of a map's sled, or `None` for events, which are not recorded.
     pub(crate) fn of(kind: SledKind) -> Option<Self> {
         match kind {
-            SledKind::Entry | SledKind::LogArgsEntry => Some(Self::Entry),
+            SledKind::Entry => Some(Self::Entry),
+            SledKind::LogArgsEntry => Some(Self::ArgumentEntry),
             SledKind::Exit => Some(Self::Exit),
             SledKind::TailExit => Some(Self::TailExit),
             SledKind::CustomEvent | SledKind::TypedEvent => None,
@@ -65,7 +68,7 @@ impl Kind {
     /// Returns the bytes of a sled, with those behind it that are read.
     pub(crate) fn length(self) -> usize {
         match self {
-            Self::Entry | Self::Exit => BYTES,
+            Self::Entry | Self::ArgumentEntry | Self::Exit => BYTES,
             Self::TailExit => BYTES + JUMP_BYTES,
         }
     }
@@ -73,7 +76,7 @@ impl Kind {
     /// Returns a sled as compilers emit it.
     pub(crate) fn original(self) -> &'static [u8; BYTES] {
         match self {
-            Self::Entry | Self::TailExit => &ENTRY,
+            Self::Entry | Self::ArgumentEntry | Self::TailExit => &ENTRY,
             Self::Exit => &EXIT,
         }
     }
@@ -83,8 +86,8 @@ impl Kind {
     pub(crate) fn prepared(self, address: u64, stub: u64) -> Option<[u8; BYTES]> {
         let mut bytes = *self.original();
         let (start, operation) = match self {
-            Self::Entry | Self::TailExit => (2, CALL),
             Self::Exit => (0, RETURN),
+            _ => (2, CALL),
         };
         let next = address.wrapping_add(start as u64 + 5);
         let distance = i32::try_from(stub.wrapping_sub(next) as i64).ok()?;
@@ -101,10 +104,10 @@ impl Kind {
     /// Returns the index and the value of the byte that turns a prepared sled on or off.
     pub(crate) fn switch(self, on: bool) -> (usize, u8) {
         match (self, on) {
-            (Self::Entry | Self::TailExit, true) => (1, 0),
-            (Self::Entry | Self::TailExit, false) => (1, 9),
             (Self::Exit, true) => (0, JUMP),
             (Self::Exit, false) => (0, RETURN),
+            (_, true) => (1, 0),
+            (_, false) => (1, 9),
         }
     }
 }
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_entry_that_is_on_calls_the_stub_and_continues_behind_the_sled() {
-        for kind in [Kind::Entry, Kind::TailExit] {
+        for kind in [Kind::Entry, Kind::ArgumentEntry, Kind::TailExit] {
             let [jump, call, nop] = turned_on(kind)[..] else { panic!("three instructions") };
             assert_eq!((jump.mnemonic(), jump.near_branch_target()), (Mnemonic::Jmp, ADDRESS + 2));
             assert_eq!((call.mnemonic(), call.near_branch_target()), (Mnemonic::Call, STUB));
@@ -152,7 +155,7 @@ mod tests {
 
     #[test]
     fn a_sled_that_is_off_executes_what_the_compiler_emitted() {
-        for kind in [Kind::Entry, Kind::TailExit, Kind::Exit] {
+        for kind in [Kind::Entry, Kind::ArgumentEntry, Kind::TailExit, Kind::Exit] {
             let prepared = kind.prepared(ADDRESS, STUB).unwrap();
             let original = instructions(kind.original())[0];
             assert_eq!(instructions(&prepared)[0], original);

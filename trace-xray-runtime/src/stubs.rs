@@ -3,8 +3,8 @@
 //! A sled reaches 2 GiB, and this library may be farther. So an object gets pages near it:
 //!
 //! ```text
-//! 9 addresses   of the trampolines
-//! 9 stubs       one for each, of which exits use theirs: jmp [trampoline]
+//! 12 addresses  of the trampolines
+//! 12 stubs      one for each, of which exits use theirs: jmp [trampoline]
 //! n stubs       entry of each function:                  mov r10, site; jmp [trampoline]
 //! ```
 //!
@@ -99,7 +99,7 @@ impl ObjectStubs {
     pub(crate) fn stub(&self, index: usize, kind: Kind) -> Option<u64> {
         let [exit, tail_exit] = self.exits;
         match kind {
-            Kind::Entry => self.entries.get(index).copied(),
+            Kind::Entry | Kind::ArgumentEntry => self.entries.get(index).copied(),
             Kind::Exit => Some(exit),
             Kind::TailExit => Some(tail_exit),
         }
@@ -155,7 +155,8 @@ fn code(sites: &[&'static Site], width: Width) -> Vec<u8> {
         // mov r10, site
         code.extend([0x49, 0xba]);
         code.extend(((&raw const **site).expose_provenance() as u64).to_le_bytes());
-        jump(&mut code, Trampoline::index(Kind::Entry, width));
+        let kind = if site.has_arguments() { Kind::ArgumentEntry } else { Kind::Entry };
+        jump(&mut code, Trampoline::index(kind, width));
     }
     code
 }
@@ -241,7 +242,7 @@ mod tests {
         let here = reached as fn(&Range<u64>) -> Range<u64> as usize as u64;
         let text = here..here + 1;
         let mut sites = Sites::default();
-        let [a, b, c] = ["a", "b", "c"].map(|name| sites.of(name));
+        let [a, b, c] = ["a", "b", "c"].map(|name| sites.of(name, false));
         let mut stubs = Stubs::default();
         let mut entries = |text: &Range<u64>, sites: &[&'static Site], width| {
             let object = stubs.of_object(text, sites, width).unwrap();

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{compiler_fence, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
-use trace_runtime::foreign::{self, Scope, Site, Writer};
+use trace_runtime::foreign::{self, Argument, Scope, Site, Writer};
 
 use crate::calls::{Call, Calls};
 use crate::pool::{Entry, Pool};
@@ -25,6 +25,15 @@ pub(crate) type ThreadCalls = Calls<Recorded, MOST_CALLS>;
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct Recorded(MaybeUninit<Scope>);
+
+impl Recorded {
+    /// Begins a call with its first argument. The site has one key.
+    pub(crate) fn begin_with(&mut self, site: &'static Site, argument: u64) {
+        let arguments = [Argument::from_u64(argument)];
+        // SAFETY: the site is registered, has one key, and is never freed; the scope is writable.
+        unsafe { foreign::begin(self.0.as_mut_ptr(), site, arguments.as_ptr()) };
+    }
+}
 
 impl Call for Recorded {
     type Site = &'static Site;

@@ -16,21 +16,24 @@ use crate::sled::Kind;
 use crate::wide::Width;
 use crate::{handler, own};
 
-/// A trampoline: entry, exit or tail exit, for registers of a width.
+/// A trampoline: one of the kinds of sleds, for registers of a width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trampoline(unsafe extern "C" fn());
 
 /// All trampolines, by [`Trampoline::index`].
-pub(crate) const TRAMPOLINES: [Trampoline; 9] = [
+pub(crate) const TRAMPOLINES: [Trampoline; 12] = [
     Trampoline(trace_xray_entry_sse),
     Trampoline(trace_xray_exit_sse),
     Trampoline(trace_xray_tail_exit_sse),
+    Trampoline(trace_xray_argument_sse),
     Trampoline(trace_xray_entry_avx),
     Trampoline(trace_xray_exit_avx),
     Trampoline(trace_xray_tail_exit_avx),
+    Trampoline(trace_xray_argument_avx),
     Trampoline(trace_xray_entry_avx512),
     Trampoline(trace_xray_exit_avx512),
     Trampoline(trace_xray_tail_exit_avx512),
+    Trampoline(trace_xray_argument_avx512),
 ];
 
 impl Trampoline {
@@ -40,11 +43,12 @@ impl Trampoline {
             Kind::Entry => 0,
             Kind::Exit => 1,
             Kind::TailExit => 2,
+            Kind::ArgumentEntry => 3,
         };
         let first = match width {
             Width::Sse => 0,
-            Width::Avx => 3,
-            Width::Avx512 => 6,
+            Width::Avx => 4,
+            Width::Avx512 => 8,
         };
         first + index
     }
@@ -58,12 +62,15 @@ extern "C" {
     fn trace_xray_entry_sse();
     fn trace_xray_exit_sse();
     fn trace_xray_tail_exit_sse();
+    fn trace_xray_argument_sse();
     fn trace_xray_entry_avx();
     fn trace_xray_exit_avx();
     fn trace_xray_tail_exit_avx();
+    fn trace_xray_argument_avx();
     fn trace_xray_entry_avx512();
     fn trace_xray_exit_avx512();
     fn trace_xray_tail_exit_avx512();
+    fn trace_xray_argument_avx512();
 }
 
 #[cfg(not(test))]
@@ -135,7 +142,7 @@ global_asm!(
         .cfi_endproc
         .size \\name, . - \\name
     .endm
-    .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, own
+    .macro trace_xray_trampolines suffix, move, register, bytes, entry, exit, argument, own
         trace_xray_trampoline trace_xray_entry_\\suffix, \\own
         mov rdi, r10
         lea rsi, [rbp + 16]
@@ -154,14 +161,22 @@ global_asm!(
         trace_xray_call \\exit, \\move, \\register, \\bytes
         trace_xray_restore_general
         trace_xray_end trace_xray_exit_\\suffix
+        trace_xray_trampoline trace_xray_argument_\\suffix, \\own
+        mov rdx, rdi
+        mov rdi, r10
+        lea rsi, [rbp + 16]
+        trace_xray_call \\argument, \\move, \\register, \\bytes
+        trace_xray_restore_general
+        trace_xray_end trace_xray_argument_\\suffix
     .endm
     .text
-    trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {own}
-    trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {own}
-    trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {own}",
+    trace_xray_trampolines sse, movups, xmm, 16, {entry}, {exit}, {argument}, {own}
+    trace_xray_trampolines avx, vmovups, ymm, 32, {entry}, {exit}, {argument}, {own}
+    trace_xray_trampolines avx512, vmovups, zmm, 64, {entry}, {exit}, {argument}, {own}",
     of_tests!(),
     entry = sym handler::entry,
     exit = sym handler::exit,
+    argument = sym handler::entry_with_argument,
     own = sym own::OWN,
 );
 

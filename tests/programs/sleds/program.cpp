@@ -9,6 +9,12 @@
 
 extern "C" FUNCTION long c_function(long n) { return n + 1; }
 
+// Its first argument is recorded.
+extern "C" FUNCTION __attribute__((xray_always_instrument, xray_log_args(1))) long
+c_with_argument(long n, double half) {
+    return n + long(2 * half);
+}
+
 // What app::wide() returns.
 const double WIDE = 1339200;
 
@@ -69,6 +75,7 @@ FUNCTION void run() {
     long caught = 0;
     for (long n = 0; n < 100; n++) {
         caught += app::catcher(n) < 0;
+        caught += c_with_argument(n - 50, 0.5) - (n - 49);
     }
     app::Square square;
     std::printf("%ld %g %g\n", caught, square.area(0.5), app::sum(1.5, 2.0));

@@ -25,6 +25,14 @@ pub struct Argument {
     value: u64,
 }
 
+impl Argument {
+    /// Creates an argument with a number of 64 bits.
+    #[must_use]
+    pub const fn from_u64(value: u64) -> Self {
+        Self { kind: ArgumentType::Uint64 as u32, length: 0, value }
+    }
+}
+
 /// The arguments of an event with the keys of their site. Both slices have the same length.
 #[derive(Debug)]
 pub(super) struct KeyedArguments<'a> {

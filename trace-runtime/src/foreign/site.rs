@@ -47,6 +47,13 @@ pub struct Key {
     reference: AtomicU16,
 }
 
+impl Key {
+    /// Creates a key.
+    pub const fn new(name: &'static CStr) -> Self {
+        Self { name: name.as_ptr(), reference: AtomicU16::new(0) }
+    }
+}
+
 // SAFETY: by the contract of `load`, what its pointers point to never changes, but for the atomics.
 unsafe impl Sync for Site {}
 
@@ -120,6 +127,26 @@ impl Site {
             key_count: 0,
             event_type: FUNCTION,
         }
+    }
+
+    /// Creates the site of a duration with arguments, which is off until [`load`](super::load) has
+    /// registered it.
+    pub const fn duration_with(
+        category: &'static CStr,
+        name: &'static CStr,
+        keys: &'static [Key],
+    ) -> Self {
+        Self {
+            keys: keys.as_ptr(),
+            key_count: keys.len() as u32,
+            event_type: EventType::DurationBegin as u32,
+            ..Self::duration(category, name)
+        }
+    }
+
+    /// Returns whether its events have arguments.
+    pub fn has_arguments(&self) -> bool {
+        self.key_count > 0
     }
 
     /// Returns whether its events are recorded.

@@ -20,7 +20,7 @@ macro_rules! of_tests {
             vzeroall
             ret
         .macro trace_xray_of_test suffix, move, register, bytes, clobber
-        trace_xray_trampolines \\suffix, \\move, \\register, \\bytes, \\clobber, \\clobber, trace_xray_of_test_own
+        trace_xray_trampolines \\suffix, \\move, \\register, \\bytes, \\clobber, \\clobber, \\clobber, trace_xray_of_test_own
         .globl trace_xray_run_\\suffix
         trace_xray_run_\\suffix:
             push rbx
@@ -88,19 +88,22 @@ extern "C" {
     fn trace_xray_entry_test_sse();
     fn trace_xray_exit_test_sse();
     fn trace_xray_tail_exit_test_sse();
+    fn trace_xray_argument_test_sse();
     fn trace_xray_entry_test_avx();
     fn trace_xray_exit_test_avx();
     fn trace_xray_tail_exit_test_avx();
+    fn trace_xray_argument_test_avx();
     fn trace_xray_entry_test_avx512();
     fn trace_xray_exit_test_avx512();
     fn trace_xray_tail_exit_test_avx512();
+    fn trace_xray_argument_test_avx512();
     fn trace_xray_run_test_sse(function: Function, values: &Registers, results: &mut Registers);
     fn trace_xray_run_test_avx(function: Function, values: &Registers, results: &mut Registers);
     fn trace_xray_run_test_avx512(function: Function, values: &Registers, results: &mut Registers);
 }
 
-/// Checks the trampolines for an entry, an exit and a tail exit.
-fn check(trampolines: [Function; 3], run: Run, bytes: usize) {
+/// Checks the trampolines for an entry, an exit, a tail exit, and an entry with an argument.
+fn check(trampolines: [Function; 4], run: Run, bytes: usize) {
     let values = Registers {
         general: std::array::from_fn(|number| 0x0101_0101_0101_0101 * (number as u64 + 1)),
         vectors: std::array::from_fn(|number| {
@@ -122,19 +125,28 @@ fn check(trampolines: [Function; 3], run: Run, bytes: usize) {
 
 #[test]
 fn a_handler_that_changes_all_registers_changes_no_value_of_the_program() {
-    let sse: [Function; 3] =
-        [trace_xray_entry_test_sse, trace_xray_exit_test_sse, trace_xray_tail_exit_test_sse];
+    let sse: [Function; 4] = [
+        trace_xray_entry_test_sse,
+        trace_xray_exit_test_sse,
+        trace_xray_tail_exit_test_sse,
+        trace_xray_argument_test_sse,
+    ];
     check(sse, trace_xray_run_test_sse, 16);
     if std::arch::is_x86_feature_detected!("avx") {
-        let avx: [Function; 3] =
-            [trace_xray_entry_test_avx, trace_xray_exit_test_avx, trace_xray_tail_exit_test_avx];
+        let avx: [Function; 4] = [
+            trace_xray_entry_test_avx,
+            trace_xray_exit_test_avx,
+            trace_xray_tail_exit_test_avx,
+            trace_xray_argument_test_avx,
+        ];
         check(avx, trace_xray_run_test_avx, 32);
     }
     if std::arch::is_x86_feature_detected!("avx512f") {
-        let avx512: [Function; 3] = [
+        let avx512: [Function; 4] = [
             trace_xray_entry_test_avx512,
             trace_xray_exit_test_avx512,
             trace_xray_tail_exit_test_avx512,
+            trace_xray_argument_test_avx512,
         ];
         check(avx512, trace_xray_run_test_avx512, 64);
     }
