@@ -19,6 +19,8 @@ struct Built {
     host: PathBuf,
     library: PathBuf,
     other: PathBuf,
+    /// A program whose allocators have sleds.
+    allocating: PathBuf,
 }
 
 /// Compiles the program and its library with sleds, once.
@@ -34,6 +36,7 @@ fn built() -> &'static Built {
             program: compiled("main.rs", "program", &[SLEDS]),
             host: compiled("host.rs", "host", &[]),
             library: compiled("library.rs", "library.so", library),
+            allocating: compiled("allocating.rs", "allocating", &[SLEDS]),
             other: compiled("library.rs", "other.so", &[library, &["--cfg=other"][..]].concat()),
             _directory: directory,
         }
@@ -209,6 +212,64 @@ fn signal_handlers_are_calls() {
     let recorded = Recorded::new(&["--functions", "main::*"], &["signals"]);
     let hundred = ["main::interrupted", "main::handler", "main::target"];
     assert_calls(&recorded.calls(), &hundred.map(|name| (name, 100)));
+}
+
+/// Checks that the calls of each thread are nested in each other.
+#[track_caller]
+fn assert_nested(provider: &Provider) {
+    let mut threads: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+    for event in provider.events.iter().filter(|event| event.category == "xray") {
+        if let Shape::Complete(end) = event.shape {
+            let call = (event.ticks, std::cmp::Reverse(end), event.name.as_str());
+            threads.entry(event.thread).or_default().push(call);
+        }
+    }
+    for mut calls in threads.into_values() {
+        calls.sort_unstable();
+        let mut open: Vec<(u64, &str)> = Vec::new();
+        for (begin, std::cmp::Reverse(end), name) in calls {
+            while open.last().is_some_and(|(last, _)| *last <= begin) {
+                open.pop();
+            }
+            if let Some((last, around)) = open.last() {
+                assert!(end <= *last, "{name} {begin}..{end} ends after {around} at {last}");
+            }
+            open.push((end, name));
+        }
+    }
+}
+
+/// Each function of the program is interrupted, and so is the recording of calls, in which the
+/// handler is not recorded.
+#[test]
+fn a_handler_on_a_signal_stack_interrupts_the_recording() {
+    let options = ["--functions", "main::timer::*,-*::interrupted", "-b", "64M"];
+    let recorded = Recorded::new(&options, &["timer", "2000"]);
+    let numbers: Vec<usize> =
+        recorded.output.split_whitespace().map(|number| number.parse().unwrap()).collect();
+    let [number, ticks] = numbers[..] else { panic!("{}", recorded.output) };
+    let calls = recorded.calls();
+    let each = ["outer", "middle", "inner"].map(|name| format!("main::timer::{name}"));
+    assert_calls(&calls, &each.each_ref().map(|name| (name.as_str(), number)));
+    let [tick, inside] = ["main::timer::tick", "main::timer::in_tick"].map(|name| calls[name]);
+    assert!(0 < tick && tick <= ticks && inside == tick, "{tick} {inside} of {ticks}");
+    assert_nested(recorded.archive.only());
+}
+
+/// The library of the recording calls the program's allocator, from its own code, too.
+#[test]
+fn allocators_with_sleds_are_recorded() {
+    let recorded = Recorded::of(&built().allocating, &["-b", "64M"], &[]);
+    assert_eq!(recorded.output, "1501500\n");
+    let calls = recorded.calls();
+    assert_calls(&calls, &[("allocating::boxed", 3000), ("allocating::sum", 3)]);
+    // The compiler inlines the allocator of the C library in that of Rust.
+    let alloc = calls.iter().filter(|(name, _)| name.contains("GlobalAlloc>::alloc"));
+    let alloc: usize = alloc.map(|(_, number)| number).sum();
+    assert!(alloc >= 3000 && calls["allocating::take"] >= 3000, "{calls:?}");
+    // Those of the C library, and of the recording itself.
+    assert!(calls["malloc"] > 0 && calls["free"] > 0, "{calls:?}");
+    assert_nested(recorded.archive.only());
 }
 
 /// The library is loaded, unloaded and loaded again during the session. The program waits until it

@@ -17,6 +17,7 @@ extern "C" {
 
 mod loading;
 mod sandboxes;
+mod timer;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,6 +43,7 @@ fn main() {
         ["alone"] => sandboxes::alone(),
         ["confined", rest @ ..] => sandboxes::execute_confined(rest),
         ["signals"] => signals(),
+        ["timer", number] => timer::interrupted(number.parse().expect("a number")),
         ["time", number] => time(number.parse().expect("a number")),
         _ => panic!("unknown arguments"),
     }
