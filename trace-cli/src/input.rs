@@ -17,7 +17,7 @@ use trace_convert::tef;
 use trace_format::{ReadError, Reader};
 use trace_input::{decompress, json_error, json_shift, START_BYTES};
 use trace_protocol::buffer::saved::buffer_path;
-use trace_xray::fxt::Fdr;
+use trace_xray::fxt::{has_own_ids, Fdr};
 
 use crate::message::{say, HINT};
 use crate::progress::Watched;
@@ -79,6 +79,8 @@ pub(crate) struct Input {
     pub(crate) shift: u64,
     /// Whether notes about the input are printed. A second pass prints none.
     pub(crate) has_notes: bool,
+    /// Whether it is an XRay log whose functions have ids of its own map.
+    pub(crate) has_own_ids: bool,
 }
 
 impl Input {
@@ -88,10 +90,11 @@ impl Input {
         let read = input.by_ref().take(START_BYTES).read_to_end(&mut start);
         read.with_context(|| format!("cannot read {}", path.display()))?;
         let kind = InputKind::detect(&start);
+        let has_own_ids = kind == Some(InputKind::Xray) && has_own_ids(&start);
         let bytes = Box::new(io::Cursor::new(start).chain(input));
         match kind {
             Some(InputKind::Json) => Self::json(path, bytes),
-            _ => Ok(Self { kind, bytes, shift: 0, has_notes: true }),
+            _ => Ok(Self { kind, bytes, shift: 0, has_notes: true, has_own_ids }),
         }
     }
 
@@ -101,13 +104,14 @@ impl Input {
         if is_file(path) {
             let open = || open_bytes(path, |file| Box::new(file)).map_err(io::Error::other);
             let shift = json_shift(open);
-            return Ok(Self { kind, bytes, shift, has_notes: true });
+            return Ok(Self { kind, bytes, shift, has_notes: true, has_own_ids: false });
         }
         let copy = tempfile::tempfile().with_context(temporary_file_error)?;
         copy_to(path, bytes, &copy, temporary_file_error)?;
         let open = || copy.try_clone().and_then(|mut copy| copy.rewind().map(|()| copy));
         let shift = json_shift(open);
-        Ok(Self { kind, bytes: Box::new(open()?), shift, has_notes: true })
+        let bytes = Box::new(open()?);
+        Ok(Self { kind, bytes, shift, has_notes: true, has_own_ids: false })
     }
 
     /// Returns a reader of the input as an archive. If `lenient`, skips malformed JSON events.
@@ -125,7 +129,8 @@ impl Input {
                 tef::Document { lenient, shift, report_omitted_backtraces }.open(self.bytes)
             }
             Some(InputKind::Xray) => {
-                Fdr { map: xray::names(path, self.has_notes)? }.open(self.bytes)
+                let map = xray::names(path, self.has_notes, self.has_own_ids)?;
+                Fdr { map }.open(self.bytes)
             }
             kind => match kind.unwrap_or(InputKind::Fxt).reader() {
                 Some(format) => format.open(self.bytes),

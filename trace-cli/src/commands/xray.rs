@@ -95,7 +95,7 @@ fn read(path: &Path) -> Result<(Calls, Names, u8)> {
     if input.kind != Some(InputKind::Xray) {
         bail!("{} is not a log of XRay's flight data recorder", path.display());
     }
-    let names = Names::new(input::xray_names(path, true)?);
+    let names = Names::new(input::xray_names(path, true, input.has_own_ids)?);
     let mut copy = tempfile::tempfile().with_context(input::temporary_file_error)?;
     input::copy_to(path, input.bytes, &copy, input::temporary_file_error)?;
     copy.rewind().with_context(input::temporary_file_error)?;

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use trace_input::map_beside;
 use trace_xray::map::{Map, Program};
 
-use crate::message::{describe, say};
+use crate::message::{describe, say, HINT};
 
 /// The value of `--instr-map`. It is not an argument of [`open`](super::open), because analyses
 /// open their inputs themselves, and several times.
@@ -19,8 +19,9 @@ pub(crate) fn use_instr_map(path: &Path) {
 }
 
 /// Returns the map for the log at `path`: that of the option, or for a log `NAME.xray` the file
-/// `NAME.map` beside it. Without one it is empty, and functions have numbers.
-pub(crate) fn names(path: &Path, has_notes: bool) -> Result<Map> {
+/// `NAME.map` beside it. Without one it is empty, and functions have numbers. A log with ids of its
+/// own must have its own map.
+pub(crate) fn names(path: &Path, has_notes: bool, has_own_ids: bool) -> Result<Map> {
     let beside = map_beside(path);
     let beside = beside.as_deref();
     let Some(file) = INSTR_MAP.get() else {
@@ -32,10 +33,21 @@ pub(crate) fn names(path: &Path, has_notes: bool) -> Result<Map> {
         }));
     };
     let (map, bytes) = read(file)?;
-    if let Some(beside) = beside.filter(|beside| has_notes && beside != file) {
+    if has_notes && has_own_ids && Program::parse(&bytes).is_ok_and(|program| program.has_code()) {
+        report_other_ids(path, file);
+    } else if let Some(beside) = beside.filter(|beside| has_notes && beside != file) {
         check(beside, file, &bytes);
     }
     Ok(map)
+}
+
+/// Reports that a program's map does not have the ids of a log.
+fn report_other_ids(log: &Path, program: &Path) {
+    let (log, program) = (log.display(), program.display());
+    say(&format!(
+        "names may be wrong: the functions of {log} have the ids of its own map, not those of \
+         {program}{HINT}leave out --instr-map, or name the .map file that was written with the log"
+    ));
 }
 
 /// Reads a map with its bytes.

@@ -98,6 +98,30 @@ fn names_of_functions() {
     assert!(missing.stderr.contains("cannot read app.xray: "), "{missing:?}");
 }
 
+/// The functions of a program are numbered by its sleds, those of a recording in their order.
+#[test]
+fn a_program_does_not_name_the_functions_of_a_recording() {
+    let place = Place::new();
+    place.put("app.fxt", &crate::harness::good());
+    assert_eq!(place.run(&["convert", "app.fxt", "-o", "app.xray"]).code, 0);
+    // It has sleds, but which ones does not matter.
+    let program = include_bytes!("../../../fuzz/corpus/xray-map/library.elf");
+    place.put("program", program);
+    for arguments in [&["dump", "app.xray"][..], &["xray", "account", "app.xray"]] {
+        let wrong = place.run(&[arguments, &["--instr-map", "program"]].concat());
+        assert!(
+            wrong.stderr.contains("names may be wrong: the functions of app.xray"),
+            "{wrong:?}"
+        );
+        let right = place.run(&[arguments, &["--instr-map", "app.map"]].concat());
+        assert!(!right.stderr.contains("names may be wrong"), "{right:?}");
+    }
+    // A log of LLVM's runtime has the ids of its program.
+    place.put("other.xray", &log());
+    let other = place.run(&["dump", "other.xray", "--instr-map", "program"]);
+    assert!(!other.stderr.contains("names may be wrong"), "{other:?}");
+}
+
 #[test]
 fn a_damaged_log_is_a_loss() {
     let place = Place::new();

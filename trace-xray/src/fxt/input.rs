@@ -10,8 +10,10 @@ use trace_analyze::input::{imported, into_io, temporary_copy, Importer, InputFor
 use trace_format::Writer;
 
 use super::Translator;
+use crate::layout::UNKNOWN_CPU;
 use crate::map::Map;
-use crate::read::{decode, Ordered, ReadError};
+use crate::read::{decode, Decoder, Ordered, ReadError};
+use crate::record::Record;
 
 /// A log of XRay's flight data recorder as an input.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +36,20 @@ impl InputFormat for Fdr {
         let translator = Translator::new(self.map.clone());
         imported(FdrImporter { log, translator, providers: HashMap::new() })
     }
+}
+
+/// Returns whether the ids of functions are those of the log's own map, by its first bytes: whether
+/// it is one of a recording, which has no CPUs, and not one of LLVM's runtime.
+#[must_use]
+pub fn has_own_ids(start: &[u8]) -> bool {
+    let mut decoder = Decoder::new();
+    decoder.push(start);
+    while let Ok(Some(item)) = decoder.next() {
+        if let Record::NewCpuId { cpu, .. } = item.record {
+            return cpu == UNKNOWN_CPU;
+        }
+    }
+    false
 }
 
 struct FdrImporter<R> {

@@ -44,6 +44,12 @@ impl Program {
         self.build_id.as_deref()
     }
 
+    /// Returns whether it has code. A map of [`write()`](super::write()) has none.
+    #[must_use]
+    pub fn has_code(&self) -> bool {
+        !self.code.is_empty()
+    }
+
     /// Checks that a function can be at an address.
     pub(super) fn check(&self, id: FunctionId, address: u64) -> Result<(), Mismatch> {
         let Some(functions) = &self.functions else {
