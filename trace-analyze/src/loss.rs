@@ -66,6 +66,13 @@ impl Gap {
             Self { from: ticks("from").unwrap_or(to).min(to), to }
         })
     }
+
+    /// Returns the time in which a provider recorded nothing while it got a new buffer, as during a
+    /// pause, or `None` if the event reports none.
+    #[must_use]
+    pub fn of_interruption(item: &Item<'_>, event: &Event<'_>) -> Option<Self> {
+        Self::of(item, event).filter(|_| item.text(event.name) == INTERRUPTED)
+    }
 }
 
 /// Returns the thread of a loss. An event with the scope of the process reports a loss of several

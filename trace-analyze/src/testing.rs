@@ -1,15 +1,21 @@
 //! Archives for tests.
 
-use trace_format::{Arguments, Event, EventKind, Record, Thread, ThreadKoids, Writer};
+use trace_format::{Arguments, Event, EventKind, Metadata, Record, Thread, ThreadKoids, Writer};
 
 pub(crate) const THREAD: ThreadKoids = ThreadKoids::new(12, 34);
 
-/// Returns an archive of provider 1, `app`, with these records. A tick is a nanosecond.
+/// Returns an archive of provider 1, `app`, with these records. A tick is a nanosecond. The records
+/// after the information of a provider are of that one.
 pub(crate) fn archive(records: &[Record<'_>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new()).unwrap();
     writer.provider(1, "app").unwrap();
     for record in records {
-        writer.record(record).unwrap();
+        match record {
+            Record::Metadata(Metadata::ProviderInfo { id, name }) => {
+                writer.provider(*id, std::str::from_utf8(name).unwrap()).unwrap();
+            }
+            record => writer.record(record).unwrap(),
+        }
     }
     writer.into_inner()
 }

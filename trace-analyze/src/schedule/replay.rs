@@ -8,7 +8,8 @@
 //!     └──────────────── switch from it, blocked ─────────┘
 //! ```
 //!
-//! The state of a thread before its first record is unknown. A thread that the wake-up of a record
+//! The state of a thread before its first record is unknown, and so is that of all threads while the
+//! recording is paused. A thread that the wake-up of a record
 //! finds running is woken up before it has left its CPU: if its next switch has no other wake-up,
 //! it is runnable from the switch on.
 //!
@@ -147,6 +148,7 @@ impl<V: FnMut(Interval)> Replay<V> {
                     self.depart(number, step.time, (state, by));
                 }
             }
+            StepKind::Gap { to, .. } => self.interrupt(step.time, to),
             StepKind::Exit(thread) => {
                 if let State::Running { exit, .. } = &mut self.thread(thread).state {
                     *exit = Some(step.time);
@@ -260,6 +262,15 @@ impl<V: FnMut(Interval)> Replay<V> {
             }
             State::Runnable { .. } => {}
         }
+    }
+
+    /// Ends all states at the begin of a gap. CPUs may have run the threads that they leave first
+    /// since its end.
+    fn interrupt(&mut self, from: u64, to: u64) {
+        self.finish(from);
+        self.threads.iter_mut().for_each(|thread| thread.was_woken = false);
+        self.cpus.fill(None);
+        self.start = self.start.max(to);
     }
 
     /// Ends all states.

@@ -6,6 +6,7 @@ use trace_format::layout::ThreadState;
 use trace_format::{Item, Record};
 
 use crate::is_clock_anchor;
+use crate::loss::Gap;
 use crate::scheduling::{self, Before, Cpu, Switch, Task, Waker};
 
 /// The most records that are kept by default.
@@ -54,6 +55,8 @@ pub(super) enum StepKind {
     Arrived { thread: u32, cpu: u32 },
     /// The thread is blocked or preempted when a slice begins.
     Left { thread: u32, state: ThreadState, by: Option<u32>, was_woken: bool },
+    /// A provider records nothing until a time in nanoseconds.
+    Gap { provider: Option<u32>, to: u64 },
 }
 
 impl Default for Steps {
@@ -121,8 +124,18 @@ impl Steps {
         &self.threads
     }
 
+    /// Removes the gaps of providers without scheduling records.
+    fn remove_other_gaps(&mut self) {
+        let Self { list, providers, .. } = self;
+        list.retain(|step| match step.kind {
+            StepKind::Gap { provider, .. } => providers.contains(&provider),
+            _ => true,
+        });
+    }
+
     /// Returns the records in the order of time.
     pub(super) fn sorted(&mut self) -> &[Step] {
+        self.remove_other_gaps();
         self.list.sort_by_key(|step| step.time);
         &self.list
     }
@@ -171,6 +184,11 @@ impl Steps {
             Record::Event(event) if scheduling::is_exit(item, event) => {
                 let kind = StepKind::Exit(self.number(item.thread(event.thread).thread)?);
                 Some(Step { time: item.nanos(event.ticks), kind })
+            }
+            Record::Event(event) => {
+                let gap = Gap::of_interruption(item, event)?;
+                let kind = StepKind::Gap { provider: item.provider.id(), to: item.nanos(gap.to) };
+                Some(Step { time: item.nanos(gap.from), kind })
             }
             _ => None,
         }

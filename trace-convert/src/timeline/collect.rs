@@ -152,6 +152,10 @@ impl TimelineCollector {
         if own && is_clock_anchor(item, event) {
             self.cpus.recorded_until(at);
         }
+        if let Some(gap) = trace_analyze::Gap::of_interruption(item, event) {
+            let (from, to) = (item.nanos(gap.from), item.nanos(gap.to));
+            self.cpus.interrupted(item.provider.id(), from, to);
+        }
         match event.kind {
             EventKind::Counter { id } => {
                 let key = (thread.process, label, id);

@@ -12,6 +12,8 @@ pub(super) struct Cpus {
     cpus: BTreeMap<Cpu, OnCpu>,
     /// The time of the last record: what a CPU ran after that is unknown.
     last: u64,
+    /// The begins and ends of times in which a provider recorded nothing.
+    gaps: Vec<(Option<u32>, u64, u64)>,
 }
 
 #[derive(Debug, Default)]
@@ -37,6 +39,11 @@ impl Cpus {
         self.last = self.last.max(nanos);
     }
 
+    /// Notes that a provider recorded nothing between two times. What CPUs ran then is unknown.
+    pub(super) fn interrupted(&mut self, provider: Option<u32>, from: u64, to: u64) {
+        self.gaps.push((provider, from, to));
+    }
+
     /// Returns a row for each CPU. `name` returns the name of a thread.
     pub(super) fn group(
         self,
@@ -49,6 +56,11 @@ impl Cpus {
         }
         let category = catalog.intern("cpu");
         let (first, last) = (range.0, range.1.min(self.last));
+        let has_cpus = |provider| self.cpus.keys().any(|(other, _)| *other == provider);
+        let gaps = self.gaps.iter().filter(|(provider, ..)| has_cpus(*provider));
+        let gaps: Vec<(u64, u64)> = gaps.map(|(_, from, to)| (*from, *to)).collect();
+        let first_before = |end| gaps.iter().map(|gap| gap.1).filter(|to| *to <= end).max();
+        let last_after = |begin| gaps.iter().map(|gap| gap.0).filter(|from| *from >= begin).min();
         let mut rows = Vec::with_capacity(self.cpus.len());
         for ((_, number), mut cpu) in self.cpus {
             for (switch, _) in &mut cpu.switches {
@@ -58,8 +70,10 @@ impl Cpus {
                 let name = name(catalog, turn.task.thread);
                 let name = catalog.intern(&name);
                 let label = catalog.label_of(category, name);
-                let end = turn.to.map_or(last, |(end, _)| end);
-                let begin = turn.from.unwrap_or(first).min(end);
+                let known = turn.to.map(|(end, _)| end);
+                let begin = turn.from.or_else(|| known.and_then(first_before)).unwrap_or(first);
+                let end = known.or_else(|| last_after(begin)).unwrap_or(last);
+                let begin = begin.min(end);
                 Slice { begin, end, label, arguments: turn.value, order: 0, is_open: false }
             };
             cpu.switches.sort_by_key(|(switch, _)| switch.nanos);

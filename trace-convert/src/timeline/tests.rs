@@ -1,7 +1,7 @@
 use trace_format::layout::{BlobType, InstantScope, ObjectType, ThreadState};
 use trace_format::{
-    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Reader, Record, Text,
-    Thread, ThreadKoids, ThreadWakeup, Value,
+    Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Log, Metadata, Reader,
+    Record, Text, Thread, ThreadKoids, ThreadWakeup, Value,
 };
 
 use super::rows::{PointKind, RowKind};

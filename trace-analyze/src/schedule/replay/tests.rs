@@ -1,4 +1,8 @@
-use trace_format::{Arguments, ContextSwitch, Reader, Record, ThreadWakeup};
+use trace_format::layout::InstantScope;
+use trace_format::{
+    Argument, Arguments, ContextSwitch, Event, EventKind, Metadata, Reader, Record, Thread,
+    ThreadKoids, ThreadWakeup, Value,
+};
 
 use super::*;
 use crate::testing::archive;
@@ -72,6 +76,45 @@ fn states_between_records() {
         (65, 70, running(1)),
     ];
     assert_eq!(intervals(&records), (expected, 0));
+}
+
+/// After a pause, the helper is another provider, and the states of threads are unknown.
+#[test]
+fn states_while_the_recording_is_paused_are_unknown() {
+    let arguments =
+        [Argument::new("from", Value::Uint64(30)), Argument::new("to", Value::Uint64(100))];
+    let interruption = Event {
+        ticks: 30,
+        thread: Thread::Inline(ThreadKoids::new(1, 1)),
+        category: "trace".into(),
+        name: "recording interrupted".into(),
+        kind: EventKind::Instant { scope: Some(InstantScope::Process) },
+        arguments: (&arguments).into(),
+    };
+    let pause = |interrupted: u32| {
+        let provider = |id| Record::from(Metadata::ProviderInfo { id, name: b"kernel" });
+        intervals(&[
+            switch(10, 0, (0, RUNNING), 7),
+            switch(12, 1, (0, RUNNING), 8),
+            switch(20, 1, (8, BLOCKED), 0),
+            provider(interrupted),
+            interruption.into(),
+            provider(2),
+            // The CPU has run the thread since the resume, or since a later time.
+            switch(110, 1, (7, RUNNING), 8),
+            switch(120, 1, (8, BLOCKED), 7),
+        ])
+    };
+    let preempted = runnable(Reason::Preempted(Some(1)), true);
+    let paused = vec![
+        (0, 10, WOKEN),
+        (10, 30, running(0)),
+        (100, 110, running(2)),
+        (110, 120, preempted),
+        (120, 120, running(2)),
+    ];
+    assert_eq!(pause(2), (paused, 0));
+    assert_ne!(pause(3).0[1], (10, 30, running(0)), "it is the gap of another program");
 }
 
 /// The records of CPU 1 come first in the archive.

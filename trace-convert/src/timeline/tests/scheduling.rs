@@ -42,6 +42,36 @@ fn threads_on_cpus_have_their_names() {
     assert_eq!(lanes(&timeline, 0)[0][0], "other (99) 5..10");
 }
 
+/// What CPUs run while the recording is paused is unknown. After it, the helper is another provider.
+#[test]
+fn turns_do_not_last_through_a_pause() {
+    let switch = |ticks, outgoing_thread, incoming_thread| {
+        let (outgoing_state, arguments) = (ThreadState(0), Arguments::NONE);
+        let cpu = 0;
+        ContextSwitch { ticks, cpu, outgoing_state, outgoing_thread, incoming_thread, arguments }
+    };
+    let times = [("from", 30), ("to", 100)];
+    let arguments = times.map(|(name, ticks)| Argument::new(name, Value::Uint64(ticks)));
+    let interruption = Event {
+        ticks: 30,
+        thread: Thread::Inline(ThreadKoids::new(1, 1)),
+        category: "trace".into(),
+        name: "recording interrupted".into(),
+        kind: EventKind::Instant { scope: Some(InstantScope::Process) },
+        arguments: (&arguments).into(),
+    };
+    let timeline = read(&[
+        at(5, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
+        switch(10, 99, 34).into(),
+        Metadata::ProviderInfo { id: 2, name: b"kernel" }.into(),
+        interruption.into(),
+        switch(110, 34, 98).into(),
+        at(120, "g", EventKind::Instant { scope: Some(InstantScope::Global) }),
+    ]);
+    assert_eq!(lanes(&timeline, 0), [["thread 99 5..10", "thread 34 10..30"]]);
+    assert_eq!(lanes(&timeline, 1)[0][0], "thread 34 100..110");
+}
+
 /// A slice has the whole of a duration, but only its own scheduling records.
 #[test]
 fn a_turn_without_an_end_lasts_until_the_last_scheduling_record() {
