@@ -59,6 +59,8 @@ struct Image {
     current: BTreeMap<u64, Mapping>,
     /// The mappings that others have replaced.
     past: Past,
+    /// The begin of its first mapping, in nanoseconds.
+    since: Option<u64>,
 }
 
 /// Mapped code, in the process from `start` to `end`.
@@ -167,6 +169,7 @@ impl Images {
 impl Image {
     fn map(&mut self, mapping: Mapping) {
         let Mapping { start, end, since, .. } = mapping;
+        self.since = Some(self.since.map_or(since, |first| first.min(since)));
         let last = |current: &BTreeMap<u64, Mapping>| {
             let (_, last) = current.range(..end).next_back()?;
             (last.end > start).then_some(*last)
@@ -184,8 +187,10 @@ impl Image {
         if current.is_some_and(|mapping| mapping.since <= nanos) {
             return current;
         }
-        // The first mapping may be recorded late.
-        self.past.find(nanos, address).or(current)
+        // The first mapping may be recorded late. A later one may be that of another program, which
+        // the process had not executed yet.
+        let late = current.filter(|_| self.since.is_some_and(|since| nanos < since));
+        self.past.find(nanos, address).or(late)
     }
 }
 
@@ -244,6 +249,14 @@ mod tests {
             assert_eq!(place(&images, 20, address), None);
         }
         assert_eq!(images.find(8, 20, 0x1000), None);
+    }
+
+    /// The process executes another program at 20, which has code where the first one has none.
+    #[test]
+    fn an_address_before_a_program_is_executed_is_not_in_that_program() {
+        let images = images();
+        assert_eq!(place(&images, 15, 0x2700), None);
+        assert_eq!(place(&images, 20, 0x2700), Some((1, 0xf40)));
     }
 
     /// A search of all replaced mappings would take minutes.
