@@ -296,6 +296,41 @@ fn a_recording_of_the_kernel_is_paused_and_resumed() {
     assert!(matches!(kernel(&Archive::read(&output))[..], [(0, _), (1, 1..)]));
 }
 
+/// A helper that is killed while the recording is paused has lost nothing before the resume.
+#[test]
+fn a_helper_that_is_killed_during_a_pause_is_reported() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let command = |arguments: &[&str]| {
+        let mut command = trace(arguments);
+        command.env("XDG_RUNTIME_DIR", directory.path()).env_remove("TRACE_SOCKET");
+        command
+    };
+    let mut record = command(&["record", "--sched", "-o"]);
+    record.arg(&output).arg("--").arg(subject_path()).arg("idle");
+    let streams = record.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut recorder = streams.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(recorder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    let helper = helper_of(&recorder).expect("the recorder has a helper");
+    wait_until("the recording is paused", || command(&["pause"]).status().unwrap().success());
+    kill(helper);
+    wait_until("the helper has ended", || has_ended(helper));
+    // The manager notes the end before the resume: both have the same loop.
+    assert!(command(&["resume"]).status().unwrap().success());
+    drop(recorder.stdin.take());
+    let run = Run::end_of(recorder);
+    assert!(run.stderr().contains("later events of the kernel are missing"), "{run:?}");
+    assert_reports_end(&output);
+    for instance in instances(helper) {
+        let _gone = fs::remove_dir(Path::new(TRACEFS).join("instances").join(instance));
+    }
+}
+
 /// Others cannot end a recording by its instance.
 #[test]
 fn the_instance_of_a_recording_cannot_be_removed() {

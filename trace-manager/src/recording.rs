@@ -4,6 +4,7 @@ mod categories;
 mod conditions;
 mod departed;
 mod following;
+mod helpers;
 mod pause;
 mod progress;
 mod refusals;
@@ -37,6 +38,7 @@ use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
 
 use departed::Departed;
+use helpers::Helpers;
 use pause::{Gap, LeftBuffer, Renewal};
 use refusals::Refusals;
 pub(crate) use retention::{is_metadata, is_thread, split_records};
@@ -98,6 +100,7 @@ pub(crate) struct Recording {
     /// The archive ids of the providers that were interrupted before.
     interrupted: BTreeSet<u32>,
     refusals: Refusals,
+    helpers: Helpers,
     alerts: BTreeMap<String, u64>,
     /// The conditions of triggers.
     conditions: Evaluator,
@@ -212,6 +215,7 @@ impl Recording {
             renewals: BTreeMap::new(),
             interrupted: BTreeSet::new(),
             refusals: Refusals::default(),
+            helpers: Helpers::default(),
             alerts: BTreeMap::new(),
             conditions,
             held: BTreeMap::new(),
@@ -259,8 +263,9 @@ impl Recording {
     pub(crate) fn join(&mut self, opened: &Opened<'_>, memory: Option<Share>) {
         let Opened { id, is_helper, joined, now, recorded, late } = opened;
         let (provider, mode) = (joined.identity.id, joined.layout.mode());
-        if !is_helper {
-            self.joined.insert(*id);
+        match is_helper {
+            true => self.helpers.join(*id),
+            false => _ = self.joined.insert(*id),
         }
         self.withdraw_refusal(*id);
         let earlier = self.earlier.remove(id);
@@ -427,7 +432,8 @@ impl Recording {
         let now = ClockSample::now();
         let counter_rate = counter_rate(&self.start_clocks, &now).unwrap_or(self.estimated_rate);
         self.refuse_deferred();
-        self.report_refusals(&now, counter_rate);
+        self.report_omissions(&now, counter_rate);
+        self.summarize_helpers();
         let providers = self.departed.into_summaries();
         let has_lost = providers.iter().any(|provider| provider.dropped > 0);
         let incomplete_conditions = self.conditions.incomplete(has_lost);

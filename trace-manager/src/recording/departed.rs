@@ -2,6 +2,8 @@
 
 use std::collections::btree_map::{BTreeMap, Entry};
 
+use trace_format::notes::Omission;
+
 use crate::machine::ProviderId;
 use crate::summary::ProviderSummary;
 
@@ -45,6 +47,15 @@ impl Departed {
             let Some((_, earliest)) = self.summaries.pop_first() else { return };
             self.bytes -= size(&earliest);
             self.add_to_others(earliest);
+        }
+    }
+
+    /// Adds missing data to what a connection recorded, if it has a summary of its own.
+    pub(super) fn omit(&mut self, id: ProviderId, omission: Omission) {
+        if let Some(summary) = self.summaries.get_mut(&id) {
+            self.bytes -= size(summary);
+            summary.omitted.push((omission, 1));
+            self.bytes += size(summary);
         }
     }
 

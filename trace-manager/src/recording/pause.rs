@@ -65,6 +65,7 @@ impl Recording {
         providers: impl Iterator<Item = &'a ProviderData>,
     ) {
         let Some(stopped_at) = self.stopped_at.take() else { return };
+        self.helpers.start_again();
         for provider in providers {
             if self.renewals.contains_key(&provider.id()) {
                 // An earlier start has decided on these records.

@@ -1,4 +1,5 @@
-//! What the manager itself reports in the archive: refused providers, and interruptions.
+//! What the manager itself reports in the archive: refused providers, helpers that ended while the
+//! session was stopped, and interruptions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -71,6 +72,7 @@ impl Recording {
 
     /// Notes that a provider has disconnected.
     pub(crate) fn disconnected(&mut self, id: ProviderId) {
+        self.helpers.disconnected(id, self.stopped_at.is_some());
         self.refusals.without_memory.remove(&id);
         self.refusals.deferred.remove(&id).into_iter().for_each(|refusal| self.refuse(refusal));
     }
@@ -81,15 +83,22 @@ impl Recording {
         deferred.into_values().for_each(|refusal| self.refuse(refusal));
     }
 
-    /// Writes the number of refusals into the archive, as a provider of its own: the refused
-    /// programs have none.
-    pub(super) fn report_refusals(&mut self, now: &ClockSample, counter_rate: u64) {
-        if self.refusals.number == 0 {
+    /// Writes the numbers of refusals and of missing helpers into the archive, as a provider of its
+    /// own: these have none, or have left.
+    pub(super) fn report_omissions(&mut self, now: &ClockSample, counter_rate: u64) {
+        let omissions = [
+            (Omission::Connections, self.refusals.number),
+            (Omission::Helpers, self.helpers.missing()),
+        ];
+        let omissions = omissions.into_iter().filter(|(_, number)| *number != 0);
+        let clock = ClockSource::CpuCounter;
+        if omissions.clone().next().is_none() {
             return;
         }
-        let (number, clock) = (self.refusals.number, ClockSource::CpuCounter);
         self.report(clock, now, counter_rate, |words, manager| {
-            archive::omission(words, manager, now.ticks(clock), Omission::Connections, number);
+            for (omission, number) in omissions {
+                archive::omission(words, manager, now.ticks(clock), omission, number);
+            }
         });
     }
 

@@ -225,6 +225,34 @@ fn the_summary_reports_an_interruption() {
     assert_eq!(omitted.collect::<Vec<_>>(), expected);
 }
 
+/// A helper that has stopped loses nothing if it ends, unless the session starts again.
+#[test]
+fn a_helper_that_ends_while_the_session_is_stopped_is_reported_if_that_starts_again() {
+    for (is_helper, starts_again) in [(true, true), (true, false), (false, true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.fxt");
+        let collection = &mut collection();
+        let mut recording = recording(&path, collection);
+        let layout = layout(BufferingMode::Oneshot);
+        join_with(&mut recording, collection, 1, (is_helper, buffer(&layout)));
+        recording.pause(ClockSample::now());
+        recording.expect_last(1, 1, 5);
+        let (end, elapsed) = (End::Terminated, BTreeMap::new());
+        let departure = Departure { end, answered_start: true, answered_stop: true, elapsed };
+        collection.finish(1, departure);
+        recording.disconnected(1);
+        if starts_again {
+            recording.start_again(BufferDisposition::Retain, collection.of_session(1));
+        }
+        take_final(&mut recording, collection);
+        let ended = recording.end();
+        ended.archive.wait().unwrap();
+        let expected = (is_helper && starts_again).then_some((Omission::Helpers, 1));
+        assert_eq!(reported(&path), Vec::from_iter(expected));
+        assert_eq!(ended.providers[0].omitted, Vec::from_iter(expected));
+    }
+}
+
 /// The gap of a provider does not begin when the last one stops.
 #[test]
 fn each_provider_has_recorded_until_it_stopped() {
