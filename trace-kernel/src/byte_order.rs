@@ -27,6 +27,15 @@ impl ByteOrder {
         }
     }
 
+    /// Returns the number of 2 bytes.
+    #[inline]
+    pub(crate) fn two(self, bytes: &[u8; 2]) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(*bytes),
+            Self::Big => u16::from_be_bytes(*bytes),
+        }
+    }
+
     /// Returns the number of 4 bytes.
     #[inline]
     pub(crate) fn four(self, bytes: &[u8; 4]) -> u32 {

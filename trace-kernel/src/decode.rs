@@ -9,6 +9,9 @@ use crate::format::{EventFormat, Field};
 use crate::page::RawEvent;
 use kinds::Kind;
 
+#[cfg(target_os = "linux")]
+pub(crate) use kinds::thread_states;
+
 /// Decodes the events of one kernel.
 #[derive(Debug, Default)]
 pub struct Decoder {

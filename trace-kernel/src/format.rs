@@ -24,5 +24,6 @@ mod symbols;
 
 pub use error::{FormatError, FormatFault};
 pub use event::EventFormat;
+pub(crate) use field::text;
 pub use field::{Field, Place, Shape, Value};
 pub use header::{check_event_header, page_layout};

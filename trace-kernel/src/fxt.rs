@@ -22,13 +22,18 @@ mod list;
 mod scheduling;
 mod sink;
 mod start;
+mod system_calls;
 mod threads;
 mod translator;
 
 pub use call_names::CallNames;
 pub use instants::{write_event, write_gap};
 pub use labels::Label;
-pub use scheduling::{write_scheduling, Wakeups};
-pub use sink::{write_as_event, Number, NumbersDuration, RecordSink};
+pub use scheduling::{write_scheduling, write_switch, write_wakeup, Switch, Wakeup, Wakeups};
+pub use sink::RecordSink;
+pub use system_calls::{write_call, SystemCall};
+#[cfg(target_os = "linux")]
+pub(crate) use system_calls::{LABELS, REGISTERS};
+pub(crate) use threads::Comm;
 pub use threads::Threads;
 pub use translator::Translator;

@@ -1,6 +1,7 @@
 #![deny(unsafe_code)]
 #![doc = include_str!("../README.md")]
 
+mod by_thread;
 mod byte_order;
 mod decode;
 mod event;

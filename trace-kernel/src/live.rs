@@ -19,6 +19,7 @@ mod cgroup;
 mod choice;
 mod clock;
 mod error;
+mod frequent;
 mod instance;
 mod members;
 mod options;

@@ -94,9 +94,7 @@ impl Kind {
         let is_it = |system: &str, name: &str| *format.system == *system && *format.name == *name;
         let (_, _, names, make) = KINDS.iter().find(|(system, name, ..)| is_it(system, name))?;
         let fields = names.iter().map(|name| format.field(name).cloned()).collect();
-        let states = format.symbols.iter();
-        let states = states.filter_map(|(bit, letters)| Some((*bit, thread_state(letters)?)));
-        Some(Self { fields, states: states.collect(), make: *make })
+        Some(Self { fields, states: thread_states(format), make: *make })
     }
 
     /// Returns the event; `None` if the format or the payload lacks a field.
@@ -109,6 +107,12 @@ impl Kind {
         let (fields, states) = (&self.fields, &self.states);
         (self.make)(&Values { fields, states, format, payload, order })
     }
+}
+
+/// Returns the states of threads that a format has, by their bit.
+pub(crate) fn thread_states(format: &EventFormat) -> Vec<(u64, ThreadState)> {
+    let states = format.symbols.iter();
+    states.filter_map(|(bit, letters)| Some((*bit, thread_state(letters)?))).collect()
 }
 
 impl std::fmt::Debug for Kind {

@@ -184,7 +184,7 @@ fn signed(number: u64, size: usize) -> i64 {
 }
 
 /// Returns the text before the first zero and the first byte that is not UTF-8.
-fn text(bytes: &[u8]) -> &str {
+pub(crate) fn text(bytes: &[u8]) -> &str {
     let bytes = CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes);
     match std::str::from_utf8(bytes) {
         Ok(text) => text,

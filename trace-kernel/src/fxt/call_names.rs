@@ -1,5 +1,7 @@
 //! The names of system calls.
 
+use std::borrow::Cow;
+
 use syscalls::{aarch64, x86_64};
 
 /// The architecture whose system calls have names. The numbers of 32-bit programs are others, and
@@ -33,14 +35,15 @@ impl CallNames {
     }
 
     /// Returns the name of a system call.
-    pub(super) fn name(self, number: i64) -> String {
+    #[must_use]
+    pub fn name(self, number: i64) -> Cow<'static, str> {
         let index = usize::try_from(number).ok();
         let name = index.and_then(|index| match self {
             Self::Unknown => None,
             Self::Aarch64 => aarch64::Sysno::new(index).map(|call| call.name()),
             Self::X86_64 => x86_64::Sysno::new(index).map(|call| call.name()),
         });
-        name.map_or_else(|| format!("syscall {number}"), str::to_owned)
+        name.map_or_else(|| format!("syscall {number}").into(), Cow::Borrowed)
     }
 }
 

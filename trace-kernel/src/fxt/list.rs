@@ -3,7 +3,7 @@
 use trace_format::{Argument, Text, Value};
 
 /// The most arguments of a system call or a scheduling record.
-pub(super) const MAX: usize = 8;
+const MAX: usize = 8;
 
 /// A few arguments. Those beyond the eighth are left out.
 #[derive(Debug)]

@@ -1,40 +1,80 @@
 //! Scheduling records.
 
-use foldhash::HashSet;
 use trace_analyze::scheduling::InterruptKind;
+use trace_format::layout::ThreadState;
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
 use super::labels::Label;
 use super::list::List;
 use super::sink::RecordSink;
 
+use crate::by_thread::ByThread;
 use crate::event::{Context, Entry, Event, Task};
 
 /// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
 
+/// A switch of a CPU from one thread to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Switch {
+    /// When it happened, in ticks of the destination's clock.
+    pub ticks: u64,
+    /// The CPU.
+    pub cpu: u16,
+    /// The thread that ran, with its priority if it is known.
+    pub outgoing: (u64, Option<i32>),
+    /// The state of that thread from now on.
+    pub state: ThreadState,
+    /// The thread that runs now, with its priority if it is known.
+    pub incoming: (u64, Option<i32>),
+}
+
+/// A wake-up of a thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Wakeup {
+    /// When it happened, in ticks of the destination's clock.
+    pub ticks: u64,
+    /// The CPU that the thread is going to run on.
+    pub cpu: u16,
+    /// The thread, with its priority if it is known.
+    pub thread: (u64, Option<i32>),
+    /// The code that woke it up, and the thread of the CPU that executed it, if they are known.
+    pub by: Option<(Context, u64)>,
+}
+
 /// The threads with a `sched_waking`, which the next `sched_wakeup` of the thread repeats.
 #[derive(Debug, Default)]
-pub struct Wakeups(HashSet<u64>);
+pub struct Wakeups(ByThread<bool>);
 
 impl Wakeups {
     /// Returns whether an event only repeats a wakeup.
     pub fn is_repeated(&mut self, event: &Event<'_>) -> bool {
+        match event {
+            Event::Switch { incoming, .. } => self.run(incoming.thread),
+            Event::Waking { task, .. } => self.wake(task.thread),
+            Event::Wakeup { task, .. } => return self.take(task.thread),
+            _ => {}
+        }
+        false
+    }
+
+    /// Notes that a thread is woken.
+    #[inline]
+    pub(super) fn wake(&mut self, thread: u64) {
         if self.0.len() >= MAX_WOKEN {
             self.0.clear();
         }
-        match event {
-            Event::Switch { incoming, .. } => {
-                self.0.remove(&incoming.thread);
-                false
-            }
-            Event::Waking { task, .. } => {
-                self.0.insert(task.thread);
-                false
-            }
-            Event::Wakeup { task, .. } => self.0.remove(&task.thread),
-            _ => false,
-        }
+        *self.0.entry(thread) = true;
+    }
+
+    /// Notes that a thread runs.
+    #[inline]
+    pub(super) fn run(&mut self, thread: u64) {
+        self.take(thread);
+    }
+
+    fn take(&mut self, thread: u64) -> bool {
+        self.0.get_mut(thread).is_some_and(std::mem::take)
     }
 }
 
@@ -49,42 +89,100 @@ pub fn write_scheduling<S: RecordSink>(
     entry: &Entry<'_>,
     mark: Option<Argument<'_>>,
 ) -> Result<(), WriteError> {
-    match entry.event {
+    let Entry { ticks, cpu, thread, context, event } = *entry;
+    let known = |task: Task<'_>| (task.thread, task.priority);
+    match event {
         Event::Switch { outgoing, state, incoming } => {
-            let mut arguments = List::new();
-            weight(writer, &mut arguments, (Label::OutgoingWeight, outgoing));
-            weight(writer, &mut arguments, (Label::IncomingWeight, incoming));
-            if let Some(Argument { name, value }) = mark {
-                arguments.push(name, value);
+            let (outgoing, incoming) = (known(outgoing), known(incoming));
+            let switch = Switch { ticks, cpu, outgoing, state, incoming };
+            match mark {
+                None => writer.switch(&switch),
+                mark => write_switch(writer, &switch, mark),
             }
-            let switch = ContextSwitch {
-                ticks: entry.ticks,
-                cpu: entry.cpu,
-                outgoing_state: state,
-                outgoing_thread: outgoing.thread,
-                incoming_thread: incoming.thread,
-                arguments: arguments.as_slice().into(),
-            };
-            writer.record(&switch.into())
         }
-        Event::Waking { task, cpu } => {
-            wakeup(writer, entry.ticks, (task, cpu), Some((entry.context, entry.thread)), mark)
+        Event::Waking { task, cpu } | Event::Wakeup { task, cpu } => {
+            // The entry's context may be an interrupt that the waker caused on another CPU.
+            let is_waking = matches!(event, Event::Waking { .. });
+            let by = is_waking.then_some((context, thread));
+            let wakeup = Wakeup { ticks, cpu, thread: known(task), by };
+            match mark {
+                None => writer.wakeup(&wakeup),
+                mark => write_wakeup(writer, &wakeup, mark),
+            }
         }
-        // The entry's context may be an interrupt that the waker caused on another CPU.
-        Event::Wakeup { task, cpu } => wakeup(writer, entry.ticks, (task, cpu), None, mark),
         _ => Ok(()),
     }
 }
 
-fn weight<S: RecordSink>(writer: &mut S, to: &mut List<'_>, (label, task): (Label, Task<'_>)) {
-    if let Some(priority) = task.priority {
+/// Writes a switch as any other record, like [`write_scheduling`].
+///
+/// # Errors
+///
+/// Those of [`RecordSink::record`].
+pub fn write_switch<S: RecordSink + ?Sized>(
+    writer: &mut S,
+    switch: &Switch,
+    mark: Option<Argument<'_>>,
+) -> Result<(), WriteError> {
+    let Switch { ticks, cpu, outgoing, state, incoming } = *switch;
+    let mut arguments = List::new();
+    weight(writer, &mut arguments, Label::OutgoingWeight, outgoing.1);
+    weight(writer, &mut arguments, Label::IncomingWeight, incoming.1);
+    if let Some(Argument { name, value }) = mark {
+        arguments.push(name, value);
+    }
+    let switch = ContextSwitch {
+        ticks,
+        cpu,
+        outgoing_state: state,
+        outgoing_thread: outgoing.0,
+        incoming_thread: incoming.0,
+        arguments: arguments.as_slice().into(),
+    };
+    writer.record(&switch.into())
+}
+
+/// Writes a wake-up as any other record, like [`write_scheduling`].
+///
+/// # Errors
+///
+/// Those of [`RecordSink::record`].
+pub fn write_wakeup<S: RecordSink + ?Sized>(
+    writer: &mut S,
+    wakeup: &Wakeup,
+    mark: Option<Argument<'_>>,
+) -> Result<(), WriteError> {
+    let Wakeup { ticks, cpu, thread: (thread, priority), by } = *wakeup;
+    let mut arguments = List::new();
+    weight(writer, &mut arguments, Label::Weight, priority);
+    if let Some(Argument { name, value }) = mark {
+        arguments.push(name, value);
+    }
+    if let Some(by) = by {
+        waker(writer, &mut arguments, by);
+    }
+    let arguments = arguments.as_slice().into();
+    writer.record(&ThreadWakeup { ticks, cpu, thread, arguments }.into())
+}
+
+fn weight<S: RecordSink + ?Sized>(
+    writer: &mut S,
+    to: &mut List<'_>,
+    label: Label,
+    priority: Option<i32>,
+) {
+    if let Some(priority) = priority {
         to.push(writer.label(label), Value::Int32(priority));
     }
 }
 
 /// Adds what woke up a thread: the thread that a CPU ran, or an interrupt. These are the arguments
 /// of [`Waker`](trace_analyze::scheduling::Waker).
-fn waker<S: RecordSink>(writer: &mut S, to: &mut List<'_>, (context, thread): (Context, u64)) {
+fn waker<S: RecordSink + ?Sized>(
+    writer: &mut S,
+    to: &mut List<'_>,
+    (context, thread): (Context, u64),
+) {
     let kind = match context {
         Context::Thread => None,
         Context::SoftInterrupt => Some(InterruptKind::Soft),
@@ -97,25 +195,6 @@ fn waker<S: RecordSink>(writer: &mut S, to: &mut List<'_>, (context, thread): (C
     if thread != 0 {
         to.push(writer.label(label), Value::Koid(thread));
     }
-}
-
-fn wakeup<S: RecordSink>(
-    writer: &mut S,
-    ticks: u64,
-    (task, cpu): (Task<'_>, u16),
-    by: Option<(Context, u64)>,
-    mark: Option<Argument<'_>>,
-) -> Result<(), WriteError> {
-    let mut arguments = List::new();
-    weight(writer, &mut arguments, (Label::Weight, task));
-    if let Some(Argument { name, value }) = mark {
-        arguments.push(name, value);
-    }
-    if let Some(by) = by {
-        waker(writer, &mut arguments, by);
-    }
-    let arguments = arguments.as_slice().into();
-    writer.record(&ThreadWakeup { ticks, cpu, thread: task.thread, arguments }.into())
 }
 
 #[cfg(test)]

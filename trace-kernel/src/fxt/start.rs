@@ -63,25 +63,38 @@ impl Start {
 
     /// Returns whether an event is not the command's. `threads` has those of the command.
     pub(super) fn hides(&self, threads: &Threads, entry: &Entry<'_>) -> bool {
-        let is_between = |thread: u64, other: u64| {
-            (self.is_starter(thread) && !threads.is_in_scope(other))
-                || (self.is_starter(other) && !threads.is_in_scope(thread))
-        };
         match entry.event {
-            // A thread leaves the scope before its last switch.
             Event::Switch { outgoing, incoming, .. } => {
-                let is_last = self.ended.contains(&outgoing.thread);
-                !is_last && is_between(outgoing.thread, incoming.thread)
+                self.hides_switch(threads, outgoing.thread, incoming.thread)
             }
             Event::Waking { task, .. }
             | Event::Wakeup { task, .. }
-            | Event::Migrate { task, .. } => is_between(entry.thread, task.thread),
+            | Event::Migrate { task, .. } => self.is_between(threads, entry.thread, task.thread),
             Event::Fork { .. }
             | Event::NewTask { .. }
             | Event::Exec { .. }
             | Event::Exit { .. }
             | Event::Rename { .. } => self.is_starter(entry.thread),
             _ => self.is_recorder(entry.thread),
+        }
+    }
+
+    /// Returns whether a switch is not the command's.
+    pub(super) fn hides_switch(&self, threads: &Threads, outgoing: u64, incoming: u64) -> bool {
+        // A thread leaves the scope before its last switch.
+        !self.ended.contains(&outgoing) && self.is_between(threads, outgoing, incoming)
+    }
+
+    /// Returns whether an event of two threads is one of the starter and no thread of the command.
+    pub(super) fn is_between(&self, threads: &Threads, thread: u64, other: u64) -> bool {
+        (self.is_starter(thread) && !threads.is_in_scope(other))
+            || (self.is_starter(other) && !threads.is_in_scope(thread))
+    }
+
+    /// Notes a switch from this thread, which may be its last one.
+    pub(super) fn note_switch(&mut self, outgoing: u64) {
+        if !self.ended.is_empty() {
+            self.ended.remove(&outgoing);
         }
     }
 
@@ -101,9 +114,7 @@ impl Start {
                     self.ended.insert(task.thread);
                 }
             }
-            Event::Switch { outgoing, .. } if !self.ended.is_empty() => {
-                self.ended.remove(&outgoing.thread);
-            }
+            Event::Switch { outgoing, .. } => self.note_switch(outgoing.thread),
             Event::NewTask { child, .. } | Event::Fork { child, .. } if self.is_starter(child) => {
                 self.starter = None;
             }

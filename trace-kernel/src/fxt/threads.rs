@@ -1,10 +1,12 @@
 //! Names and processes of threads.
 
-use foldhash::{HashMap, HashSet};
+use foldhash::HashSet;
 use trace_format::layout::{cut_str, ObjectType, MAX_STRING_BYTES};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
 
 use super::sink::RecordSink;
+use crate::by_thread::ByThread;
+use crate::format::text;
 
 /// The most threads whose name and process are remembered.
 const MAX_THREADS: usize = 1 << 16;
@@ -15,16 +17,29 @@ const PARTIAL: &str = "partial";
 /// The process and the name of each thread.
 #[derive(Debug, Default)]
 pub struct Threads {
-    named: HashMap<u64, (Option<u64>, Box<str>)>,
+    named: ByThread<Named>,
     /// The threads whose events are all recorded, or `None` for all threads.
     scope: Option<HashSet<u64>>,
 }
 
+/// A thread.
+#[derive(Debug, Default)]
+struct Named {
+    process: Option<u64>,
+    name: Box<str>,
+    /// The field of the last event that had this name; zeros if the name has another source.
+    comm: Comm,
+}
+
+/// The name of a thread in an event, with its bytes behind the first zero.
+pub(crate) type Comm = [u8; 16];
+
 impl Threads {
     /// Returns the koids of a thread; its process is 0 if it is unknown.
+    #[inline]
     #[must_use]
     pub fn koids(&self, thread: u64) -> ThreadKoids {
-        let process = self.named.get(&thread).and_then(|(process, _)| *process);
+        let process = self.named.get(thread).and_then(|known| known.process);
         ThreadKoids::new(process.unwrap_or(0), thread)
     }
 
@@ -38,8 +53,8 @@ impl Threads {
     pub(super) fn include(&mut self, threads: impl IntoIterator<Item = u64>) {
         let Some(scope) = &mut self.scope else { return };
         for thread in threads {
-            if let (true, Some((_, name))) = (scope.insert(thread), self.named.get_mut(&thread)) {
-                *name = "".into();
+            if let (true, Some(known)) = (scope.insert(thread), self.named.get_mut(thread)) {
+                (known.name, known.comm) = Default::default();
             }
         }
     }
@@ -70,7 +85,7 @@ impl Threads {
     /// Sets the process of a thread whose name is not known yet.
     pub(super) fn set_process(&mut self, thread: u64, process: u64) {
         if self.named.len() < MAX_THREADS {
-            self.named.entry(thread).or_default().0 = Some(process);
+            self.named.entry(thread).process = Some(process);
         }
     }
 
@@ -87,16 +102,16 @@ impl Threads {
         process: Option<u64>,
         name: &str,
     ) -> Result<Option<u64>, WriteError> {
-        if self.named.len() >= MAX_THREADS && !self.named.contains_key(&thread) {
+        if self.named.len() >= MAX_THREADS && self.named.get(thread).is_none() {
             return Ok(process);
         }
-        let known = self.named.entry(thread).or_default();
-        let process = process.or(known.0);
+        let known = self.named.entry(thread);
+        let process = process.or(known.process);
         let name = match name {
-            "" | "<...>" => &*known.1,
+            "" | "<...>" => &*known.name,
             name => cut_str(name, MAX_STRING_BYTES),
         };
-        if (known.0, &*known.1) == (process, name) {
+        if (known.process, &*known.name) == (process, name) {
             return Ok(process);
         }
         if thread != 0 && !name.is_empty() {
@@ -108,13 +123,43 @@ impl Threads {
             let name = name.into();
             archive.record(&KernelObject { object_type, koid: thread, name, arguments }.into())?;
         }
-        *known = (process, name.into());
+        *known = Named { process, name: name.into(), comm: Comm::default() };
         Ok(process)
+    }
+
+    /// Like [`note`](Self::note), by the field of an event. Costs a comparison if the field is that
+    /// of the last event of the thread. The names of idle threads are ignored.
+    #[inline]
+    pub(super) fn note_comm<S: RecordSink>(
+        &mut self,
+        archive: &mut S,
+        thread: u64,
+        comm: &Comm,
+    ) -> Result<(), WriteError> {
+        match self.named.get_mut(thread) {
+            _ if thread == 0 => Ok(()),
+            Some(known) if known.comm == *comm => Ok(()),
+            _ => self.note_new_comm(archive, thread, comm),
+        }
+    }
+
+    #[cold]
+    fn note_new_comm<S: RecordSink>(
+        &mut self,
+        archive: &mut S,
+        thread: u64,
+        comm: &Comm,
+    ) -> Result<(), WriteError> {
+        self.note(archive, thread, None, text(comm))?;
+        if let Some(known) = self.named.get_mut(thread) {
+            known.comm = *comm;
+        }
+        Ok(())
     }
 
     /// Forgets a thread that has ended: its id may be used again.
     pub fn remove(&mut self, thread: u64) {
-        self.named.remove(&thread);
+        self.named.remove(thread);
     }
 }
 

@@ -5,15 +5,16 @@ use trace_format::{ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
 use super::calls::Calls;
-use super::durations::{Durations, Kind, ARGUMENTS};
+use super::durations::{Durations, Kind};
 use super::instants::{
     arguments, event, inline, marker, write_event, write_gap, write_other, INSTANT,
 };
 use super::labels::Label;
-use super::scheduling::{write_scheduling, Wakeups};
+use super::scheduling::{write_scheduling, Switch, Wakeup, Wakeups};
 use super::sink::RecordSink;
 use super::start::Start;
-use super::threads::Threads;
+use super::system_calls::{SystemCalls, REGISTERS};
+use super::threads::{Comm, Threads};
 use crate::event::{Entry, Event};
 use crate::page::Missed;
 
@@ -25,6 +26,7 @@ const MAX_CREATED: usize = 1 << 16;
 pub struct Translator {
     threads: Threads,
     wakeups: Wakeups,
+    system_calls: SystemCalls,
     durations: Durations,
     calls: Calls,
     /// Threads with a `task_newtask`, which `sched_process_fork` follows.
@@ -64,7 +66,7 @@ impl Translator {
 
     /// Names the system calls from now on.
     pub fn name_calls(&mut self, names: CallNames) {
-        self.durations.name_calls(names);
+        self.system_calls.name(names);
     }
 
     /// Notes the process of a thread.
@@ -201,16 +203,15 @@ impl Translator {
                 }
             }
             Event::SyscallEnter { number, arguments } => {
-                self.durations.begin(ticks, (koids, Kind::Syscall), (number, ""), arguments);
+                self.system_calls.begin(ticks, koids, number, arguments);
                 Ok(())
             }
             Event::SyscallExit { number, result } => {
-                let result = (Label::Result, Value::Int64(result));
-                self.durations.end(writer, ticks, (koids, Kind::Syscall), number, Some(result))
+                self.system_calls.end(writer, ticks, koids, (number, result))
             }
             Event::Exit { task } => {
                 self.threads.leave(task.thread);
-                self.durations.exit(writer, ticks, task.thread)?;
+                self.system_calls.exit(writer, ticks, task.thread)?;
                 self.calls.exit(writer, task.thread)?;
                 self.instant(writer, entry, koids)
             }
@@ -227,6 +228,73 @@ impl Translator {
             }
             _ => self.instant(writer, entry, koids),
         }
+    }
+
+    /// Begins a system call of a thread, like [`entry`](Self::entry).
+    #[inline]
+    pub(crate) fn enter(
+        &mut self,
+        (ticks, thread): (u64, u64),
+        number: i64,
+        registers: [u64; REGISTERS],
+    ) {
+        if !self.is_recorder(thread) {
+            self.system_calls.begin(ticks, self.threads.koids(thread), number, registers);
+        }
+    }
+
+    /// Ends a system call of a thread, like [`entry`](Self::entry).
+    #[inline]
+    pub(crate) fn leave<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        (ticks, thread): (u64, u64),
+        number: i64,
+        result: i64,
+    ) -> Result<(), WriteError> {
+        if self.is_recorder(thread) {
+            return Ok(());
+        }
+        self.system_calls.end(writer, ticks, self.threads.koids(thread), (number, result))
+    }
+
+    /// Writes a switch with the names of its threads, like [`entry`](Self::entry).
+    #[inline]
+    pub(crate) fn switch<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        switch: &Switch,
+        names: [&Comm; 2],
+    ) -> Result<(), WriteError> {
+        let (outgoing, incoming) = (switch.outgoing.0, switch.incoming.0);
+        if let Some(start) = &mut self.start {
+            let is_hidden = start.hides_switch(&self.threads, outgoing, incoming);
+            start.note_switch(outgoing);
+            if is_hidden {
+                return Ok(());
+            }
+        }
+        self.threads.note_comm(writer, outgoing, names[0])?;
+        self.threads.note_comm(writer, incoming, names[1])?;
+        self.wakeups.run(incoming);
+        writer.switch(switch)
+    }
+
+    /// Writes a wake-up by a thread with the name of the woken one, like [`entry`](Self::entry).
+    #[inline]
+    pub(crate) fn wake<S: RecordSink>(
+        &mut self,
+        writer: &mut S,
+        wakeup: &Wakeup,
+        (by, name): (u64, &Comm),
+    ) -> Result<(), WriteError> {
+        let thread = wakeup.thread.0;
+        if self.start.as_ref().is_some_and(|it| it.is_between(&self.threads, by, thread)) {
+            return Ok(());
+        }
+        self.threads.note_comm(writer, thread, name)?;
+        self.wakeups.wake(thread);
+        writer.wakeup(wakeup)
     }
 
     /// Reports events of a CPU that are missing between two times.
@@ -246,6 +314,7 @@ impl Translator {
             Missed::Count(number) => (number, "kernel buffer full"),
             Missed::Unknown => (1, "kernel buffer full: at least one"),
         };
+        self.system_calls.interrupt();
         self.durations.interrupt(cpu);
         if let Some(start) = &mut self.start {
             start.missed();
@@ -292,6 +361,7 @@ impl Translator {
     ///
     /// Writing failed.
     pub fn finish<S: RecordSink>(&mut self, writer: &mut S) -> Result<(), WriteError> {
+        self.system_calls.finish(writer)?;
         self.durations.finish(writer)?;
         self.calls.finish(writer)
     }
@@ -386,11 +456,10 @@ impl Translator {
     ) -> Result<(), WriteError> {
         match event {
             Event::IrqEnter { irq, name } => {
-                self.durations.begin(ticks, (place, Kind::Irq), (irq, name), [0; ARGUMENTS]);
+                self.durations.begin(ticks, (place, Kind::Irq), (irq, name));
             }
             Event::SoftirqEnter { vector, name } => {
-                let name = (vector, name);
-                self.durations.begin(ticks, (place, Kind::Softirq), name, [0; ARGUMENTS]);
+                self.durations.begin(ticks, (place, Kind::Softirq), (vector, name));
             }
             Event::IrqExit { irq, is_handled } => {
                 let handled = (Label::Handled, Value::Bool(is_handled));

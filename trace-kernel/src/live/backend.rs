@@ -39,8 +39,8 @@ pub(super) trait Backend: fmt::Debug + Send {
 /// The result of reading events.
 #[derive(Debug)]
 pub(super) struct Progress {
-    /// If there may be more events, the ticks before which all have been read.
-    pub(super) rest: Option<u64>,
+    /// Whether there may be more events, which the next round reads.
+    pub(super) has_more: bool,
     /// The last error, which made events missing.
     pub(super) result: Result<(), String>,
 }

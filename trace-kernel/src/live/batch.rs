@@ -1,17 +1,14 @@
 //! Events of all CPUs in the order of time.
 //!
-//! The events of a CPU are in the order of time, so the CPUs are merged. Pages stay where they were
-//! read until the last of their events has been visited.
+//! The events of a CPU are in the order of time, so the CPUs are merged. A page is parsed while its
+//! events are visited: an event stays in its page until it is the next one of all CPUs.
 
-use std::cmp::Reverse;
-use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
-use std::fmt;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 
 use super::clock::TraceClock;
-use crate::page::{Missed, PageError, PageLayout, RawEvent};
+use crate::page::{Events, Missed, PageError, PageLayout, Position, RawEvent};
 
 /// The events of one CPU.
 #[derive(Debug)]
@@ -19,37 +16,37 @@ pub(super) struct Stream {
     /// The file `trace_pipe_raw`, which does not wait for events.
     file: File,
     cpu: u16,
-    /// The ticks of its last event.
+    layout: PageLayout,
+    clock: TraceClock,
+    /// The page of the next event.
+    page: Box<[u8]>,
+    /// The end of its events.
+    end: usize,
+    /// The place behind the next event.
+    position: Position,
+    next: Option<Head>,
+    /// The pages behind it, each with its bytes.
+    pages: VecDeque<(Box<[u8]>, usize)>,
+    /// Memory for other pages.
+    free: Vec<Box<[u8]>>,
+    /// Whether the kernel may have more pages.
+    has_more: bool,
+    /// The ticks of the last event that has been visited.
     last: u64,
-    /// Events that are missing before its next event.
+    /// Events that are missing after it.
     missed: Missed,
-    pages: Pages,
-    /// The events that have not been visited.
-    heads: VecDeque<Head>,
-    /// The losses before them.
-    losses: VecDeque<Loss>,
-}
-
-/// Pages of one CPU, one after the other.
-#[derive(Debug, Default)]
-struct Pages {
-    bytes: Vec<u8>,
-    /// The bytes in use. The others are free.
-    used: usize,
-    /// The bytes of pages that were removed before the first one.
-    removed: u64,
+    /// The first malformed page.
+    fault: Option<PageError>,
 }
 
 /// An event.
 #[derive(Debug)]
 struct Head {
     ticks: u64,
-    /// Where its payload begins, in bytes since the first page that was read.
-    start: u64,
-    length: u32,
+    /// Where its payload begins and ends, in bytes from the start of the page.
+    start: usize,
+    end: usize,
     id: u16,
-    /// Whether a loss is before it.
-    has_loss: bool,
 }
 
 /// Events that are missing before an event on its CPU.
@@ -68,28 +65,31 @@ pub(super) struct BatchEvent<'a> {
     pub(super) loss: Option<Loss>,
 }
 
-/// Why a page cannot be added.
-#[derive(Debug)]
-pub(super) enum BatchError {
-    /// It cannot be read.
-    Read(io::Error),
-    /// It is malformed.
-    Page(PageError),
-}
-
 impl Stream {
-    pub(super) fn new(file: File, cpu: u16) -> Self {
-        let (pages, heads, losses) = Default::default();
-        Self { file, cpu, last: 0, missed: Missed::None, pages, heads, losses }
+    pub(super) fn new(file: File, cpu: u16, layout: PageLayout) -> Self {
+        let (page, end, position) = Default::default();
+        let (next, pages, free, has_more, last, fault) = Default::default();
+        let (clock, missed) = (TraceClock::Same, Missed::None);
+        Self {
+            file,
+            cpu,
+            layout,
+            clock,
+            page,
+            end,
+            position,
+            next,
+            pages,
+            free,
+            has_more,
+            last,
+            missed,
+            fault,
+        }
     }
 
     pub(super) fn cpu(&self) -> u16 {
         self.cpu
-    }
-
-    /// Returns the ticks of the last event.
-    pub(super) fn last(&self) -> u64 {
-        self.last
     }
 
     /// Returns the events that are missing after the last event.
@@ -98,139 +98,166 @@ impl Stream {
         (self.missed != Missed::None).then_some(loss)
     }
 
-    /// Reads a page and adds its events. Returns its bytes, or 0 if there is none.
+    /// Returns the first malformed page since the last call. Its events before the malformed one
+    /// have been visited.
+    pub(super) fn take_fault(&mut self) -> Option<PageError> {
+        self.fault.take()
+    }
+
+    /// Reads pages of `limit` bytes, and at least one, if there are so many. Returns whether there
+    /// may be more.
     ///
     /// # Errors
     ///
-    /// Reading failed, or the page is malformed. Its events before the malformed one are added.
-    pub(super) fn read(
-        &mut self,
-        layout: &PageLayout,
-        clock: &TraceClock,
-    ) -> Result<usize, BatchError> {
-        let page = self.pages.free(layout.page_size);
-        let length = match self.file.read(page) {
-            Ok(length) => length,
+    /// Reading failed.
+    pub(super) fn read(&mut self, limit: usize, clock: &TraceClock) -> io::Result<bool> {
+        (self.clock, self.has_more) = (*clock, false);
+        let mut bytes = 0;
+        while bytes < limit {
+            match self.read_page()? {
+                0 => return Ok(false),
+                length => bytes += length,
+            }
+        }
+        self.has_more = true;
+        Ok(true)
+    }
+
+    /// Reads a page. Returns its bytes, or 0 if there is none.
+    fn read_page(&mut self) -> io::Result<usize> {
+        let new = || vec![0; self.layout.page_size].into_boxed_slice();
+        let mut page = self.free.pop().unwrap_or_else(new);
+        let length = match self.file.read(&mut page) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) => return Err(BatchError::Read(error)),
+            result => result?,
         };
-        if length > 0 {
-            self.add(length, layout, clock).map_err(BatchError::Page)?;
+        match length {
+            0 => self.free.push(page),
+            _ => self.pages.push_back((page, length)),
         }
         Ok(length)
     }
 
-    /// Adds the events of the page that the next `length` bytes are.
-    fn add(
-        &mut self,
-        length: usize,
-        layout: &PageLayout,
-        clock: &TraceClock,
-    ) -> Result<(), PageError> {
-        let Self { pages, heads, losses, last, missed, .. } = self;
-        let (place, bytes) = pages.add(length);
-        let page = layout.parse(bytes)?;
-        *missed = missed.and(page.missed);
-        let mut events = page.events();
-        while let Some(event) = events.next().transpose()? {
-            let end = events.position().offset;
-            let (start, length) = (place + (end - event.payload.len()) as u64, event.payload.len());
-            let (ticks, has_loss) = (clock.ticks(event.time), *missed != Missed::None);
-            if has_loss {
-                losses.push_back(Loss { missed: *missed, since: *last });
+    /// Discards the events that have not been visited. Returns their number.
+    pub(super) fn discard(&mut self) -> u64 {
+        let mut discarded = 0;
+        while self.next_ticks().is_some() {
+            self.next = None;
+            discarded += 1;
+        }
+        discarded
+    }
+
+    /// Returns the ticks of the next event in the pages.
+    fn next_ticks(&mut self) -> Option<u64> {
+        while self.next.is_none() && (self.advance() || self.turn()) {}
+        self.next.as_ref().map(|next| next.ticks)
+    }
+
+    /// Calls `visit` with the events before the ticks `end`.
+    fn visit(&mut self, end: u64, visit: &mut impl FnMut(BatchEvent<'_>)) {
+        while let Some(Head { ticks, start, end, id }) = self.next.take_if(|it| it.ticks < end) {
+            let payload = self.page.get(start..end).unwrap_or_default();
+            let raw = RawEvent { time: ticks, id, payload, offset: 0 };
+            let loss = self.loss();
+            visit(BatchEvent { cpu: self.cpu, raw, loss });
+            (self.missed, self.last) = (Missed::None, ticks);
+            if !self.advance() {
+                self.next_ticks();
             }
-            (*missed, *last) = (Missed::None, ticks);
-            // A page has at most 16 MiB.
-            let length = length as u32;
-            heads.push_back(Head { ticks, start, length, id: event.id, has_loss });
         }
-        Ok(())
     }
 
-    /// Calls `visit` with the next event. Returns the ticks of the one behind it.
-    fn visit(&mut self, visit: &mut impl FnMut(BatchEvent<'_>)) -> Option<u64> {
-        let Head { ticks, start, length, id, has_loss } = self.heads.pop_front()?;
-        let payload = self.pages.get(start, length);
-        let raw = RawEvent { time: ticks, id, payload, offset: 0 };
-        let loss = if has_loss { self.losses.pop_front() } else { None };
-        visit(BatchEvent { cpu: self.cpu, raw, loss });
-        self.next_ticks()
-    }
-
-    /// Returns the ticks of the next event.
-    fn next_ticks(&self) -> Option<u64> {
-        self.heads.front().map(|head| head.ticks)
-    }
-}
-
-impl Pages {
-    /// Returns free memory of `size` bytes.
-    fn free(&mut self, size: usize) -> &mut [u8] {
-        let end = self.used + size;
-        if self.bytes.len() < end {
-            self.bytes.resize(end, 0);
+    /// Parses the next event of the page. Returns whether there is one.
+    #[inline]
+    fn advance(&mut self) -> bool {
+        let bytes = self.page.get(..self.end).unwrap_or_default();
+        let mut events = Events::new(bytes, self.position, self.layout.order);
+        let event = events.next();
+        self.position = events.position();
+        let end = self.position.offset;
+        match event {
+            Some(Ok(RawEvent { time, id, payload, .. })) => {
+                let (ticks, start) = (self.clock.ticks(time), end - payload.len());
+                self.next = Some(Head { ticks, start, end, id });
+                return true;
+            }
+            Some(Err(fault)) => _ = self.fault.get_or_insert(fault),
+            None => {}
         }
-        self.bytes.get_mut(self.used..end).unwrap_or_default()
+        false
     }
 
-    /// Adds the first `length` bytes of the free memory. Returns their place, and the bytes.
-    fn add(&mut self, length: usize) -> (u64, &[u8]) {
-        let start = self.used;
-        self.used += length;
-        let bytes = self.bytes.get(start..self.used).unwrap_or_default();
-        (self.removed + start as u64, bytes)
-    }
-
-    fn get(&self, start: u64, length: u32) -> &[u8] {
-        let start = (start - self.removed) as usize;
-        self.bytes.get(start..start + length as usize).unwrap_or_default()
-    }
-
-    /// Removes the bytes before a place.
-    fn remove(&mut self, end: u64) {
-        let removed = (end - self.removed) as usize;
-        if removed == 0 {
-            return;
+    /// Continues with the next page. Returns whether there is one.
+    #[cold]
+    fn turn(&mut self) -> bool {
+        let (page, length) = self.pages.pop_front().unwrap_or_default();
+        let is_page = length > 0;
+        let before = std::mem::replace(&mut self.page, page);
+        if !before.is_empty() {
+            self.free.push(before);
         }
-        self.bytes.copy_within(removed..self.used, 0);
-        (self.removed, self.used) = (end, self.used - removed);
-    }
-
-    /// Removes all bytes.
-    fn clear(&mut self) {
-        self.removed += self.used as u64;
-        self.used = 0;
+        (self.end, self.position) = Default::default();
+        match self.layout.parse(self.page.get(..length).unwrap_or_default()) {
+            Ok(page) => {
+                self.missed = self.missed.and(page.missed);
+                (self.end, self.position) = (page.end(), page.start());
+            }
+            Err(fault) if is_page => _ = self.fault.get_or_insert(fault),
+            Err(_) => {}
+        }
+        is_page
     }
 }
 
 /// Calls `visit` with the events of all CPUs before the ticks `end`, in the order of time. The
-/// others stay.
-pub(super) fn drain(streams: &mut [Stream], end: u64, mut visit: impl FnMut(BatchEvent<'_>)) {
-    let next = streams.iter().enumerate();
-    let next = next.filter_map(|(index, stream)| Some(Reverse((stream.next_ticks()?, index))));
-    let mut next: BinaryHeap<_> = next.collect();
-    while let Some(mut first) = next.peek_mut() {
-        let Reverse((ticks, index)) = *first;
+/// others stay, and so do the events after those of a CPU that may have more pages. Returns the
+/// ticks before which all have been visited.
+pub(super) fn drain(
+    streams: &mut [Stream],
+    end: u64,
+    mut visit: impl FnMut(BatchEvent<'_>),
+) -> u64 {
+    let mut end = end;
+    let mut next = Vec::with_capacity(streams.len());
+    for (index, stream) in streams.iter_mut().enumerate() {
+        match stream.next_ticks() {
+            Some(ticks) => next.push((ticks, index)),
+            None if stream.has_more => end = end.min(stream.last),
+            None => {}
+        }
+    }
+    next.sort_unstable();
+    while let Some((ticks, index)) = next.first().copied() {
         let Some(stream) = streams.get_mut(index).filter(|_| ticks < end) else { break };
-        match stream.visit(&mut visit) {
-            Some(ticks) => *first = Reverse((ticks, index)),
-            None => drop(PeekMut::pop(first)),
+        // Of events at the same time, that of the first CPU is the first.
+        let until = |other: &(u64, usize)| other.0.saturating_add(u64::from(index < other.1));
+        stream.visit(next.get(1).map_or(end, until).min(end), &mut visit);
+        match stream.next_ticks() {
+            Some(ticks) => move_first(&mut next, ticks),
+            None => {
+                next.remove(0);
+                if stream.has_more {
+                    end = end.min(stream.last);
+                }
+            }
         }
     }
-    for stream in streams {
-        match stream.heads.front() {
-            Some(head) => stream.pages.remove(head.start),
-            None => stream.pages.clear(),
-        }
-    }
+    streams.iter_mut().for_each(|stream| stream.has_more = false);
+    end
 }
 
-impl fmt::Display for BatchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read(error) => write!(f, "{error}"),
-            Self::Page(error) => write!(f, "{error}"),
+/// Sets the time of the first stream of a sorted list, and moves it to its place.
+fn move_first(list: &mut [(u64, usize)], ticks: u64) {
+    let [first, others @ ..] = list else { return };
+    let mut place = first;
+    place.0 = ticks;
+    for next in others {
+        if *place <= *next {
+            return;
         }
+        std::mem::swap(place, next);
+        place = next;
     }
 }
 

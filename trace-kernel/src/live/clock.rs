@@ -10,7 +10,7 @@ const ATTEMPTS: usize = 5;
 const MIN_SPAN: u64 = 25_000_000;
 
 /// From times of the kernel's events to ticks of the provider.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum TraceClock {
     /// The kernel's times are ticks of the provider.
     Same,
@@ -19,7 +19,7 @@ pub(super) enum TraceClock {
 }
 
 /// Two samples of both clocks: the line between them.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Calibration {
     earlier: Sample,
     later: Sample,
@@ -59,6 +59,7 @@ impl TraceClock {
     }
 
     /// Returns the ticks of a kernel's time.
+    #[inline]
     pub(super) fn ticks(&self, time: u64) -> u64 {
         match self {
             Self::Same => time,

@@ -133,7 +133,7 @@ impl Backend for Sampling {
     fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
         let threads = match self.threads() {
             Ok(threads) => threads,
-            Err(error) => return Progress { rest: None, result: Err(error.to_string()) },
+            Err(error) => return Progress { has_more: false, result: Err(error.to_string()) },
         };
         for (process, thread) in threads {
             let ticks = clock.ticks(monotonic_raw());
@@ -142,7 +142,7 @@ impl Backend for Sampling {
             let name = processes::name(thread).unwrap_or_default();
             self.samples.push(Sample { ticks, process, thread, name, times });
         }
-        Progress { rest: None, result: Ok(()) }
+        Progress { has_more: false, result: Ok(()) }
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {

@@ -5,6 +5,7 @@ use trace_protocol::categories::CategorySet;
 
 use super::categories::{is_kernel_category, CATEGORIES, EVENT_PREFIX, MARKERS, TASKS};
 use super::error::LiveError;
+use super::frequent::Frequent;
 use super::instance::Instance;
 use super::uprobes::{ProbeUse, Uprobes};
 use crate::byte_order::ByteOrder;
@@ -63,6 +64,8 @@ pub(super) struct Uses {
     pub(super) categories: Vec<Box<str>>,
     /// The call of a function, or its return.
     pub(super) probe: Option<ProbeUse>,
+    /// If these are its only records and it is a frequent event, its fields.
+    pub(super) frequent: Option<Box<Frequent>>,
 }
 
 impl Selection {
@@ -168,8 +171,11 @@ impl Selection {
                 LiveError::Format(format!("events/{event}/format").into(), error)
             })?;
             let marker = || Uses { is_decoded: true, ..Uses::default() };
-            let uses = self.events.get(event).cloned();
-            by_id.insert(format.id, uses.unwrap_or_else(marker));
+            let mut uses = self.events.get(event).cloned().unwrap_or_else(marker);
+            if uses.is_decoded && uses.categories.is_empty() && uses.probe.is_none() {
+                uses.frequent = Frequent::of(&format).map(Box::new);
+            }
+            by_id.insert(format.id, uses);
             parsed.push(format);
         }
         Ok((Decoder::new(ByteOrder::NATIVE, parsed), by_id))

@@ -1,12 +1,9 @@
 //! The provider's buffer as a destination of records.
 
-use std::sync::atomic::Ordering;
+mod in_place;
 
 use foldhash::HashMap;
 use trace_format::encode::Encoding;
-use trace_format::layout::{
-    argument_header, event_header, ArgumentType, EventType, StringRef, ThreadRef,
-};
 use trace_format::notes::CATEGORY;
 use trace_format::record::ReferenceMut;
 use trace_format::{Argument, Arguments, Record, Text, Thread, ThreadKoids, Value, WriteError};
@@ -14,19 +11,14 @@ use trace_protocol::categories::CategorySet;
 use trace_provider::Context;
 
 use super::recent::Recent;
-use crate::fxt::{write_as_event, Label, Number, NumbersDuration, RecordSink};
+use crate::by_thread::ByThread;
+use crate::fxt::{
+    write_call, write_switch, write_wakeup, Label, RecordSink, Switch, SystemCall, Wakeup,
+};
+use in_place::CallParts;
 
 /// The most arguments of a record.
 const MAX_ARGUMENTS: usize = 15;
-
-/// The most numbers of a duration that is stored in place.
-const MAX_NUMBERS: usize = 8;
-
-/// The words of a number: header and value.
-const NUMBER_WORDS: usize = 2;
-
-/// The words of a duration without arguments: header, begin and end.
-const EVENT_WORDS: usize = 3;
 
 /// The state of the provider's records during one recording.
 #[derive(Debug)]
@@ -42,9 +34,9 @@ pub(super) struct Tables {
     strings: Recent<u16>,
     /// The indices of labels, by the label's number.
     labels: [Option<u16>; Label::ALL.len()],
-    threads: HashMap<ThreadKoids, Thread>,
-    /// The last one of them that was used.
-    last_thread: Option<(ThreadKoids, Thread)>,
+    calls: CallParts,
+    /// The processes of threads, and how records refer to them.
+    threads: ByThread<(u64, Thread)>,
 }
 
 /// Writes records to the provider's buffer.
@@ -61,7 +53,7 @@ pub(super) struct ContextSink<'a, 'w> {
 impl Tables {
     pub(super) fn new(patterns: &[String]) -> Self {
         let selected = CategorySet::new(patterns);
-        let (categories, recent_categories, strings, threads) = Default::default();
+        let (categories, recent_categories, strings, calls, threads) = Default::default();
         Self {
             selected,
             categories,
@@ -69,15 +61,15 @@ impl Tables {
             label_categories: [None; Label::ALL.len()],
             strings,
             labels: [None; Label::ALL.len()],
+            calls,
             threads,
-            last_thread: None,
         }
     }
 
     /// Forgets the threads and strings of the recording that has ended.
     pub(super) fn clear(&mut self) {
         self.threads.clear();
-        self.last_thread = None;
+        self.calls = CallParts::default();
         self.strings.clear();
         self.labels = [None; Label::ALL.len()];
     }
@@ -102,6 +94,7 @@ impl Tables {
         is_selected
     }
 
+    #[inline]
     fn is_label_selected(&mut self, label: Label) -> bool {
         if let Some(Some(is_selected)) = self.label_categories.get(label as usize) {
             return *is_selected;
@@ -128,63 +121,34 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         }
     }
 
+    #[inline]
     fn thread(&mut self, thread: Thread) -> Thread {
         let Thread::Inline(koids) = thread else { return thread };
-        match self.tables.last_thread {
-            Some((last, thread)) if last == koids => return thread,
-            _ => {}
+        match self.tables.threads.get_mut(koids.thread) {
+            Some((process, thread)) if *process == koids.process => *thread,
+            _ => self.register_thread(koids),
         }
-        if let Some(thread) = self.tables.threads.get(&koids) {
-            self.tables.last_thread = Some((koids, *thread));
-            return *thread;
-        }
+    }
+
+    #[cold]
+    fn register_thread(&mut self, koids: ThreadKoids) -> Thread {
         let thread = self.context.thread(koids.process, koids.thread);
         // The other threads are inline, because the table is full.
         if matches!(thread, Thread::Indexed(_)) {
-            self.tables.threads.insert(koids, thread);
+            self.tables.threads.insert(koids.thread, (koids.process, thread));
         }
         thread
     }
 
-    /// Stores a duration in the buffer, or counts it as lost. Returns `None` if its thread or one
-    /// of its texts has no index.
-    fn numbers_in_place(&mut self, duration: &NumbersDuration<'_>) -> Option<()> {
-        let NumbersDuration { start, end, thread, category, name, arguments } = *duration;
-        debug_assert!(arguments.len() <= MAX_NUMBERS, "there are headers for no more");
-        let Some(category) = RecordSink::category(self, category) else { return Some(()) };
-        let (category, name) = (index(category)?, index(RecordSink::text(self, name))?);
-        let Thread::Indexed(thread) = self.thread(Thread::Inline(thread)) else { return None };
-        let mut headers = [0; MAX_NUMBERS];
-        for (header, (label, number)) in headers.iter_mut().zip(arguments) {
-            let number_type = match number {
-                Number::Signed(_) => ArgumentType::Int64,
-                Number::Unsigned(_) => ArgumentType::Uint64,
-            };
-            let name = index(RecordSink::label(self, *label))?;
-            *header = argument_header(number_type, NUMBER_WORDS, name);
+    #[cold]
+    fn find_label(&mut self, label: Label) -> Text<'static> {
+        let text = self.text(label.text());
+        if let (Text::Indexed(index), Some(place)) =
+            (text, self.tables.labels.get_mut(label as usize))
+        {
+            *place = Some(index);
         }
-        let count = arguments.len().min(MAX_NUMBERS);
-        let words = EVENT_WORDS + NUMBER_WORDS * count;
-        let (event_type, thread) = (EventType::DurationComplete, ThreadRef::from_bits(thread));
-        let event = event_header(event_type, words, count, thread, category, name);
-        let Some(open) = self.context.reserve(words) else { return Some(()) };
-        let mut places = open.words().iter().skip(1);
-        let mut store = |word| {
-            if let Some(place) = places.next() {
-                place.store(word, Ordering::Relaxed);
-            }
-        };
-        store(start);
-        for (header, (_, number)) in headers.iter().zip(arguments) {
-            store(*header);
-            store(match number {
-                Number::Signed(number) => *number as u64,
-                Number::Unsigned(number) => *number,
-            });
-        }
-        store(end);
-        open.commit(event);
-        Some(())
+        text
     }
 
     /// Writes a record whose strings and threads are registered. If the buffer is full, the record
@@ -201,14 +165,6 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         self.scheduling += u64::from(is_written && is_scheduling);
         self.samples += u64::from(is_written && matches!(record, Record::Backtrace(_)));
         Ok(())
-    }
-}
-
-/// Returns the ref of a registered text.
-fn index(text: Text<'_>) -> Option<StringRef> {
-    match text {
-        Text::Indexed(index) => Some(StringRef::indexed(index)),
-        Text::Inline(_) => None,
     }
 }
 
@@ -248,10 +204,30 @@ impl RecordSink for ContextSink<'_, '_> {
         self.write(&record)
     }
 
-    fn numbers(&mut self, duration: &NumbersDuration<'_>) -> Result<(), WriteError> {
-        match self.numbers_in_place(duration) {
+    #[inline]
+    fn call(&mut self, call: &SystemCall) -> Result<(), WriteError> {
+        if !self.tables.is_label_selected(Label::Syscall) {
+            return Ok(());
+        }
+        match self.call_in_place(call) {
             Some(()) => Ok(()),
-            None => write_as_event(self, duration),
+            None => write_call(self, call),
+        }
+    }
+
+    #[inline]
+    fn switch(&mut self, switch: &Switch) -> Result<(), WriteError> {
+        match self.switch_in_place(switch) {
+            Some(()) => Ok(()),
+            None => write_switch(self, switch, None),
+        }
+    }
+
+    #[inline]
+    fn wakeup(&mut self, wakeup: &Wakeup) -> Result<(), WriteError> {
+        match self.wakeup_in_place(wakeup) {
+            Some(()) => Ok(()),
+            None => write_wakeup(self, wakeup, None),
         }
     }
 
@@ -269,17 +245,12 @@ impl RecordSink for ContextSink<'_, '_> {
         found
     }
 
+    #[inline]
     fn label(&mut self, label: Label) -> Text<'static> {
-        if let Some(Some(index)) = self.tables.labels.get(label as usize) {
-            return Text::Indexed(*index);
+        match self.tables.labels.get(label as usize) {
+            Some(Some(index)) => Text::Indexed(*index),
+            _ => self.find_label(label),
         }
-        let text = self.text(label.text());
-        if let (Text::Indexed(index), Some(place)) =
-            (text, self.tables.labels.get_mut(label as usize))
-        {
-            *place = Some(index);
-        }
-        text
     }
 
     fn category(&mut self, category: Label) -> Option<Text<'static>> {

@@ -87,10 +87,10 @@ impl Source {
         }
         self.clock.calibrate(|| writer.now());
         let begin = writer.now();
-        let Progress { rest, result } = self.backend.read(&self.clock, begin);
+        let Progress { has_more, result } = self.backend.read(&self.clock, begin);
         destination.note(result);
-        self.write(destination, writer, rest.unwrap_or(begin).min(begin));
-        self.has_more = rest.is_some();
+        self.write(destination, writer, begin);
+        self.has_more = has_more;
         self.has_more
     }
 

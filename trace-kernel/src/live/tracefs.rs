@@ -19,17 +19,15 @@ use super::translate::translate;
 use super::uprobes::Uprobes;
 use crate::decode::Decoder;
 use crate::format::page_layout;
-use crate::page::PageLayout;
 use crate::ByteOrder;
 
 /// The bytes of pages that a round reads, and at least a page of each CPU. Their records fit into
 /// the free part of a buffer of a few MiB.
-const MAX_ROUND_BYTES: usize = 16 << 10;
+const MAX_ROUND_BYTES: usize = 64 << 10;
 
 /// The pages of all CPUs of an instance.
 #[derive(Debug)]
 pub(super) struct Tracefs {
-    layout: PageLayout,
     streams: Vec<Stream>,
     decoder: Decoder,
     uses: UsesById,
@@ -108,8 +106,9 @@ impl Tracefs {
     ) -> Result<Self, LiveError> {
         let layout = page_layout(header, ByteOrder::NATIVE);
         let layout = layout.map_err(|error| LiveError::Format(HEADER_PAGE.into(), error))?;
-        let streams = pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu)).collect();
-        Ok(Self { layout, streams, decoder, uses, group: None, owner, _uprobes: None })
+        let streams =
+            pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu, layout)).collect();
+        Ok(Self { streams, decoder, uses, group: None, owner, _uprobes: None })
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
@@ -141,32 +140,21 @@ impl Backend for Tracefs {
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
-        let Self { layout, streams, group, owner, .. } = self;
+        let Self { streams, group, owner, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
-        let (mut rest, mut result) = (None, Ok(()));
+        let (mut has_more, mut result) = (false, Ok(()));
         match (owner, group) {
             (Owner::Own(instance), Some(group)) => result = group.update(instance, now),
             (Owner::Own(_), None) => {}
             (Owner::Helper(lease), _) => result = lease.check().map_err(|error| describe(&error)),
         }
         for stream in streams {
-            let mut bytes = 0;
-            loop {
-                match stream.read(layout, clock) {
-                    Ok(0) => break,
-                    Ok(length) if bytes + length < limit => bytes += length,
-                    Ok(_) => {
-                        rest = Some(rest.map_or(stream.last(), |rest| stream.last().min(rest)));
-                        break;
-                    }
-                    Err(error) => {
-                        result = Err(format!("CPU {}: {error}", stream.cpu()));
-                        break;
-                    }
-                }
+            match stream.read(limit, clock) {
+                Ok(stream_has_more) => has_more |= stream_has_more,
+                Err(error) => result = Err(format!("CPU {}: {error}", stream.cpu())),
             }
         }
-        Progress { rest, result }
+        Progress { has_more, result }
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
@@ -175,7 +163,7 @@ impl Backend for Tracefs {
         if let Some(group) = group {
             output.translator.include(group.joined());
         }
-        drain(streams, end, |event| {
+        let end = drain(streams, end, |event| {
             let members = group.as_mut().map(|group| &mut group.members);
             if let Err(error) = translate(output, (decoder, uses), members, &event) {
                 result = Err(error);
@@ -183,6 +171,11 @@ impl Backend for Tracefs {
         });
         if let Some(group) = group {
             group.members.forget(end);
+        }
+        for stream in streams {
+            if let Some(fault) = stream.take_fault() {
+                result = Err(format!("CPU {}: {fault}", stream.cpu()));
+            }
         }
         result
     }
@@ -199,9 +192,7 @@ impl Backend for Tracefs {
     }
 
     fn discard(&mut self) -> u64 {
-        let mut discarded = 0;
-        drain(&mut self.streams, u64::MAX, |_| discarded += 1);
-        discarded
+        self.streams.iter_mut().map(Stream::discard).sum()
     }
 }
 

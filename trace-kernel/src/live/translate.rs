@@ -3,12 +3,13 @@
 use super::backend::Output;
 use super::batch::BatchEvent;
 use super::members::Members;
-use super::selection::UsesById;
+use super::selection::{Uses, UsesById};
 use super::uprobes::{stack, stack_of_entry, ProbeUse};
 use crate::decode::Decoder;
 use crate::event::{Entry, Event};
 
 /// Writes the records of an event, if it is one of these threads.
+#[inline]
 pub(super) fn translate(
     output: &mut Output<'_, '_>,
     (decoder, uses): (&Decoder, &UsesById),
@@ -19,6 +20,22 @@ pub(super) fn translate(
         output.missed(event.cpu, loss.missed, (loss.since, event.raw.time))?;
     }
     let Some(uses) = uses.get(event.raw.id) else { return Ok(()) };
+    if let (Some(frequent), None) = (&uses.frequent, &members) {
+        if let Some(written) = frequent.translate(output, event) {
+            return written.map_err(|error| error.to_string());
+        }
+    }
+    translate_any(output, (decoder, uses), members, event)
+}
+
+/// Writes the records of any event.
+#[inline(never)]
+fn translate_any(
+    output: &mut Output<'_, '_>,
+    (decoder, uses): (&Decoder, &Uses),
+    members: Option<&mut Members>,
+    event: &BatchEvent<'_>,
+) -> Result<(), String> {
     if let Some(members) = members {
         if !members.has(&decoder.decode(event.cpu, &event.raw)) {
             return Ok(());

@@ -34,7 +34,7 @@ pub struct Events<'a> {
 }
 
 /// Where a reader of events is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     /// In bytes from the start of the page.
     pub(crate) offset: usize,
@@ -72,6 +72,33 @@ impl<'a> Events<'a> {
         self.position
     }
 
+    /// Returns the next event if its length is in its header, as in most.
+    #[inline]
+    fn short(&mut self) -> Option<RawEvent<'a>> {
+        let Position { offset, time } = self.position;
+        let (header, rest) = self.bytes.get(offset..)?.split_first_chunk()?;
+        let (kind, delta) = self.parts(self.order.four(header));
+        let payload = match kind {
+            1..=28 => rest.get(..HEADER_BYTES * kind as usize)?,
+            _ => return None,
+        };
+        let id = self.order.two(payload.first_chunk()?);
+        let time = time.wrapping_add(delta);
+        self.position = Position { offset: offset + HEADER_BYTES + payload.len(), time };
+        Some(RawEvent { time, id, payload, offset })
+    }
+
+    /// Returns the type and the time delta of a header.
+    #[inline]
+    fn parts(&self, word: u32) -> (u64, u64) {
+        let word = u64::from(word);
+        match self.order {
+            ByteOrder::Little => (word & 31, word >> 5),
+            ByteOrder::Big => (word >> DELTA_BITS, word & ((1 << DELTA_BITS) - 1)),
+        }
+    }
+
+    #[cold]
     fn step(&mut self) -> Result<Option<RawEvent<'a>>, PageError> {
         while self.position.offset < self.bytes.len() {
             let Position { offset, time } = self.position;
@@ -97,11 +124,7 @@ impl<'a> Events<'a> {
 
     /// Reads the header at the current position. Returns it with its time delta.
     fn header(&self) -> Result<(Header, u64), PageError> {
-        let word = u64::from(self.word(0)?);
-        let (kind, delta) = match self.order {
-            ByteOrder::Little => (word & 31, word >> 5),
-            ByteOrder::Big => (word >> DELTA_BITS, word & ((1 << DELTA_BITS) - 1)),
-        };
+        let (kind, delta) = self.parts(self.word(0)?);
         let header = match kind {
             0 => self.long_data()?,
             29 if delta == 0 => Header::End,
@@ -167,7 +190,11 @@ impl<'a> Events<'a> {
 impl<'a> Iterator for Events<'a> {
     type Item = Result<RawEvent<'a>, PageError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(event) = self.short() {
+            return Some(Ok(event));
+        }
         let event = self.step();
         if event.is_err() {
             self.position.offset = self.bytes.len();

@@ -109,7 +109,17 @@ impl<'a> Page<'a> {
     /// Returns the events, in the order of time.
     #[must_use]
     pub fn events(&self) -> Events<'a> {
-        self.events_from(Position { offset: self.layout.data_offset, time: self.time })
+        self.events_from(self.start())
+    }
+
+    /// Returns the end of the events, in bytes from the start of the page.
+    pub(crate) fn end(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns where the first event begins.
+    pub(crate) fn start(&self) -> Position {
+        Position { offset: self.layout.data_offset, time: self.time }
     }
 
     /// Returns the events from a position on.

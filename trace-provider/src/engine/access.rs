@@ -111,6 +111,7 @@ impl Access {
 
     /// Reserves a record of `words` words on the thread that owns the slot. `None` for more words
     /// than a record can have.
+    #[inline]
     pub(crate) fn reserve(self, slot: &Slot, words: usize) -> Option<Reservation<'_>> {
         if words as u64 > MAX_LARGE_RECORD_WORDS {
             return None;

@@ -187,6 +187,7 @@ impl Context<'_> {
     ///
     /// `None` if the recording is over, if a record cannot have so many words, and if the buffer is
     /// full: the record is counted as lost.
+    #[inline]
     pub fn reserve(&mut self, words: usize) -> Option<Reserved<'_>> {
         self.access.reserve(self.slot, words).map(Reserved::new)
     }

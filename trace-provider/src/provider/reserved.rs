@@ -13,17 +13,20 @@ pub struct Reserved<'w> {
 }
 
 impl<'w> Reserved<'w> {
+    #[inline]
     pub(crate) fn new(open: Reservation<'w>) -> Self {
         Self { open: Some(open) }
     }
 
     /// Returns the words of the record. [`Reserved::commit`] stores the header in the first one.
+    #[inline]
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
         self.open.as_ref().map_or(&[], Reservation::words)
     }
 
     /// Makes the record visible. It then survives the death of the process.
+    #[inline]
     pub fn commit(mut self, header: u64) {
         if let Some(open) = self.open.take() {
             open.commit(header);
@@ -32,6 +35,7 @@ impl<'w> Reserved<'w> {
 }
 
 impl Drop for Reserved<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(open) = self.open.take() {
             open.abandon();

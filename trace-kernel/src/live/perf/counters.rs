@@ -196,7 +196,7 @@ impl Backend for Counters {
                 Err(error) => result = Err(format!("{}: {error}", counter.known.name)),
             }
         }
-        Progress { rest: None, result }
+        Progress { has_more: false, result }
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {

@@ -87,7 +87,7 @@ impl Cpus {
                 result = Err(format!("CPU {}: {error}", cpu.number()));
             }
         }
-        Progress { rest: None, result }
+        Progress { has_more: false, result }
     }
 
     /// Calls `write` with the records before the ticks `end` in the order of time, after the
