@@ -83,11 +83,14 @@ pub enum Omission {
     /// Helpers of the recorder that ended before it ended them, such as that of the kernel's
     /// events. Their later records are missing.
     Helpers = 12,
+    /// Sources of a provider that failed, such as that of the kernel's events. Some of their records
+    /// are missing. A log record has the first error.
+    Sources = 13,
 }
 
 impl Omission {
     /// All kinds, in the order of their numbers.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::TracePoints,
         Self::Names,
         Self::Alerts,
@@ -101,6 +104,7 @@ impl Omission {
         Self::ReportedLater,
         Self::Buffers,
         Self::Helpers,
+        Self::Sources,
     ];
 
     /// The name of the argument with the number of missing items, an unsigned 64-bit integer.
@@ -123,6 +127,7 @@ impl Omission {
             Self::ReportedLater => "records dropped, reported in a later part",
             Self::Buffers => "buffers lost: recorder killed",
             Self::Helpers => "helpers ended early",
+            Self::Sources => "sources failed",
         }
     }
 
@@ -143,6 +148,7 @@ impl Omission {
             Self::ReportedLater => "records dropped, which a later part reports",
             Self::Buffers => "lost buffers",
             Self::Helpers => "helpers that ended early",
+            Self::Sources => "sources that failed",
         }
     }
 
@@ -233,6 +239,7 @@ mod tests {
             "records dropped, which a later part reports",
             "lost buffers",
             "helpers that ended early",
+            "sources that failed",
         ];
         assert_eq!(names, expected);
     }

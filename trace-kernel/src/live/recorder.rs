@@ -44,7 +44,7 @@ impl Recorder {
         totals: Arc<Mutex<Totals>>,
     ) -> Self {
         let sources = sources.into_iter().map(|(backend, clock)| Source::new(backend, clock));
-        let destination = Destination { tables, totals };
+        let destination = Destination { tables, totals, is_reported: false };
         Self { sources: sources.collect(), limit, destination, last: None }
     }
 

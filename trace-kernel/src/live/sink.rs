@@ -4,9 +4,13 @@ mod in_place;
 
 use foldhash::HashMap;
 use trace_format::encode::Encoding;
-use trace_format::notes::CATEGORY;
+use trace_format::layout::{cut_str, InstantScope, MAX_STRING_BYTES};
+use trace_format::notes::{Omission, CATEGORY};
 use trace_format::record::ReferenceMut;
-use trace_format::{Argument, Arguments, Record, Text, Thread, ThreadKoids, Value, WriteError};
+use trace_format::{
+    Argument, Arguments, Event, EventKind, Log, Record, Text, Thread, ThreadKoids, Value,
+    WriteError,
+};
 use trace_protocol::categories::CategorySet;
 use trace_provider::Context;
 
@@ -110,6 +114,27 @@ impl Tables {
 impl<'a, 'w> ContextSink<'a, 'w> {
     pub(super) fn new(context: Context<'w>, tables: &'a mut Tables) -> Self {
         Self { context, tables, scheduling: 0, samples: 0 }
+    }
+
+    /// Reports in the archive that a source has failed, with the error. Returns whether there was
+    /// space for the event.
+    pub(super) fn failed(&mut self, error: &str) -> bool {
+        let (ticks, process) = (self.context.now(), u64::from(std::process::id()));
+        let thread = Thread::Inline(ThreadKoids::new(process, process));
+        let message = format!("events of the kernel are missing: {error}");
+        let message = cut_str(&message, MAX_STRING_BYTES).as_bytes();
+        self.context.write_durable(&Log { ticks, thread, message }.into());
+        // The manager counts what an event with inline texts in the durable buffer reports.
+        let arguments = [Argument::new(Omission::NUMBER, Value::Uint64(1))];
+        let event = Event {
+            ticks,
+            thread,
+            category: CATEGORY.into(),
+            name: Omission::Sources.event().into(),
+            kind: EventKind::Instant { scope: Some(InstantScope::Process) },
+            arguments: (&arguments).into(),
+        };
+        self.context.write_durable(&event.into())
     }
 
     /// Returns the index of a text that is inline, if it can be registered.

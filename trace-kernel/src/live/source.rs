@@ -10,7 +10,7 @@ use super::backend::{Backend, Output, Progress};
 use super::clock::TraceClock;
 use super::scope::Limit;
 use super::sink::{ContextSink, Tables};
-use super::totals::{lock, Totals};
+use super::totals::{lock, note_error, Totals};
 use crate::fxt::{CallNames, Translator};
 
 /// The longest time for which the last records wait until the manager has saved a part of the
@@ -36,6 +36,8 @@ pub(super) struct Source {
 pub(super) struct Destination {
     pub(super) tables: Tables,
     pub(super) totals: Arc<Mutex<Totals>>,
+    /// Whether the recording has the first error.
+    pub(super) is_reported: bool,
 }
 
 impl Source {
@@ -121,17 +123,18 @@ impl Source {
         writer: &mut Writer,
         write: impl FnOnce(&mut dyn Backend, &mut Output<'_, '_>) -> Result<(), String>,
     ) {
-        let Destination { tables, totals } = destination;
+        let Destination { tables, totals, is_reported } = destination;
         let Some(context) = writer.context() else { return };
         let sink = ContextSink::new(context, tables);
         let mut output = Output { translator: &mut self.translator, sink, totals };
         let written = write(&mut *self.backend, &mut output);
-        {
-            let mut totals = lock(totals);
-            totals.scheduling += output.sink.scheduling;
-            totals.samples += output.sink.samples;
+        note_error(totals, written);
+        let mut totals = lock(totals);
+        totals.scheduling += output.sink.scheduling;
+        totals.samples += output.sink.samples;
+        if let (Some(error), false) = (&totals.error, *is_reported) {
+            *is_reported = output.sink.failed(error);
         }
-        destination.note(written);
     }
 }
 
@@ -148,8 +151,6 @@ fn wait_for_space(writer: &Writer) -> bool {
 impl Destination {
     /// Keeps the first error for the user.
     pub(super) fn note(&self, result: Result<(), String>) {
-        if let Err(error) = result {
-            lock(&self.totals).error.get_or_insert(error);
-        }
+        note_error(&self.totals, result);
     }
 }

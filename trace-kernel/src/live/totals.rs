@@ -35,6 +35,13 @@ pub(super) fn note_loss(totals: &Mutex<Totals>, missed: Missed) {
     totals.dropped = totals.dropped.saturating_add(number);
 }
 
+/// Keeps the first error.
+pub(super) fn note_error(totals: &Mutex<Totals>, result: Result<(), String>) {
+    if let Err(error) = result {
+        lock(totals).error.get_or_insert(error);
+    }
+}
+
 pub(super) fn note_lost_samples(totals: &Mutex<Totals>, number: u64) {
     let mut totals = lock(totals);
     totals.lost_samples = totals.lost_samples.saturating_add(number);

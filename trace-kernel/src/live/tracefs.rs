@@ -227,7 +227,7 @@ mod tests {
         let events = (Decoder::new(ByteOrder::NATIVE, Vec::new()), UsesById::default());
         let tracefs = Box::new(Tracefs::new(Owner::Own(instance), &header, pages, events).unwrap());
         let (tables, totals) = (Tables::new(&[]), Arc::default());
-        let mut destination = Destination { tables, totals };
+        let mut destination = Destination { tables, totals, is_reported: false };
         let mut source = Source::new(tracefs, clock);
         // No manager is at this path.
         let provider = Provider::builder("kernel").socket(directory.path().join("none"));

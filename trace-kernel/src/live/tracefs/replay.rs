@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use trace_format::notes::Omission;
 use trace_format::{Reader, Record, Text, Value, Writer};
 use trace_protocol::mode::BufferingMode;
 use trace_provider::Provider;
@@ -56,8 +57,15 @@ fn decoding() -> Decoding {
     selection.decoding(&formats).unwrap()
 }
 
-/// Records the pages of CPUs as those of an instance. Returns the archive.
+/// Records the pages of CPUs as those of an instance, without an error. Returns the archive.
 fn recorded(cpus: &[Vec<u8>]) -> Vec<u8> {
+    let (archive, error) = recorded_with_error(cpus);
+    assert_eq!(error, None);
+    archive
+}
+
+/// Records the pages of CPUs as those of an instance. Returns the archive and the first error.
+fn recorded_with_error(cpus: &[Vec<u8>]) -> (Vec<u8>, Option<String>) {
     let directory = tempfile::tempdir().unwrap();
     let instance = directory.path().join("instance");
     for (cpu, pages) in cpus.iter().enumerate() {
@@ -66,18 +74,18 @@ fn recorded(cpus: &[Vec<u8>]) -> Vec<u8> {
         fs::write(cpu.join("trace_pipe_raw"), pages).unwrap();
     }
     let archive = directory.path().join("t.fxt");
-    record(&instance, &archive);
-    fs::read(archive).unwrap()
+    let error = record(&instance, &archive);
+    (fs::read(archive).unwrap(), error)
 }
 
-fn record(directory: &Path, archive: &Path) {
+fn record(directory: &Path, archive: &Path) -> Option<String> {
     let instance = Instance::of_directory(directory);
     let pages = open_pages(&instance).unwrap();
     let tracefs = Tracefs::new(Owner::Own(instance), HEADER, pages, decoding()).unwrap();
     let (_, clock) = clock::choose("x86-tsc", ClockSource::CpuCounter);
     let mut source = Source::new(Box::new(tracefs), clock);
     let (tables, totals) = (Tables::new(&PATTERNS.map(str::to_owned)), Arc::default());
-    let mut destination = Destination { tables, totals };
+    let mut destination = Destination { tables, totals, is_reported: false };
     let provider = Provider::builder("kernel").about_machine().output(archive);
     let provider =
         provider.buffering_mode(BufferingMode::Oneshot).buffer_size(64 << 20).connect().unwrap();
@@ -85,7 +93,8 @@ fn record(directory: &Path, archive: &Path) {
     source.start(&Limit::None, &[(7, 5), (8, 5)], &writer).unwrap();
     while source.round(&mut destination, &mut writer) {}
     assert_eq!(source.stop(&mut destination, &mut writer), 0);
-    assert_eq!(super::super::totals::lock(&destination.totals).error, None);
+    let totals = super::super::totals::lock(&destination.totals);
+    totals.error.clone()
 }
 
 /// Imports the events of the same pages. Returns the archive.
@@ -275,6 +284,44 @@ fn switches() {
     };
     let records = compare(&[cpu(0), cpu(1)]);
     assert_eq!(records as u64, number() / 2 * 4);
+}
+
+/// The archive has the first error of its sources.
+#[test]
+fn a_malformed_page_is_reported() {
+    let enter = id("raw_syscalls/sys_enter");
+    let call = [39_u64.to_ne_bytes().as_slice(), &[0; 48]].concat();
+    let event = |time| (time, payload(enter, 7, &[&call]));
+    let mut page = pages([event(1_000), event(2_000)]);
+    assert_eq!(omitted(&recorded(&[page.clone()])), (0, Vec::new()));
+    // The second event goes beyond the end of the page.
+    let (first, second) = (16 + 4 + 64, &mut page);
+    second[first..first + 4].copy_from_slice(&0_u32.to_ne_bytes());
+    second[first + 4..first + 8].copy_from_slice(&5_000_u32.to_ne_bytes());
+    let (archive, error) = recorded_with_error(&[page]);
+    let error = error.expect("the page is malformed");
+    assert!(error.starts_with("CPU 0: the event at 84 needs"), "{error}");
+    let message = format!("events of the kernel are missing: {error}");
+    assert_eq!(omitted(&archive), (1, vec![message]));
+}
+
+/// Returns the number of sources that failed, and the messages of an archive.
+fn omitted(archive: &[u8]) -> (u64, Vec<String>) {
+    let (mut reader, mut number, mut messages) = (Reader::new(archive), 0, Vec::new());
+    while let Some(item) = reader.next().unwrap() {
+        match &item.record {
+            Record::Event(event) if item.text(event.name) == Omission::Sources.event() => {
+                let Some(Value::Uint64(failed)) = event.arguments.iter().next().map(|it| it.value)
+                else {
+                    panic!("{event:?}")
+                };
+                number += failed;
+            }
+            Record::Log(log) => messages.push(String::from_utf8_lossy(log.message).into_owned()),
+            _ => {}
+        }
+    }
+    (number, messages)
 }
 
 /// All events of a kernel's pages.
