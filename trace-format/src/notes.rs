@@ -83,8 +83,8 @@ pub enum Omission {
     /// Helpers of the recorder that ended before it ended them, such as that of the kernel's
     /// events. Their later records are missing.
     Helpers = 12,
-    /// Sources of a provider that failed, such as that of the kernel's events. Some of their records
-    /// are missing. A log record has the first error.
+    /// Sources of a provider that failed, such as that of the kernel's events. Some of their
+    /// records are missing. A log record has the first error.
     Sources = 13,
 }
 

@@ -8,10 +8,11 @@
 //!     └──────────────── switch from it, blocked ─────────┘
 //! ```
 //!
-//! The state of a thread before its first record is unknown, and so is that of all threads while the
-//! recording is paused. A thread that the wake-up of a record
-//! finds running is woken up before it has left its CPU: if its next switch has no other wake-up,
-//! it is runnable from the switch on.
+//! The state of a thread before its first record is unknown, and so are the states of all threads
+//! while the recording is paused.
+//!
+//! A thread that the wake-up of a record finds running is woken up before it has left its CPU: if
+//! its next switch has no other wake-up, it is runnable from the switch on.
 //!
 //! A switch is missing if a CPU leaves a thread that it did not run. Some kernels of virtual
 //! machines write no switches from the idle thread of a CPU. The outgoing thread then ran since it

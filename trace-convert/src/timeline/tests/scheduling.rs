@@ -42,7 +42,8 @@ fn threads_on_cpus_have_their_names() {
     assert_eq!(lanes(&timeline, 0)[0][0], "other (99) 5..10");
 }
 
-/// What CPUs run while the recording is paused is unknown. After it, the helper is another provider.
+/// What CPUs run while the recording is paused is unknown. After that, the helper is another
+/// provider.
 #[test]
 fn turns_do_not_last_through_a_pause() {
     let switch = |ticks, outgoing_thread, incoming_thread| {
