@@ -1,4 +1,5 @@
-"""Compares the tables of trace-query with those of Perfetto's trace processor, with the results of `trace`, and with DuckDB on Parquet.
+"""Compares the tables of trace-query with those of Perfetto's trace processor, with the results of `trace`, and with DuckDB on Parquet,
+of archives and of a store that has all of them.
 
     python check.py --bin target/debug --query trace-query --engine PERFETTO_UI --work DIR
 
@@ -20,6 +21,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "readers"))
 import archives  # noqa: E402
 import against_duckdb  # noqa: E402
 import against_perfetto  # noqa: E402
+import against_store  # noqa: E402
 import against_trace  # noqa: E402
 from program import Query  # noqa: E402
 from recordings import Programs  # noqa: E402
@@ -37,7 +39,9 @@ class Check:
 
 
 def checks(programs: Programs, query: Query, engine: Path) -> Iterator[Check]:
+    recorded = []
     for archive in archives.recorded(programs):
+        recorded.append(archive)
         if archive.is_exact:
             for name, faults, rows in against_perfetto.checks(query, engine, archive):
                 yield Check(archive.name, f"Perfetto: {name}", faults, rows)
@@ -45,6 +49,8 @@ def checks(programs: Programs, query: Query, engine: Path) -> Iterator[Check]:
             yield Check(archive.name, f"trace: {name}", faults, rows)
         for name, faults, rows in against_duckdb.checks(programs, query, archive):
             yield Check(archive.name, f"DuckDB: {name}", faults, rows)
+    for name, faults, rows in against_store.checks(programs, query, recorded, programs.work / "stores"):
+        yield Check("a store", name, faults, rows)
 
 
 def without_rows(done: list[Check]) -> list[str]:

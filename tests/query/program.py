@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import subprocess
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Row = list[object]
@@ -25,12 +26,14 @@ class Pairs(list):
 @dataclass
 class Query:
     program: Path
+    environment: dict[str, str] = field(default_factory=dict)
 
-    def results(self, archive: Path, queries: list[str]) -> list[list[Row]]:
+    def results(self, archive: Path | str, queries: list[str]) -> list[list[Row]]:
         """The rows of each query, run in one process."""
         command = [str(self.program), str(archive), "--format", "json", "-f", "-"]
         text = ";\n".join(queries)
-        run = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False)
+        environment = os.environ | self.environment
+        run = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False, env=environment)
         if run.returncode != 0:
             raise RuntimeError(f"{archive}: exits with {run.returncode}: {run.stderr[:2000]}")
         results, rest = [], run.stdout.lstrip()

@@ -11,6 +11,7 @@ Examples:
   trace query app.fxt -f report.sql --format csv -o report.csv
   trace query app.fxt --export tables/
   trace query app.fxt
+  trace query s3://bucket/traces \"SELECT day, host, count(*) FROM spans GROUP BY day, host\"
 
 Without a query, a terminal gets a shell with history and completion; else the query is read
 from standard input. `.tables`, `.schema`, `.functions` and `.queries` list what can be asked.
@@ -25,7 +26,8 @@ Exit status:
 #[derive(Debug, Parser)]
 #[command(name = "trace-query", bin_name = "trace query", version, after_long_help = HELP)]
 pub struct Cli {
-    /// Archive of any format that `trace` reads, compressed or not; `-` for standard input
+    /// Archive of any format that `trace` reads, compressed or not, or a store of `trace lake`; `-`
+    /// for standard input
     #[arg(value_name = "ARCHIVE", required_unless_present = "list")]
     pub archive: Option<PathBuf>,
 

@@ -1,46 +1,48 @@
 //! The program: arguments, what it runs, and its exit status.
 
-mod damage;
-
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 use clap::Parser;
 
 use crate::archive::Archive;
 use crate::cli::Cli;
+use crate::exit::{FAILURE, OK, USAGE};
 use crate::input::{Input, STANDARD};
+use crate::lake::cli::{LakeCli, FLAG};
 use crate::message::{describe, say, HINT};
 use crate::output::{refuse_same_file, Output};
+use crate::store::place::is_store;
+use crate::store::snapshot::Snapshot;
+use crate::store::Store;
+use crate::subject::Subject;
 use crate::usage::UsageError;
-use crate::{export, queries, session, shell, statements};
-
-/// Success.
-const OK: u8 = 0;
-
-/// The command failed.
-const FAILURE: u8 = 1;
-
-/// The command line is wrong.
-const USAGE: u8 = 2;
-
-/// The command succeeded on incomplete data.
-const INCOMPLETE: u8 = 3;
+use crate::{damage, export, lake, queries, session, shell, statements};
 
 /// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let mut arguments: Vec<OsString> = env::args_os().collect();
+    let is_lake = arguments.get(1).is_some_and(|first| first == FLAG);
+    let result = if is_lake {
+        arguments.remove(1);
+        LakeCli::try_parse_from(arguments).map(|cli| lake::run(&cli))
+    } else {
+        Cli::try_parse_from(arguments).map(|cli| run(&cli))
+    };
+    let result = match result {
+        Ok(result) => result,
         Err(error) => {
             let _ = error.print();
             return if error.use_stderr() { USAGE } else { OK }.into();
         }
     };
-    match run(&cli) {
+    match result {
         Ok(code) => code.into(),
         Err(error) if is_broken_pipe(&error) => OK.into(),
         Err(error) => {
@@ -60,10 +62,23 @@ fn run(cli: &Cli) -> Result<u8> {
     for output in outputs(cli) {
         refuse_same_file(path, &output)?;
     }
-    let archive = Arc::new(Archive::new(Input::new(path, cli.instr_map.as_deref())?));
     let runtime = session::runtime().context("cannot start threads")?;
+    let subject = match path.to_str().filter(|_| is_store(path)) {
+        Some(name) => {
+            let snapshot = runtime.block_on(Snapshot::newest(Store::open(name)?))?;
+            Subject::Store(Arc::new(snapshot))
+        }
+        None if path.is_dir() => bail!(
+            "{0} is a directory{HINT}`trace lake add {0} ARCHIVE` makes it a store of archives",
+            path.display()
+        ),
+        None => {
+            let input = Input::new(path, cli.instr_map.as_deref())?;
+            Subject::Archive(Arc::new(Archive::new(input)))
+        }
+    };
     let memory = cli.memory.saturating_mul(1 << 20);
-    let session = runtime.block_on(session::session(&archive, memory))?;
+    let session = runtime.block_on(session::session(&subject, memory))?;
     let path_of_result = cli.output.clone().filter(|path| path != Path::new(STANDARD));
     let output = Output { format: cli.format, path: path_of_result };
     match (&cli.export, sql(cli)?) {
@@ -73,7 +88,10 @@ fn run(cli: &Cli) -> Result<u8> {
         }
         (None, None) => shell::run(&session, &output, &runtime, path)?,
     }
-    Ok(damage::warn(&archive))
+    Ok(match &subject {
+        Subject::Archive(archive) => damage::warn(archive),
+        Subject::Store(_) => OK,
+    })
 }
 
 /// Returns the files that are written.

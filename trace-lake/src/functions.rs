@@ -13,8 +13,8 @@ use std::sync::Arc;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 
-use crate::archive::Archive;
 use crate::directory::Clock;
+use crate::subject::Subject;
 
 /// A function.
 #[derive(Debug)]
@@ -70,21 +70,21 @@ pub const FUNCTIONS: &[Function] = &[
 ];
 
 /// Adds the functions to a session.
-pub(crate) fn register(context: &SessionContext, archive: &Arc<Archive>) {
-    let clock = |name, clock| clock::ToClock::new(name, clock, archive.clone());
+pub(crate) fn register(context: &SessionContext, subject: &Subject) {
+    let clock = |name, clock| clock::ToClock::new(name, clock, subject.clone());
     context.register_udf(ScalarUDF::new_from_impl(arg::Arg::new()));
-    context.register_udf(ScalarUDF::new_from_impl(extract_arg::ExtractArg::new(archive.clone())));
-    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::nanos(archive.clone())));
-    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::is_any(archive.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(extract_arg::ExtractArg::new(subject.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::nanos(subject.clone())));
+    context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::is_any(subject.clone())));
     context.register_udf(ScalarUDF::new_from_impl(clock("to_realtime", Clock::Realtime)));
     context.register_udf(ScalarUDF::new_from_impl(clock("to_monotonic", Clock::Monotonic)));
     context.register_udf(ScalarUDF::new_from_impl(clock("to_boottime", Clock::Boottime)));
     context.register_udf(ScalarUDF::new_from_impl(glob::Glob::new()));
     for bound in extent::Bound::ALL {
-        context.register_udf(ScalarUDF::new_from_impl(extent::Extent::new(bound, archive.clone())));
+        context.register_udf(ScalarUDF::new_from_impl(extent::Extent::new(bound, subject.clone())));
     }
     for is_flow in [false, true] {
-        let function = critical_path::CriticalPath::new(archive.clone(), is_flow);
+        let function = critical_path::CriticalPath::new(subject.clone(), is_flow);
         context.register_udtf(function.name(), Arc::new(function));
     }
 }

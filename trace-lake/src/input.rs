@@ -77,6 +77,18 @@ impl Input {
         Ok(Reader::new(archive.with_context(|| self.failed())?))
     }
 
+    /// Returns the bytes of the input, from its start, as they are stored.
+    ///
+    /// # Errors
+    ///
+    /// Reading failed.
+    pub fn content(&self) -> io::Result<Box<dyn Read>> {
+        match &self.copy {
+            Some(copy) => Ok(Box::new(Positioned { file: copy.try_clone()?, at: 0 })),
+            None => Ok(Box::new(File::open(&self.path)?)),
+        }
+    }
+
     /// Returns the map of an XRay log: that of the option, or the one beside the log. Without one
     /// it is empty, and functions have numbers.
     fn map(&self) -> Result<Map> {

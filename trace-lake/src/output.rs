@@ -7,9 +7,9 @@ mod table;
 mod text;
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{bail, Result};
+use anyhow::{bail, Context, Result};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::csv;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -21,6 +21,7 @@ use crate::cli::Format;
 use crate::message::HINT;
 pub(crate) use file::refuse_same_file;
 use file::OutputFile;
+pub(crate) use parquet::parquet_properties;
 pub use parquet::parquet_writer;
 
 /// Writes the batches of a result.
@@ -66,6 +67,17 @@ impl Output {
         write_to(frame, self.format, Box::new(file.open()?)).await?;
         file.finish()
     }
+}
+
+/// Writes a file, which gets its name when it is complete.
+///
+/// # Errors
+///
+/// Writing failed.
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = OutputFile::create(path)?;
+    file.open()?.write_all(bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    file.finish()
 }
 
 /// Writes the result of a query.

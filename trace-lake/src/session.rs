@@ -1,16 +1,19 @@
-//! Sessions: the tables, views and functions of an archive.
+//! Sessions: the tables, views and functions of an archive or a store.
 
 use std::sync::Arc;
 
+use datafusion::arrow::error::ArrowError;
 use datafusion::dataframe::DataFrame;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 
-use crate::archive::Archive;
 use crate::provider::ArchiveTable;
+use crate::report::error_of_query;
+use crate::store::{check, table};
+use crate::subject::Subject;
 use crate::tables::TABLES;
 use crate::{functions, sql, views};
 
@@ -30,10 +33,11 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK_BYTES).enable_all().build()
 }
 
-/// The tables of an archive, in which queries run.
+/// The tables of an archive or a store, in which queries run.
 #[derive(Clone)]
 pub struct Session {
     context: SessionContext,
+    subject: Subject,
 }
 
 impl std::fmt::Debug for Session {
@@ -42,12 +46,28 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// Returns a session with the tables of an archive.
+/// Returns a session with the tables of an archive or a store. Sorts, joins and groups use up to
+/// `memory` bytes.
 ///
 /// # Errors
 ///
 /// The engine cannot be started.
-pub async fn session(archive: &Arc<Archive>, memory: usize) -> Result<Session> {
+pub async fn session(subject: &Subject, memory: usize) -> Result<Session> {
+    let context = tables(subject, memory)?;
+    functions::register(&context, subject);
+    let session = Session { context, subject: subject.clone() };
+    for view in views::VIEWS {
+        session.run(view.sql).await?;
+    }
+    Ok(session)
+}
+
+/// Returns the engine with the tables alone, without views and functions.
+///
+/// # Errors
+///
+/// The engine cannot be started.
+pub(crate) fn tables(subject: &Subject, memory: usize) -> Result<SessionContext> {
     let pool = Arc::new(FairSpillPool::new(memory));
     let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
     let mut config = SessionConfig::new().with_information_schema(true);
@@ -56,16 +76,16 @@ pub async fn session(archive: &Arc<Archive>, memory: usize) -> Result<Session> {
     // Results have the types that the documentation of tables has.
     parser.map_string_types_to_utf8view = false;
     let context = SessionContext::new_with_config_rt(config, runtime);
-    for table in TABLES {
-        let provider = ArchiveTable::new(archive.clone(), table);
-        context.register_table(table.name, Arc::new(provider))?;
+    match subject {
+        Subject::Archive(archive) => {
+            for table in TABLES {
+                let provider = ArchiveTable::new(archive.clone(), table);
+                context.register_table(table.name, Arc::new(provider))?;
+            }
+        }
+        Subject::Store(snapshot) => table::register(&context, snapshot, &TABLES)?,
     }
-    functions::register(&context, archive);
-    let session = Session { context };
-    for view in views::VIEWS {
-        session.run(view.sql).await?;
-    }
-    Ok(session)
+    Ok(context)
 }
 
 impl Session {
@@ -95,8 +115,32 @@ impl Session {
         self.context.execute_logical_plan(plan).await
     }
 
+    /// Returns the message of a query that failed, with the place in its text if that is known. If
+    /// files of a store cannot be decoded, it has their names.
+    pub(crate) async fn explain(&self, error: DataFusionError, sql: &str) -> anyhow::Error {
+        let is_of_file = match error.find_root() {
+            DataFusionError::ParquetError(_) => true,
+            DataFusionError::ArrowError(error, _) => matches!(
+                **error,
+                ArrowError::ParquetError(_)
+                    | ArrowError::IoError(..)
+                    | ArrowError::ExternalError(_)
+            ),
+            _ => false,
+        };
+        let error = error_of_query(error, sql);
+        let Subject::Store(snapshot) = &self.subject else { return error };
+        if !is_of_file || error.to_string().contains(snapshot.store.name()) {
+            return error;
+        }
+        match &check::damaged(snapshot).await[..] {
+            [] => error,
+            damaged => anyhow::anyhow!("cannot decode {}: {error}", damaged.join(", ")),
+        }
+    }
+
     /// Runs statements that have no result.
-    async fn run(&self, sql: &str) -> Result<()> {
+    pub(crate) async fn run(&self, sql: &str) -> Result<()> {
         for statement in self.statements(sql)? {
             self.frame(statement).await?;
         }

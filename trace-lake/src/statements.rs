@@ -6,7 +6,6 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::message::HINT;
 use crate::output::Output;
-use crate::report::error_of_query;
 use crate::session::Session;
 use crate::usage::UsageError;
 
@@ -17,8 +16,10 @@ use crate::usage::UsageError;
 /// A statement is wrong, or it or writing its result failed. If the output is a file and several
 /// statements have a result, nothing runs.
 pub async fn run(session: &Session, output: &Output, sql: &str) -> Result<bool> {
-    let explained = |error| error_of_query(error, sql);
-    let statements = session.statements(sql).map_err(explained)?;
+    let statements = match session.statements(sql) {
+        Ok(statements) => statements,
+        Err(error) => return Err(session.explain(error, sql).await),
+    };
     if let Some(path) = &output.path {
         let results = statements.iter().filter(|statement| has_result(statement)).count();
         if results > 1 {
@@ -32,14 +33,18 @@ pub async fn run(session: &Session, output: &Output, sql: &str) -> Result<bool> 
     }
     let mut is_written = false;
     for statement in statements {
-        let frame = session.frame(statement).await.map_err(explained)?;
+        let frame = match session.frame(statement).await {
+            Ok(frame) => frame,
+            Err(error) => return Err(session.explain(error, sql).await),
+        };
         if frame.schema().fields().is_empty() {
             continue;
         }
-        output.write(frame).await.map_err(|error| match error.downcast() {
-            Ok(error) => explained(error),
-            Err(error) => error,
-        })?;
+        match output.write(frame).await.map_err(anyhow::Error::downcast) {
+            Ok(()) => {}
+            Err(Ok(error)) => return Err(session.explain(error, sql).await),
+            Err(Err(error)) => return Err(error),
+        }
         is_written = true;
     }
     Ok(is_written)

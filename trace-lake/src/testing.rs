@@ -1,5 +1,7 @@
 //! Archives and queries for tests.
 
+pub(crate) mod objects;
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -13,7 +15,8 @@ use trace_format::{
 
 use crate::archive::Archive;
 use crate::input::Input;
-use crate::session;
+use crate::session::{self, Session};
+use crate::subject::Subject;
 
 pub(crate) const THREAD: ThreadKoids = ThreadKoids::new(12, 34);
 
@@ -67,15 +70,21 @@ pub(crate) fn query(bytes: &[u8], sql: &str) -> Vec<String> {
 
 pub(crate) fn try_query(bytes: &[u8], sql: &str) -> anyhow::Result<Vec<String>> {
     let (_file, archive) = opened(bytes)?;
-    let runtime = session::runtime()?;
-    let batches = runtime.block_on(async {
-        let session = session::session(&archive, session::DEFAULT_MEMORY).await?;
-        let mut batches = Vec::new();
-        for statement in session.statements(sql)? {
-            batches = session.frame(statement).await?.collect().await?;
-        }
-        anyhow::Ok(batches)
-    })?;
+    session::runtime()?.block_on(query_of(&Subject::Archive(archive), sql))
+}
+
+/// Returns the result of the last statement of a text, a line for each row.
+pub(crate) async fn query_of(subject: &Subject, sql: &str) -> anyhow::Result<Vec<String>> {
+    let session = session::session(subject, session::DEFAULT_MEMORY).await?;
+    query_in(&session, sql).await
+}
+
+/// Returns the result of the last statement of a text in a session.
+pub(crate) async fn query_in(session: &Session, sql: &str) -> anyhow::Result<Vec<String>> {
+    let mut batches = Vec::new();
+    for statement in session.statements(sql)? {
+        batches = session.frame(statement).await?.collect().await?;
+    }
     Ok(batches.iter().flat_map(lines).collect())
 }
 

@@ -11,27 +11,27 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::archive::Archive;
 use crate::directory::Clock;
+use crate::subject::Subject;
 
 #[derive(Debug)]
 pub(super) struct ToClock {
     name: &'static str,
     clock: Clock,
     signature: Signature,
-    archive: Arc<Archive>,
+    subject: Subject,
 }
 
 impl ToClock {
-    pub(super) fn new(name: &'static str, clock: Clock, archive: Arc<Archive>) -> Self {
+    pub(super) fn new(name: &'static str, clock: Clock, subject: Subject) -> Self {
         let signature = Signature::exact(vec![DataType::Int64], Volatility::Immutable);
-        Self { name, clock, signature, archive }
+        Self { name, clock, signature, subject }
     }
 }
 
 impl PartialEq for ToClock {
     fn eq(&self, other: &Self) -> bool {
-        self.clock == other.clock && Arc::ptr_eq(&self.archive, &other.archive)
+        self.clock == other.clock && self.subject == other.subject
     }
 }
 
@@ -57,11 +57,11 @@ impl ScalarUDFImpl for ToClock {
     }
 
     fn invoke_with_args(&self, call: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let clocks = &self.archive.directory()?.clocks;
+        let convert = self.subject.converter(self.clock)?;
         let arrays = ColumnarValue::values_to_arrays(&call.args)?;
         let [times] = &arrays[..] else { return exec_err!("{} has one argument", self.name) };
         let times = times.as_primitive::<Int64Type>().iter();
-        let converted = times.map(|time| clocks.convert(time?, self.clock));
+        let converted = times.map(|time| convert(time?));
         Ok(ColumnarValue::Array(Arc::new(converted.collect::<Int64Array>())))
     }
 }

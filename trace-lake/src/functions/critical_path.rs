@@ -14,7 +14,9 @@ use trace_analyze::critical::{self, Choice, Segment, Wait};
 
 use crate::archive::{external, Archive};
 use crate::columns::{column, schema, Column, Kind};
+use crate::message::HINT;
 use crate::rows::Rows;
+use crate::subject::Subject;
 use crate::times::signed;
 
 /// The columns.
@@ -33,13 +35,13 @@ const COLUMNS: &[Column] = &[
 /// The function.
 #[derive(Debug)]
 pub(super) struct CriticalPath {
-    archive: Arc<Archive>,
+    subject: Subject,
     is_flow: bool,
 }
 
 impl CriticalPath {
-    pub(super) fn new(archive: Arc<Archive>, is_flow: bool) -> Self {
-        Self { archive, is_flow }
+    pub(super) fn new(subject: Subject, is_flow: bool) -> Self {
+        Self { subject, is_flow }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -61,7 +63,14 @@ impl TableFunctionImpl for CriticalPath {
         let Some(id) = id else {
             return plan_err!("{} has one argument, the id as a number", self.name());
         };
-        let (archive, is_flow) = (self.archive.clone(), self.is_flow);
+        let Subject::Archive(archive) = &self.subject else {
+            return plan_err!(
+                "{} reads the records of an archive, and a store has only its tables\
+                 {HINT}query the archive itself: the table archives has its path",
+                self.name()
+            );
+        };
+        let (archive, is_flow) = (archive.clone(), self.is_flow);
         Ok(Arc::new(PathTable { archive, is_flow, id, schema: schema(COLUMNS) }))
     }
 }

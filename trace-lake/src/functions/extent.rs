@@ -1,7 +1,6 @@
 //! `trace_start()`, `trace_end()` and `trace_dur()`, of Perfetto.
 
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -10,7 +9,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::archive::Archive;
+use crate::subject::Subject;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Bound {
@@ -27,18 +26,18 @@ impl Bound {
 pub(super) struct Extent {
     bound: Bound,
     signature: Signature,
-    archive: Arc<Archive>,
+    subject: Subject,
 }
 
 impl Extent {
-    pub(super) fn new(bound: Bound, archive: Arc<Archive>) -> Self {
-        Self { bound, signature: Signature::nullary(Volatility::Immutable), archive }
+    pub(super) fn new(bound: Bound, subject: Subject) -> Self {
+        Self { bound, signature: Signature::nullary(Volatility::Immutable), subject }
     }
 }
 
 impl PartialEq for Extent {
     fn eq(&self, other: &Self) -> bool {
-        self.bound == other.bound && Arc::ptr_eq(&self.archive, &other.archive)
+        self.bound == other.bound && self.subject == other.subject
     }
 }
 
@@ -68,7 +67,7 @@ impl ScalarUDFImpl for Extent {
     }
 
     fn invoke_with_args(&self, _call: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let extent = self.archive.directory()?.extent;
+        let extent = self.subject.extent()?;
         let value = extent.map(|(start, end)| match self.bound {
             Bound::Start => start,
             Bound::End => end,

@@ -16,8 +16,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::archive::Archive;
-use crate::tables::values_of;
+use crate::subject::Subject;
 
 /// The prefixes of keys in Perfetto's tables.
 const PREFIXES: [&str; 2] = ["args.", "debug."];
@@ -28,27 +27,33 @@ type Values = Arc<HashMap<i64, Option<String>>>;
 #[derive(Debug)]
 pub(super) struct ExtractArg {
     signature: Signature,
-    archive: Arc<Archive>,
+    subject: Subject,
     keys: Mutex<HashMap<String, Values>>,
 }
 
 impl ExtractArg {
-    pub(super) fn new(archive: Arc<Archive>) -> Self {
+    pub(super) fn new(subject: Subject) -> Self {
         let types = vec![DataType::Int64, DataType::Utf8];
         let signature = Signature::exact(types, Volatility::Immutable);
-        Self { signature, archive, keys: Mutex::default() }
+        Self { signature, subject, keys: Mutex::default() }
     }
 
+    /// Returns the values of a key. Other threads of the engine go on while this one reads, or
+    /// waits for one that does.
     fn values(&self, key: &str) -> Result<Values> {
+        tokio::task::block_in_place(|| self.read_or_known(key))
+    }
+
+    fn read_or_known(&self, key: &str) -> Result<Values> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(values) = keys.get(key) {
             return Ok(values.clone());
         }
         let plain = PREFIXES.iter().find_map(|prefix| key.strip_prefix(prefix));
-        let mut values = values_of(&self.archive, key)?;
+        let mut values = self.subject.values_of(key)?;
         if values.is_empty() {
             if let Some(plain) = plain {
-                values = values_of(&self.archive, plain)?;
+                values = self.subject.values_of(plain)?;
             }
         }
         let values = Arc::new(values);
@@ -59,7 +64,7 @@ impl ExtractArg {
 
 impl PartialEq for ExtractArg {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.archive, &other.archive)
+        self.subject == other.subject
     }
 }
 
@@ -67,7 +72,7 @@ impl Eq for ExtractArg {}
 
 impl Hash for ExtractArg {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.archive).hash(state);
+        self.subject.hash(state);
     }
 }
 

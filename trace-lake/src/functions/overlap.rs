@@ -11,34 +11,34 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::archive::Archive;
+use crate::subject::Subject;
 
 #[derive(Debug)]
 pub(super) struct Overlap {
     /// Whether the result is only whether there is any.
     is_test: bool,
     signature: Signature,
-    archive: Arc<Archive>,
+    subject: Subject,
 }
 
 impl Overlap {
-    pub(super) fn nanos(archive: Arc<Archive>) -> Self {
-        Self::new(false, archive)
+    pub(super) fn nanos(subject: Subject) -> Self {
+        Self::new(false, subject)
     }
 
-    pub(super) fn is_any(archive: Arc<Archive>) -> Self {
-        Self::new(true, archive)
+    pub(super) fn is_any(subject: Subject) -> Self {
+        Self::new(true, subject)
     }
 
-    fn new(is_test: bool, archive: Arc<Archive>) -> Self {
+    fn new(is_test: bool, subject: Subject) -> Self {
         let signature = Signature::exact(vec![DataType::Int64; 4], Volatility::Immutable);
-        Self { is_test, signature, archive }
+        Self { is_test, signature, subject }
     }
 }
 
 impl PartialEq for Overlap {
     fn eq(&self, other: &Self) -> bool {
-        self.is_test == other.is_test && Arc::ptr_eq(&self.archive, &other.archive)
+        self.is_test == other.is_test && self.subject == other.subject
     }
 }
 
@@ -74,7 +74,7 @@ impl ScalarUDFImpl for Overlap {
         let [starts, durs, other_starts, other_durs] = columns[..] else {
             return exec_err!("{} has four arguments", self.name());
         };
-        let last = self.archive.directory()?.extent.map(|(_, last)| last);
+        let last = self.subject.extent()?.map(|(_, last)| last);
         let first = starts.iter().zip(durs).map(|pair| interval(pair, last));
         let other = other_starts.iter().zip(other_durs).map(|pair| interval(pair, last));
         let shared = first.zip(other).map(|(first, other)| shared(first?, other?));

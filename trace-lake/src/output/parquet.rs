@@ -8,7 +8,9 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::file::metadata::KeyValue;
-use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use datafusion::parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesBuilder,
+};
 
 use super::Sink;
 use crate::tables::SCHEMA_VERSION;
@@ -25,16 +27,19 @@ const GROUP_BYTES: usize = 128 << 20;
 ///
 /// The schema has a type that Parquet lacks.
 pub fn parquet_writer<W: Write + Send>(output: W, schema: SchemaRef) -> Result<ArrowWriter<W>> {
+    Ok(ArrowWriter::try_new(output, schema, Some(parquet_properties().build()))?)
+}
+
+/// Returns the properties of all Parquet files.
+pub(crate) fn parquet_properties() -> WriterPropertiesBuilder {
     let version = SCHEMA_VERSION.to_string();
     let version = KeyValue::new("trace.schema_version".to_owned(), version);
-    let properties = WriterProperties::builder()
+    WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         .set_max_row_group_bytes(Some(GROUP_BYTES))
         .set_key_value_metadata(Some(vec![version]))
-        .build();
-    Ok(ArrowWriter::try_new(output, schema, Some(properties))?)
 }
 
 pub(super) struct Parquet<W: Write>(ArrowWriter<W>);

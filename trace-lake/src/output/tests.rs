@@ -6,6 +6,7 @@ use super::*;
 use crate::archive::Archive;
 use crate::input::Input;
 use crate::session;
+use crate::subject::Subject;
 use crate::testing;
 use trace_format::{Argument, EventKind, Value};
 
@@ -22,11 +23,12 @@ fn written(sql: &str, format: Format) -> Vec<u8> {
     let archive = folder.path().join("a.fxt");
     std::fs::write(&archive, bytes()).unwrap();
     let archive = Arc::new(Archive::new(Input::new(&archive, None).unwrap()));
+    let subject = Subject::Archive(archive);
     let path = folder.path().join("out");
     let output = Output { format, path: Some(path.clone()) };
     let runtime = session::runtime().unwrap();
     runtime.block_on(async {
-        let session = session::session(&archive, session::DEFAULT_MEMORY).await.unwrap();
+        let session = session::session(&subject, session::DEFAULT_MEMORY).await.unwrap();
         for statement in session.statements(sql).unwrap() {
             output.write(session.frame(statement).await.unwrap()).await.unwrap();
         }

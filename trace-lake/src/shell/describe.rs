@@ -1,6 +1,8 @@
 //! Descriptions of tables, views and functions.
 
+use crate::columns::Column;
 use crate::functions::FUNCTIONS;
+use crate::store::{FILE_COLUMNS, FOLDER_COLUMNS};
 use crate::tables::{Table, TABLES};
 use crate::views::VIEWS;
 
@@ -14,7 +16,8 @@ pub(super) fn tables() -> String {
 /// Returns the columns of a table, or of all.
 pub(super) fn schema(name: Option<&str>) -> String {
     let Some(name) = name.map(|name| name.trim_end_matches(';')) else {
-        return TABLES.iter().map(|table| columns(table)).collect::<Vec<_>>().join("\n");
+        let tables = TABLES.iter().map(|table| columns(table)).collect::<Vec<_>>().join("\n");
+        return format!("{tables}\nIn a store, each table has in addition:\n{}", of_stores());
     };
     if let Some(table) = TABLES.iter().find(|table| table.name == name) {
         return columns(table);
@@ -31,11 +34,17 @@ pub(super) fn functions() -> String {
 }
 
 fn columns(table: &Table) -> String {
-    let mut text = format!("{}: {}\n", table.name, table.about);
-    for column in table.columns {
-        text += &format!("  {:18} {:22} {}\n", column.name, column.kind.sql(), column.about);
-    }
-    text
+    let columns: String = table.columns.iter().map(column).collect();
+    format!("{}: {}\n{columns}", table.name, table.about)
+}
+
+/// Returns the columns that tables of a store have in addition.
+fn of_stores() -> String {
+    FILE_COLUMNS.iter().chain(&FOLDER_COLUMNS).map(column).collect()
+}
+
+fn column(column: &Column) -> String {
+    format!("  {:18} {:22} {}\n", column.name, column.kind.sql(), column.about)
 }
 
 fn lines<'a>(rows: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> String {

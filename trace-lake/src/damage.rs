@@ -2,12 +2,12 @@
 
 use trace_format::notes;
 
-use super::{INCOMPLETE, OK};
 use crate::archive::Archive;
+use crate::exit::{INCOMPLETE, OK};
 use crate::message::{describe, say};
 
 /// Reports what is unreadable and missing in an archive that was read. Returns the exit status.
-pub(super) fn warn(archive: &Archive) -> u8 {
+pub(crate) fn warn(archive: &Archive) -> u8 {
     let Some(damage) = archive.known_damage() else { return OK };
     let name = archive.input().path().display();
     damage.stats.notes().for_each(|note| say(&format!("{name}: {note}")));

@@ -1,0 +1,231 @@
+//! `trace lake add`: writes the tables of an archive to a store.
+//!
+//! The id of an archive is a hash of its bytes, so one that is added again changes nothing. Numbers
+//! that the tables give (`id`, `thread_id` and so on) get a number of the archive in their upper
+//! bits, so that they differ in all archives of a store, and join its tables and views as those of
+//! one archive do. Times become those since 1970.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Instant, UNIX_EPOCH};
+
+use anyhow::{bail, Context, Result};
+use datafusion::dataframe::DataFrame;
+use datafusion::logical_expr::{binary_expr, Expr, Operator};
+use datafusion::prelude::{col, lit, SessionContext};
+use datafusion::scalar::ScalarValue;
+use futures::StreamExt;
+use sha2::{Digest, Sha256};
+use trace_convert::visible;
+
+use super::clean::{self, ABANDONED};
+use super::cli::AddArgs;
+use super::labels::Labels;
+use crate::archive::Archive;
+use crate::damage;
+use crate::exit::OK;
+use crate::input::Input;
+use crate::lake::amount::size;
+use crate::session;
+use crate::store::log::{self, now};
+use crate::store::state::{ArchiveEntry, Change, FileEntry, Partition, State};
+use crate::store::{writer, Store};
+use crate::subject::Subject;
+use crate::tables::{Table, TABLES};
+
+/// The bits of ids below the number of their archive: an archive has fewer records.
+const NUMBER_SHIFT: u32 = 40;
+
+/// The greatest number of an archive, with which ids have 63 bits.
+const MAX_NUMBER: u64 = (1 << 23) - 1;
+
+/// The columns with numbers that this crate gives.
+const IDS: [&str; 8] = [
+    "id",
+    "parent_id",
+    "span_id",
+    "owner_id",
+    "track_id",
+    "thread_id",
+    "process_id",
+    "waker_thread_id",
+];
+
+/// The columns with times of the archive's clock.
+const TIMES: [&str; 5] = ["start_ns", "end_ns", "time_ns", "from_ns", "to_ns"];
+
+/// The columns after the time by which rows are sorted, as far as a table has them.
+const KEYS: [&str; 3] = ["id", "owner_id", "key"];
+
+pub(super) async fn run(args: &AddArgs) -> Result<u8> {
+    let store = Store::create(&args.store)?;
+    let mut code = OK;
+    for path in &args.archives {
+        code = code.max(add(&store, path, args).await?);
+    }
+    Ok(code)
+}
+
+/// Adds an archive. Returns the exit status.
+pub(super) async fn add(store: &Store, path: &Path, args: &AddArgs) -> Result<u8> {
+    let input = Input::new(path, args.instr_map.as_deref())?;
+    let changed_ns = changed(path);
+    let archive = Arc::new(Archive::new(input));
+    let name = path.display();
+    let id = id(&archive).await.with_context(|| format!("cannot read {name}"))?;
+    loop {
+        let state = log::newest(store).await?.state;
+        if state.archives.contains_key(&id) {
+            println!("{id}  {name}: already in {}", store.name());
+            return Ok(OK);
+        }
+        let entry = entry(&archive, &id, args, changed_ns, unused(&state, &id)).await;
+        let entry = entry.with_context(|| format!("cannot add {name}"))?;
+        // Else another writer has added the archive, or used its number.
+        if let Some(files) = write(store, &archive, &entry, args.memory).await? {
+            println!("{}", summary(&entry, &files));
+            return Ok(damage::warn(&archive));
+        }
+    }
+}
+
+/// Returns what is printed of an archive that was added.
+fn summary(entry: &ArchiveEntry, files: &[FileEntry]) -> String {
+    let rows: u64 = files.iter().map(|file| file.rows).sum();
+    let bytes = size(files.iter().map(|file| file.bytes).sum());
+    let ArchiveEntry { id, path, partition: Partition { day, host, service }, .. } = entry;
+    let [path, host, service] = [path, host, service].map(|text| visible(text));
+    format!("{id}  {path}: {rows} rows, {bytes}, {day}, host {host}, service {service}")
+}
+
+/// Returns the time of a file's last change since 1970 in nanoseconds, or the current time.
+fn changed(path: &Path) -> i64 {
+    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let changed = metadata.and_then(|it| it.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    changed.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_else(now)
+}
+
+/// Returns the id of an archive.
+async fn id(archive: &Arc<Archive>) -> Result<String> {
+    let archive = archive.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut content = archive.input().content()?;
+        let (mut hash, mut room) = (Sha256::new(), vec![0; 1 << 20]);
+        loop {
+            match content.read(&mut room)? {
+                0 => break,
+                count => hash.update(&room[..count]),
+            }
+        }
+        Ok(hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect())
+    })
+    .await?
+}
+
+/// Returns a number that no archive has. It follows from the id, so that an archive has the same
+/// ids in nearly all stores, and that writers at the same time have different numbers.
+fn unused(state: &State, id: &str) -> i64 {
+    let mut seed = id.get(..16).and_then(|id| u64::from_str_radix(id, 16).ok()).unwrap_or(0);
+    loop {
+        let number = i64::try_from(seed % MAX_NUMBER + 1).unwrap_or(1);
+        if !is_used(state, number) {
+            return number;
+        }
+        // Knuth's generator has all numbers.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    }
+}
+
+fn is_used(state: &State, number: i64) -> bool {
+    state.archives.values().any(|archive| archive.number == number)
+}
+
+async fn entry(
+    archive: &Arc<Archive>,
+    id: &str,
+    args: &AddArgs,
+    changed_ns: i64,
+    number: i64,
+) -> Result<ArchiveEntry> {
+    let read = archive.clone();
+    tokio::task::spawn_blocking(move || read.directory().map(|_| ())).await??;
+    let labels = Labels::new(args, archive.directory()?, changed_ns)?;
+    Ok(ArchiveEntry {
+        id: id.to_owned(),
+        number,
+        path: archive.input().path().display().to_string(),
+        partition: labels.partition,
+        version: labels.version,
+        clock: labels.clock,
+        shift_ns: labels.shift_ns,
+        start_ns: labels.extent.map(|(first, _)| first),
+        end_ns: labels.extent.map(|(_, last)| last),
+        added_ns: now(),
+    })
+}
+
+/// Writes the tables of an archive, and then the change that makes them visible. Returns the files,
+/// or `None` if another writer has added the archive or used its number meanwhile.
+async fn write(
+    store: &Store,
+    archive: &Arc<Archive>,
+    entry: &ArchiveEntry,
+    memory_mib: usize,
+) -> Result<Option<Vec<FileEntry>>> {
+    let begin = Instant::now();
+    let memory = memory_mib.saturating_mul(1 << 20);
+    let context = session::tables(&Subject::Archive(archive.clone()), memory)?;
+    let mut files = Vec::new();
+    for table in TABLES {
+        let rows = rows(&context, table, entry).await?.execute_stream().await?;
+        match writer::write(store, table, &entry.partition, rows.boxed()).await {
+            Ok(file) => files.extend(file),
+            Err(error) => {
+                clean::delete(store, files).await;
+                return Err(error);
+            }
+        }
+    }
+    if begin.elapsed() > ABANDONED / 2 {
+        bail!("the addition took so long that its files may be deleted as abandoned");
+    }
+    let committed = log::commit(store, |state| {
+        let is_known = state.archives.contains_key(&entry.id) || is_used(state, entry.number);
+        let (archives, files) = (vec![entry.clone()], files.clone());
+        Ok((!is_known).then(|| Change { archives, files, ..Change::default() }))
+    });
+    if committed.await?.is_some() {
+        return Ok(Some(files));
+    }
+    clean::delete(store, files).await;
+    Ok(None)
+}
+
+/// Returns the rows of a table, as the store has them.
+async fn rows(context: &SessionContext, table: &Table, entry: &ArchiveEntry) -> Result<DataFrame> {
+    let columns = table.columns.iter().map(|it| column(it.name, entry));
+    let version = ScalarValue::Utf8(entry.version.clone());
+    let labels = [lit(&*entry.id).alias("archive"), lit(version).alias("version")];
+    let frame = context.table(table.name).await?;
+    sorted(frame.select(columns.chain(labels).collect::<Vec<_>>())?, table)
+}
+
+/// Sorts the rows of a table by time, else by its ids.
+pub(super) fn sorted(frame: DataFrame, table: &Table) -> Result<DataFrame> {
+    let has = |name: &&str| table.columns.iter().any(|column| column.name == *name);
+    let keys = table.time.into_iter().chain(KEYS.into_iter().filter(has));
+    let keys: Vec<_> = keys.map(|key| col(key).sort(true, false)).collect();
+    Ok(if keys.is_empty() { frame } else { frame.sort(keys)? })
+}
+
+fn column(name: &str, entry: &ArchiveEntry) -> Expr {
+    if IDS.contains(&name) {
+        let number = lit(entry.number << NUMBER_SHIFT);
+        return binary_expr(col(name), Operator::BitwiseXor, number).alias(name);
+    }
+    if TIMES.contains(&name) {
+        return (col(name) + lit(entry.shift_ns)).alias(name);
+    }
+    col(name)
+}

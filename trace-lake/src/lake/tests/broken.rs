@@ -1,0 +1,114 @@
+//! Damaged objects and other versions: the message names them.
+
+use super::*;
+use crate::testing::complete;
+
+async fn place() -> Place {
+    let place = Place::new();
+    place.add(&[complete("a", 1, 3)], &[]).await.unwrap();
+    place
+}
+
+async fn file_of(place: &Place, table: &str) -> String {
+    let state = place.state().await;
+    let mut files = state.files.values().filter(|file| file.table == table);
+    files.next().unwrap().path.clone()
+}
+
+async fn message(place: &Place, sql: &str) -> String {
+    let error = place.try_query(sql).await.unwrap_err();
+    crate::message::describe(error.as_ref())
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    run(async {
+        let spans = "SELECT sum(dur_ns) FROM spans";
+        for damage in ["missing", "empty", "cut", "no Parquet"] {
+            let place = place().await;
+            let path = file_of(&place, "spans").await;
+            let store = place.objects.clone();
+            let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+            match damage {
+                "missing" => {
+                    clean::delete(&place.store, vec![place.state().await.files[&path].clone()])
+                        .await;
+                }
+                "empty" => store.replace(&path, Vec::new()).await,
+                "cut" => store.replace(&path, bytes[..bytes.len() / 2].to_vec()).await,
+                _ => store.replace(&path, vec![b'x'; bytes.len()]).await,
+            }
+            let text = message(&place, spans).await;
+            let expected = format!("cannot read mem://store/{path}: ");
+            assert!(text.contains(&expected), "{damage}: {text}");
+            // Other tables are readable.
+            assert_eq!(place.query("SELECT count(*) FROM archives").await, ["1"]);
+        }
+    });
+}
+
+#[test]
+fn a_file_that_cannot_be_decoded_is_named() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await;
+        let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+        let mut bytes = bytes.to_vec();
+        // The first page, after the magic number of 4 bytes.
+        bytes[4..64].fill(0xff);
+        place.objects.replace(&path, bytes).await;
+        let sql = "SELECT * FROM spans JOIN threads USING (archive)";
+        let session = place.session().await;
+        let statement = session.statements(sql).unwrap().remove(0);
+        let error = session.frame(statement).await.unwrap().collect().await.unwrap_err();
+        let text = session.explain(error, sql).await.to_string();
+        assert!(text.starts_with(&format!("cannot decode mem://store/{path}: ")), "{text}");
+    });
+}
+
+#[test]
+fn files_that_no_change_names_are_ignored() {
+    run(async {
+        let place = place().await;
+        let path = file_of(&place, "spans").await.replace(".parquet", "x.parquet");
+        place.objects.replace(&path, b"half".to_vec()).await;
+        assert_eq!(place.query("SELECT count(*) FROM spans").await, ["1"]);
+    });
+}
+
+#[test]
+fn a_damaged_change_is_named() {
+    run(async {
+        let place = place().await;
+        let path = "log/00000000000000000001.json";
+        let name = format!("mem://store/{path}");
+        let bytes = place.store.read(&path.into()).await.unwrap();
+        place.objects.replace(path, bytes[..bytes.len() - 5].to_vec()).await;
+        let text = message(&place, "SELECT 1").await;
+        assert!(text.starts_with(&format!("{name}: not a change of a store: ")), "{text}");
+        for key in ["schema_version", "layout_version"] {
+            let text = String::from_utf8(bytes.to_vec()).unwrap();
+            let (now, later) = (format!("\"{key}\":1"), format!("\"{key}\":2"));
+            assert!(text.contains(&now), "{text}");
+            place.objects.replace(path, text.replacen(&now, &later, 1).into()).await;
+            let text = message(&place, "SELECT 1").await;
+            assert!(text.starts_with(&name) && text.contains("have version 2"), "{text}");
+            assert!(text.contains("hint: use the program that wrote the store"), "{text}");
+            let error = place.add(&[complete("b", 1, 3)], &[]).await.unwrap_err();
+            assert!(error.to_string().contains("have version 2"), "{error}");
+        }
+        place.objects.replace("log/00000000000000000003.json", bytes.to_vec()).await;
+        let text = message(&place, "SELECT 1").await;
+        assert!(text.contains("00000000000000000002.json: the change is missing"), "{text}");
+    });
+}
+
+#[test]
+fn a_place_that_is_no_store_has_a_hint() {
+    run(async {
+        let place = Place::new();
+        let text = message(&place, "SELECT 1").await;
+        let expected = "mem://store is not a store\nhint: `trace lake add mem://store ARCHIVE`";
+        assert!(text.starts_with(expected), "{text}");
+    });
+}

@@ -1,0 +1,191 @@
+//! The changes of a store.
+//!
+//! The change with number `n` is the object `log/n.json`. Every 32nd one has the whole
+//! [`State`] in addition, so that a reader needs that one and those after it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{anyhow, bail, Context, Result};
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use object_store::ObjectStore;
+use serde::{Deserialize, Serialize};
+
+use super::place::LOG;
+use super::state::{Change, State};
+use super::Store;
+use crate::message::HINT;
+use crate::tables::SCHEMA_VERSION;
+
+/// The version of the store's layout.
+const LAYOUT_VERSION: u32 = 1;
+
+/// A change whose number is a multiple of this has the whole state.
+const WHOLE: u64 = 32;
+
+/// The changes that are read at once.
+const READS: usize = 8;
+
+/// A change, as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    layout_version: u32,
+    /// The version of the tables.
+    schema_version: u32,
+    /// The time of the change since 1970 in nanoseconds.
+    written_ns: i64,
+    /// Which writer wrote it: a storage can report that an object exists that the writer itself has
+    /// created, if the first answer was lost.
+    writer: String,
+    change: Change,
+    /// The state after the change.
+    state: Option<State>,
+}
+
+/// The versions of an entry, which are read before the rest.
+#[derive(Debug, Deserialize)]
+struct Versions {
+    layout_version: u32,
+    schema_version: u32,
+}
+
+/// A state with the number of its last change; 0 is that of an empty store.
+#[derive(Debug, Clone, Default)]
+pub struct Numbered {
+    /// The number.
+    pub number: u64,
+    /// The state.
+    pub state: State,
+}
+
+/// Returns the time since 1970 in nanoseconds.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Returns the newest state.
+///
+/// # Errors
+///
+/// The store cannot be read, a change is damaged, or another version of this program wrote it.
+pub async fn newest(store: &Store) -> Result<Numbered> {
+    let numbers = numbers(store).await?;
+    let Some(last) = numbers.last().copied() else { return Ok(Numbered::default()) };
+    let first = last - last % WHOLE;
+    if let Some(missing) = (first.max(1)..=last).find(|n| numbers.binary_search(n).is_err()) {
+        bail!("{}: the change is missing", store.name_of(path(missing).as_ref()));
+    }
+    let reads = (first.max(1)..=last).map(|number| read(store, number));
+    let mut entries = futures::stream::iter(reads).buffered(READS);
+    let mut state = State::default();
+    while let Some(entry) = entries.try_next().await? {
+        match entry.state {
+            Some(whole) => state = whole,
+            None => state.apply(&entry.change, entry.written_ns),
+        }
+    }
+    Ok(Numbered { number: last, state })
+}
+
+/// Returns the newest state of a store that has one.
+///
+/// # Errors
+///
+/// As [`newest`], or the place is not a store.
+pub async fn existing(store: &Store) -> Result<Numbered> {
+    let newest = newest(store).await?;
+    if newest.number == 0 {
+        bail!("{} is not a store{HINT}`trace lake add {0} ARCHIVE` creates one", store.name());
+    }
+    Ok(newest)
+}
+
+/// Writes the change that `make` returns for the newest state, or nothing if it returns `None`. If
+/// another writer is faster, `make` gets the state after that one's change. Returns the number of
+/// the change.
+///
+/// # Errors
+///
+/// `make` failed, or the store cannot be read or written. If the answer to the write was lost, the
+/// change may exist.
+pub async fn commit(
+    store: &Store,
+    mut make: impl FnMut(&State) -> Result<Option<Change>>,
+) -> Result<Option<u64>> {
+    let writer = writer();
+    loop {
+        let Numbered { number, mut state } = newest(store).await?;
+        let Some(change) = make(&state)? else { return Ok(None) };
+        let (number, written_ns) = (number + 1, now());
+        state.apply(&change, written_ns);
+        let entry = Entry {
+            layout_version: LAYOUT_VERSION,
+            schema_version: SCHEMA_VERSION,
+            written_ns,
+            writer: writer.clone(),
+            change,
+            state: (number % WHOLE == 0).then_some(state),
+        };
+        let bytes = serde_json::to_vec(&entry).context("cannot write the change as JSON")?;
+        let is_created = store.create_object(&path(number), bytes.into()).await?;
+        if is_created || read(store, number).await?.writer == writer {
+            return Ok(Some(number));
+        }
+    }
+}
+
+/// Returns the paths of changes that no reader needs, which a later one with the whole state of
+/// before this time replaces.
+pub(crate) async fn replaced(store: &Store, before_ns: i64) -> Result<Vec<Path>> {
+    let numbers = numbers(store).await?;
+    let mut whole = numbers.iter().rev().copied().filter(|number| number % WHOLE == 0);
+    let first_needed = loop {
+        let Some(number) = whole.next() else { return Ok(Vec::new()) };
+        if read(store, number).await?.written_ns < before_ns {
+            break number;
+        }
+    };
+    Ok(numbers.into_iter().filter(|number| *number < first_needed).map(path).collect())
+}
+
+/// Returns the path of a change.
+fn path(number: u64) -> Path {
+    Path::from_iter([LOG, &format!("{number:020}.json")])
+}
+
+/// Returns a name that no other writer has.
+fn writer() -> String {
+    super::names::random()
+}
+
+/// Returns the numbers of all changes, in their order.
+async fn numbers(store: &Store) -> Result<Vec<u64>> {
+    let folder = Path::from(LOG);
+    let objects = store.objects().list(Some(&folder)).try_collect::<Vec<_>>().await;
+    let objects = objects.map_err(|error| store.failed("list", LOG, error))?;
+    let number = |path: &Path| path.filename()?.strip_suffix(".json")?.parse::<u64>().ok();
+    let mut numbers: Vec<u64> = objects.iter().filter_map(|it| number(&it.location)).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+async fn read(store: &Store, number: u64) -> Result<Entry> {
+    let path = path(number);
+    let bytes = store.read(&path).await?;
+    let name = store.name_of(path.as_ref());
+    let damaged = |error| anyhow!("{name}: not a change of a store: {error}");
+    let versions: Versions = serde_json::from_slice(&bytes).map_err(damaged)?;
+    for (what, found, known) in [
+        ("layout", versions.layout_version, LAYOUT_VERSION),
+        ("tables", versions.schema_version, SCHEMA_VERSION),
+    ] {
+        if found != known {
+            bail!(
+                "{name}: the {what} have version {found}, and this program knows version {known}\
+                 {HINT}use the program that wrote the store, or add the archives to a new one"
+            );
+        }
+    }
+    serde_json::from_slice(&bytes).map_err(damaged)
+}

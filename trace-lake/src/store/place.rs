@@ -1,0 +1,204 @@
+//! Opening a store, and reading and writing its objects.
+
+use std::env;
+use std::fmt;
+use std::fs;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{anyhow, bail, Context, Result};
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use url::Url;
+
+use crate::message::HINT;
+
+/// The folder of changes in a store.
+pub(super) const LOG: &str = "log";
+
+/// The variables of the environment with access and endpoints of object storages.
+const VARIABLES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
+
+/// The places where stores can be.
+const PLACES: &str = "a store is a folder, or a URL s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or \
+    az://CONTAINER/FOLDER";
+
+/// A store.
+#[derive(Clone)]
+pub struct Store {
+    name: String,
+    objects: Arc<dyn ObjectStore>,
+    /// The folder of a store on this machine.
+    folder: Option<PathBuf>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens a store by the path of its folder or by its URL. Nothing is read.
+    ///
+    /// # Errors
+    ///
+    /// The folder does not exist, or the URL is not one of an object storage.
+    pub fn open(name: &str) -> Result<Self> {
+        match folder(name)? {
+            Some(folder) => Self::local(name, &folder),
+            None => Self::remote(name),
+        }
+    }
+
+    /// Opens a store as [`open`](Self::open) does. A missing folder is created.
+    ///
+    /// # Errors
+    ///
+    /// The folder cannot be created, or the URL is not one of an object storage.
+    pub fn create(name: &str) -> Result<Self> {
+        if let Some(folder) = folder(name)? {
+            fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+        }
+        Self::open(name)
+    }
+
+    /// Opens a store in an object storage.
+    #[must_use]
+    pub fn of_objects(name: &str, objects: Arc<dyn ObjectStore>) -> Self {
+        Self { name: name.to_owned(), objects, folder: None }
+    }
+
+    fn local(name: &str, folder: &FilePath) -> Result<Self> {
+        let objects = LocalFileSystem::new_with_prefix(folder)
+            .map_err(|error| anyhow!("cannot open {name}: {error}{HINT}{PLACES}"))?;
+        let objects = Arc::new(objects.with_automatic_cleanup(true));
+        Ok(Self { name: name.to_owned(), objects, folder: Some(folder.to_owned()) })
+    }
+
+    fn remote(name: &str) -> Result<Self> {
+        let failed = || format!("cannot open {name}");
+        let url = Url::parse(name).with_context(failed)?;
+        let options = env::vars_os().filter_map(|(key, value)| {
+            let (key, value) = (key.into_string().ok()?, value.into_string().ok()?);
+            let is_access = VARIABLES.iter().any(|start| key.starts_with(start));
+            is_access.then(|| (key.to_ascii_lowercase(), value))
+        });
+        let (objects, folder) =
+            object_store::parse_url_opts(&url, options).map_err(|error| match error {
+                object_store::Error::Generic { store: "parse_url", .. } => anyhow!(
+                    "cannot open {name}: this program is built without {}{HINT}build it with its \
+                     default features",
+                    url.scheme()
+                ),
+                object_store::Error::Generic { store: "URL", .. } => {
+                    anyhow!("cannot open {name}: no storage has this URL{HINT}{PLACES}")
+                }
+                error => anyhow!("cannot open {name}: {error}"),
+            })?;
+        let objects: Arc<dyn ObjectStore> = Arc::from(objects);
+        Ok(Self::of_objects(name, Arc::new(PrefixStore::new(objects, folder))))
+    }
+
+    /// Returns its path or URL, as it was given.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns its objects. Their paths start in the store.
+    #[must_use]
+    pub fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.objects
+    }
+
+    /// Returns its folder if it is on this machine.
+    pub(crate) fn folder(&self) -> Option<&FilePath> {
+        self.folder.as_deref()
+    }
+
+    /// Returns the name of an object in messages.
+    pub(crate) fn name_of(&self, path: &str) -> String {
+        format!("{}/{path}", self.name.trim_end_matches('/'))
+    }
+
+    /// Reads an object.
+    pub(crate) async fn read(&self, path: &Path) -> Result<Bytes> {
+        let read = async { self.objects.get(path).await?.bytes().await };
+        read.await.map_err(|error| self.failed("read", path.as_ref(), error))
+    }
+
+    /// Creates an object at once. Returns whether no other one had its path.
+    pub(crate) async fn create_object(&self, path: &Path, bytes: Bytes) -> Result<bool> {
+        let options = PutOptions::from(PutMode::Create);
+        match self.objects.put_opts(path, bytes.into(), options).await {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(self.failed("write", path.as_ref(), error)),
+        }
+    }
+
+    /// Returns the message of an operation that failed.
+    pub(crate) fn failed(
+        &self,
+        operation: &str,
+        path: &str,
+        error: object_store::Error,
+    ) -> anyhow::Error {
+        use object_store::Error;
+        let hint = match error {
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+                "the access of an object storage comes from AWS_…, GOOGLE_… or AZURE_… in the \
+                 environment"
+            }
+            Error::NotImplemented { .. } | Error::NotSupported { .. } => {
+                "a store needs an object storage that creates an object only if it is missing"
+            }
+            _ => return anyhow!("cannot {operation} {}: {error}", self.name_of(path)),
+        };
+        anyhow!("cannot {operation} {}: {error}{HINT}{hint}", self.name_of(path))
+    }
+}
+
+/// Returns whether this names a store: a URL, or a folder with changes.
+#[must_use]
+pub fn is_store(path: &FilePath) -> bool {
+    let is_url = path.to_str().is_some_and(|text| text.contains("://"));
+    is_url || path.join(LOG).is_dir()
+}
+
+/// Returns the folder that a store's name is, or `None` if it is a URL.
+fn folder(name: &str) -> Result<Option<PathBuf>> {
+    if let Some(path) = name.strip_prefix("file://") {
+        if !path.starts_with('/') {
+            bail!("cannot open {name}: the path after file:// is not absolute");
+        }
+        return Ok(Some(path.into()));
+    }
+    Ok((!name.contains("://")).then(|| name.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_a_folder_or_a_url() {
+        let message = |name: &str| format!("{:#}", Store::open(name).unwrap_err());
+        assert!(message("/missing/store").contains("cannot open /missing/store: "));
+        assert!(message("/missing/store").contains(PLACES));
+        assert!(message("ftp://host/store").contains("no storage has this URL"));
+        assert!(message("file://store").contains("is not absolute"));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b");
+        Store::create(path.to_str().unwrap()).unwrap();
+        Store::open(&format!("file://{}", path.display())).unwrap();
+        assert!(!is_store(&path));
+        fs::create_dir(path.join("log")).unwrap();
+        assert!(is_store(&path) && is_store(FilePath::new("s3://bucket/store")));
+    }
+}

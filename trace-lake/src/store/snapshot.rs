@@ -1,0 +1,49 @@
+//! A store as the queries of a session see it.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::Result;
+
+use super::log;
+use super::state::State;
+use super::Store;
+
+/// A store with its state at one time. Later changes do not affect it: its files stay for a while
+/// after their removal.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// The store.
+    pub store: Store,
+    /// Its state.
+    pub state: State,
+    /// The paths of the files that queries have opened.
+    opened: Mutex<BTreeSet<String>>,
+}
+
+impl Snapshot {
+    /// Reads the newest state of a store.
+    ///
+    /// # Errors
+    ///
+    /// The store cannot be read, or the place is not a store.
+    pub async fn newest(store: Store) -> Result<Self> {
+        let state = log::existing(&store).await?.state;
+        Ok(Self::new(store, state))
+    }
+
+    pub(crate) fn new(store: Store, state: State) -> Self {
+        Self { store, state, opened: Mutex::default() }
+    }
+
+    /// Notes that a query opens a file.
+    pub(super) fn open(&self, path: &str) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.insert(path.to_owned());
+    }
+
+    /// Returns the files that queries have opened.
+    pub(super) fn opened(&self) -> BTreeSet<String> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
