@@ -37,7 +37,7 @@ pub(crate) use insn_control::{
     InsnName, InsnServiceArgs, InsnSettings,
 };
 pub(crate) use pictures::{FlamegraphArgs, TimelineArgs, ViewArgs};
-pub(crate) use query::QueryArgs;
+pub(crate) use query::{LakeArgs, QueryArgs};
 pub(crate) use recording::{
     GuardArgs, KernelHelperArgs, KernelServerArgs, RecordArgs, RecordFormat, RecoverArgs,
     SessionArgs,
@@ -98,6 +98,7 @@ pub(crate) enum Command {
     CriticalPath(CriticalPathArgs),
     Diff(DiffArgs),
     Query(QueryArgs),
+    Lake(LakeArgs),
     Timeline(TimelineArgs),
     Flamegraph(FlamegraphArgs),
     Convert(ConvertArgs),

@@ -52,6 +52,7 @@ pub(crate) fn run(command: &Command) -> Result<u8> {
     match command {
         Command::Record(args) => record::run(args),
         Command::Query(args) => query::run(args),
+        Command::Lake(args) => query::lake(args),
         Command::Convert(args) => convert::run(args),
         Command::Dump(args) => dump::run(args),
         Command::Info(args) => info::run(args),

@@ -1,9 +1,10 @@
-//! `trace query`
+//! `trace query` and `trace lake`
 //!
 //! The program `trace-query` has a query engine, which this command does without. It replaces this
 //! process, so its exit status is that of the command.
 
 use std::env;
+use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,23 +12,37 @@ use std::process::Command;
 use anyhow::{anyhow, Context, Result};
 use rustix::fs::{access, Access};
 
-use crate::cli::QueryArgs;
+use crate::cli::{LakeArgs, QueryArgs};
 use crate::exit;
 use crate::message::{say, HINT};
 
 /// The program.
 const PROGRAM: &str = "trace-query";
 
+/// The first argument with which the program runs `trace lake`.
+const LAKE: &str = "--lake";
+
 pub(crate) fn run(args: &QueryArgs) -> Result<u8> {
+    replace("query", &args.arguments)
+}
+
+pub(crate) fn lake(args: &LakeArgs) -> Result<u8> {
+    let arguments: Vec<OsString> =
+        [LAKE.into()].into_iter().chain(args.arguments.iter().cloned()).collect();
+    replace("lake", &arguments)
+}
+
+/// Replaces this process by the program.
+fn replace(command: &str, arguments: &[OsString]) -> Result<u8> {
     let Some(program) = find() else {
         say(&format!(
-            "`trace query` needs the program {PROGRAM}\
+            "`trace {command}` needs the program {PROGRAM}\
              {HINT}install it with `cargo install trace-lake`, in a checkout with \
              `cargo install --path trace-lake`"
         ));
         return Ok(exit::USAGE);
     };
-    let error = Command::new(&program).args(&args.arguments).exec();
+    let error = Command::new(&program).args(arguments).exec();
     Err(anyhow!(error)).with_context(|| format!("cannot run {}", program.display()))
 }
 

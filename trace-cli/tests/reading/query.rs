@@ -1,4 +1,4 @@
-//! `trace query`, which runs another program.
+//! `trace query` and `trace lake`, which run another program.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -33,10 +33,13 @@ fn run(place: &Place, arguments: &[&str]) -> Run {
 
 #[test]
 fn without_the_program_the_hint_has_its_installation() {
-    let run = run(&place(), &["query", "app.fxt", "SELECT 1"]);
-    assert_eq!((run.code, &*run.stdout), (2, ""));
-    assert!(run.stderr.starts_with("trace: `trace query` needs the program trace-query\n"));
-    assert!(run.stderr.contains("hint: install it with `cargo install"), "{}", run.stderr);
+    for command in ["query", "lake"] {
+        let run = run(&place(), &[command, "app.fxt", "SELECT 1"]);
+        assert_eq!((run.code, &*run.stdout), (2, ""));
+        let start = format!("trace: `trace {command}` needs the program trace-query\n");
+        assert!(run.stderr.starts_with(&start), "{}", run.stderr);
+        assert!(run.stderr.contains("hint: install it with `cargo install"), "{}", run.stderr);
+    }
 }
 
 #[test]
@@ -51,6 +54,15 @@ fn the_program_gets_all_arguments_and_its_status_is_kept() {
     // The one beside the command comes first.
     let beside = install(&place, "bin");
     assert_eq!(run(&place, &arguments).stdout, format!("{beside}\n{expected}"));
+}
+
+#[test]
+fn the_program_runs_the_commands_of_a_store() {
+    let place = place();
+    let found = install(&place, "path");
+    let run = run(&place, &["lake", "add", "traces/", "app.fxt", "--version", "1.2", "--help"]);
+    let expected = "<--lake>\n<add>\n<traces/>\n<app.fxt>\n<--version>\n<1.2>\n<--help>\n";
+    assert_eq!((run.code, &*run.stdout), (7, &*format!("{found}\n{expected}")));
 }
 
 #[test]
