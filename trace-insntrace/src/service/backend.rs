@@ -77,6 +77,12 @@ impl StepBackend {
         Self { settings, slots, groups, is_active: false, leaving }
     }
 
+    /// Returns the number of threads that are not released yet.
+    pub(super) fn leaving(&self) -> u32 {
+        let leaving = self.leaving.iter().filter(|worker| !worker.wait_released(Duration::ZERO));
+        leaving.map(Worker::threads).sum()
+    }
+
     /// Takes the workers whose threads are not released yet.
     pub(super) fn take_leaving(&mut self) -> Vec<Worker> {
         std::mem::take(&mut self.leaving)

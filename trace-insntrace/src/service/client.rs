@@ -270,14 +270,20 @@ impl Client {
         }
     }
 
-    /// Closes the connection, and waits until all threads are released and all buffers are free. A
-    /// service that outlives its connections ends, too.
+    /// Closes the connection, and waits until all threads are released, but at most 2 s, and all
+    /// buffers are free. A service that outlives its connections ends, too.
+    ///
+    /// Returns the number of threads that are not released yet. They are released when they stop,
+    /// and the service ends afterwards.
     ///
     /// # Errors
     ///
     /// Fails if the service has ended.
-    pub fn close(self) -> Result<()> {
-        self.request(Request::Close).map(drop)
+    pub fn close(self) -> Result<u32> {
+        match self.request(Request::Close)? {
+            (Results::Leaving(threads), _) => Ok(threads),
+            _ => Err(malformed().into()),
+        }
     }
 
     fn call(&self, call: Call) -> Result<(Results, Vec<OwnedFd>)> {

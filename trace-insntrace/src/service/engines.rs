@@ -36,6 +36,14 @@ impl ServedBackend {
         }
     }
 
+    /// Returns the number of threads that are not released yet.
+    pub(super) fn leaving(&self) -> u32 {
+        match self {
+            Self::Step(backend) => backend.leaving(),
+            Self::Hardware(_) => 0,
+        }
+    }
+
     /// Takes the workers whose threads are not released yet.
     pub(super) fn take_leaving(&mut self) -> Vec<Worker> {
         match self {

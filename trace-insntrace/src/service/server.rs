@@ -182,10 +182,12 @@ impl State {
         self.controller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn close(&self) {
-        if let Some(controller) = self.controller().as_mut() {
-            controller.close();
-        }
+    /// Frees everything. Returns the number of threads that are not released yet.
+    fn close(&self) -> u32 {
+        let mut locked = self.controller();
+        let Some(controller) = locked.as_mut() else { return 0 };
+        controller.close();
+        controller.backend().leaving()
     }
 }
 
@@ -230,10 +232,10 @@ impl Place {
 
     /// Frees everything, and confirms it.
     fn close(self, client: &Socket) {
-        self.0.close();
+        let leaving = self.0.close();
         let ender = (self.0.lifetime == Lifetime::Service).then(|| self.0.ender.clone());
         drop(self);
-        let reply = Request::Close.encode_reply(Ok(Results::Nothing));
+        let reply = Request::Close.encode_reply(Ok(Results::Leaving(leaving)));
         // Without a client, there is nothing to confirm.
         let _ = client.send(&reply, &[]);
         if let Some(ender) = ender {

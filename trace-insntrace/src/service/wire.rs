@@ -25,7 +25,7 @@ pub(super) enum Request {
     /// A method of the protocol.
     Call(Call),
     /// Ends the connection, and a service that outlives its connections. The reply comes when all
-    /// threads are released and all buffers are free.
+    /// buffers are free. It has the number of threads that could not be released in time.
     Close,
 }
 
@@ -39,6 +39,8 @@ pub(super) enum Results {
     State(BufferState),
     /// Of `GetSideData`: the number of bytes that were written, and what is missing.
     Written(u64, Losses),
+    /// Of `Close`: the number of threads that are not released yet.
+    Leaving(u32),
 }
 
 impl Request {
@@ -134,6 +136,7 @@ impl Request {
                 bytes.write(&mut out);
                 losses.write(&mut out);
             }
+            Ok(Results::Leaving(threads)) => threads.write(&mut out),
         }
         out
     }
@@ -150,7 +153,7 @@ impl Request {
     }
 
     fn read_results(&self, bytes: &mut &[u8]) -> Option<Results> {
-        let Self::Call(call) = self else { return Some(Results::Nothing) };
+        let Self::Call(call) = self else { return Some(Results::Leaving(u32::read(bytes)?)) };
         Some(match call {
             Call::GetAllocation => Results::Allocation(match bool::read(bytes)? {
                 true => Some(Field::read(bytes)?),
@@ -328,7 +331,7 @@ mod tests {
         (Request::Call(Call::Start), Results::Nothing),
         (Request::Call(Call::Stop), Results::Nothing),
         (Request::Call(Call::GetSideData(BUFFER)), Results::Written(u64::MAX, LOSSES)),
-        (Request::Close, Results::Nothing),
+        (Request::Close, Results::Leaving(3)),
     ];
 
     /// Checks that only the bytes themselves are decoded, not fewer and not more.

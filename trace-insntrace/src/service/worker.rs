@@ -91,6 +91,11 @@ impl Worker {
         is_released
     }
 
+    /// Returns the number of threads with a buffer.
+    pub(super) fn threads(&self) -> u32 {
+        self.routes.len() as u32
+    }
+
     /// Waits until the threads are released, or for `timeout`. Returns whether they are released.
     pub(super) fn wait_released(&self, timeout: Duration) -> bool {
         self.released.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)

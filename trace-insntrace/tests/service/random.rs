@@ -120,7 +120,7 @@ fn calls_over_the_socket_do_what_the_model_does(engine: Engine) {
             assert_eq!(client.is_active().unwrap(), model.active);
         }
         match sequence % 2 {
-            0 => client.close().unwrap(),
+            0 => _ = client.close().unwrap(),
             _ => drop(client),
         }
         wait_until(|| targets.0.iter().all(|target| !target.is_traced()));

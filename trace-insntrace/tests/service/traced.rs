@@ -1,6 +1,8 @@
 //! Threads that are traced.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 
 use trace_insntrace::controller::{ctl, BufferConfig, Status, ThreadKoid};
 use trace_insntrace::flow::Item;
@@ -8,6 +10,7 @@ use trace_insntrace::recording::{TraceDecoder, TraceId};
 use trace_insntrace::service::{Client, Lifetime, Settings, TraceData};
 use trace_insntrace::step::Engine;
 
+use crate::stepped::program;
 use crate::target::{wait_until, Target};
 use crate::{fails, with_each_engine, Running, BUFFER, CONFIG, THREADS};
 
@@ -21,6 +24,7 @@ with_each_engine! {
     the_control_register_selects_packets,
     threads_that_cannot_be_traced,
     a_thread_that_ends_keeps_its_packets,
+    a_thread_that_cannot_be_interrupted_is_reported,
 }
 
 /// Allocates a buffer for a thread, and starts tracing.
@@ -236,4 +240,26 @@ fn a_thread_that_ends_keeps_its_packets(engine: Engine) {
     fails(client.terminate(), Status::BadState);
     client.release_thread_buffer(BUFFER, thread).unwrap();
     client.terminate().unwrap();
+}
+
+fn a_thread_that_cannot_be_interrupted_is_reported(engine: Engine) {
+    let mut command = Command::new(program("hostile.c"));
+    command.arg("in vfork").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    // It waits for its child.
+    let state = || fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    wait_until(|| state().contains(") D "));
+    let service = Running::with(engine);
+    let client = service.connect();
+    client.initialize(THREADS).unwrap();
+    client.allocate_buffer(CONFIG).unwrap();
+    client.assign_thread_buffer(BUFFER, ThreadKoid(child.id().into())).unwrap();
+    client.start().unwrap();
+    assert_eq!(client.close().unwrap(), 1);
+    child.stdin.take().unwrap().write_all(b"x").unwrap();
+    let mut output = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    assert_eq!((&*output, child.wait().unwrap().success()), ("ok\n", true));
 }

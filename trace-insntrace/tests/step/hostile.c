@@ -287,6 +287,23 @@ static int tracing(void)
 	return good && sum_to(10) == 55;
 }
 
+/* A program that would trace its tracer, once there is a line of input. */
+static int tracing_back(void)
+{
+	char line[256];
+	int tracer = 0;
+	FILE *status;
+	puts("ready");
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin) || !(status = fopen("/proc/self/status", "r")))
+		return 0;
+	while (fgets(line, sizeof(line), status))
+		sscanf(line, "TracerPid: %d", &tracer);
+	fclose(status);
+	errno = 0;
+	return tracer && ptrace(PTRACE_SEIZE, tracer, 0, 0) == -1 && errno == EPERM;
+}
+
 /* All signals blocked or ignored, and no descriptors but the output. */
 static int masks(void)
 {
@@ -359,6 +376,18 @@ static int restartable(void)
 	return finished + aborted == 50 && sum_to(10) == 55;
 }
 
+/* A call that no tracer can interrupt, until there is input. */
+static int in_vfork(void)
+{
+	char byte;
+	puts("ready");
+	fflush(stdout);
+	pid_t child = vfork();
+	if (child == 0)
+		_exit(read(0, &byte, 1) == 1 ? 5 : 6);
+	return ends_with(child, 5);
+}
+
 /* Threads that run until there is input. */
 static int endless(void)
 {
@@ -406,7 +435,8 @@ static const struct {
 	{"sums", sums},		  {"threads", threads},	  {"signals", signals}, {"traps", traps},
 	{"faults", faults},	  {"old calls", old_calls}, {"tracing", tracing},
 	{"masks", masks},	  {"spins", spins},	  {"overlapping", overlapping},
-	{"restartable", restartable}, {"endless", endless},
+	{"restartable", restartable}, {"endless", endless}, {"tracing back", tracing_back},
+	{"in vfork", in_vfork},
 };
 
 int main(int argc, char **argv)

@@ -59,10 +59,7 @@ pub(super) fn run(command: &InsnControl) -> Result<u8> {
             let required = "release all threads with `trace insn release`";
             call(name, "terminate the trace", required, Client::terminate)
         }
-        InsnControl::Reset(name) => {
-            connect(name)?.close().map_err(|error| explain(error, "end the controller"))?;
-            Ok(exit::OK)
-        }
+        InsnControl::Reset(name) => reset(name),
     }
 }
 
@@ -98,6 +95,19 @@ fn call(
         _ => explain(error, what),
     })?;
     Ok(exit::OK)
+}
+
+/// Ends the process.
+fn reset(name: &InsnName) -> Result<u8> {
+    let leaving = connect(name)?.close().map_err(|error| explain(error, "end the controller"))?;
+    if leaving == 0 {
+        return Ok(exit::OK);
+    }
+    let threads = counted(leaving.into(), "thread is", "threads are");
+    let hint = "the kernel releases a thread when it leaves its system call, such as vfork; the \
+                controller ends then";
+    say(&format!("{threads} not released yet{HINT}{hint}"));
+    Ok(exit::FAILURE)
 }
 
 /// Returns an error with a hint for its status.

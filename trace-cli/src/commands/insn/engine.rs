@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::thread;
 
 use anyhow::{anyhow, Context, Result};
-use rustix::process::{kill_process, set_parent_process_death_signal, Pid, Signal};
+use rustix::process::{
+    kill_process, set_dumpable_behavior, set_parent_process_death_signal, DumpableBehavior, Pid,
+    Signal,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 use trace_insntrace::pt;
@@ -60,6 +63,7 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
             return Ok(code);
         }
     };
+    refuse_tracers()?;
     if let Some(of) = traced {
         tracer.trace_calls(TracedCalls { of, nth: args.nth });
     }
@@ -84,6 +88,14 @@ pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
 /// program.
 fn end_with_command() -> Result<()> {
     set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")
+}
+
+/// Makes the kernel refuse tracers of this process, unless they have CAP_SYS_PTRACE. A program that
+/// stopped its tracer would wait for itself.
+///
+/// Children have this, too, until they execute a program, and cannot be traced until then.
+pub(super) fn refuse_tracers() -> Result<()> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).context("cannot refuse tracers")
 }
 
 /// Returns the parts of the program that are traced, or `None` for all of it.

@@ -14,6 +14,7 @@ use trace_insntrace::hardware::Pmu;
 use trace_insntrace::service::{socket_path, Lifetime, Service, Settings};
 use trace_insntrace::step::Engine;
 
+use super::engine::refuse_tracers;
 use crate::cli::{InsnControlEngine, InsnServiceArgs, InsnSettings};
 use crate::message::{describe, HINT};
 use crate::{exit, say};
@@ -50,6 +51,7 @@ fn run_held(args: &InsnServiceArgs) -> u8 {
 fn start(args: &InsnServiceArgs, lifetime: Lifetime) -> Result<Service> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = std::fs::write("/proc/self/comm", "trace-insn");
+    refuse_tracers()?;
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
     allow_files();

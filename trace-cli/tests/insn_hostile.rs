@@ -1,0 +1,133 @@
+//! `trace insn` with programs that act against their tracer.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+
+use std::io::{Read, Write};
+use std::os::unix::fs::{chown, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+/// A user without privileges, and its group.
+const NOBODY: u32 = 65534;
+
+/// A directory with `trace` and a program, which both run without privileges.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Self {
+        let place = Self(tempfile::tempdir().unwrap());
+        std::fs::create_dir(place.path("run")).unwrap();
+        if is_root() {
+            for directory in [place.0.path(), &place.path("run")] {
+                chown(directory, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        std::fs::copy(env!("CARGO_BIN_EXE_trace"), place.path("trace")).unwrap();
+        compile(&place.path("hostile"));
+        for name in ["trace", "hostile"] {
+            std::fs::set_permissions(place.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Returns a command of this user, or of one without privileges.
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.path(name));
+        if is_root() {
+            command = Command::new("setpriv");
+            command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+            command.arg(self.path(name));
+        }
+        command.env("XDG_RUNTIME_DIR", self.path("run")).env("TRACE_CONFIG", "").current_dir("/");
+        command.env_remove("TRACE_SOCKET").stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    }
+
+    #[track_caller]
+    fn insn(&self, arguments: &[&str]) {
+        let output = self.command("trace").arg("insn").args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// Compiles the programs of the step engine's tests.
+fn compile(program: &Path) {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let source = crates.join("trace-insntrace/tests/step/hostile.c");
+    let mut compiler = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()));
+    compiler.args(["-O1", "-pthread", "-o"]).arg(program).arg(source);
+    assert!(compiler.status().unwrap().success());
+}
+
+/// Waits until the program runs.
+fn wait_for(child: &mut Child) {
+    let mut line = [0; 6];
+    child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+    assert_eq!(&line, b"ready\n");
+}
+
+/// Lets the program continue, and returns what it prints.
+fn answer(mut child: Child) -> String {
+    child.stdin.take().unwrap().write_all(b"x\n").unwrap();
+    let mut output = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    child.wait().unwrap();
+    output
+}
+
+#[test]
+fn a_program_cannot_trace_the_process_that_records_it() {
+    let place = Place::new();
+    for engine in ["step", "block"] {
+        let mut record = place.command("trace");
+        record.args(["insn", "record", "--engine", engine, "-o"]).arg(place.path(engine));
+        record.arg("--").arg(place.path("hostile")).arg("tracing back");
+        let mut recorder = record.spawn().unwrap();
+        wait_for(&mut recorder);
+        assert_eq!(answer(recorder), "ok\n", "{engine}");
+    }
+}
+
+#[test]
+fn a_program_cannot_trace_the_controller() {
+    let place = Place::new();
+    for engine in ["step", "block"] {
+        let mut program = place.command("hostile").arg("tracing back").spawn().unwrap();
+        wait_for(&mut program);
+        place.insn(&["init", "--engine", engine]);
+        place.insn(&["alloc", "--circular"]);
+        place.insn(&["assign", "0", &program.id().to_string()]);
+        place.insn(&["start"]);
+        assert_eq!(answer(program), "ok\n", "{engine}");
+        place.insn(&["reset"]);
+    }
+}
+
+#[test]
+fn reset_reports_a_thread_that_is_not_released() {
+    let place = Place::new();
+    let mut program = place.command("hostile").arg("in vfork").spawn().unwrap();
+    wait_for(&mut program);
+    let stat = format!("/proc/{}/stat", program.id());
+    while !std::fs::read_to_string(&stat).unwrap().contains(") D ") {
+        std::thread::yield_now();
+    }
+    place.insn(&["init"]);
+    place.insn(&["alloc", "--circular"]);
+    place.insn(&["assign", "0", &program.id().to_string()]);
+    place.insn(&["start"]);
+    let output = place.command("trace").args(["insn", "reset"]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("1 thread is not released yet\nhint: "), "{errors}");
+    assert_eq!(answer(program), "ok\n");
+}
