@@ -218,9 +218,44 @@ fn the_exit_status_is_that_of_the_command() {
     record("b", &["--budget", "1000", "--", "/bin/sh", "-c", "kill -9 $$"], 128 + 9);
     assert!(record("c", &["--", "/missing"], 127).contains("cannot run /missing"));
     assert!(!place.path("c").exists());
-    assert!(record("d", &["--attach", "4194305"], 1).contains("cannot trace process"));
-    assert!(record("a", &["--", "/bin/true"], 1).contains("cannot record in"));
+    assert!(record("d", &["--attach", "4194305"], 125).contains("cannot trace process"));
+    assert!(record("a", &["--", "/bin/true"], 125).contains("cannot record in"));
     assert!(record("e", &[], 2).contains("--attach"));
+}
+
+#[test]
+fn a_program_continues_to_its_end_if_recording_fails() {
+    for engine in ["step", "block"] {
+        let place = Place::new();
+        std::fs::create_dir(place.path("recording")).unwrap();
+        // The file of the first thread cannot be created.
+        std::fs::write(place.path("recording/insn.thr0.pt"), "").unwrap();
+        let output = std::fs::File::create(place.path("output")).unwrap();
+        let directory = &*place.name("recording");
+        let program = ["--", "/bin/sh", "-c", "echo one; sleep 1; echo two; exit 4"];
+        let arguments = ["insn", "record", "--engine", engine, "-o", directory];
+        let mut recorder = trace(&[&arguments[..], &program].concat());
+        let recorder = recorder.stdout(output).stderr(Stdio::piped()).spawn().unwrap();
+        let recorded = recorder.wait_with_output().unwrap();
+        assert_eq!(recorded.status.code(), Some(125), "{recorded:?}");
+        assert!(text(&recorded.stderr).contains("cannot record in"), "{recorded:?}");
+        let output = std::fs::read_to_string(place.path("output")).unwrap();
+        assert_eq!(output, "one\ntwo\n", "the program has ended");
+    }
+}
+
+#[test]
+fn a_killed_engine_is_a_failure_to_record() {
+    let place = Place::new();
+    let directory = place.name("recording");
+    let mut recorder = trace(&["insn", "record", "-o", &directory, "--", "/bin/cat"]);
+    let mut recorder = recorder.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| place.path("recording/insn.thr0.pt").exists());
+    kill_process(child_of(&recorder), Signal::Kill).unwrap();
+    drop(recorder.stdin.take());
+    let recorded = recorder.wait_with_output().unwrap();
+    assert_eq!(recorded.status.code(), Some(125), "{recorded:?}");
+    assert!(text(&recorded.stderr).contains("was killed by signal 9"), "{recorded:?}");
 }
 
 #[test]
@@ -341,6 +376,18 @@ fn target() -> Child {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut [0; 2]).unwrap();
     child
+}
+
+/// Returns the only child of a process.
+fn child_of(parent: &Child) -> Pid {
+    let parent = format!("PPid:\t{}\n", parent.id());
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let is_child = |pid: &i32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+        status.is_ok_and(|status| status.contains(&parent))
+    };
+    let pids = processes.filter_map(|it| it.unwrap().file_name().to_str()?.parse().ok());
+    Pid::from_raw(pids.into_iter().find(is_child).unwrap()).unwrap()
 }
 
 fn tracer_of(child: &Child) -> String {

@@ -22,6 +22,7 @@ use trace_protocol::clock;
 use super::engine_process::start_error;
 use super::files::Files;
 use super::hardware;
+use super::record::failed;
 use super::session::Session;
 use super::snapshot::Snapshots;
 use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
@@ -32,6 +33,10 @@ use crate::{exit, say};
 const WRITE_INTERVAL: u64 = 4096;
 
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
+    Ok(trace(args).unwrap_or_else(|error| failed(&error)))
+}
+
+fn trace(args: &InsnRecordArgs) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
     let engine = match args.engine {
@@ -128,7 +133,7 @@ fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::E
                 }
                 _ => String::new(),
             };
-            (exit::FAILURE, anyhow!("cannot trace process {pid}: {error}{hint}"))
+            (exit::RECORD_FAILED, anyhow!("cannot trace process {pid}: {error}{hint}"))
         });
     }
     let Some((program, arguments)) = args.program.split_first() else {
@@ -139,24 +144,52 @@ fn start(args: &InsnRecordArgs, engine: Engine) -> Result<Tracer, (u8, anyhow::E
 }
 
 /// Records until tracing ends. Returns the exit code.
+///
+/// If recording fails, the program continues untraced, and what was recorded is kept.
 fn record(
     args: &InsnRecordArgs,
     session: Session,
     mut output: Output<'_>,
     tracer: &mut Tracer,
 ) -> Result<u8> {
-    let mut instructions = 0_u64;
+    let mut instructions = 0;
+    let recorded = record_all(tracer, &mut output, &mut instructions);
+    let stopped = tracer.stop().context("cannot release the program");
+    let requests = session.end(args, tracer.child_end().is_some());
+    let finished = match &recorded {
+        Ok(()) => output.finish(tracer, requests),
+        Err(_) => output.close(),
+    };
+    let result = recorded.and(stopped).and(finished);
+    match &result {
+        Ok(()) => report(args, tracer, instructions),
+        Err(error) => say(&describe(error.as_ref())),
+    }
+    let end = tracer.wait().context("cannot wait for the program")?;
+    Ok(match (result, end) {
+        (Err(_), _) => exit::RECORD_FAILED,
+        (_, ThreadEnd::Exited(status)) => status as u8,
+        (_, ThreadEnd::Killed(signal)) => exit::SIGNALLED.wrapping_add(signal as u8),
+        (_, ThreadEnd::Detached) => exit::OK,
+    })
+}
+
+/// Takes the packets of all instructions until tracing ends, and counts them.
+fn record_all(tracer: &mut Tracer, output: &mut Output<'_>, instructions: &mut u64) -> Result<()> {
     while let Some(executed) = tracer.step().context("cannot trace")? {
-        instructions += 1;
+        *instructions += 1;
         if !output.executed(tracer, executed)? {
             tracer.stop().context("cannot release the program")?;
         }
-        if instructions % WRITE_INTERVAL == 0 {
+        if *instructions % WRITE_INTERVAL == 0 {
             output.write(tracer)?;
         }
     }
-    let requests = session.end(args, tracer.child_end().is_some());
-    output.finish(tracer, requests)?;
+    Ok(())
+}
+
+/// Reports what was recorded.
+fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
     let steps = tracer.steps();
     let number = counted(instructions, "instruction", "instructions");
     say(&match args.snapshot.is_empty() {
@@ -171,11 +204,6 @@ fn record(
     if args.budget.is_some_and(|budget| steps >= budget) {
         say("the budget is used up: the program continues untraced");
     }
-    Ok(match tracer.wait().context("cannot wait for the program")? {
-        ThreadEnd::Exited(status) => status as u8,
-        ThreadEnd::Killed(signal) => exit::SIGNALLED.wrapping_add(signal as u8),
-        ThreadEnd::Detached => exit::OK,
-    })
 }
 
 /// Reports how often the traced function was called, or the scope began.
@@ -236,6 +264,18 @@ impl<'a> Output<'a> {
             Self::Files(files) => files.write(tracer.take_notes(), tracer.take_packets()),
             Self::Snapshots(snapshots) => {
                 snapshots.keep(tracer);
+                Ok(())
+            }
+        }
+    }
+
+    /// Completes a recording that has failed, without what the tracer has: something before it is
+    /// missing.
+    fn close(self) -> Result<()> {
+        match self {
+            Self::Files(mut files) => files.finish(),
+            Self::Snapshots(snapshots) => {
+                snapshots.report();
                 Ok(())
             }
         }

@@ -8,13 +8,23 @@ use anyhow::{Context, Result};
 use super::engine_process::{engine_arguments, run_engine};
 use super::{hardware, session};
 use crate::cli::{InsnEngine, InsnMode, InsnRecordArgs};
-use crate::message::HINT;
+use crate::message::{describe, HINT};
 use crate::{exit, say};
 
 /// How long a session waits for a program whose instructions are traced.
 const PATIENCE: &str = "1m";
 
 pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
+    Ok(record(args).unwrap_or_else(|error| failed(&error)))
+}
+
+/// Reports why recording has failed, and returns the exit code.
+pub(super) fn failed(error: &anyhow::Error) -> u8 {
+    say(&describe(error.as_ref()));
+    exit::RECORD_FAILED
+}
+
+fn record(args: &InsnRecordArgs) -> Result<u8> {
     if args.mode == InsnMode::Cpu && args.engine != InsnEngine::Hardware {
         say(&format!("--mode cpu requires --engine hardware{HINT}--mode thread is the other one"));
         return Ok(exit::RECORD_FAILED);

@@ -126,6 +126,12 @@ impl<'a> Snapshots<'a> {
         if self.requested.swap(false, Ordering::Relaxed) || self.answered < requests {
             self.write(tracer)?;
         }
+        self.report();
+        Ok(())
+    }
+
+    /// Reports the number of snapshots, and what they lack.
+    pub(super) fn report(&self) {
         say(&counted(self.written, "snapshot", "snapshots"));
         if self.ring.is_full() {
             say("there is too much code for snapshots: the program continues untraced");
@@ -137,6 +143,5 @@ impl<'a> Snapshots<'a> {
         for function in &self.functions {
             say(&format!("{function} was not called"));
         }
-        Ok(())
     }
 }
