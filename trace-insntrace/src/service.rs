@@ -15,6 +15,7 @@
 
 mod backend;
 mod buffer;
+mod chunk;
 mod client;
 mod engines;
 mod hardware;

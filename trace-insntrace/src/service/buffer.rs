@@ -1,13 +1,11 @@
 //! A trace buffer: its chunks and its side data.
 
-use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::fd::OwnedFd;
 
 use rustix::process::{getrlimit, Resource};
-use trace_protocol::socket::MemoryFile;
 
+use super::chunk::Chunk;
 use crate::controller::{BufferConfig, BufferDescriptor, Losses, SideData, Status};
 use crate::pt;
 use crate::recording::{notes_to_archive, Note, SpaceId, TraceId};
@@ -41,7 +39,7 @@ pub(super) struct Buffer {
     trace: TraceId,
     is_circular: bool,
     chunk_bytes: u64,
-    chunks: Vec<MemoryFile>,
+    chunks: Vec<Chunk>,
     /// The number of bytes written so far. Of a circular buffer the last ones are left.
     written: u64,
     /// Whether packets did not fit.
@@ -62,7 +60,7 @@ pub(super) struct Origin {
 impl Buffer {
     pub(super) fn new(descriptor: BufferDescriptor, config: &BufferConfig) -> io::Result<Self> {
         let chunk_bytes = config.chunk_bytes();
-        let chunks = (0..config.num_chunks).map(|_| new_file(chunk_bytes));
+        let chunks = (0..config.num_chunks).map(|_| Chunk::new(chunk_bytes));
         Ok(Self {
             trace: TraceId(descriptor.0),
             is_circular: config.is_circular,
@@ -141,9 +139,9 @@ impl Buffer {
     }
 
     /// Appends packets: over the oldest ones, or as many as fit.
-    pub(super) fn write(&mut self, packets: &[u8]) -> io::Result<()> {
+    pub(super) fn write(&mut self, packets: &[u8]) {
         if self.is_full() {
-            return Ok(());
+            return;
         }
         let space = self.bytes().saturating_sub(self.written);
         let space = usize::try_from(space).unwrap_or(usize::MAX);
@@ -151,44 +149,39 @@ impl Buffer {
             return self.write_bytes(packets);
         }
         self.has_ended = true;
-        self.write_bytes(whole_packets(packets, space))
+        self.write_bytes(whole_packets(packets, space));
     }
 
-    fn write_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    fn write_bytes(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let at = self.capture_end();
             let index = usize::try_from(at / self.chunk_bytes).unwrap_or(usize::MAX);
-            let Some(chunk) = self.chunks.get(index) else { return Ok(()) };
+            let Some(chunk) = self.chunks.get(index) else { return };
             let offset = at % self.chunk_bytes;
             let space = usize::try_from(self.chunk_bytes - offset).unwrap_or(usize::MAX);
             let (now, rest) = bytes.split_at(space.min(bytes.len()));
-            chunk.write_at(now, offset)?;
+            chunk.write_at(now, offset);
             self.written += now.len() as u64;
             bytes = rest;
         }
-        Ok(())
     }
 
     /// Returns a read-only descriptor of a chunk.
     pub(super) fn chunk(&self, number: u32) -> io::Result<OwnedFd> {
         let chunk = self.chunks.get(number as usize).ok_or(io::ErrorKind::InvalidInput)?;
-        read_only(chunk)
+        chunk.handle()
     }
 
     pub(super) fn side_data(&self) -> io::Result<SideData<OwnedFd>> {
         let archive = notes_to_archive(&self.notes).map_err(io::Error::other)?;
-        let file = new_file(archive.len() as u64)?;
-        file.write_at(&archive, 0)?;
-        Ok(SideData { written: self.written, losses: self.losses, archive: read_only(&file)? })
+        let file = Chunk::new(archive.len() as u64)?;
+        file.write_at(&archive, 0);
+        Ok(SideData { written: self.written, losses: self.losses, archive: file.handle()? })
     }
 
-    /// Frees the memory, also for clients that have handles of chunks.
+    /// Frees the memory. That of a chunk is free when its handles are closed, too.
     pub(super) fn free(&mut self) {
-        for chunk in self.chunks.drain(..) {
-            // It fails only before Linux 3.5; the memory is then free when all handles are closed.
-            let _ = chunk.free();
-        }
-        self.notes = Vec::new();
+        (self.chunks, self.notes) = (Vec::new(), Vec::new());
     }
 }
 
@@ -204,21 +197,17 @@ fn whole_packets(packets: &[u8], space: usize) -> &[u8] {
     packets.get(..end).unwrap_or_default()
 }
 
-fn new_file(bytes: u64) -> io::Result<MemoryFile> {
-    MemoryFile::new("trace-insn", bytes)
-}
-
-/// Opens a file again for reading. Clients cannot open it for writing, unless they run as root.
-fn read_only(file: &MemoryFile) -> io::Result<OwnedFd> {
-    let opened = File::open(format!("/proc/self/fd/{}", file.as_fd().as_raw_fd()))?;
-    opened.set_permissions(Permissions::from_mode(0o400))?;
-    Ok(opened.into())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::fs::{File, Permissions};
     use std::io::Read;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::fs::{FileExt, PermissionsExt};
+
+    use rustix::fs::{fallocate, FallocateFlags};
+    use trace_protocol::buffer::memory::WriteMapping;
+
+    use super::*;
 
     fn buffer(is_circular: bool) -> Buffer {
         let config = BufferConfig {
@@ -246,12 +235,12 @@ mod tests {
         let mut packet = Vec::new();
         pt::encode::append(&mut packet, &pt::Packet::Tsc(7));
         assert_eq!(packet.len(), 8);
-        buffer.write(&[0; 5]).unwrap();
+        buffer.write(&[0; 5]);
         assert_eq!((buffer.capture_end(), buffer.is_full()), (5, false));
-        buffer.write(&packet.repeat(2000)).unwrap();
+        buffer.write(&packet.repeat(2000));
         // 1023 packets fit, and no part of another one.
         assert_eq!((buffer.capture_end(), buffer.is_full()), (8189, true));
-        buffer.write(&[1]).unwrap();
+        buffer.write(&[1]);
         let expected = [&[0; 5][..], &packet.repeat(1023), &[0; 3]].concat();
         assert!(contents(&buffer) == expected);
     }
@@ -260,7 +249,7 @@ mod tests {
     fn a_circular_buffer_has_the_newest_bytes() {
         let mut buffer = buffer(true);
         for (value, count) in [(1, 8192), (2, 5000), (3, 1)] {
-            buffer.write(&vec![value; count]).unwrap();
+            buffer.write(&vec![value; count]);
         }
         assert_eq!((buffer.capture_end(), buffer.is_full()), (5001, false));
         assert_eq!(contents(&buffer), [&[2; 5000][..], &[3], &[1; 3191]].concat());
@@ -271,7 +260,7 @@ mod tests {
     fn code_beyond_the_limit_is_left_out_and_packets_stay() {
         let mut buffer = buffer(false);
         let origin = buffer.origin();
-        buffer.write(&[7; 10]).unwrap();
+        buffer.write(&[7; 10]);
         let space = SpaceId(0);
         let code = |bytes: usize| Note::Code { space, address: 0, bytes: vec![0; bytes] };
         let position = || Note::Position { trace: TraceId(0), offset: 5, space };
@@ -287,17 +276,28 @@ mod tests {
     }
 
     #[test]
-    fn handles_are_read_only_and_lose_the_memory_of_a_freed_buffer() {
+    fn no_client_can_write_to_a_chunk() {
         let mut buffer = buffer(false);
-        buffer.write(&[1]).unwrap();
+        buffer.write(&[1]);
         let handle = File::from(buffer.chunk(0).unwrap());
-        assert!(std::os::unix::fs::FileExt::write_at(&handle, &[2], 0).is_err());
-        assert!(handle.set_len(0).is_err(), "the size is sealed");
+        assert!(handle.write_at(&[2], 0).is_err());
+        // It belongs to the user of the service, who may change its mode.
+        handle.set_permissions(Permissions::from_mode(0o600)).unwrap();
+        let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        if let Ok(opened) = File::options().read(true).write(true).open(path) {
+            assert!(opened.write_at(&[2], 0).is_err());
+            assert!(opened.set_len(0).is_err(), "the size is sealed");
+            let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            assert!(fallocate(&opened, hole, 0, 4096).is_err());
+            assert!(WriteMapping::map(opened.as_fd(), 4096).is_err());
+        }
+        buffer.write(&[3]);
+        let mut bytes = [9; 3];
+        handle.read_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, [1, 3, 0], "the service writes on");
         buffer.free();
-        let mut byte = [9];
-        std::os::unix::fs::FileExt::read_at(&handle, &mut byte, 0).unwrap();
-        assert_eq!(byte, [0]);
-        assert_eq!(std::os::unix::fs::MetadataExt::blocks(&handle.metadata().unwrap()), 0);
+        handle.read_at(&mut bytes, 0).unwrap();
+        assert_eq!(bytes, [1, 3, 0], "a handle keeps its memory");
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let first = buffer.origin();
         buffer.note(first, position(0, SpaceId(0)));
         buffer.note(first, position(7, SpaceId(1)));
-        buffer.write(&[1; 10]).unwrap();
+        buffer.write(&[1; 10]);
         let second = buffer.origin();
         buffer.note(second, position(0, SpaceId(0)));
         let of = |offset, space| Note::Position {

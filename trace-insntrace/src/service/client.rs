@@ -204,7 +204,8 @@ impl Client {
         }
     }
 
-    /// Returns a chunk of a buffer, for reading. Its memory is freed with the buffer.
+    /// Returns a chunk of a buffer, for reading. The handle keeps its memory when the buffer is
+    /// freed.
     ///
     /// # Errors
     ///

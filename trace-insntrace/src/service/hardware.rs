@@ -286,8 +286,8 @@ impl<A: Area> Slot<A> {
         let clocks = clocks(pmu, &traced.settings);
         let notes = notes_of_buffer(TraceId(number), traced.queue, &packets, timeline, clocks);
         let origin = self.buffer.origin();
-        // They are first: notes may be too large. The chunks have a sealed size: it does not fail.
-        let _ = self.buffer.write(&packets);
+        // They are first: notes may be too large.
+        self.buffer.write(&packets);
         for note in notes {
             self.buffer.note_within(origin, note);
         }

@@ -137,9 +137,10 @@ impl Channel {
                 buffer.note(self.origin, note.clone());
             }
         }
-        let own = packets.iter().filter(|(trace, _)| self.trace == Some(*trace));
-        let mut written = own.map(|(_, bytes)| buffer.write(bytes));
-        written.all(|written| written.is_ok()) && !buffer.is_full() && !self.has_ended
+        for (_, bytes) in packets.iter().filter(|(trace, _)| self.trace == Some(*trace)) {
+            buffer.write(bytes);
+        }
+        !buffer.is_full() && !self.has_ended
     }
 
     /// Returns whether a note is about the thread, or about code.

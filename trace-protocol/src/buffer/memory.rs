@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, Ordering};
 use crate::sys::region::Region;
 
 /// Shared memory that the provider writes.
@@ -49,6 +49,19 @@ impl WriteMapping {
         for start in (Self::PRESENT_AT_ONCE..size).step_by(Self::PRESENT_AT_ONCE) {
             // Trace points take the faults otherwise.
             let _present = self.0.populate(start..size.min(start + Self::PRESENT_AT_ONCE));
+        }
+    }
+
+    /// Writes bytes at `offset`, as many as fit. Readers may see some of them before the others.
+    ///
+    /// Nobody else writes to the words that have these bytes.
+    pub fn write_at(&self, mut bytes: &[u8], mut offset: usize) {
+        while let (Some(word), false) = (self.words().get(offset / 8), bytes.is_empty()) {
+            let (now, rest) = bytes.split_at(bytes.len().min(8 - offset % 8));
+            let mut new = word.load(Ordering::Relaxed).to_ne_bytes();
+            new[offset % 8..][..now.len()].copy_from_slice(now);
+            word.store(u64::from_ne_bytes(new), Ordering::Relaxed);
+            (bytes, offset) = (rest, offset + now.len());
         }
     }
 
@@ -132,6 +145,25 @@ mod tests {
         writer.words()[1023].store(7, std::sync::atomic::Ordering::Release);
         assert_eq!(reader.words()[1023].load(std::sync::atomic::Ordering::Acquire), 7);
         assert_eq!(writer.reader().words()[1023].load(std::sync::atomic::Ordering::Acquire), 7);
+    }
+
+    #[test]
+    fn bytes_are_written_at_any_offset() {
+        let file = file(4096);
+        let mapping = WriteMapping::map(file.as_fd(), 4096).unwrap();
+        let (mut expected, mut found) = (vec![0; 4096], vec![0; 4096]);
+        for (offset, size) in [(0, 0), (0, 1), (3, 5), (7, 2), (9, 30), (16, 16), (4090, 6)] {
+            let bytes: Vec<_> = (1..=size as u8).map(|byte| byte + offset as u8).collect();
+            mapping.write_at(&bytes, offset);
+            expected[offset..offset + size].copy_from_slice(&bytes);
+            std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 0).unwrap();
+            assert!(found == expected, "{size} bytes at {offset}");
+        }
+        mapping.write_at(&[5; 10], 4092);
+        mapping.write_at(&[5], 5000);
+        expected[4092..].fill(5);
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 0).unwrap();
+        assert!(found == expected, "the rest does not fit");
     }
 
     #[test]
