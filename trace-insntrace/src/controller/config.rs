@@ -41,7 +41,9 @@ impl BufferConfig {
             && self.chunk_order <= MAX_CHUNK_ORDER
             && u64::from(self.num_chunks) * self.chunk_bytes() <= MAX_BUFFER_BYTES;
         let ranges = self.address_ranges.iter().all(|(start, end)| start <= end);
-        let address_space = self.address_space_match & CR3_LOW_BITS == 0;
+        // Without support, it is not examined.
+        let address_space =
+            !capabilities.address_space_match || self.address_space_match & CR3_LOW_BITS == 0;
         let allowed = sizes && self.ctl_is_allowed(capabilities) && ranges && address_space;
         require(allowed, Status::InvalidArgs)
     }

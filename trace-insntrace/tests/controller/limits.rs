@@ -113,6 +113,7 @@ fn address_spaces() {
     assert_eq!([0, 0x20, 0x1000].map(|cr3| set(ALL, cr3)), [Ok(()); 3]);
     assert_eq!([1, 0x1f, 0x1001].map(|cr3| set(ALL, cr3)), [INVALID; 3]);
     assert_eq!([0, 0x1000].map(|cr3| set(LEAST, cr3)), [Ok(()), UNSUPPORTED]);
+    assert_eq!([1, 0x1f, 0x1001].map(|cr3| set(LEAST, cr3)), [UNSUPPORTED; 3]);
 }
 
 #[test]
