@@ -72,7 +72,7 @@ impl Note {
 }
 
 /// Memory with code of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Mapping {
     /// The first address.
     pub address: u64,

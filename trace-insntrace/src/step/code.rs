@@ -11,7 +11,7 @@ use super::maps::{self, page_of, CodeMapping, PAGE_BYTES};
 use super::plants::Plants;
 use super::ptrace::Tid;
 use super::range::TracedRange;
-use super::traced_calls::Search;
+use super::traced_calls::Places;
 use crate::flow::{decode_bytes, DecodedInstruction, Image, MAX_INSTRUCTION_BYTES};
 use crate::recording::{Mapping, Note, SpaceId};
 use crate::symbols;
@@ -40,8 +40,8 @@ pub(super) struct Space {
     pub(super) blocks: Blocks,
     /// Breakpoints inside of instructions that were found later.
     pub(super) misplaced: Vec<u64>,
-    /// The function in which threads are traced.
-    pub(super) search: Search,
+    /// Where threads stop that are traced in a function only.
+    pub(super) places: Places,
 }
 
 impl Space {
@@ -61,7 +61,7 @@ impl Space {
             plants: Plants::default(),
             blocks: Blocks::default(),
             misplaced: Vec::new(),
-            search: Search::default(),
+            places: Places::default(),
         })
     }
 
@@ -146,6 +146,11 @@ impl Space {
         notes.push(Note::Code { space: self.id, address, bytes: bytes.to_vec() });
     }
 
+    /// Returns the known mappings.
+    pub(super) fn mappings(&self) -> impl Iterator<Item = &Mapping> {
+        self.mappings.iter().map(|known| &known.mapping)
+    }
+
     /// Returns the mapping with the code at `ip`.
     pub(super) fn mapping_of(&self, ip: u64) -> Option<&CodeMapping> {
         self.mappings.iter().find(|known| known.mapping.contains(ip))
@@ -180,7 +185,6 @@ impl Space {
         }
         let addresses = self.ranges.iter().filter_map(|range| range.addresses_in(&mapping));
         self.traced.extend(addresses);
-        self.search.add(&mapping);
         mapping
     }
 

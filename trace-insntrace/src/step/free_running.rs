@@ -8,16 +8,17 @@
 //!  no stops                                single steps
 //! ```
 //!
-//! The breakpoint is the processor's, and each thread has its own: no code changes, and no call is
-//! missed while another thread executes the function.
+//! The breakpoints are the processor's, and each thread has its own: no code changes, and no call
+//! is missed while another thread executes the function. One of them is at the function that the
+//! dynamic linker calls for debuggers, when files are mapped or unmapped.
 
 use std::io;
 
 use super::branch::Memory;
 use super::maps;
 use super::memory::OwnMemory;
-use super::ptrace::{self, Registers, Stop, Tid};
-use super::traced_calls::{Call, Calls, Frame, Place, Traced, TracedCalls};
+use super::ptrace::{self, Breakpoints, Registers, Stop, Tid};
+use super::traced_calls::{Call, Calls, Frame, Part, Traced, TracedCalls};
 use super::tracer::Tracer;
 use crate::recording::SpaceId;
 
@@ -26,7 +27,7 @@ impl Tracer {
     ///
     /// Between them, threads run without stops.
     pub fn trace_calls(&mut self, traced: TracedCalls) {
-        self.calls = Some(Calls { traced, count: 0, is_found: false });
+        self.calls = Some(Calls::new(traced));
     }
 
     /// Returns the number of calls or scopes so far, or `None` if no process has had the function.
@@ -35,19 +36,22 @@ impl Tracer {
         self.calls.as_ref().filter(|calls| calls.is_found).map(|calls| calls.count)
     }
 
-    /// Searches a new address space for the function.
-    pub(super) fn begin_search(&mut self, id: SpaceId, tid: Tid) {
-        let (Some(calls), Some(space)) = (&self.calls, self.spaces.get_mut(&id)) else { return };
-        space.search.traced = Some(calls.traced.of.clone());
-        self.search(id, tid);
+    /// Returns how many functions of that name a process has had beyond those that are traced: the
+    /// processor has breakpoints for three.
+    #[must_use]
+    pub fn unwatched_functions(&self) -> usize {
+        self.calls.as_ref().map_or(0, |calls| calls.unwatched)
     }
 
-    fn search(&mut self, id: SpaceId, tid: Tid) {
+    /// Searches the current mappings of an address space for the function. Returns whether it is
+    /// elsewhere than before.
+    pub(super) fn search(&mut self, id: SpaceId, tid: Tid) -> bool {
         let (Some(calls), Some(space)) = (&mut self.calls, self.spaces.get_mut(&id)) else {
-            return;
+            return false;
         };
         space.read_mappings(tid, &mut self.notes);
-        calls.is_found |= matches!(space.search.place, Place::Function(_));
+        let places = calls.places(space.mappings());
+        std::mem::replace(&mut space.places, places) != space.places
     }
 
     /// Returns whether a thread runs outside of the function.
@@ -65,7 +69,7 @@ impl Tracer {
     ) -> io::Result<()> {
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.moved(registers);
-        let is_ours = thread.watch.breakpoint == Some(registers.ip);
+        let is_ours = thread.watch.breakpoints.contains(&Some(registers.ip));
         match stop {
             Stop::Signal(signal) => thread.signal = signal,
             Stop::HardwareBreakpoint if is_ours => return self.reached(tid, registers),
@@ -83,23 +87,20 @@ impl Tracer {
 
     /// A thread has reached its breakpoint.
     fn reached(&mut self, tid: Tid, registers: Registers) -> io::Result<()> {
-        let Some(id) = self.threads.get(&tid).map(|thread| thread.space) else { return Ok(()) };
-        match self.spaces.get(&id).map(|space| space.search.place) {
-            Some(Place::Function(at)) if at == registers.ip => self.called(tid, registers),
-            Some(Place::Linker(_)) => {
-                self.search(id, tid);
-                self.move_breakpoints(id, tid);
-                Ok(())
-            }
-            _ => Ok(()),
+        self.check_linker(tid, registers.ip);
+        let space = self.threads.get(&tid).and_then(|thread| self.spaces.get(&thread.space));
+        match space.and_then(|space| space.places.part(registers.ip)) {
+            Some(part) => self.called(tid, part, registers),
+            None => Ok(()),
         }
     }
 
-    /// Stops the other threads of an address space in which the function was found, so that they
-    /// get its breakpoint.
-    fn move_breakpoints(&mut self, id: SpaceId, found_by: Tid) {
-        let Some(place) = self.spaces.get(&id).map(|space| space.search.place) else { return };
-        if !matches!(place, Place::Function(_)) {
+    /// A thread is at `ip`. If the dynamic linker has mapped or unmapped files, the other threads
+    /// of the address space are stopped, so that they get other breakpoints.
+    fn check_linker(&mut self, found_by: Tid, ip: u64) {
+        let Some(id) = self.threads.get(&found_by).map(|thread| thread.space) else { return };
+        let linker = self.spaces.get(&id).and_then(|space| space.places.linker);
+        if linker != Some(ip) || !self.search(id, found_by) {
             return;
         }
         for (tid, thread) in &self.threads {
@@ -111,17 +112,16 @@ impl Tracer {
     }
 
     /// A thread has called the function.
-    fn called(&mut self, tid: Tid, registers: Registers) -> io::Result<()> {
+    fn called(&mut self, tid: Tid, part: Part, registers: Registers) -> io::Result<()> {
         let (Some(calls), false) = (&mut self.calls, self.is_stopping) else { return Ok(()) };
         calls.count += 1;
         if calls.traced.nth.is_some_and(|nth| nth != calls.count) {
             return Ok(());
         }
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
-        let end = self.spaces.get(&thread.space).and_then(|space| space.search.end);
         // Steps would stop at it again.
-        ptrace::set_breakpoint(tid, None)?;
-        thread.watch.breakpoint = None;
+        thread.watch.breakpoints = Breakpoints::default();
+        ptrace::set_breakpoints(tid, &thread.watch.breakpoints)?;
         thread.watch.call = Some(match &calls.traced.of {
             Traced::Function(_) => Call::Frame(Frame {
                 return_to: OwnMemory(tid).read(registers.sp),
@@ -129,7 +129,7 @@ impl Tracer {
                 stack_end: maps::end_of(tid, registers.sp),
                 is_elsewhere: false,
             }),
-            Traced::Scopes => Call::Scopes { begin: registers.ip, end, depth: 1 },
+            Traced::Scopes => Call::Scopes { begin: part.begin, end: part.end, depth: 1 },
         });
         thread.begin_call(registers);
         Ok(())
@@ -145,6 +145,7 @@ impl Tracer {
         if call.stopped(stop, &registers, entered_kernel) && thread.end_call() {
             self.end_call_of_function();
         }
+        self.check_linker(tid, registers.ip);
     }
 
     /// The traced call of a thread has ended.
@@ -162,10 +163,10 @@ impl Tracer {
             return ptrace::step(tid, std::mem::take(&mut thread.signal));
         }
         let space = self.spaces.get(&thread.space);
-        let address = space.and_then(|space| space.search.address());
-        if thread.watch.breakpoint != address {
-            ptrace::set_breakpoint(tid, address)?;
-            thread.watch.breakpoint = address;
+        let breakpoints = space.map(|space| space.places.breakpoints()).unwrap_or_default();
+        if thread.watch.breakpoints != breakpoints {
+            ptrace::set_breakpoints(tid, &breakpoints)?;
+            thread.watch.breakpoints = breakpoints;
         }
         ptrace::run_freely(tid, std::mem::take(&mut thread.signal))
     }

@@ -78,8 +78,11 @@ const TRAP_FLAG: u64 = 1 << 8;
 /// The debug register that turns breakpoints on, DR7.
 const DEBUG_CONTROL: usize = 7;
 
-/// In DR7: the breakpoint at the address in DR0, of an instruction.
-const EXECUTION_AT_0: u64 = 1;
+/// In DR7: the bits before that of each breakpoint, which is one of an instruction.
+const CONTROL_BITS: usize = 2;
+
+/// The addresses of the processor's breakpoints, DR0 to DR3.
+pub(super) type Breakpoints = [Option<u64>; 4];
 
 /// The code segment of 64-bit code, `__USER_CS` in Linux.
 const CODE_SEGMENT_64: u64 = 0x33;
@@ -191,13 +194,20 @@ pub(super) fn run_freely(tid: Tid, signal: i32) -> io::Result<()> {
     request(libc::PTRACE_CONT, tid, signal as usize)
 }
 
-/// Sets the processor's breakpoint of a stopped thread, or removes it. Threads and processes that
-/// the thread creates, and programs that it executes, do not have it.
-pub(super) fn set_breakpoint(tid: Tid, address: Option<u64>) -> io::Result<()> {
+/// Sets the processor's breakpoints of a stopped thread, and removes the others. Threads and
+/// processes that the thread creates, and programs that it executes, do not have them.
+pub(super) fn set_breakpoints(tid: Tid, addresses: &Breakpoints) -> io::Result<()> {
     set(tid, debug_register(DEBUG_CONTROL), 0)?;
-    let Some(address) = address else { return Ok(()) };
-    set(tid, debug_register(0), address)?;
-    set(tid, debug_register(DEBUG_CONTROL), EXECUTION_AT_0)
+    let mut control = 0;
+    for (number, address) in addresses.iter().enumerate() {
+        let Some(address) = address else { continue };
+        set(tid, debug_register(number), *address)?;
+        control |= 1 << (CONTROL_BITS * number);
+    }
+    match control {
+        0 => Ok(()),
+        control => set(tid, debug_register(DEBUG_CONTROL), control),
+    }
 }
 
 /// Stops a thread again where it is stopped after a step. The kernel forgets that a step has loaded
@@ -212,7 +222,7 @@ pub(super) fn stop_again(tid: Tid, registers: Registers) -> io::Result<()> {
 pub(super) fn detach(tid: Tid, signal: i32) -> io::Result<()> {
     // If these fail, the thread has to be released all the same.
     let _ = registers(tid).and_then(|registers| clear_trap_flag(tid, registers));
-    let _ = set_breakpoint(tid, None);
+    let _ = set_breakpoints(tid, &Breakpoints::default());
     request(libc::PTRACE_DETACH, tid, signal as usize)
 }
 

@@ -228,7 +228,7 @@ impl Tracer {
         space.blocks.steps_only = steps_only;
         self.spaces.insert(id, space);
         self.next_space += 1;
-        self.begin_search(id, tid);
+        self.search(id, tid);
         Ok(id)
     }
 

@@ -1,6 +1,8 @@
 //! The parts of an execution that are traced: where they begin and when they end.
 
-use super::ptrace::{Registers, Stop};
+use std::collections::HashMap;
+
+use super::ptrace::{Breakpoints, Registers, Stop};
 use crate::recording::Mapping;
 use crate::symbols;
 
@@ -42,6 +44,10 @@ impl Traced {
     }
 }
 
+/// The most functions of an address space that are watched: the processor has four breakpoints, and
+/// one is at the dynamic linker.
+const MAX_FUNCTIONS: usize = 3;
+
 /// The traced calls of a tracer.
 #[derive(Debug)]
 pub(super) struct Calls {
@@ -49,32 +55,41 @@ pub(super) struct Calls {
     pub(super) count: u64,
     /// Whether a process has had the function.
     pub(super) is_found: bool,
+    /// The most functions of an address space that were not watched.
+    pub(super) unwatched: usize,
+    /// What the mappings of all address spaces have.
+    known: HashMap<Mapping, Found>,
+}
+
+/// What a mapping has.
+#[derive(Debug, Clone, Copy, Default)]
+struct Found {
+    /// The dynamic linker's function.
+    linker: Option<u64>,
+    function: Option<Part>,
+}
+
+/// The function with which a part begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) begin: u64,
+    /// The function with which scopes end.
+    pub(super) end: Option<u64>,
 }
 
 /// Where the threads of an address space stop.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Place {
-    #[default]
-    Nowhere,
-    /// Where the dynamic linker has mapped files, one of which may have the function.
-    Linker(u64),
-    Function(u64),
-}
-
-/// The search for the function in an address space.
-#[derive(Debug, Default)]
-pub(super) struct Search {
-    pub(super) traced: Option<Traced>,
-    pub(super) place: Place,
-    /// The function with which scopes end.
-    pub(super) end: Option<u64>,
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    /// Where the dynamic linker has mapped or unmapped files, which may have the function.
+    pub(super) linker: Option<u64>,
+    pub(super) functions: Vec<Part>,
 }
 
 /// The state of a thread that is traced in the function only.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// The address of its breakpoint.
-    pub(super) breakpoint: Option<u64>,
+    /// Its breakpoints.
+    pub(super) breakpoints: Breakpoints,
     /// The call in which it is traced.
     pub(super) call: Option<Call>,
 }
@@ -103,28 +118,52 @@ pub(super) struct Frame {
     pub(super) is_elsewhere: bool,
 }
 
-impl Search {
-    /// Looks for the function, and else for the dynamic linker, in a new mapping.
-    pub(super) fn add(&mut self, mapping: &Mapping) {
-        let Some(traced) = &self.traced else { return };
-        if matches!(self.place, Place::Function(_)) {
-            return;
-        }
-        if let Some((start, _)) = symbols::find(mapping, traced.begin()) {
-            self.place = Place::Function(start);
-            self.end = symbols::find(mapping, SCOPE_ENDS).map(|(start, _)| start);
-        } else if is_linker(&mapping.path) {
-            let found = symbols::find(mapping, LINKER_FUNCTION);
-            self.place = found.map_or(self.place, |(start, _)| Place::Linker(start));
-        }
+impl Calls {
+    pub(super) fn new(traced: TracedCalls) -> Self {
+        Self { traced, count: 0, is_found: false, unwatched: 0, known: HashMap::new() }
     }
 
-    /// Returns where threads stop.
-    pub(super) fn address(&self) -> Option<u64> {
-        match self.place {
-            Place::Nowhere => None,
-            Place::Linker(address) | Place::Function(address) => Some(address),
+    /// Returns where the threads of an address space with these mappings stop.
+    pub(super) fn places<'a>(&mut self, mappings: impl Iterator<Item = &'a Mapping>) -> Places {
+        let mut places = Places::default();
+        for mapping in mappings {
+            let found = match self.known.get(mapping) {
+                Some(found) => *found,
+                None => self.find(mapping),
+            };
+            places.linker = places.linker.or(found.linker);
+            places.functions.extend(found.function);
         }
+        self.is_found |= !places.functions.is_empty();
+        self.unwatched = self.unwatched.max(places.functions.len().saturating_sub(MAX_FUNCTIONS));
+        places.functions.truncate(MAX_FUNCTIONS);
+        places
+    }
+
+    fn find(&mut self, mapping: &Mapping) -> Found {
+        let start = |name| symbols::find(mapping, name).map(|(start, _)| start);
+        let part = |begin| {
+            let is_scope = self.traced.of == Traced::Scopes;
+            Part { begin, end: is_scope.then(|| start(SCOPE_ENDS)).flatten() }
+        };
+        let found = Found {
+            linker: is_linker(&mapping.path).then(|| start(LINKER_FUNCTION)).flatten(),
+            function: start(self.traced.of.begin()).map(part),
+        };
+        self.known.insert(mapping.clone(), found);
+        found
+    }
+}
+
+impl Places {
+    /// Returns the part that begins at an address.
+    pub(super) fn part(&self, address: u64) -> Option<Part> {
+        self.functions.iter().find(|part| part.begin == address).copied()
+    }
+
+    pub(super) fn breakpoints(&self) -> Breakpoints {
+        let mut addresses = self.functions.iter().map(|part| part.begin);
+        [addresses.next(), self.linker, addresses.next(), addresses.next()]
     }
 }
 
@@ -228,6 +267,34 @@ mod tests {
         assert!(!is_over(Stop::Handler, 0x8800), "the other stack is in the same mapping");
         assert!(!is_over(Stop::Step, 0x87f8) && !is_over(Stop::Step, 0x7000));
         assert!(is_over(Stop::Step, 0x8008), "it has returned, and then the call is left");
+    }
+
+    #[test]
+    fn three_functions_and_the_linker_have_breakpoints() {
+        let traced = TracedCalls { of: Traced::Function("f".into()), nth: None };
+        let mut calls = Calls::new(traced);
+        let mapping =
+            |address| Mapping { address, size: 16, offset: 0, path: String::new(), build_id: None };
+        let places = |calls: &mut Calls, addresses: &[u64]| {
+            let mappings: Vec<_> = addresses.iter().copied().map(mapping).collect();
+            calls.places(mappings.iter())
+        };
+        assert_eq!(places(&mut calls, &[0]), Places::default());
+        assert!(!calls.is_found);
+        for address in 1..5 {
+            let function = Some(Part { begin: address, end: None });
+            calls.known.insert(mapping(address), Found { linker: None, function });
+        }
+        calls.known.insert(mapping(9), Found { linker: Some(9), function: None });
+        let breakpoints = |calls: &mut Calls, of: &[u64]| places(calls, of).breakpoints();
+        assert_eq!(breakpoints(&mut calls, &[9]), [None, Some(9), None, None]);
+        assert!(!calls.is_found);
+        let three = [Some(1), Some(9), Some(2), Some(3)];
+        assert_eq!(breakpoints(&mut calls, &[1, 9, 2, 3]), three);
+        assert!(calls.is_found && calls.unwatched == 0);
+        assert_eq!(breakpoints(&mut calls, &[1, 9, 2, 3, 4]), three);
+        assert_eq!(breakpoints(&mut calls, &[4]), [Some(4), None, None, None]);
+        assert_eq!(calls.unwatched, 1);
     }
 
     #[test]

@@ -157,16 +157,19 @@ pub(crate) fn program(source: &str) -> PathBuf {
 fn compile(source: &str) -> PathBuf {
     let name = format!("{}-{}", env!("CARGO_CRATE_NAME"), source.trim_end_matches(".c"));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/step").join(source);
-    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     // A program that runs cannot be written: a new one replaces it.
     let new = path.with_extension(std::process::id().to_string());
-    let compile = |options: &[&str]| {
-        let mut command = Command::new(&compiler);
-        command.args(options).args(["-pthread", "-g", "-o"]).arg(&new).arg(&source);
-        command.status().unwrap().success()
-    };
+    let compile = |options: &[&str]| compile_to(&new, source, options);
     assert!(compile(&["-O1", "-static"]) || compile(&["-O1"]));
     std::fs::rename(&new, &path).unwrap();
     path
+}
+
+/// Compiles a program or a library of `tests/step`. Returns whether the compiler could do it.
+pub(crate) fn compile_to(path: &Path, source: &str, options: &[&str]) -> bool {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/step").join(source);
+    let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
+    let mut command = Command::new(compiler);
+    command.args(["-pthread", "-g", "-o"]).arg(path).arg(source).args(options);
+    command.status().unwrap().success()
 }

@@ -9,7 +9,7 @@ use trace_insntrace::pt::Writer;
 use trace_insntrace::recording::ThreadEnd;
 use trace_insntrace::step::{Traced, TracedCalls, Tracer};
 
-use crate::stepped::{finish, options, program, Stepped};
+use crate::stepped::{compile_to, finish, options, program, Stepped};
 use crate::{trace_and_release, waiting};
 
 fn calls_of(function: &str, nth: Option<u64>) -> TracedCalls {
@@ -100,6 +100,38 @@ fn functions_of_libraries_are_found_when_the_library_is_mapped() {
     assert_eq!((&*output, end), ("one\ntwo\n", ThreadEnd::Exited(0)));
     assert_eq!(number, Some(2));
     assert!(run.executed.len() < 100, "{}", run.executed.len());
+}
+
+/// Traces `loads.c` with so many libraries that have the same function. Returns the number of
+/// calls, and of functions that were not watched.
+fn trace_libraries(number: usize) -> (usize, usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, first) = (folder.path().join("loads"), folder.path().join("lib1.so"));
+    assert!(compile_to(&program, "loads.c", &["-ldl"]));
+    assert!(compile_to(&first, "library.c", &["-shared", "-fPIC"]));
+    let path = |number| folder.path().join(format!("lib{number}.so"));
+    for other in 2..=number {
+        std::fs::copy(&first, path(other)).unwrap();
+    }
+    let mut command = Command::new(program);
+    command.args((1..=number).map(path)).stdout(Stdio::piped());
+    let mut tracer = Tracer::start(&mut command, options(Writer::new())).unwrap();
+    tracer.trace_calls(calls_of("of_library", None));
+    let run = finish(&mut tracer);
+    run.check();
+    assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(5));
+    let calls = tracer.traced_calls().unwrap() as usize;
+    assert_eq!(begins(&run), calls);
+    (calls, tracer.unwatched_functions())
+}
+
+#[test]
+fn functions_of_libraries_are_found_wherever_they_are() {
+    assert_eq!(trace_libraries(1), (3, 0));
+    assert_eq!(trace_libraries(2), (6, 0));
+    assert_eq!(trace_libraries(3), (9, 0));
+    // The processor has no breakpoints for the last two.
+    assert_eq!(trace_libraries(5), (13, 2));
 }
 
 #[test]

@@ -197,6 +197,10 @@ fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
         false => format!("{number} executed, in {steps} steps"),
     });
     report_calls(args, tracer.traced_calls());
+    if let (more @ 1.., Some(function)) = (tracer.unwatched_functions(), &args.function) {
+        let functions = counted(more as u64, "more function", "more functions");
+        say(&format!("{functions} {function} in one process: their calls are not recorded"));
+    }
     if let Some((number, reason)) = tracer.untraced() {
         let threads = counted(number, "thread", "threads");
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
