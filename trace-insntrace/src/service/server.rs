@@ -119,7 +119,8 @@ impl Service {
     /// Fails if a system call fails. All threads are released then, too.
     pub fn run(self) -> io::Result<()> {
         let result = self.accept_all();
-        let controller = self.state.controller().take();
+        let controller = &self.state.controller;
+        let controller = controller.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut leaving = controller.map(release_all).unwrap_or_default();
         while !leaving.is_empty() {
             leaving.retain(|worker| !worker.wait_released(RELEASE_CHECK));
@@ -177,15 +178,20 @@ impl Service {
 }
 
 impl State {
-    /// Locks the controller. A call that panicked did not change its state.
-    fn controller(&self) -> MutexGuard<'_, Option<Controller<ServedBackend>>> {
-        self.controller.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Locks the controller. If a call has panicked, the state of the controller is not known:
+    /// returns `None`, and the service ends.
+    fn controller(&self) -> Option<MutexGuard<'_, Option<Controller<ServedBackend>>>> {
+        let locked = self.controller.lock();
+        if locked.is_err() {
+            self.ender.end();
+        }
+        locked.ok()
     }
 
     /// Frees everything. Returns the number of threads that are not released yet.
     fn close(&self) -> u32 {
         let mut locked = self.controller();
-        let Some(controller) = locked.as_mut() else { return 0 };
+        let Some(controller) = locked.as_deref_mut().and_then(Option::as_mut) else { return 0 };
         controller.close();
         controller.backend().leaving()
     }
@@ -245,7 +251,7 @@ impl Place {
 
     /// Executes a call. Returns its results and a descriptor, or `None` after the service's end.
     fn call(&self, call: Call) -> Option<(Result<Results, Status>, Option<OwnedFd>)> {
-        let reply = self.0.controller().as_mut()?.call(call);
+        let reply = self.0.controller()?.as_mut()?.call(call);
         Some(match reply {
             Err(status) => (Err(status), None),
             Ok(Reply::Done) => (Ok(Results::Nothing), None),
@@ -267,5 +273,32 @@ impl Drop for Place {
             self.0.close();
         }
         self.0.clients.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controller::{Allocation, Mode};
+    use crate::service::Client;
+
+    #[test]
+    fn a_call_that_panics_ends_the_service() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        for lifetime in [Lifetime::Connection, Lifetime::Service] {
+            let service = Service::bind(&path, lifetime, Settings::default()).unwrap();
+            let state = service.state.clone();
+            let running = thread::spawn(|| service.run());
+            let client = Client::connect(&path).unwrap();
+            client.initialize(Allocation { mode: Mode::Thread, num_traces: 1 }).unwrap();
+            let call = thread::spawn(move || {
+                let _controller = state.controller();
+                panic!("in a call");
+            });
+            call.join().unwrap_err();
+            client.get_allocation().unwrap_err();
+            running.join().unwrap().unwrap();
+        }
     }
 }
