@@ -35,16 +35,21 @@ impl BufferConfig {
         PAGE_BYTES.checked_shl(self.chunk_order).unwrap_or(0)
     }
 
+    /// Returns whether the buffer is neither empty nor too large.
+    pub(crate) fn has_allowed_size(&self) -> bool {
+        (1..=MAX_CHUNKS).contains(&self.num_chunks)
+            && self.chunk_order <= MAX_CHUNK_ORDER
+            && u64::from(self.num_chunks) * self.chunk_bytes() <= MAX_BUFFER_BYTES
+    }
+
     /// Checks the arguments against the protocol, and against the numbers of this back end.
     pub(super) fn check(&self, capabilities: &Capabilities) -> Result<(), Status> {
-        let sizes = (1..=MAX_CHUNKS).contains(&self.num_chunks)
-            && self.chunk_order <= MAX_CHUNK_ORDER
-            && u64::from(self.num_chunks) * self.chunk_bytes() <= MAX_BUFFER_BYTES;
         let ranges = self.address_ranges.iter().all(|(start, end)| start <= end);
         // Without support, it is not examined.
         let address_space =
             !capabilities.address_space_match || self.address_space_match & CR3_LOW_BITS == 0;
-        let allowed = sizes && self.ctl_is_allowed(capabilities) && ranges && address_space;
+        let allowed =
+            self.has_allowed_size() && self.ctl_is_allowed(capabilities) && ranges && address_space;
         require(allowed, Status::InvalidArgs)
     }
 

@@ -304,7 +304,7 @@ impl Client {
     }
 }
 
-fn malformed() -> io::Error {
+pub(super) fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the service sent a malformed reply")
 }
 
