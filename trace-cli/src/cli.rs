@@ -29,8 +29,8 @@ pub(crate) use daemon::{
     ListArgs, PauseArgs, ResumeArgs, SnapshotArgs, StartArgs, StatusArgs, StopArgs,
 };
 pub(crate) use insn::{
-    InsnArgs, InsnCommand, InsnEngine, InsnFormat, InsnMode, InsnPrintArgs, InsnRange,
-    InsnRecordArgs, InsnSnapshot,
+    InsnArgs, InsnCommand, InsnEngine, InsnEngineArgs, InsnFormat, InsnMode, InsnPrintArgs,
+    InsnRange, InsnRecordArgs, InsnSnapshot,
 };
 pub(crate) use insn_control::{
     InsnAllocArgs, InsnControl, InsnControlEngine, InsnControlMode, InsnDumpArgs, InsnInitArgs,

@@ -378,6 +378,16 @@ fn target() -> Child {
     child
 }
 
+#[test]
+fn an_engine_whose_command_has_ended_before_it_traces_nothing() {
+    let place = Place::new();
+    let directory = &*place.name("recording");
+    let arguments = ["insn", "engine", "--parent", "4194305", "-o", directory, "--", "/bin/echo"];
+    let ended = run(&arguments, 125);
+    assert!(text(&ended.stderr).contains("has ended"), "{ended:?}");
+    assert!(ended.stdout.is_empty() && !place.path("recording").exists());
+}
+
 /// Returns the only child of a process.
 fn child_of(parent: &Child) -> Pid {
     let parent = format!("PPid:\t{}\n", parent.id());

@@ -36,7 +36,17 @@ pub(crate) enum InsnCommand {
     Service(InsnServiceArgs),
     /// The process that traces for `trace insn record`
     #[command(hide = true)]
-    Engine(InsnRecordArgs),
+    Engine(InsnEngineArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InsnEngineArgs {
+    /// The process with which this one ends
+    #[arg(long, value_name = "PID")]
+    pub(crate) parent: u32,
+
+    #[command(flatten)]
+    pub(crate) record: InsnRecordArgs,
 }
 
 /// Record the instructions of a program

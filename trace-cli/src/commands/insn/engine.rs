@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
 
-use anyhow::{anyhow, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use rustix::process::{
-    kill_process, set_dumpable_behavior, set_parent_process_death_signal, DumpableBehavior, Pid,
-    Signal,
+    getppid, kill_process, set_dumpable_behavior, set_parent_process_death_signal,
+    DumpableBehavior, Pid, Signal,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
@@ -25,31 +25,31 @@ use super::hardware;
 use super::record::failed;
 use super::session::Session;
 use super::snapshot::Snapshots;
-use crate::cli::{InsnEngine, InsnRange, InsnRecordArgs};
+use crate::cli::{InsnEngine, InsnEngineArgs, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
 
 /// How many instructions are executed before their packets are written to the files.
 const WRITE_INTERVAL: u64 = 4096;
 
-pub(super) fn run(args: &InsnRecordArgs) -> Result<u8> {
-    Ok(trace(args).unwrap_or_else(|error| failed(&error)))
+pub(super) fn run(args: &InsnEngineArgs) -> Result<u8> {
+    Ok(trace(&args.record, args.parent).unwrap_or_else(|error| failed(&error)))
 }
 
-fn trace(args: &InsnRecordArgs) -> Result<u8> {
+fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
     // The name that `ps` shows. Without this it would be `exe`.
     let _unnamed = fs::write("/proc/self/comm", "trace-insn");
     let engine = match args.engine {
         InsnEngine::Step => Engine::Step,
         InsnEngine::Block => Engine::Block,
         InsnEngine::Hardware => {
-            end_with_command()?;
+            end_with(parent)?;
             return hardware::run(args);
         }
     };
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
     let mut signals = Signals::new(signals).context("cannot watch for signals")?;
-    end_with_command()?;
+    end_with(parent)?;
     let traced = traced(args);
     if traced.is_some() && args.engine != InsnEngine::Step {
         let hint = "the other engines trace all instructions";
@@ -91,8 +91,14 @@ fn trace(args: &InsnRecordArgs) -> Result<u8> {
 
 /// Watches the command that has started this process. If it is killed, SIGTERM releases the
 /// program.
-fn end_with_command() -> Result<()> {
-    set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")
+fn end_with(parent: u32) -> Result<()> {
+    set_parent_process_death_signal(Some(Signal::Term)).context("cannot watch the command")?;
+    // There is no signal if it was killed before.
+    let found = getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
+    if found != Some(parent) {
+        bail!("the command that has started this process has ended");
+    }
+    Ok(())
 }
 
 /// Makes the kernel refuse tracers of this process, unless they have CAP_SYS_PTRACE. A program that

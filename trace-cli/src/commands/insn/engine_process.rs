@@ -50,9 +50,11 @@ pub(super) fn start_error(program: &OsStr, error: io::Error) -> (u8, anyhow::Err
     (code, anyhow!(error).context(format!("cannot run {}", Path::new(program).display())))
 }
 
-/// Returns the arguments of the process that traces.
+/// Returns the arguments of the process that traces. It is a child of this one, also if this one
+/// executes another program before it starts.
 pub(super) fn engine_arguments() -> impl Iterator<Item = OsString> {
+    let parent = std::process::id().to_string();
+    let own = ["insn", "engine", "--parent", &parent].map(OsString::from);
     // Those behind `trace insn record` are also those of the engine.
-    let own = ["insn", "engine"].into_iter().map(OsString::from);
-    own.chain(std::env::args_os().skip(3))
+    own.into_iter().chain(std::env::args_os().skip(3))
 }
