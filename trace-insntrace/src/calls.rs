@@ -29,6 +29,10 @@ pub struct Calls<'s, 'a> {
     functions: HashMap<(SpaceId, u64), Arc<Function>>,
     kernel: Arc<Function>,
     space: Option<SpaceId>,
+    /// The number of notes before the last item.
+    notes: usize,
+    /// The number of replaced mappings for which `functions` are.
+    replaced: usize,
     stack: Vec<Frame>,
     last: Option<(Instruction, u64)>,
     off: Option<Off>,
@@ -65,6 +69,8 @@ impl<'s, 'a> Calls<'s, 'a> {
             functions: HashMap::new(),
             kernel: Arc::new(kernel),
             space: None,
+            notes: 0,
+            replaced: 0,
             stack: Vec::new(),
             last: None,
             off: None,
@@ -78,9 +84,17 @@ impl<'s, 'a> Calls<'s, 'a> {
         self.stack.len()
     }
 
-    /// Returns the changes of the stack before an item, which was executed in `space` at `ticks`.
-    pub fn item(&mut self, space: Option<SpaceId>, item: &Item, ticks: u64) -> &[Change] {
+    /// Returns the changes of the stack before an item, which was executed in `space` at `ticks`,
+    /// after so many notes.
+    pub fn item(
+        &mut self,
+        space: Option<SpaceId>,
+        notes: usize,
+        item: &Item,
+        ticks: u64,
+    ) -> &[Change] {
         self.changes.clear();
+        self.notes = notes;
         if self.space != space {
             self.pop_to(0, ticks);
             (self.space, self.last, self.off) = (space, None, None);
@@ -269,9 +283,13 @@ impl<'s, 'a> Calls<'s, 'a> {
 
     fn function(&mut self, ip: u64) -> Arc<Function> {
         let space = self.space.unwrap_or(SpaceId(0));
-        let (functions, symbols) = (&mut self.functions, &mut *self.symbols);
+        let (functions, symbols, notes) = (&mut self.functions, &mut *self.symbols, self.notes);
+        let replaced = symbols.replaced(space, notes);
+        if std::mem::replace(&mut self.replaced, replaced) != replaced {
+            functions.clear();
+        }
         let found = functions.entry((space, ip));
-        Arc::clone(found.or_insert_with(|| Arc::new(symbols.function(space, ip))))
+        Arc::clone(found.or_insert_with(|| Arc::new(symbols.function(space, notes, ip))))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions of ELF files, by address.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -52,10 +52,12 @@ pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
 #[derive(Debug)]
 pub struct Symbols<'a> {
     notes: &'a [Note],
-    /// The tables by path, `None` if the file cannot be used.
-    tables: HashMap<&'a str, Option<Table>>,
-    /// The mappings of each space; later ones replace earlier ones.
-    mappings: HashMap<SpaceId, Vec<&'a Mapping>>,
+    /// The tables by path and build id, `None` if the file cannot be used.
+    tables: HashMap<(&'a str, Option<&'a [u8]>), Option<Table>>,
+    /// The mappings of each space with the indices of their notes; later ones replace earlier ones.
+    mappings: HashMap<SpaceId, Vec<(usize, &'a Mapping)>>,
+    /// The notes of mappings that replace others.
+    replacing: HashMap<SpaceId, Vec<usize>>,
     /// Files that changed since the recording, or are missing.
     unusable: Vec<String>,
 }
@@ -64,23 +66,40 @@ impl<'a> Symbols<'a> {
     /// Creates the functions of a recording with these notes.
     #[must_use]
     pub fn new(notes: &'a [Note]) -> Self {
-        let mut mappings: HashMap<_, Vec<_>> = HashMap::new();
-        for note in notes {
-            if let Note::Mapping { space, mapping } = note {
-                mappings.entry(*space).or_default().push(mapping);
+        let mut mappings: HashMap<_, Vec<(usize, &Mapping)>> = HashMap::new();
+        let mut replacing: HashMap<_, Vec<_>> = HashMap::new();
+        let mut current: HashMap<_, BTreeMap<_, _>> = HashMap::new();
+        for (index, note) in notes.iter().enumerate() {
+            let Note::Mapping { space, mapping } = note else { continue };
+            mappings.entry(*space).or_default().push((index, mapping));
+            if replaces(current.entry(*space).or_default(), mapping) {
+                replacing.entry(*space).or_default().push(index);
             }
         }
-        Self { notes, tables: HashMap::new(), mappings, unusable: Vec::new() }
+        let (tables, unusable) = (HashMap::new(), Vec::new());
+        Self { notes, tables, mappings, replacing, unusable }
     }
 
-    /// Returns the function at an address. Code without a symbol is a function `file+0xOFFSET` of
-    /// one byte.
-    pub fn function(&mut self, space: SpaceId, address: u64) -> Function {
+    /// Returns how many mappings had been replaced by others after so many notes.
+    /// [`function`](Self::function) returns the same for the same number.
+    #[must_use]
+    pub fn replaced(&self, space: SpaceId, notes: usize) -> usize {
+        let replacing = self.replacing.get(&space);
+        replacing.map_or(0, |indices| indices.partition_point(|index| *index < notes))
+    }
+
+    /// Returns the function at an address, in the newest mapping of the first notes, or else in the
+    /// first one of the others. Code without a symbol is a function `file+0xOFFSET` of one byte.
+    pub fn function(&mut self, space: SpaceId, notes: usize, address: u64) -> Function {
         let mappings = self.mappings.get(&space).map(Vec::as_slice).unwrap_or_default();
-        let mapping = mappings.iter().rev().find(|mapping| mapping.contains(address)).copied();
-        let Some(mapping) = mapping else { return unnamed("", address, address) };
+        let (before, after) =
+            mappings.split_at(mappings.partition_point(|(index, _)| *index < notes));
+        let mut nearest = before.iter().rev().chain(after);
+        let mapping = nearest.find(|(_, mapping)| mapping.contains(address));
+        let Some((_, mapping)) = mapping else { return unnamed("", address, address) };
         let (notes, unusable) = (self.notes, &mut self.unusable);
-        let table = self.tables.entry(&mapping.path).or_insert_with(|| {
+        let file = (mapping.path.as_str(), mapping.build_id.as_deref());
+        let table = self.tables.entry(file).or_insert_with(|| {
             let table = read_table(notes, space, mapping);
             if table.is_none() && mapping.path.starts_with('/') {
                 unusable.push(mapping.path.clone());
@@ -97,6 +116,21 @@ impl<'a> Symbols<'a> {
     pub fn unusable(&self) -> &[String] {
         &self.unusable
     }
+}
+
+/// Adds a mapping to the current ones, by address. Returns whether it replaces others.
+fn replaces<'a>(current: &mut BTreeMap<u64, &'a Mapping>, new: &'a Mapping) -> bool {
+    let mut replaces = false;
+    while let Some((start, former)) = current.range(..new.end()).next_back() {
+        if former.end() <= new.address {
+            break;
+        }
+        replaces |= former.is_replaced_by(new);
+        let start = *start;
+        current.remove(&start);
+    }
+    current.insert(new.address, new);
+    replaces
 }
 
 fn unnamed(path: &str, address: u64, offset: u64) -> Function {

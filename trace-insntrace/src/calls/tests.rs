@@ -20,7 +20,7 @@ fn executed(instructions: &[(u64, InstructionKind)]) -> Vec<String> {
     let mut found = Vec::new();
     for (number, (ip, kind)) in instructions.iter().enumerate() {
         let item = Item::Instruction(Instruction { ip: *ip, length: 1, kind: *kind });
-        for change in calls.item(Some(SPACE), &item, number as u64) {
+        for change in calls.item(Some(SPACE), 1, &item, number as u64) {
             let name = change.enter.as_ref().map_or("}".into(), |function| function.name.clone());
             found.push(name.to_string());
         }

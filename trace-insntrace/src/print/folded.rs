@@ -77,7 +77,8 @@ impl Stacks<'_, '_> {
 
 impl Visitor for Stacks<'_, '_> {
     fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
-        let changes = self.calls.item(decoder.space(), item, ticks(decoder)).to_vec();
+        let changes =
+            self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)).to_vec();
         changes.iter().for_each(|change| self.apply(change));
         if let (Item::Instruction(_), Some(node)) = (item, self.nodes.get_mut(self.current)) {
             node.instructions += 1;

@@ -131,7 +131,8 @@ impl<W: Write> Durations<'_, '_, '_, W> {
 
 impl<W: Write> Visitor for Durations<'_, '_, '_, W> {
     fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
-        let changes = self.calls.item(decoder.space(), item, ticks(decoder)).to_vec();
+        let changes =
+            self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)).to_vec();
         self.write(&changes)
     }
 

@@ -72,26 +72,30 @@ fn packets(
     }
 }
 
+/// An address space, and how many of its mappings had been replaced.
+type CodeTime = (SpaceId, usize);
+
 /// Lines of instructions and events.
 struct Lines<'s, 'a, W> {
     symbols: &'s mut Symbols<'a>,
     branches_only: bool,
     /// The function of the last instruction.
-    function: Option<(SpaceId, Arc<Function>)>,
+    function: Option<(CodeTime, Arc<Function>)>,
     out: W,
 }
 
 impl<W: Write> Lines<'_, '_, W> {
     /// Returns the function at `ip`, and whether it is not that of the last instruction.
     fn function(&mut self, decoder: &Decoder<'_>, ip: u64) -> (Arc<Function>, bool) {
-        let space = decoder.space().unwrap_or(SpaceId(0));
+        let (space, notes) = (decoder.space().unwrap_or(SpaceId(0)), decoder.notes());
+        let time = (space, self.symbols.replaced(space, notes));
         match &self.function {
-            Some((of, last)) if *of == space && (last.start..last.end).contains(&ip) => {
+            Some((of, last)) if *of == time && (last.start..last.end).contains(&ip) => {
                 (Arc::clone(last), false)
             }
             _ => {
-                let function = Arc::new(self.symbols.function(space, ip));
-                self.function = Some((space, Arc::clone(&function)));
+                let function = Arc::new(self.symbols.function(space, notes, ip));
+                self.function = Some((time, Arc::clone(&function)));
                 (function, true)
             }
         }
@@ -142,7 +146,7 @@ struct CallLines<'s, 'a, W> {
 impl<W: Write> Visitor for CallLines<'_, '_, W> {
     fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
         let mut depth = self.calls.depth();
-        for change in self.calls.item(decoder.space(), item, ticks(decoder)) {
+        for change in self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)) {
             let (number, ticks) = (self.number, change.ticks);
             match &change.enter {
                 Some(function) => {

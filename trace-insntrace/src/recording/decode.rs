@@ -55,6 +55,11 @@ impl<'a, R: Read> TraceDecoder<'a, R> {
         self.current.map(|part| part.space)
     }
 
+    /// Returns the number of notes before that item.
+    pub fn notes(&self) -> usize {
+        self.current.map_or(0, |part| part.notes)
+    }
+
     /// Returns the next instruction or event, or `None` at the end.
     ///
     /// # Errors

@@ -93,6 +93,16 @@ impl Mapping {
         address.checked_sub(self.address).is_some_and(|offset| offset < self.size)
     }
 
+    /// Returns whether `other` is in the place of the mapping, and not the same.
+    pub(crate) fn is_replaced_by(&self, other: &Self) -> bool {
+        self.address < other.end() && other.address < self.end() && self != other
+    }
+
+    /// Returns the address behind the last one.
+    pub(crate) fn end(&self) -> u64 {
+        self.address.saturating_add(self.size)
+    }
+
     /// Returns whether the mapping has the addresses and the file of `other`. Build ids are not
     /// compared.
     #[must_use]

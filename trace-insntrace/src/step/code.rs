@@ -32,6 +32,8 @@ pub(super) struct Space {
     version: u64,
     decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
     mappings: Vec<CodeMapping>,
+    /// The last mapping of each place, also where there is none any more.
+    former: Vec<Mapping>,
     /// The traced ranges, or none if all code is traced.
     ranges: Vec<TracedRange>,
     /// The addresses of `ranges`, both ends included.
@@ -56,6 +58,7 @@ impl Space {
             version: 0,
             decoded: HashMap::new(),
             mappings: Vec::new(),
+            former: Vec::new(),
             traced: ranges.iter().filter_map(TracedRange::addresses).collect(),
             ranges,
             plants: Plants::default(),
@@ -88,12 +91,16 @@ impl Space {
         ip: u64,
         notes: &mut Vec<Note>,
     ) -> Option<DecodedInstruction> {
+        if std::mem::take(&mut self.blocks.is_stale) {
+            self.read_mappings(tid, notes);
+        }
         let mut bytes = Bytes::default();
         let size = self.memory.read_at(&mut bytes, ip).ok()?;
         self.plants.show_original(ip, bytes.get_mut(..size)?);
         if let Some((known, decoded)) = self.decoded.get(&ip) {
             let length = usize::from(decoded.0.length);
-            if length <= size && known.get(..length) == bytes.get(..length) {
+            let is_same = length <= size && known.get(..length) == bytes.get(..length);
+            if is_same && self.mapping_of(ip).is_some() {
                 return Some(*decoded);
             }
         }
@@ -111,7 +118,7 @@ impl Space {
         let mut known = Bytes::default();
         let filled = self.image.read(ip, known.get_mut(..code.len()).unwrap_or_default());
         let is_changed = known.get(..filled) != code.get(..filled);
-        if filled == code.len() && !is_changed {
+        if filled == code.len() && !is_changed && self.mapping_of(ip).is_some() {
             return;
         }
         self.version += u64::from(is_changed);
@@ -180,6 +187,11 @@ impl Space {
     fn add_mapping(&mut self, mapping: Mapping, notes: &mut Vec<Note>) -> Mapping {
         let mapping = Mapping { build_id: symbols::build_id(&mapping.path), ..mapping };
         notes.push(Note::Mapping { space: self.id, mapping: mapping.clone() });
+        let is_replaced = |former: &Mapping| former.is_replaced_by(&mapping);
+        // The code from here on has other names.
+        self.version += u64::from(self.former.iter().any(is_replaced));
+        self.former.retain(|former| !is_replaced(former) && *former != mapping);
+        self.former.push(mapping.clone());
         if mapping.path == symbols::VDSO {
             self.copy_mapping(&mapping, notes);
         }

@@ -7,7 +7,6 @@ use std::ops::Range;
 use super::branch::Memory;
 use super::calls::{Effect, EVERYTHING};
 use super::memory::OwnMemory;
-use super::options::Engine;
 use super::ptrace::{self, Stop, Tid};
 use super::status::{has_pending_trap, has_shadow_stack, has_userfaultfd, is_gone};
 use super::tracer::Tracer;
@@ -36,7 +35,7 @@ impl Tracer {
 
     /// Prepares the code for the system call that a thread may make in its next step.
     pub(super) fn prepare_call(&mut self, tid: Tid) -> io::Result<()> {
-        if self.options.engine != Engine::Block || self.is_stopping {
+        if self.is_stopping {
             return Ok(());
         }
         self.remove_misplaced(tid)?;

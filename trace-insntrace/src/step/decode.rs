@@ -88,9 +88,6 @@ impl Space {
     }
 
     fn decode_block(&mut self, tid: Tid, ip: u64, notes: &mut Vec<Note>) -> Option<Block> {
-        if std::mem::take(&mut self.blocks.is_stale) {
-            self.read_mappings(tid, notes);
-        }
         let (mut block, mut next) = (Block::new(), ip);
         loop {
             let fetched = self.fetch(tid, next, notes);

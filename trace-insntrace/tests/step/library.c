@@ -1,12 +1,12 @@
-/* A library with one function. */
-#ifndef NUMBER
-#define NUMBER 1
+/* A library with one function, whose name is an option of the compiler. */
+#ifndef NAME
+#define NAME of_library
 #endif
 
 static volatile int calls;
 
-int of_library(int number)
+int NAME(int number)
 {
-	calls += number * NUMBER;
+	calls += number;
 	return calls;
 }

@@ -1,6 +1,8 @@
 //! A recording on disk, and its calls as an archive.
 
 use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,10 +10,10 @@ use trace_format::{EventKind, Reader, Record};
 use trace_insntrace::print::{self, Format};
 use trace_insntrace::pt;
 use trace_insntrace::recording::{Clock, Recording, Writer};
-use trace_insntrace::step::{Options, Tracer};
+use trace_insntrace::step::{Engine, Options, Tracer};
 use trace_insntrace::symbols::Symbols;
 
-use crate::stepped::{options, program};
+use crate::stepped::{compile_to, options, program};
 
 /// A clock that differs at each reading.
 fn clock() -> u64 {
@@ -19,23 +21,27 @@ fn clock() -> u64 {
     TICKS.fetch_add(1, Ordering::Relaxed)
 }
 
-#[test]
-fn calls_are_durations_of_their_threads() {
-    let directory = tempfile::tempdir().unwrap();
+/// Records a program to its end.
+fn record(tracer: &mut Tracer, directory: &Path) -> Recording {
     let settings = Clock { now: clock, ticks_per_second: 1_000_000 };
-    let mut writer = Writer::create(directory.path(), settings, "").unwrap();
-    let mut command = Command::new(program("threads.c"));
-    command.stdout(Stdio::null());
-    let options = Options { clock, ..options(pt::Writer::new()) };
-    let mut tracer = Tracer::start(&mut command, options).unwrap();
+    let mut writer = Writer::create(directory, settings, "").unwrap();
     while tracer.step().unwrap().is_some() {}
     tracer.take_notes().iter().for_each(|note| writer.note(note).unwrap());
     for (trace, packets) in tracer.take_packets() {
         writer.packets(trace, &packets).unwrap();
     }
     writer.flush().unwrap();
+    Recording::open(directory).unwrap()
+}
 
-    let recording = Recording::open(directory.path()).unwrap();
+#[test]
+fn calls_are_durations_of_their_threads() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program("threads.c"));
+    command.stdout(Stdio::null());
+    let options = Options { clock, ..options(pt::Writer::new()) };
+    let mut tracer = Tracer::start(&mut command, options).unwrap();
+    let recording = record(&mut tracer, directory.path());
     let (traces, mut archive) = (recording.traces(), Vec::new());
     assert_eq!(traces.len(), 4);
     let mut symbols = Symbols::new(recording.notes());
@@ -55,6 +61,41 @@ fn calls_are_durations_of_their_threads() {
     assert!(stacks
         .iter()
         .any(|(thread, stack)| *thread == main && stack.last().unwrap() == "main"));
+}
+
+#[test]
+fn code_has_the_names_of_the_library_that_was_mapped() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    assert!(compile_to(&path("replaces"), "replaces.c", &["-ldl"]));
+    let names = ["first_name", "other_name"];
+    for name in names {
+        let options = ["-shared", "-fPIC", "-Wl,--build-id", &format!("-DNAME={name}")];
+        assert!(compile_to(&path(name), "library.c", &options));
+    }
+    let called = [names[0], names[1], names[0]];
+    for engine in [Engine::Step, Engine::Block] {
+        let mut command = Command::new(path("replaces"));
+        for name in called {
+            command.arg(path(name)).arg(name);
+        }
+        let options = Options { engine, clock, ..options(pt::Writer::new()) };
+        let mut tracer = Tracer::start(command.stdout(Stdio::piped()), options).unwrap();
+        let recording = record(&mut tracer, &path(&format!("{engine:?}")));
+        let mut addresses = String::new();
+        let output = tracer.child_mut().unwrap().stdout.take();
+        output.unwrap().read_to_string(&mut addresses).unwrap();
+        let mut lines = addresses.lines();
+        assert!(lines.next().is_some_and(|first| lines.all(|line| line == first)), "{addresses}");
+
+        let (mut symbols, mut printed) = (Symbols::new(recording.notes()), Vec::new());
+        let traces = recording.traces();
+        print::write(&recording, &traces, Format::Calls, &mut symbols, &mut printed).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        let found = printed.lines().filter_map(|line| line.split(' ').next_back());
+        let found: Vec<_> = found.filter(|name| names.contains(name)).collect();
+        assert_eq!(found, called, "{engine:?}");
+    }
 }
 
 /// Returns the thread and the stack of each duration of an archive. Durations are closed, times do
