@@ -11,8 +11,9 @@ use super::insn_control::{InsnControl, InsnServiceArgs};
 
 /// Record and print every executed instruction
 ///
-/// Traces have the format of Intel PT. Programs execute one instruction at a time, or a few with
-/// `--engine block`, on any processor, which slows them down by a factor of about 20,000.
+/// Traces have the format of Intel PT. Programs execute one instruction at a time, on any
+/// processor: 60,000 to 110,000 a second, some 20,000 times fewer than untraced. `--engine block`
+/// is several times faster.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:

@@ -10,6 +10,7 @@ mod stepped;
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -110,6 +111,16 @@ fn perf_finds_the_instructions_of_children_and_other_programs() {
 #[ignore = "needs perf"]
 fn perf_finds_the_instructions_of_ls() {
     assert_perf_agrees(&Recorded::new(Command::new("/bin/ls").arg("/")));
+}
+
+#[test]
+#[ignore = "needs perf"]
+fn perf_finds_the_instructions_of_sort() {
+    let mut text = tempfile::NamedTempFile::new().unwrap();
+    for number in (0..50_u32).map(|number| number * 7919 % 101) {
+        writeln!(text, "line {number}").unwrap();
+    }
+    assert_perf_agrees(&Recorded::new(Command::new("sort").arg(text.path())));
 }
 
 fn pipe() -> Command {
