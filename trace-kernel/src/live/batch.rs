@@ -104,15 +104,19 @@ impl Stream {
         self.fault.take()
     }
 
-    /// Reads pages of `limit` bytes, and at least one, if there are so many. Returns whether there
-    /// may be more.
+    /// Reads pages of `limit` bytes, with those that wait for the events of other CPUs, and at least
+    /// one, if there are so many. Returns whether there may be more.
+    ///
+    /// The kernel's buffer keeps the others. Without the limit, all pages of a program that has
+    /// moved to another CPU would be read while those of the first one are visited, and their
+    /// records would not fit into the provider's buffer at once.
     ///
     /// # Errors
     ///
     /// Reading failed.
     pub(super) fn read(&mut self, limit: usize, clock: &TraceClock) -> io::Result<bool> {
         (self.clock, self.has_more) = (*clock, false);
-        let mut bytes = 0;
+        let mut bytes: usize = self.pages.iter().map(|(_, length)| length).sum();
         while bytes < limit {
             match self.read_page()? {
                 0 => return Ok(false),

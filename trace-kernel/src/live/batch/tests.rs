@@ -110,3 +110,26 @@ fn a_cpu_with_more_pages_delays_the_later_events_of_others() {
     ends.push(drain(&mut streams, 100, |event| visited.push(event.raw.time)));
     assert_eq!((visited, ends), (vec![25, 30, 40], vec![40]));
 }
+
+/// As those of a program that has moved to another CPU.
+#[test]
+fn pages_that_wait_for_another_cpu_stay_in_the_kernel() {
+    let pages = |from: u64| -> Vec<Vec<u8>> {
+        (0..20).map(|at| page(1, &[from + 10 * at, from + 10 * at + 9], 0)).collect()
+    };
+    let mut streams = streams(&[&pages(0), &pages(1000)], 0);
+    let (_, clock) = clock::choose("x86-tsc", ClockSource::CpuCounter);
+    let (mut visited, mut has_more) = (Vec::new(), true);
+    while has_more {
+        has_more = false;
+        for stream in &mut streams {
+            has_more |= stream.read(2 * 4096, &clock).unwrap();
+            assert!(stream.pages.len() <= 2);
+        }
+        let round = drained(&mut streams, u64::MAX);
+        assert!(round.len() <= 2 * 3 * 2, "the pages of a round, and one of each CPU before");
+        visited.extend(round);
+    }
+    assert_eq!(visited.len(), 80);
+    assert!(visited.is_sorted_by_key(|(_, _, ticks)| *ticks));
+}
