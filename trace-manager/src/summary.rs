@@ -58,8 +58,8 @@ pub struct SessionSummary {
     /// The time from its start to its end.
     pub duration: Duration,
     /// The providers that joined, in the order of joining. Of very many programs, beyond about
-    /// 4 MiB of summaries, the earliest ones have one together, without announced categories: its
-    /// name is as `1200 earlier programs`, and its process id 0.
+    /// 4 MiB of summaries, those that left first have one together, without announced categories:
+    /// its name is as `1200 earlier programs`, and its process id 0.
     pub providers: Vec<ProviderSummary>,
     /// The first 100 refused providers, with the reasons.
     pub refused: Vec<Refusal>,

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &DaemonArgs) -> Result<u8> {
     descriptors::raise_limit();
     let daemon = Daemon::start(args, &config)?;
     notify::send("READY=1");
-    daemon.configured.start(config.sessions);
+    daemon.configured.start(&daemon.server, config.sessions);
     for signal in signals.forever() {
         if signal != SIGHUP {
             break;
@@ -99,7 +99,7 @@ impl Daemon {
             companions: Some(Box::new(KernelCompanions)),
         };
         let server = ControlServer::start(control, manager, settings)?;
-        let configured = ConfiguredSessions::new(server.connect()?, directory)?;
+        let configured = ConfiguredSessions::new(directory)?;
         Ok(Self { server, configured, guards, _scratch: scratch })
     }
 
@@ -109,7 +109,7 @@ impl Daemon {
             Ok(config) => {
                 log::info!("the configuration is read again");
                 self.server.set_groups(config.groups);
-                self.configured.start(config.sessions);
+                self.configured.start(&self.server, config.sessions);
             }
             Err(error) => {
                 log::error!("the configuration is not used: {}", describe(error.as_ref()));

@@ -158,7 +158,8 @@ fn record(args: &RecordArgs) -> Result<u8> {
     let completed = complete(args, logs, kernel, &mut summary);
     control.end(&summary);
     // The commands and the program do not depend on an error.
-    status = commands.end(args, &summary, &mut child, &events).unwrap_or(status);
+    let output = &args.session.output;
+    status = commands.end(args, &summary, output, &mut child, &events).unwrap_or(status);
     if then == CommandAction::Wait && child.is_running() {
         status = wait_for(args, &mut child, &events);
     }

@@ -109,9 +109,14 @@ fn rotation(options: &SessionArgs) -> RotationOptions {
     }
 }
 
+/// Creates a session. Returns its name.
+pub(crate) fn initialize(controller: &mut Controller, request: &StartRequest) -> Result<String> {
+    Ok(controller.initialize(&request.config, &request.output)?)
+}
+
 /// Starts a session. Returns its name.
 pub(crate) fn start(controller: &mut Controller, request: &StartRequest) -> Result<String> {
-    let name = controller.initialize(&request.config, &request.output)?;
+    let name = initialize(controller, request)?;
     controller.start(&name)?;
     Ok(name)
 }

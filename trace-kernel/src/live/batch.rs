@@ -39,6 +39,14 @@ pub(super) struct Stream {
     fault: Option<PageError>,
 }
 
+/// What was read of a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pages {
+    pub(super) number: usize,
+    /// Whether the kernel may have more.
+    pub(super) has_more: bool,
+}
+
 /// An event.
 #[derive(Debug)]
 struct Head {
@@ -104,8 +112,8 @@ impl Stream {
         self.fault.take()
     }
 
-    /// Reads pages of `limit` bytes, with those that wait for the events of other CPUs, and at least
-    /// one, if there are so many. Returns whether there may be more.
+    /// Reads pages of `limit` bytes, with those that wait for the events of other CPUs, and at
+    /// least one, if there are so many and none waits.
     ///
     /// The kernel's buffer keeps the others. Without the limit, all pages of a program that has
     /// moved to another CPU would be read while those of the first one are visited, and their
@@ -114,17 +122,18 @@ impl Stream {
     /// # Errors
     ///
     /// Reading failed.
-    pub(super) fn read(&mut self, limit: usize, clock: &TraceClock) -> io::Result<bool> {
+    pub(super) fn read(&mut self, limit: usize, clock: &TraceClock) -> io::Result<Pages> {
         (self.clock, self.has_more) = (*clock, false);
         let mut bytes: usize = self.pages.iter().map(|(_, length)| length).sum();
+        let mut number = 0;
         while bytes < limit {
             match self.read_page()? {
-                0 => return Ok(false),
-                length => bytes += length,
+                0 => return Ok(Pages { number, has_more: false }),
+                length => (bytes, number) = (bytes + length, number + 1),
             }
         }
         self.has_more = true;
-        Ok(true)
+        Ok(Pages { number, has_more: true })
     }
 
     /// Reads a page. Returns its bytes, or 0 if there is none.

@@ -12,7 +12,7 @@ use super::processes;
 use super::scope::Limit;
 use super::sink::Tables;
 use super::source::{Destination, Source};
-use super::totals::Totals;
+use super::totals::{lock, Totals};
 
 /// The time between two rounds.
 const ROUND: Duration = Duration::from_millis(50);
@@ -78,6 +78,8 @@ impl Recorder {
     fn start(&mut self, writer: &Writer) {
         let Self { sources, limit, destination, .. } = self;
         destination.tables.clear();
+        destination.is_reported = false;
+        lock(&destination.totals).latest = None;
         let threads = processes::threads();
         for source in sources {
             let started = source.start(limit, &threads, writer);

@@ -69,7 +69,7 @@ impl Source {
         destination.note(stopped);
         // If the kernel continues to write, its events may have no end.
         let mut can_wait = wait_for_space(writer);
-        while self.round(destination, writer) && has_stopped {
+        while self.round_until(Some(u64::MAX), destination, writer) && has_stopped {
             can_wait = can_wait && wait_for_space(writer);
         }
         self.clock.calibrate(|| writer.now());
@@ -84,6 +84,17 @@ impl Source {
     /// Without memory for records it reads nothing: the kernel's buffer is limited, and the kernel
     /// counts the events that it drops.
     pub(super) fn round(&mut self, destination: &mut Destination, writer: &mut Writer) -> bool {
+        self.round_until(None, destination, writer)
+    }
+
+    /// A round that writes the events before `end`, or before now. Events after now are those of a
+    /// clock that was set back.
+    fn round_until(
+        &mut self,
+        end: Option<u64>,
+        destination: &mut Destination,
+        writer: &mut Writer,
+    ) -> bool {
         if writer.context().is_none() {
             return false;
         }
@@ -91,7 +102,7 @@ impl Source {
         let begin = writer.now();
         let Progress { has_more, result } = self.backend.read(&self.clock, begin);
         destination.note(result);
-        self.write(destination, writer, begin);
+        self.write(destination, writer, end.unwrap_or(begin));
         self.has_more = has_more;
         self.has_more
     }
@@ -132,7 +143,7 @@ impl Source {
         let mut totals = lock(totals);
         totals.scheduling += output.sink.scheduling;
         totals.samples += output.sink.samples;
-        if let (Some(error), false) = (&totals.error, *is_reported) {
+        if let (Some(error), false) = (&totals.latest, *is_reported) {
             *is_reported = output.sink.failed(error);
         }
     }

@@ -19,6 +19,8 @@ pub struct Totals {
     pub throttled: u64,
     /// The first error that made other events missing.
     pub error: Option<String>,
+    /// The first such error since the last start.
+    pub(super) latest: Option<String>,
 }
 
 pub(super) fn lock(totals: &Mutex<Totals>) -> MutexGuard<'_, Totals> {
@@ -38,7 +40,9 @@ pub(super) fn note_loss(totals: &Mutex<Totals>, missed: Missed) {
 /// Keeps the first error.
 pub(super) fn note_error(totals: &Mutex<Totals>, result: Result<(), String>) {
     if let Err(error) = result {
-        lock(totals).error.get_or_insert(error);
+        let mut totals = lock(totals);
+        totals.error.get_or_insert_with(|| error.clone());
+        totals.latest.get_or_insert(error);
     }
 }
 

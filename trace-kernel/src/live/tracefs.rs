@@ -5,7 +5,7 @@ use std::fs::File;
 use trace_protocol::message::ClockSource;
 
 use super::backend::{Backend, Output, Progress};
-use super::batch::{drain, Stream};
+use super::batch::{drain, Pages, Stream};
 use super::clock::{self, TraceClock};
 use super::error::LiveError;
 use super::instance::{available_events, Instance};
@@ -29,6 +29,8 @@ const MAX_ROUND_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Tracefs {
     streams: Vec<Stream>,
+    /// Whether the last round has visited an event, or there was none.
+    has_visited: bool,
     decoder: Decoder,
     uses: UsesById,
     /// The control group whose threads are recorded, if so.
@@ -108,7 +110,8 @@ impl Tracefs {
         let layout = layout.map_err(|error| LiveError::Format(HEADER_PAGE.into(), error))?;
         let streams =
             pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu, layout)).collect();
-        Ok(Self { streams, decoder, uses, group: None, owner, _uprobes: None })
+        let (has_visited, group, _uprobes) = (true, None, None);
+        Ok(Self { streams, has_visited, decoder, uses, group, owner, _uprobes })
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
@@ -135,14 +138,15 @@ impl Backend for Tracefs {
     }
 
     fn stop(&mut self) -> Result<(), String> {
+        self.has_visited = true;
         self.switch(false)
     }
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
-        let Self { streams, group, owner, .. } = self;
+        let Self { streams, group, owner, has_visited, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
-        let (mut has_more, mut result) = (false, Ok(()));
+        let (mut has_more, mut has_read, mut result) = (false, false, Ok(()));
         match (owner, group) {
             (Owner::Own(instance), Some(group)) => result = group.update(instance, now),
             (Owner::Own(_), None) => {}
@@ -150,20 +154,25 @@ impl Backend for Tracefs {
         }
         for stream in streams {
             match stream.read(limit, clock) {
-                Ok(stream_has_more) => has_more |= stream_has_more,
+                Ok(Pages { number, has_more: more }) => {
+                    (has_more, has_read) = (has_more | more, has_read | (number > 0));
+                }
                 Err(error) => result = Err(format!("CPU {}: {error}", stream.cpu())),
             }
         }
-        Progress { has_more, result }
+        // Without progress, all events are after now, and wait.
+        Progress { has_more: has_more && (has_read || *has_visited), result }
     }
 
     fn write(&mut self, end: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
-        let Self { streams, decoder, uses, group, .. } = self;
+        let Self { streams, has_visited, decoder, uses, group, .. } = self;
         let mut result = Ok(());
+        *has_visited = false;
         if let Some(group) = group {
             output.translator.include(group.joined());
         }
         let end = drain(streams, end, |event| {
+            *has_visited = true;
             let members = group.as_mut().map(|group| &mut group.members);
             if let Err(error) = translate(output, (decoder, uses), members, &event) {
                 result = Err(error);

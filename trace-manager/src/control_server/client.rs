@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use super::foreign::{Closer, ForeignDescriptor};
+use rustix::net::{shutdown, Shutdown};
 use trace_protocol::control::{ToController, ToDaemon};
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{PeerCredentials, Socket, MAX_FDS};
@@ -103,7 +104,7 @@ impl Client {
         if self.closer.is_full() {
             return Err(Ended::Violation("descriptors of its user cannot be closed"));
         }
-        let read = match self.socket.recv_with_fds(scratch, &mut self.descriptors) {
+        let read = match self.socket.recv_with_all_fds(scratch, &mut self.descriptors) {
             Ok(0) => return Err(Ended::Closed),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
@@ -178,8 +179,14 @@ impl Client {
 }
 
 impl Drop for Client {
+    /// Ends the connection. The kernel closes the descriptors that it has with unread messages when
+    /// the last handle of the socket is closed, which another thread does.
     fn drop(&mut self) {
         self.close_descriptors();
+        let last = self.socket.as_fd().try_clone_to_owned();
+        // It fails if the other end has closed it.
+        let _ = shutdown(&self.socket, Shutdown::ReadWrite);
+        last.into_iter().for_each(|last| self.closer.close(last));
     }
 }
 

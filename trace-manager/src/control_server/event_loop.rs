@@ -230,7 +230,7 @@ impl ControlLoop {
     /// Adds a connection. One that cannot be watched is closed.
     fn connect(&mut self, socket: Socket) -> Option<ClientId> {
         let closers = &mut self.closers;
-        // Those of users without connections that have closed all.
+        // A user without connections needs none, unless descriptors wait.
         closers.retain(|_, closer| closer.is_used());
         let client = Client::new(socket, |uid| closers.entry(uid).or_default().clone()).ok()?;
         let id = self.next_client;
@@ -264,9 +264,12 @@ impl ControlLoop {
         }
     }
 
-    /// Ends a connection. The closed socket leaves epoll too.
+    /// Ends a connection.
     fn disconnect(&mut self, id: ClientId) {
-        if self.clients.remove(&id).is_some() {
+        if let Some(client) = self.clients.remove(&id) {
+            // Another handle of the socket is closed later.
+            let _ = epoll::delete(&self.epoll, client.as_fd());
+            drop(client);
             self.dispatch(Input::Disconnected(id));
         }
     }
@@ -386,20 +389,29 @@ impl ControlLoop {
     /// Sends a message. A controller that does not read is disconnected.
     fn send(&mut self, id: ClientId, message: &ToController) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        let unread = client.queue(message);
-        if unread > self.limits.unread || self.exceeds_user(id) {
-            let pid = self.clients.get(&id).map_or(0, |client| client.peer.pid);
-            log::warn!("the controller {pid} is disconnected: it does not read");
-            return self.disconnect(id);
+        let (uid, unread) = (client.peer.uid, client.queue(message));
+        if unread > self.limits.unread {
+            return self.disconnect_unread(id);
         }
         self.flush(id);
+        self.limit_unread(uid);
     }
 
-    /// Returns whether more bytes wait for the controllers of its user than may.
-    fn exceeds_user(&self, id: ClientId) -> bool {
-        let uid = self.clients.get(&id).map(|client| client.peer.uid);
-        let of_user = self.clients.values().filter(|client| Some(client.peer.uid) == uid);
-        of_user.map(Client::unsent_bytes).sum::<usize>() > self.limits.unread_of_user
+    /// Disconnects the controller that has read the least if too many bytes wait for those of its
+    /// user.
+    fn limit_unread(&mut self, uid: u32) {
+        let of_user = self.clients.iter().filter(|(_, client)| client.peer.uid == uid);
+        let unread = of_user.map(|(id, client)| (client.unsent_bytes(), *id));
+        let (sum, most) = unread.fold((0, (0, 0)), |(sum, most), it| (sum + it.0, most.max(it)));
+        if sum > self.limits.unread_of_user {
+            self.disconnect_unread(most.1);
+        }
+    }
+
+    fn disconnect_unread(&mut self, id: ClientId) {
+        let pid = self.clients.get(&id).map_or(0, |client| client.peer.pid);
+        log::warn!("the controller {pid} is disconnected: it does not read");
+        self.disconnect(id);
     }
 
     fn flush(&mut self, id: ClientId) {

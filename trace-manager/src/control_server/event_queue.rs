@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The most events of a session in the queue of the control thread.
+/// The most events of a session in the queue of the control thread. Alerts use half of it:
+/// snapshots are their effects.
 const MAX_QUEUED: usize = 64;
 
 /// The state that the control machine and the thread of a session share.
@@ -23,10 +24,11 @@ impl EventQueue {
         self.is_watched.load(Relaxed)
     }
 
-    /// Counts an event that is queued next. Returns false if the queue is full, and counts it as
-    /// dropped. Only the thread of the session calls it.
-    pub(super) fn push(&self) -> bool {
-        let has_space = self.queued.load(Relaxed) < MAX_QUEUED;
+    /// Counts an alert or a snapshot that is queued next. Returns false if the queue is full, and
+    /// counts it as dropped. Only the thread of the session calls it.
+    pub(super) fn push(&self, is_alert: bool) -> bool {
+        let limit = if is_alert { MAX_QUEUED / 2 } else { MAX_QUEUED };
+        let has_space = self.queued.load(Relaxed) < limit;
         if has_space {
             self.queued.fetch_add(1, Relaxed);
         } else {
@@ -53,9 +55,10 @@ mod tests {
     #[test]
     fn events_beyond_the_limit_are_dropped() {
         let queue = EventQueue::default();
-        assert_eq!((0..100).filter(|_| queue.push()).count(), MAX_QUEUED);
-        assert_eq!(queue.dropped(), 100 - MAX_QUEUED as u64);
+        assert_eq!((0..100).filter(|_| queue.push(true)).count(), MAX_QUEUED / 2);
+        assert_eq!((0..100).filter(|_| queue.push(false)).count(), MAX_QUEUED / 2);
+        assert_eq!(queue.dropped(), 200 - MAX_QUEUED as u64);
         queue.pop();
-        assert_eq!((queue.push(), queue.push()), (true, false));
+        assert_eq!([true, false, false].map(|is_alert| queue.push(is_alert)), [false, true, false]);
     }
 }

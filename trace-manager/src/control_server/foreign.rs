@@ -53,7 +53,12 @@ impl Closer {
     pub(super) fn close(&self, descriptor: OwnedFd) {
         let mut waiting = self.waiting();
         waiting.descriptors.push(descriptor);
-        if !waiting.has_thread {
+        self.start(&mut waiting);
+    }
+
+    /// Starts the thread if it does not run, and is needed.
+    fn start(&self, waiting: &mut Waiting) {
+        if !waiting.has_thread && !waiting.descriptors.is_empty() {
             let own = self.clone();
             let thread = thread::Builder::new().name("trace-close".to_owned());
             waiting.has_thread = thread.spawn(move || own.close_all()).is_ok();
@@ -62,12 +67,14 @@ impl Closer {
 
     /// Returns whether so many descriptors wait that no further ones may be taken.
     pub(super) fn is_full(&self) -> bool {
-        self.waiting().descriptors.len() >= MAX_WAITING
+        let mut waiting = self.waiting();
+        self.start(&mut waiting);
+        waiting.descriptors.len() >= MAX_WAITING
     }
 
-    /// Returns whether there is another handle, or a thread.
+    /// Returns whether there is another handle or a thread, or descriptors wait.
     pub(super) fn is_used(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
+        Arc::strong_count(&self.0) > 1 || !self.waiting().descriptors.is_empty()
     }
 
     fn close_all(&self) {

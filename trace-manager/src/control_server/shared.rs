@@ -57,7 +57,8 @@ impl Message {
             }
             _ => return None,
         };
-        queue.push().then_some(Self::Session(id, event))
+        let is_alert = matches!(event, SessionEvent::Alert(_));
+        queue.push(is_alert).then_some(Self::Session(id, event))
     }
 }
 

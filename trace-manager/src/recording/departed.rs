@@ -1,6 +1,7 @@
 //! What providers recorded that have left.
 
 use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::VecDeque;
 
 use trace_format::notes::Omission;
 
@@ -18,11 +19,13 @@ const MOST_CATEGORIES: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Departed {
     summaries: BTreeMap<ProviderId, ProviderSummary>,
+    /// The connections, in the order of their first departures.
+    order: VecDeque<ProviderId>,
     bytes: usize,
-    /// The sum over the earliest ones, for which there was no space.
-    others: Option<Box<ProviderSummary>>,
-    /// How many these are.
-    others_number: u64,
+    /// The sum over those that departed first, for which there was no space.
+    merged: Option<Box<ProviderSummary>>,
+    /// The number of these.
+    merged_number: u64,
     pub(super) events: u64,
     pub(super) dropped: u64,
 }
@@ -36,6 +39,7 @@ impl Departed {
             Entry::Vacant(entry) => {
                 self.bytes += size(&summary);
                 entry.insert(summary);
+                self.order.push_back(id);
             }
             Entry::Occupied(mut earlier) => {
                 self.bytes -= size(earlier.get());
@@ -44,31 +48,35 @@ impl Departed {
             }
         }
         while self.bytes > MOST_BYTES {
-            let Some((_, earliest)) = self.summaries.pop_first() else { return };
-            self.bytes -= size(&earliest);
-            self.add_to_others(earliest);
+            let Some(first) = self.order.pop_front() else { return };
+            if let Some(summary) = self.summaries.remove(&first) {
+                self.bytes -= size(&summary);
+                self.merge(summary);
+            }
         }
     }
 
-    /// Adds missing data to what a connection recorded, if it has a summary of its own.
+    /// Adds missing data to what a connection recorded, if that has a summary.
     pub(super) fn omit(&mut self, id: ProviderId, omission: Omission) {
         if let Some(summary) = self.summaries.get_mut(&id) {
             self.bytes -= size(summary);
             summary.omitted.push((omission, 1));
             self.bytes += size(summary);
+        } else if let Some(merged) = &mut self.merged {
+            merged.omitted.push((omission, 1));
         }
     }
 
-    fn add_to_others(&mut self, mut summary: ProviderSummary) {
+    fn merge(&mut self, mut summary: ProviderSummary) {
         summary.known_categories = Vec::new();
-        self.others_number += 1;
-        match &mut self.others {
-            None => self.others = Some(Box::new(ProviderSummary { pid: 0, ..summary })),
-            Some(others) => {
-                if others.categories.len() >= MOST_CATEGORIES {
-                    summary.categories.retain(|name, _| others.categories.contains_key(name));
+        self.merged_number += 1;
+        match &mut self.merged {
+            None => self.merged = Some(Box::new(ProviderSummary { pid: 0, ..summary })),
+            Some(merged) => {
+                if merged.categories.len() >= MOST_CATEGORIES {
+                    summary.categories.retain(|name, _| merged.categories.contains_key(name));
                 }
-                others.add(summary);
+                merged.add(summary);
             }
         }
     }
@@ -77,9 +85,9 @@ impl Departed {
     pub(super) fn into_summaries(self) -> Vec<ProviderSummary> {
         let mut summaries: Vec<_> = self.summaries.into_values().collect();
         summaries.sort_by_key(|summary| summary.id);
-        let name = format!("{} earlier programs", self.others_number);
-        let others = self.others.map(|others| ProviderSummary { name, ..*others });
-        others.into_iter().chain(summaries).collect()
+        let name = format!("{} earlier programs", self.merged_number);
+        let merged = self.merged.map(|merged| ProviderSummary { name, ..*merged });
+        merged.into_iter().chain(summaries).collect()
     }
 }
 
@@ -144,6 +152,20 @@ mod tests {
         let all = summaries(60, 75_000);
         assert_eq!((all.len(), all[0].name.as_str()), (2, "59 earlier programs"));
         assert!(all[0].known_categories.is_empty());
+    }
+
+    /// As one that a server has had since the start.
+    #[test]
+    fn those_that_departed_first_are_one() {
+        let mut departed = Departed::default();
+        for number in (2..=60).chain([1]) {
+            departed.add(number, summary(number as u32, 75_000));
+        }
+        let all = departed.into_summaries();
+        assert_eq!(
+            all.iter().map(|it| (it.pid == 0, it.id)).collect::<Vec<_>>(),
+            [(true, 2), (false, 1)]
+        );
     }
 
     #[test]

@@ -10,20 +10,22 @@ use super::state::EventLoop;
 use crate::machine::{ProviderId, TraceeEvent};
 
 impl EventLoop {
-    /// Makes sure that a new connection is within the limits. For this, the oldest connection that
-    /// has not registered may be closed. Returns false if the limit is reached.
+    /// Makes sure that a new connection is within the limits. For this, the oldest connections that
+    /// have not registered are read, and then closed. Returns false if the limit is reached.
     pub(super) fn reserve_connection(&mut self, peer: PeerCredentials) -> bool {
         let of_user = |connection: &Connection| connection.peer.uid == peer.uid;
-        let unregistered = self.connections.values().filter(|it| it.register.is_none());
         let limit = self.admission.limits.unregistered;
-        if unregistered.filter(|it| of_user(it)).count() as u64 >= limit {
-            let reason = format!("more than {limit} connections of its user have not registered");
-            self.close_oldest(&reason, of_user);
-        }
-        if self.connections.len() as u64 >= self.admission.connections() {
-            self.close_oldest(&self.no_descriptor(), |_| true);
-        }
-        (self.connections.len() as u64) < self.admission.connections()
+        let reason = format!("more than {limit} connections of its user have not registered");
+        while self.unregistered(of_user) >= limit && self.free_oldest(&reason, of_user) {}
+        let is_full = |it: &Self| it.connections.len() as u64 >= it.admission.connections();
+        while is_full(self) && self.free_oldest(&self.no_descriptor(), |_| true) {}
+        !is_full(self)
+    }
+
+    /// Returns the number of connections that have not registered.
+    fn unregistered(&self, which: impl Fn(&Connection) -> bool) -> u64 {
+        let unregistered = self.connections.values().filter(|it| it.register.is_none());
+        unregistered.filter(|it| which(it)).count() as u64
     }
 
     /// Returns the reason for which a connection is refused if there are too many.
@@ -58,15 +60,18 @@ impl EventLoop {
         }
     }
 
-    /// Closes the oldest connection that has not registered. Its message may wait in the socket: if
-    /// many programs start at once, connections arrive before the messages are read.
-    fn close_oldest(&mut self, reason: &str, which: impl Fn(&Connection) -> bool) {
+    /// Reads the messages of the oldest connection that has not registered, and closes it if they
+    /// do not register it: if many programs start at once, connections arrive before the messages
+    /// are read. Returns false if there is none.
+    fn free_oldest(&mut self, reason: &str, which: impl Fn(&Connection) -> bool) -> bool {
         let unregistered = |it: &Connection| it.register.is_none() && which(it);
         let mut connections = self.connections.iter();
         let oldest = connections.find(|(_, it)| unregistered(it)).map(|(id, _)| *id);
-        if let Some(id) = oldest.filter(|id| !self.registers_now(*id)) {
+        let Some(id) = oldest else { return false };
+        if !self.registers_now(id) {
             self.reject(id, reason);
         }
+        true
     }
 
     /// Reads the messages of a connection. Returns whether it has registered, or is closed.

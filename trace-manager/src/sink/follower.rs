@@ -92,6 +92,8 @@ impl Follower {
         builder.spawn(move || {
             // Fails if the reader is gone or does not read.
             let _ended = writing.write(&output);
+            // Closing it may wait, and then the stream still counts.
+            drop(output);
             drop(lease);
             writing.has_ended.store(true, Ordering::Release);
         })?;

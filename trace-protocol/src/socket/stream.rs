@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::address::Address;
-use crate::sys::fd_passing::{receive, send};
+use crate::sys::fd_passing::{receive, receive_with, send, LargestControl};
 use crate::sys::retry;
 use crate::sys::sockets::{self, Credentials};
 
@@ -99,6 +99,21 @@ impl Socket {
     /// Those of [`recv`](Self::recv).
     pub fn recv_with_fds(&self, buffer: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
         retry(|| receive(self.fd.as_fd(), buffer, Some(fds), self.flags()))
+    }
+
+    /// Receives like [`recv_with_fds`](Self::recv_with_fds), with all file descriptors that a
+    /// message can have. None is closed here, unless there are more than this process may have.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`recv`](Self::recv).
+    pub fn recv_with_all_fds(
+        &self,
+        buffer: &mut [u8],
+        fds: &mut Vec<OwnedFd>,
+    ) -> io::Result<usize> {
+        let mut control: LargestControl = [0; 129];
+        retry(|| receive_with(self.fd.as_fd(), buffer, Some(fds), self.flags(), &mut control))
     }
 
     /// Sets whether calls of this value fail with `WouldBlock` instead of waiting.

@@ -14,6 +14,10 @@ pub const MAX_FDS: usize = 4;
 /// for each. `u64` has the alignment of `cmsghdr`.
 type Control = [u64; 4];
 
+/// The space of one control message with all descriptors that the kernel passes: 253,
+/// `SCM_MAX_FD`.
+pub(crate) type LargestControl = [u64; 129];
+
 const HEADER: usize = mem::size_of::<libc::cmsghdr>();
 const FD: usize = mem::size_of::<RawFd>();
 const _: () = assert!(HEADER == 16 && mem::align_of::<libc::cmsghdr>() <= 8);
@@ -41,18 +45,30 @@ pub(crate) fn send(
     check(sent).map(|sent| sent as usize)
 }
 
+/// Receives, with at most [`MAX_FDS`] descriptors.
 pub(crate) fn receive(
     socket: BorrowedFd<'_>,
     buffer: &mut [u8],
     fds: Option<&mut Vec<OwnedFd>>,
     flags: libc::c_int,
 ) -> io::Result<usize> {
-    let mut part = io_vector(buffer.as_mut_ptr(), buffer.len());
     let mut control: Control = [0; 4];
+    receive_with(socket, buffer, fds, flags, &mut control)
+}
+
+/// Receives, with as many descriptors as `control`, which is zero, has space for.
+pub(crate) fn receive_with(
+    socket: BorrowedFd<'_>,
+    buffer: &mut [u8],
+    fds: Option<&mut Vec<OwnedFd>>,
+    flags: libc::c_int,
+    control: &mut [u64],
+) -> io::Result<usize> {
+    let mut part = io_vector(buffer.as_mut_ptr(), buffer.len());
     let mut message = message_header(&mut part);
     if fds.is_some() {
         message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = mem::size_of::<Control>() as _;
+        message.msg_controllen = mem::size_of_val(control) as _;
     }
     // SAFETY: `message` points to `part`, which spans `buffer`, and to `control` with its size; all
     // three are exclusively ours and live through the call.
@@ -61,7 +77,7 @@ pub(crate) fn receive(
     let received = check(received)?;
     if let Some(fds) = fds {
         let before = fds.len();
-        take_fds(&control, message.msg_controllen as _, fds);
+        take_fds(control, message.msg_controllen as _, fds);
         if message.msg_flags & libc::MSG_CTRUNC != 0 {
             // It is unknown which descriptors are missing.
             fds.truncate(before);
@@ -94,13 +110,14 @@ const fn join(low: i32, high: i32) -> u64 {
 
 /// Takes ownership of the descriptors in the first `used` bytes of `control`, which the kernel has
 /// filled.
-fn take_fds(control: &Control, used: usize, fds: &mut Vec<OwnedFd>) {
-    let length = control[0] as usize;
-    if used < HEADER || length < HEADER || control[1] != LEVEL_AND_TYPE {
+fn take_fds(control: &[u64], used: usize, fds: &mut Vec<OwnedFd>) {
+    let [length, kind, words @ ..] = control else { return };
+    let length = *length as usize;
+    if used < HEADER || length < HEADER || *kind != LEVEL_AND_TYPE {
         return;
     }
     let count = (length.min(used) - HEADER) / FD;
-    let raw = control[2..].iter().flat_map(|word| {
+    let raw = words.iter().flat_map(|word| {
         let [a, b, c, d, e, f, g, h] = word.to_ne_bytes();
         [[a, b, c, d], [e, f, g, h]].map(RawFd::from_ne_bytes)
     });

@@ -7,6 +7,7 @@ use std::thread;
 use anyhow::{Context, Result};
 use rustix::process::geteuid;
 use trace_manager::controller::{Controller, SessionInfo, SessionState};
+use trace_manager::ControlServer;
 
 use crate::cli::StartArgs;
 use crate::commands::start;
@@ -14,14 +15,14 @@ use crate::message::describe;
 
 /// Starts sessions on a thread: a session waits for its programs, and signals do not.
 #[derive(Debug)]
-pub(super) struct ConfiguredSessions(Sender<Vec<StartArgs>>);
+pub(super) struct ConfiguredSessions(Sender<(Controller, Vec<StartArgs>)>);
 
 impl ConfiguredSessions {
     /// Starts the thread. Relative outputs are below `directory`.
-    pub(super) fn new(mut controller: Controller, directory: PathBuf) -> Result<Self> {
-        let (sender, receiver) = mpsc::channel::<Vec<StartArgs>>();
+    pub(super) fn new(directory: PathBuf) -> Result<Self> {
+        let (sender, receiver) = mpsc::channel::<(Controller, Vec<StartArgs>)>();
         let run = move || {
-            for sessions in receiver {
+            for (mut controller, sessions) in receiver {
                 sessions.iter().for_each(|args| start_one(&mut controller, &directory, args));
             }
         };
@@ -30,10 +31,14 @@ impl ConfiguredSessions {
         Ok(Self(sender))
     }
 
-    /// Starts the sessions that do not run. Errors are logged.
-    pub(super) fn start(&self, sessions: Vec<StartArgs>) {
-        // Fails only if the thread has panicked.
-        let _ = self.0.send(sessions);
+    /// Starts the sessions that do not run, by a connection of the daemon itself. Errors are
+    /// logged.
+    pub(super) fn start(&self, server: &ControlServer, sessions: Vec<StartArgs>) {
+        match server.connect() {
+            // Fails only if the thread has panicked.
+            Ok(controller) => drop(self.0.send((controller, sessions))),
+            Err(error) => log::error!("cannot start the sessions of the configuration: {error}"),
+        }
     }
 }
 

@@ -48,7 +48,7 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
         }
     };
     let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
-    let mut signals = Signals::new(signals).context("cannot watch for signals")?;
+    let signals = Signals::new(signals).context("cannot watch for signals")?;
     end_with(parent)?;
     let traced = traced(args);
     if traced.is_some() && args.engine != InsnEngine::Step {
@@ -58,7 +58,13 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
     }
     let requested = Arc::new(AtomicBool::new(false));
     let session = Session::start(args, &requested)?;
-    let output = Output::create(args, &requested)?;
+    let output = match Output::create(args, &requested) {
+        Ok(output) => output,
+        Err(error) => {
+            session.discard();
+            return Err(error);
+        }
+    };
     let mut tracer = match start(args, engine) {
         Ok(tracer) => tracer,
         Err((code, error)) => {
@@ -68,13 +74,23 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
             return Ok(code);
         }
     };
-    refuse_tracers()?;
     if let Some(of) = traced {
         tracer.trace_calls(TracedCalls { of, nth: args.nth });
     }
+    let ready = refuse_tracers().and_then(|()| serve_signals(signals, &mut tracer, requested));
+    record(args, session, output, &mut tracer, ready)
+}
+
+/// Starts the thread that handles signals: they request snapshots, are passed on to the program, or
+/// end the recording.
+fn serve_signals(
+    mut signals: Signals,
+    tracer: &mut Tracer,
+    requested: Arc<AtomicBool>,
+) -> Result<()> {
     let handle = tracer.stop_handle().context("cannot create a process")?;
     let program = tracer.child_mut().map(|child| Pid::from_child(child));
-    thread::spawn(move || {
+    let serve = move || {
         for signal in signals.forever() {
             match signal {
                 SIGUSR1 => requested.store(true, Ordering::Relaxed),
@@ -85,8 +101,9 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
             }
         }
         drop(handle);
-    });
-    record(args, session, output, &mut tracer)
+    };
+    let thread = thread::Builder::new().name("trace-signals".to_owned()).spawn(serve);
+    thread.map(drop).context("cannot start a thread")
 }
 
 /// Watches the command that has started this process. If it is killed, SIGTERM releases the
@@ -157,16 +174,17 @@ fn record(
     session: Session,
     mut output: Output<'_>,
     tracer: &mut Tracer,
+    ready: Result<()>,
 ) -> Result<u8> {
     let mut instructions = 0;
-    let recorded = record_all(tracer, &mut output, &mut instructions);
+    let recorded = ready.and_then(|()| record_all(tracer, &mut output, &mut instructions));
     let stopped = tracer.stop().context("cannot release the program");
-    let requests = session.end(args, tracer.child_end().is_some());
+    let (requests, ended) = session.end(args, tracer.child_end().is_some());
     let finished = match &recorded {
         Ok(()) => output.finish(tracer, requests),
         Err(_) => output.close(),
     };
-    let result = recorded.and(stopped).and(finished);
+    let result = recorded.and(stopped).and(finished).and(ended);
     match &result {
         Ok(()) => report(args, tracer, instructions),
         Err(error) => say(&describe(error.as_ref())),

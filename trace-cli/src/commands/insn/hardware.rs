@@ -104,8 +104,8 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
         Some(files) => write(files, &args.output, &mut recorder),
         None => match &followed {
             Ok(has_ended) => {
-                let known = session.end(args, *has_ended);
-                snapshots.finish(&requests, known, &mut recorder)
+                let (known, ended) = session.end(args, *has_ended);
+                snapshots.finish(&requests, known, &mut recorder).and(ended)
             }
             Err(_) => Ok(()),
         },

@@ -46,18 +46,22 @@ impl Session {
         }
     }
 
-    /// Ends the session, and returns the number of its snapshots. `has_ended` is whether a program
-    /// of the recording has: one that was released goes on, and so does the recorder's session.
+    /// Ends the session, and returns the number of its snapshots, and whether it has recorded until
+    /// now. `has_ended` is whether a program of the recording has: one that was released goes on,
+    /// and so does the recorder's session.
     ///
     /// The session takes all alerts and scopes of the program into account before it ends. Its
     /// announcements of snapshots may come too late.
-    pub(super) fn end(self, args: &InsnRecordArgs, has_ended: bool) -> u64 {
+    pub(super) fn end(self, args: &InsnRecordArgs, has_ended: bool) -> (u64, Result<()>) {
         let has_conditions =
             args.snapshot.iter().any(|it| matches!(it, InsnSnapshot::Condition(_)));
         match self {
-            Self::OfDaemon(session) => session.end(),
-            Self::OfRecorder if has_ended && has_conditions => recorder::end(),
-            Self::OfRecorder | Self::None => 0,
+            Self::OfDaemon(session) => match session.end() {
+                Ok(snapshots) => (snapshots, Ok(())),
+                Err(error) => (0, Err(error)),
+            },
+            Self::OfRecorder if has_ended && has_conditions => (recorder::end(), Ok(())),
+            Self::OfRecorder | Self::None => (0, Ok(())),
         }
     }
 

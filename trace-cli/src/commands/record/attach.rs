@@ -40,17 +40,20 @@ pub(super) fn run(args: &RecordArgs, attach: &Attach) -> Result<u8> {
     let (sender, events) = mpsc::channel();
     child::watch_signals(sender)?;
     let commands = Commands::start(args)?;
-    let name = start::start(&mut controller, &request)?;
+    // Watched first: snapshots may be taken before all programs have replied to the start.
+    let name = start::initialize(&mut controller, &request)?;
     controller.watch(&name)?;
+    controller.start(&name)?;
     note(args, &format!("recording {}; Ctrl-C stops", visible(&attach.to_string())));
     wait(args, &mut controller, &commands, &name, &events)?;
     let results = controller.stop(&name)?;
-    // Snapshots that were taken meanwhile.
-    while let Some(event) = controller.next_event(Duration::ZERO)? {
+    // Snapshots that were taken meanwhile. They precede the results; the daemon may have ended.
+    while let Ok(Some(event)) = controller.next_event(Duration::ZERO) {
         on_snapshot(args, &commands, event);
     }
+    let output = results.output.clone();
     let (summary, kernel) = stop::report(results, args.json, args.quiet)?;
-    let ended = commands.end(args, &summary, &mut Child::none(), &events);
+    let ended = commands.end(args, &summary, Path::new(&output), &mut Child::none(), &events);
     Ok(code(args, &summary, kernel, ended.unwrap_or(exit::OK)))
 }
 

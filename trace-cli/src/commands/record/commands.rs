@@ -59,13 +59,14 @@ impl Commands {
         }
     }
 
-    /// Runs the remaining commands: no archive changes any more. Waits for the end of all. Returns
-    /// the exit code if the recorded command has ended meanwhile, or a signal has ended the
-    /// commands.
+    /// Runs the remaining commands: no archive changes any more. `output` is the archive. Waits for
+    /// the end of all. Returns the exit code if the recorded command has ended meanwhile, or a
+    /// signal has ended the commands.
     pub(super) fn end(
         self,
         args: &RecordArgs,
         summary: &SessionSummary,
+        output: &Path,
         child: &mut Child,
         events: &Receiver<Event>,
     ) -> Option<u8> {
@@ -73,7 +74,7 @@ impl Commands {
             self.run_deferred(deferred.get(), summary);
         }
         if let (Some(cause), Ok(_)) = (&summary.stopped_by, &summary.archive) {
-            let path = summary.parts.last().map_or(&*args.session.output, PathBuf::as_path);
+            let path = summary.parts.last().map_or(output, PathBuf::as_path);
             self.commands.on_end(cause, path);
         }
         let Self { commands, stopper, .. } = self;

@@ -159,7 +159,7 @@ impl Scene {
 
     /// Raises an alert, as the thread of the session forwards it.
     pub(super) fn alert(&mut self, session: SessionId, name: &str) {
-        assert!(self.machine.sessions[&session].queue.push());
+        assert!(self.machine.sessions[&session].queue.push(true));
         self.on(Input::Session(session, SessionEvent::Alert(name.to_owned())));
     }
 

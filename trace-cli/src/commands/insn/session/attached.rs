@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use trace_manager::controller::{
-    Controller, ControllerError, ProviderFilter, SessionEvent, SessionState, TraceConfig,
+    Controller, ControllerError, ProviderFilter, SessionEvent, TraceConfig,
 };
 use trace_protocol::mode::BufferingMode;
 
@@ -15,7 +15,7 @@ use crate::args::Attach;
 use crate::cli::InsnRecordArgs;
 use crate::commands::daemon_client::{connect, output};
 use crate::commands::record::attach::select;
-use crate::message::{describe, HINT};
+use crate::message::HINT;
 use crate::say;
 
 /// The size of the buffer of the program: that of `trace record`.
@@ -64,7 +64,12 @@ impl AttachedSession {
         std::fs::create_dir_all(&args.output)
             .with_context(|| format!("cannot create {}", args.output.display()))?;
         let name = initialize(&mut controller, args, only, triggers)?;
-        wait(&mut controller, &name, pid)?;
+        let started = controller.start(&name).map_err(Into::into);
+        if let Err(error) = started.and_then(|()| check(&mut controller, &name, pid)) {
+            // The first error is the one to report.
+            let _ = controller.abort(&name);
+            return Err(error);
+        }
         let is_ending = Arc::new(AtomicBool::new(false));
         let (ends, requested) = (Arc::clone(&is_ending), Arc::clone(requested));
         let watch = move || watch(controller, &ends, &requested);
@@ -75,7 +80,11 @@ impl AttachedSession {
 
     /// Ends the session, and returns the number of its snapshots. The tracer has released the
     /// program, or it has ended.
-    pub(super) fn end(self) -> u64 {
+    ///
+    /// # Errors
+    ///
+    /// The session has not recorded until now, or its results could not be written.
+    pub(super) fn end(self) -> Result<u64> {
         thread::sleep(LAST_RECORDS);
         let name = self.name.clone();
         let summary = self.controller().and_then(|mut controller| {
@@ -83,13 +92,8 @@ impl AttachedSession {
             controller.set_timeout(None);
             Ok(controller.stop(&name)?)
         });
-        match summary.context("cannot stop the session of the daemon") {
-            Ok(summary) => summary.snapshots.len() as u64 + summary.snapshots_removed,
-            Err(error) => {
-                say(&describe(error.as_ref()));
-                0
-            }
-        }
+        let summary = summary.context("cannot stop the session of the daemon")?;
+        Ok(summary.snapshots.len() as u64 + summary.snapshots_removed)
     }
 
     /// Ends the session, and removes its archive.
@@ -107,7 +111,7 @@ impl AttachedSession {
     }
 }
 
-/// Starts the session.
+/// Creates the session.
 fn initialize(
     controller: &mut Controller,
     args: &InsnRecordArgs,
@@ -124,29 +128,21 @@ fn initialize(
         output,
         mode: BufferingMode::Streaming,
         buffer_size: BUFFER_BYTES,
-        start_timeout: SLOW_PATIENCE,
+        start_timeout: PATIENCE,
         stop_timeout: SLOW_PATIENCE,
         detached: false,
         ..TraceConfig::default()
     };
     let name = controller.initialize(&config, &file)?;
     controller.watch(&name)?;
-    controller.start(&name)?;
     Ok(name)
 }
 
-/// Waits until the program records: its trace points are armed then.
-fn wait(controller: &mut Controller, name: &str, pid: u32) -> Result<()> {
-    let deadline = Instant::now() + PATIENCE;
-    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-        match controller.next_event(left)? {
-            Some(SessionEvent::State { state: SessionState::Started, session })
-                if session == name =>
-            {
-                return Ok(());
-            }
-            _ => {}
-        }
+/// Fails unless the program records: its trace points are armed then.
+fn check(controller: &mut Controller, name: &str, pid: u32) -> Result<()> {
+    let sessions = controller.sessions()?;
+    if sessions.iter().any(|session| session.name == name && session.joined > 0) {
+        return Ok(());
     }
     bail!(
         "process {pid} does not answer the daemon, {} s after the start of the session{HINT}it may \
@@ -162,8 +158,13 @@ fn watch(
     requested: &AtomicBool,
 ) -> Result<Controller, ControllerError> {
     while !ends.load(Ordering::Relaxed) {
-        if let Some(SessionEvent::Snapshot { .. }) = controller.next_event(TICK)? {
-            requested.store(true, Ordering::Relaxed);
+        match controller.next_event(TICK) {
+            Ok(Some(SessionEvent::Snapshot { .. })) => requested.store(true, Ordering::Relaxed),
+            Ok(_) => {}
+            Err(error) => {
+                say(&format!("the daemon records the program no longer: {error}"));
+                return Err(error);
+            }
         }
     }
     Ok(controller)
