@@ -10,6 +10,7 @@ use object_store::path::Path;
 use object_store::ObjectStore;
 
 use crate::store::log::{self, now};
+use crate::store::place::LOG;
 use crate::store::state::{Change, FileEntry, State};
 use crate::store::{names, Store};
 use crate::tables::TABLES;
@@ -47,7 +48,7 @@ pub(super) async fn delete(store: &Store, files: Vec<FileEntry>) {
     let _ = delete_all(store, paths).await;
 }
 
-/// Returns the files of dead writers.
+/// Returns the files of dead writers. What is not named as a file of a store is not one.
 async fn abandoned(store: &Store, state: &State) -> Result<Vec<Path>> {
     let known: HashSet<Path> =
         state.files.keys().chain(state.removed.keys()).map(|path| names::path(path)).collect();
@@ -58,9 +59,10 @@ async fn abandoned(store: &Store, state: &State) -> Result<Vec<Path>> {
         let mut objects = store.objects().list(Some(&folder));
         while let Some(object) = objects.next().await {
             let object = object.map_err(|error| store.failed("list", table.name, error))?;
-            if SystemTime::from(object.last_modified) < oldest && !known.contains(&object.location)
-            {
-                abandoned.push(object.location);
+            let is_old = SystemTime::from(object.last_modified) < oldest;
+            let path = object.location;
+            if is_old && names::is_file(path.as_ref()) && !known.contains(&path) {
+                abandoned.push(path);
             }
         }
     }
@@ -79,23 +81,27 @@ async fn delete_all(store: &Store, paths: Vec<Path>) -> Result<usize> {
     Ok(count)
 }
 
-/// Deletes the incomplete files of dead writers in a folder: their names end with `#` and a number.
-/// Returns their number. Errors are ignored: the next cleaner tries again.
-fn delete_parts(folder: &FilePath) -> usize {
+/// Deletes the incomplete files and changes of dead writers in the folder of a store. Returns their
+/// number. Errors are ignored: the next cleaner tries again.
+fn delete_parts(store: &FilePath) -> usize {
+    let folders = TABLES.iter().map(|table| table.name).chain([LOG]);
+    folders.map(|folder| delete_parts_in(store, &store.join(folder))).sum()
+}
+
+fn delete_parts_in(store: &FilePath, folder: &FilePath) -> usize {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let mut count = 0;
     for entry in entries.flatten() {
+        let path = entry.path();
         let Ok(metadata) = entry.metadata() else { continue };
         if metadata.is_dir() {
-            count += delete_parts(&entry.path());
+            count += delete_parts_in(store, &path);
             continue;
         }
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let number = name.rsplit_once('#').map(|(_, number)| number);
-        let is_part = number.is_some_and(|it| it.bytes().all(|byte| byte.is_ascii_digit()));
+        let name = path.strip_prefix(store).ok().and_then(FilePath::to_str);
         let age = metadata.modified().ok().and_then(|changed| changed.elapsed().ok());
-        if is_part && age.is_some_and(|age| age > ABANDONED) {
-            count += usize::from(std::fs::remove_file(entry.path()).is_ok());
+        if name.is_some_and(names::is_part) && age.is_some_and(|age| age > ABANDONED) {
+            count += usize::from(std::fs::remove_file(path).is_ok());
         }
     }
     count

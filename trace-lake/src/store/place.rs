@@ -17,7 +17,7 @@ use url::Url;
 use crate::message::HINT;
 
 /// The folder of changes in a store.
-pub(super) const LOG: &str = "log";
+pub(crate) const LOG: &str = "log";
 
 /// The variables of the environment with access and endpoints of object storages.
 const VARIABLES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];

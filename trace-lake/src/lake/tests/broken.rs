@@ -112,3 +112,47 @@ fn a_place_that_is_no_store_has_a_hint() {
         assert!(text.starts_with(expected), "{text}");
     });
 }
+
+#[test]
+fn only_files_of_dead_writers_are_deleted() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(folder.path().to_str().unwrap()).unwrap();
+        let mut archive = NamedTempFile::new().unwrap();
+        archive.write_all(&crate::testing::archive(&[complete("a", 1, 3)])).unwrap();
+        add::add(&store, archive.path(), &arguments(&[])).await.unwrap();
+        let state = log::newest(&store).await.unwrap().state;
+        let used = state.files.values().find(|file| file.table == "spans").unwrap().path.clone();
+        let dead =
+            crate::store::names::file("spans", &state.files[&used].partition, &"0".repeat(16));
+        let own = [
+            dead.clone(),
+            format!("{dead}#1"),
+            format!("{used}#2"),
+            "log/00000000000000000002.json#1".to_owned(),
+        ];
+        let foreign = [
+            "archives/x.fxt",
+            "archives/day=2026-11-29/x.parquet",
+            "log/#a#",
+            "spans/bug #42",
+            "bug #42",
+            "#a#",
+            "work/notes#",
+        ];
+        let day_ago = std::time::SystemTime::now() - 2 * clean::ABANDONED;
+        for path in own.iter().map(String::as_str).chain(foreign) {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(&path).unwrap().set_modified(day_ago).unwrap();
+        }
+        let used = std::fs::File::options().write(true).open(folder.path().join(used)).unwrap();
+        used.set_modified(day_ago).unwrap();
+        assert_eq!(clean::clean(&store, std::time::Duration::ZERO).await.unwrap(), own.len());
+        assert!(own.iter().all(|path| !folder.path().join(path).exists()));
+        for path in foreign {
+            assert!(folder.path().join(path).exists(), "{path}");
+        }
+        assert!(state.files.keys().all(|path| folder.path().join(path).exists()));
+    });
+}
