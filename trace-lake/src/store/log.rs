@@ -6,12 +6,13 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{anyhow, bail, Context, Result};
+use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
-use object_store::ObjectStore;
+use object_store::{ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
 
-use super::place::LOG;
+use super::place::{Missing, CONDITION, LOG};
 use super::state::{Change, State};
 use super::Store;
 use crate::message::HINT;
@@ -70,20 +71,33 @@ pub(crate) fn now() -> i64 {
 ///
 /// The store cannot be read, a change is damaged, or another version of this program wrote it.
 pub async fn newest(store: &Store) -> Result<Numbered> {
+    match read_newest(store).await {
+        // A cleaner may have deleted it after it was listed.
+        Err(error) if error.is::<Missing>() => read_newest(store).await,
+        newest => newest,
+    }
+}
+
+async fn read_newest(store: &Store) -> Result<Numbered> {
     let numbers = numbers(store).await?;
     let Some(last) = numbers.last().copied() else { return Ok(Numbered::default()) };
     let first = last - last % WHOLE;
     if let Some(missing) = (first.max(1)..=last).find(|n| numbers.binary_search(n).is_err()) {
-        bail!("{}: the change is missing", store.name_of(path(missing).as_ref()));
+        let name = store.name_of(path(missing).as_ref());
+        return Err(Missing(format!("{name}: the change is missing")).into());
     }
     let reads = (first.max(1)..=last).map(|number| read(store, number));
     let mut entries = futures::stream::iter(reads).buffered(READS);
-    let mut state = State::default();
+    let (mut state, mut is_first) = (State::default(), true);
     while let Some(entry) = entries.try_next().await? {
         match entry.state {
             Some(whole) => state = whole,
+            None if is_first && first > 0 => {
+                bail!("{}: the change has no state", store.name_of(path(first).as_ref()));
+            }
             None => state.apply(&entry.change, entry.written_ns),
         }
+        is_first = false;
     }
     Ok(Numbered { number: last, state })
 }
@@ -128,11 +142,29 @@ pub async fn commit(
             state: (number % WHOLE == 0).then_some(state),
         };
         let bytes = serde_json::to_vec(&entry).context("cannot write the change as JSON")?;
-        let is_created = store.create_object(&path(number), bytes.into()).await?;
+        let (path, bytes) = (path(number), Bytes::from(bytes));
+        let is_created = store.create_object(&path, bytes.clone()).await?;
+        if is_created && number == 1 {
+            refuse_replacement(store, &path, bytes).await?;
+        }
         if is_created || read(store, number).await?.writer == writer {
             return Ok(Some(number));
         }
     }
+}
+
+/// Fails if the storage creates an object that exists: changes of other writers would be lost.
+async fn refuse_replacement(store: &Store, path: &Path, bytes: Bytes) -> Result<()> {
+    if !store.create_object(path, bytes).await? {
+        return Ok(());
+    }
+    // The place is not a store without its first change.
+    let deleted = store.objects().delete(path).await;
+    deleted.map_err(|error| store.failed("delete", path.as_ref(), error))?;
+    bail!(
+        "cannot write {}: the storage replaces objects that exist{HINT}{CONDITION}",
+        store.name_of(path.as_ref())
+    )
 }
 
 /// Returns the paths of changes that no reader needs, which a later one with the whole state of

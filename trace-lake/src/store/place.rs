@@ -22,9 +22,28 @@ pub(crate) const LOG: &str = "log";
 /// The variables of the environment with access and endpoints of object storages.
 const VARIABLES: [&str; 3] = ["AWS_", "GOOGLE_", "AZURE_"];
 
+/// Where the access of object storages comes from.
+const ACCESS: &str = "AWS_…, GOOGLE_… or AZURE_… in the environment";
+
 /// The places where stores can be.
 const PLACES: &str = "a store is a folder, or a URL s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or \
     az://CONTAINER/FOLDER";
+
+/// What an object storage has to do.
+pub(super) const CONDITION: &str =
+    "a store needs an object storage that creates an object only if it is missing";
+
+/// An object does not exist, which the message says.
+#[derive(Debug)]
+pub(super) struct Missing(pub(super) String);
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Missing {}
 
 /// A store.
 #[derive(Clone)]
@@ -81,8 +100,7 @@ impl Store {
     }
 
     fn remote(name: &str) -> Result<Self> {
-        let failed = || format!("cannot open {name}");
-        let url = Url::parse(name).with_context(failed)?;
+        let url = parsed(name)?;
         let options = env::vars_os().filter_map(|(key, value)| {
             let (key, value) = (key.into_string().ok()?, value.into_string().ok()?);
             let is_access = VARIABLES.iter().any(|start| key.starts_with(start));
@@ -95,9 +113,6 @@ impl Store {
                      default features",
                     url.scheme()
                 ),
-                object_store::Error::Generic { store: "URL", .. } => {
-                    anyhow!("cannot open {name}: no storage has this URL{HINT}{PLACES}")
-                }
                 error => anyhow!("cannot open {name}: {error}"),
             })?;
         let objects: Arc<dyn ObjectStore> = Arc::from(objects);
@@ -150,17 +165,16 @@ impl Store {
         error: object_store::Error,
     ) -> anyhow::Error {
         use object_store::Error;
+        let message = format!("cannot {operation} {}: {error}", self.name_of(path));
         let hint = match error {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-                "the access of an object storage comes from AWS_…, GOOGLE_… or AZURE_… in the \
-                 environment"
+                format!("the access of an object storage comes from {ACCESS}")
             }
-            Error::NotImplemented { .. } | Error::NotSupported { .. } => {
-                "a store needs an object storage that creates an object only if it is missing"
-            }
-            _ => return anyhow!("cannot {operation} {}: {error}", self.name_of(path)),
+            Error::NotImplemented { .. } | Error::NotSupported { .. } => CONDITION.to_owned(),
+            Error::NotFound { .. } => return Missing(message).into(),
+            _ => return anyhow!(message),
         };
-        anyhow!("cannot {operation} {}: {error}{HINT}{hint}", self.name_of(path))
+        anyhow!("{message}{HINT}{hint}")
     }
 }
 
@@ -169,6 +183,28 @@ impl Store {
 pub fn is_store(path: &FilePath) -> bool {
     let is_url = path.to_str().is_some_and(|text| text.contains("://"));
     is_url || path.join(LOG).is_dir()
+}
+
+/// Returns the URL of an object storage. Messages have no URL that can have a secret.
+fn parsed(name: &str) -> Result<Url> {
+    let url = Url::parse(name);
+    let url = url.map_err(|error| anyhow!("cannot open the store: {error}{HINT}{PLACES}"))?;
+    let has_access = !url.username().is_empty() || url.password().is_some();
+    if has_access || url.query().is_some() || url.fragment().is_some() {
+        bail!(
+            "cannot open the store: its URL has a user, a password, `?` or `#`\
+             {HINT}the access of an object storage comes from {ACCESS}"
+        );
+    }
+    match url.scheme() {
+        "s3" | "gs" | "az" if url.has_host() => Ok(url),
+        "http" | "https" => bail!(
+            "cannot open {name}: no storage has this URL{HINT}set AWS_ENDPOINT={} for a storage \
+             with the protocol of Amazon S3, whose stores are s3://BUCKET/FOLDER",
+            url.origin().ascii_serialization()
+        ),
+        _ => bail!("cannot open {name}: no storage has this URL{HINT}{PLACES}"),
+    }
 }
 
 /// Returns the folder that a store's name is, or `None` if it is a URL.
@@ -193,6 +229,12 @@ mod tests {
         assert!(message("/missing/store").contains(PLACES));
         assert!(message("ftp://host/store").contains("no storage has this URL"));
         assert!(message("file://store").contains("is not absolute"));
+        assert!(message("memory:///").contains("no storage has this URL"));
+        assert!(message("https://host/b").contains("hint: set AWS_ENDPOINT=https://host"));
+        for secret in ["s3://user:secret@host/a", "https://host/?X=secret", "s3://secret:@:x/"] {
+            let text = message(secret);
+            assert!(!text.contains("secret") && text.contains("cannot open the store: "), "{text}");
+        }
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a/b");
         Store::create(path.to_str().unwrap()).unwrap();

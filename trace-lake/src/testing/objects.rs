@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
 /// Objects in memory. They count the bytes that are read, and fail on request.
@@ -25,6 +25,10 @@ pub(crate) struct TestObjects {
     changes_left: AtomicI64,
     /// The number of creations whose answer is lost.
     lost_answers: AtomicI64,
+    /// Whether creations replace objects, as in storages without conditions.
+    replaces: AtomicBool,
+    /// What the next listing returns, if it is an old one.
+    old_listing: Mutex<Option<Vec<ObjectMeta>>>,
 }
 
 impl TestObjects {
@@ -40,7 +44,8 @@ impl TestObjects {
     fn of(objects: InMemory) -> Arc<Self> {
         let bytes_read = AtomicU64::new(0);
         let (changes_left, lost_answers) = (AtomicI64::new(i64::MAX), AtomicI64::new(0));
-        Arc::new(Self { objects, bytes_read, changes_left, lost_answers })
+        let (replaces, old_listing) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { objects, bytes_read, changes_left, lost_answers, replaces, old_listing })
     }
 
     /// Returns the bytes that were read since the last call.
@@ -61,6 +66,21 @@ impl TestObjects {
     /// Loses the answers to the next creations.
     pub(crate) fn lose_answers(&self, count: i64) {
         self.lost_answers.store(count, Ordering::Relaxed);
+    }
+
+    /// Ignores the condition of creations.
+    pub(crate) fn ignore_conditions(&self) {
+        self.replaces.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns a listing of all objects.
+    pub(crate) async fn listing(&self) -> Vec<ObjectMeta> {
+        self.objects.list(None).map(|object| object.unwrap()).collect().await
+    }
+
+    /// Lets the next listing return this one.
+    pub(crate) fn list_once(&self, listing: Vec<ObjectMeta>) {
+        *self.old_listing.lock().unwrap() = Some(listing);
     }
 
     /// Replaces the bytes of an object.
@@ -102,9 +122,12 @@ impl ObjectStore for TestObjects {
         &self,
         path: &Path,
         bytes: PutPayload,
-        options: PutOptions,
+        mut options: PutOptions,
     ) -> Result<PutResult> {
         self.change(path)?;
+        if self.replaces.load(Ordering::Relaxed) {
+            options.mode = PutMode::Overwrite;
+        }
         let result = self.objects.put_opts(path, bytes, options).await?;
         if self.lost_answers.fetch_sub(1, Ordering::Relaxed) > 0 {
             let source = "the answer was lost, and the next try found the object".into();
@@ -147,7 +170,12 @@ impl ObjectStore for TestObjects {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.objects.list(prefix)
+        let Some(old) = self.old_listing.lock().unwrap().take() else {
+            return self.objects.list(prefix);
+        };
+        let prefix = prefix.cloned().unwrap_or_default();
+        let old = old.into_iter().filter(move |it| it.location.prefix_matches(&prefix));
+        futures::stream::iter(old.map(Ok)).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

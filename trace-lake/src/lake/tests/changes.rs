@@ -91,6 +91,36 @@ fn a_change_whose_answer_was_lost_is_there_once() {
 }
 
 #[test]
+fn a_storage_that_replaces_objects_is_refused() {
+    run(async {
+        let place = Place::new();
+        place.objects.ignore_conditions();
+        let error = place.add(&[complete("a", 1, 3)], &[]).await.unwrap_err().to_string();
+        assert!(error.contains("the storage replaces objects that exist\nhint: "), "{error}");
+        assert_eq!(log::newest(&place.store).await.unwrap().number, 0);
+    });
+}
+
+async fn commit_changes(place: &Place, count: usize) {
+    for _ in 0..count {
+        log::commit(&place.store, |_| Ok(Some(Change::default()))).await.unwrap();
+    }
+}
+
+#[test]
+fn changes_that_are_deleted_after_they_were_listed_are_not_missed() {
+    run(async {
+        let place = Place::new();
+        commit_changes(&place, 40).await;
+        let listing = place.objects.listing().await;
+        commit_changes(&place, 30).await;
+        clean::clean(&place.store, Duration::ZERO).await.unwrap();
+        place.objects.list_once(listing);
+        assert_eq!(log::newest(&place.store).await.unwrap().number, 70);
+    });
+}
+
+#[test]
 fn the_state_is_that_of_all_changes_beyond_those_that_are_whole() {
     run(async {
         let place = Place::new();
