@@ -130,7 +130,8 @@ impl Session {
         };
         let error = error_of_query(error, sql);
         let Subject::Store(snapshot) = &self.subject else { return error };
-        if !is_of_file || error.to_string().contains(snapshot.store.name()) {
+        let named = format!("cannot read {}", snapshot.store.name_of(""));
+        if !is_of_file || error.to_string().contains(&named) {
             return error;
         }
         match &check::damaged(snapshot).await[..] {

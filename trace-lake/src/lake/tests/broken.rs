@@ -66,6 +66,45 @@ fn a_file_that_cannot_be_decoded_is_named() {
     });
 }
 
+/// The message of the decoder can have any text, also that of a store's name.
+#[test]
+fn a_damaged_file_is_named_in_a_store_of_any_name() {
+    run(async {
+        let place = place().await;
+        let store = Store::of_objects("a", place.objects.clone());
+        let place = Place { store, ..place };
+        let path = file_of(&place, "spans").await;
+        let bytes = place.store.read(&crate::store::names::path(&path)).await.unwrap();
+        let mut bytes = bytes.to_vec();
+        bytes[4..64].fill(0xff);
+        place.objects.replace(&path, bytes).await;
+        let sql = "SELECT * FROM spans";
+        let session = place.session().await;
+        let statement = session.statements(sql).unwrap().remove(0);
+        let error = session.frame(statement).await.unwrap().collect().await.unwrap_err();
+        let text = session.explain(error, sql).await.to_string();
+        assert!(text.starts_with(&format!("cannot decode a/{path}: ")), "{text}");
+    });
+}
+
+#[test]
+fn a_32nd_change_has_the_state() {
+    run(async {
+        let place = place().await;
+        for _ in 1..33 {
+            let change = crate::store::state::Change::default();
+            log::commit(&place.store, |_| Ok(Some(change.clone()))).await.unwrap();
+        }
+        let path = "log/00000000000000000032.json";
+        let bytes = place.store.read(&path.into()).await.unwrap();
+        let mut entry: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        entry["state"] = serde_json::Value::Null;
+        place.objects.replace(path, serde_json::to_vec(&entry).unwrap()).await;
+        let text = message(&place, "SELECT 1").await;
+        assert!(text.contains(&format!("{path}: the change has no state")), "{text}");
+    });
+}
+
 #[test]
 fn files_that_no_change_names_are_ignored() {
     run(async {
