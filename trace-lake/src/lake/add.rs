@@ -5,6 +5,7 @@
 //! bits, so that they differ in all archives of a store, and join its tables and views as those of
 //! one archive do. Times become those since 1970.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use crate::damage;
 use crate::exit::OK;
 use crate::input::Input;
 use crate::lake::amount::size;
+use crate::message::HINT;
 use crate::session;
 use crate::store::log::{self, now};
 use crate::store::state::{ArchiveEntry, Change, FileEntry, Partition, State};
@@ -80,7 +82,14 @@ pub(super) async fn add(store: &Store, path: &Path, args: &AddArgs) -> Result<u8
             println!("{id}  {name}: already in {}", store.name());
             return Ok(OK);
         }
-        let entry = entry(&archive, &id, args, changed_ns, unused(&state, &id)).await;
+        let number = unused(&used(&state), &id, MAX_NUMBER);
+        let number = number.with_context(|| {
+            format!(
+                "cannot add {name}: {} has {MAX_NUMBER} archives{HINT}use another store",
+                store.name()
+            )
+        })?;
+        let entry = entry(&archive, &id, args, changed_ns, number).await;
         let entry = entry.with_context(|| format!("cannot add {name}"))?;
         // Else another writer has added the archive, or used its number.
         if let Some(files) = write(store, &archive, &entry, args.memory).await? {
@@ -123,22 +132,19 @@ async fn id(archive: &Arc<Archive>) -> Result<String> {
     .await?
 }
 
-/// Returns a number that no archive has. It follows from the id, so that an archive has the same
-/// ids in nearly all stores, and that writers at the same time have different numbers.
-fn unused(state: &State, id: &str) -> i64 {
-    let mut seed = id.get(..16).and_then(|id| u64::from_str_radix(id, 16).ok()).unwrap_or(0);
-    loop {
-        let number = i64::try_from(seed % MAX_NUMBER + 1).unwrap_or(1);
-        if !is_used(state, number) {
-            return number;
-        }
-        // Knuth's generator has all numbers.
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    }
+/// Returns a number up to `greatest` that is not used, or `None` if all are. It follows from the id,
+/// so that an archive has the same ids in nearly all stores, and that writers at the same time have
+/// different numbers.
+fn unused(used: &HashSet<i64>, id: &str, greatest: u64) -> Option<i64> {
+    let seed = id.get(..16).and_then(|id| u64::from_str_radix(id, 16).ok()).unwrap_or(0);
+    let first = seed % greatest;
+    let numbers = (first..greatest).chain(0..first).filter_map(|it| i64::try_from(it + 1).ok());
+    numbers.into_iter().find(|number| !used.contains(number))
 }
 
-fn is_used(state: &State, number: i64) -> bool {
-    state.archives.values().any(|archive| archive.number == number)
+/// Returns the numbers of archives.
+fn used(state: &State) -> HashSet<i64> {
+    state.archives.values().map(|archive| archive.number).collect()
 }
 
 async fn entry(
@@ -191,7 +197,8 @@ async fn write(
         bail!("the addition took so long that its files may be deleted as abandoned");
     }
     let committed = log::commit(store, |state| {
-        let is_known = state.archives.contains_key(&entry.id) || is_used(state, entry.number);
+        let is_known =
+            state.archives.contains_key(&entry.id) || used(state).contains(&entry.number);
         let (archives, files) = (vec![entry.clone()], files.clone());
         Ok((!is_known).then(|| Change { archives, files, ..Change::default() }))
     });
@@ -228,4 +235,17 @@ fn column(name: &str, entry: &ArchiveEntry) -> Expr {
         return (col(name) + lit(entry.shift_ns)).alias(name);
     }
     col(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_for_a_number_ends() {
+        let id = format!("{:016x}rest", 8);
+        assert_eq!(unused(&HashSet::new(), &id, 5), Some(4));
+        assert_eq!(unused(&[4, 5, 1].into(), &id, 5), Some(2));
+        assert_eq!(unused(&(1..=5).collect(), &id, 5), None);
+    }
 }
