@@ -1,9 +1,12 @@
 //! Inputs: archives and the other formats that the command `trace` reads, compressed or not.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::{anyhow, bail, Context, Result};
 use trace_analyze::input::{temporary_copy, InputFormat};
@@ -22,8 +25,11 @@ pub const STANDARD: &str = "-";
 #[derive(Debug)]
 pub struct Input {
     path: PathBuf,
-    /// A copy of a pipe's data. It has no name, and disappears when this process ends.
-    copy: Option<File>,
+    /// The file, which is opened once, or a copy of a pipe's data. A copy has no name, and
+    /// disappears when this process ends.
+    file: Arc<File>,
+    /// The state of a file when it was opened, or `None` for a copy.
+    opened: Option<Metadata>,
     kind: InputKind,
     /// By how many nanoseconds the times of JSON are later, so that none is negative.
     shift: u64,
@@ -38,22 +44,19 @@ impl Input {
     ///
     /// The input cannot be read, or its format is not one that is read.
     pub fn new(path: &Path, instr_map: Option<&Path>) -> Result<Self> {
-        let is_file = path != Path::new(STANDARD) && path.is_file();
-        let copy = match is_file {
-            true => None,
-            false => Some(copy(path).with_context(|| format!("cannot read {}", name(path)))?),
-        };
+        let (file, opened) = open(path)?;
+        let file = Arc::new(file);
         let instr_map = instr_map.map(Path::to_owned);
         let mut start = Vec::new();
-        let read = bytes(path, copy.as_ref())?.take(START_BYTES).read_to_end(&mut start);
+        let read = bytes(&file).and_then(|it| it.take(START_BYTES).read_to_end(&mut start));
         read.with_context(|| format!("cannot read {}", name(path)))?;
         let kind = InputKind::detect(&start).filter(|kind| kind.reader().is_some());
         let kind = kind.ok_or_else(|| unknown(path, &start))?;
         let shift = match kind {
-            InputKind::Json => json_shift(|| bytes(path, copy.as_ref()).map_err(io::Error::other)),
+            InputKind::Json => json_shift(|| bytes(&file)),
             _ => 0,
         };
-        Ok(Self { path: path.to_owned(), copy, kind, shift, instr_map })
+        Ok(Self { path: path.to_owned(), file, opened, kind, shift, instr_map })
     }
 
     /// Returns the path, as it was given.
@@ -68,7 +71,7 @@ impl Input {
     ///
     /// Reading failed.
     pub fn open(&self) -> Result<Reader<Box<dyn Read>>> {
-        let bytes = bytes(&self.path, self.copy.as_ref())?;
+        let bytes = bytes(&self.file).with_context(|| self.failed())?;
         let archive = match self.kind {
             InputKind::Json => Document { shift: self.shift, ..Document::default() }.open(bytes),
             InputKind::Xray => Fdr { map: self.map()? }.open(bytes),
@@ -78,15 +81,34 @@ impl Input {
     }
 
     /// Returns the bytes of the input, from its start, as they are stored.
+    #[must_use]
+    pub fn content(&self) -> Box<dyn Read> {
+        Box::new(Positioned { file: self.file.clone(), at: 0 })
+    }
+
+    /// Returns the time of the file's last change before it was opened, or `None` for a pipe.
+    #[must_use]
+    pub fn changed(&self) -> Option<SystemTime> {
+        self.opened.as_ref()?.modified().ok()
+    }
+
+    /// Checks that the file has the length and the time of its last change that it had when it was
+    /// opened: its readers have read the same bytes.
     ///
     /// # Errors
     ///
-    /// Reading failed.
-    pub fn content(&self) -> io::Result<Box<dyn Read>> {
-        match &self.copy {
-            Some(copy) => Ok(Box::new(Positioned { file: copy.try_clone()?, at: 0 })),
-            None => Ok(Box::new(File::open(&self.path)?)),
+    /// The file was changed.
+    pub fn check_unchanged(&self) -> Result<()> {
+        let Some(opened) = &self.opened else { return Ok(()) };
+        let now = self.file.metadata().with_context(|| self.failed())?;
+        let state = |it: &Metadata| (it.len(), it.mtime(), it.mtime_nsec());
+        if state(opened) != state(&now) {
+            bail!(
+                "{}: changed while it was read{HINT}add it when it is complete",
+                name(&self.path)
+            );
         }
+        Ok(())
     }
 
     /// Returns the map of an XRay log: that of the option, or the one beside the log. Without one
@@ -144,40 +166,39 @@ fn name(path: &Path) -> String {
     }
 }
 
-/// Returns the decompressed bytes of an input, from its start.
-fn bytes(path: &Path, copy: Option<&File>) -> Result<Box<dyn Read>> {
-    let failed = || format!("cannot read {}", name(path));
-    if let Some(copy) = copy {
-        // Descriptors share a position; several passes read at once.
-        let copy = copy.try_clone().with_context(failed)?;
-        return decompress(Positioned { file: copy, at: 0 }).with_context(failed);
-    }
-    let file = File::open(path).with_context(|| format!("cannot open {}", name(path)))?;
-    decompress(file).with_context(failed)
+/// Returns the decompressed bytes of a file, from its start.
+fn bytes(file: &Arc<File>) -> io::Result<Box<dyn Read>> {
+    decompress(Positioned { file: file.clone(), at: 0 })
 }
 
-/// Copies a pipe to a temporary file.
-fn copy(path: &Path) -> Result<File> {
+/// Opens a file, with its state, or copies a pipe to a temporary file.
+fn open(path: &Path) -> Result<(File, Option<Metadata>)> {
+    let failed = || format!("cannot read {}", name(path));
     if path == Path::new(STANDARD) {
         let input = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-        return Ok(temporary_copy(input?)?);
+        let copy = input.and_then(temporary_copy);
+        return Ok((copy.with_context(failed)?, None));
     }
-    let file = File::open(path)?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        bail!("is a directory");
+    let file = File::open(path).with_context(|| format!("cannot open {}", name(path)))?;
+    let metadata = file.metadata().with_context(failed)?;
+    if metadata.is_dir() {
+        bail!("{}: is a directory", failed());
     }
-    Ok(temporary_copy(file)?)
+    Ok(match metadata.is_file() {
+        true => (file, Some(metadata)),
+        false => (temporary_copy(file).with_context(failed)?, None),
+    })
 }
 
-/// A file that is read from a position of its own.
+/// A file that is read from a position of its own: several passes read at once.
 struct Positioned {
-    file: File,
+    file: Arc<File>,
     at: u64,
 }
 
 impl Read for Positioned {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let count = std::os::unix::fs::FileExt::read_at(&self.file, room, self.at)?;
+        let count = self.file.read_at(room, self.at)?;
         self.at += count as u64;
         Ok(count)
     }
@@ -234,13 +255,29 @@ mod tests {
     #[test]
     fn passes_over_a_copy_are_independent() {
         let bytes = testing::archive(&[testing::complete("a", 1, 2)]);
-        let copy = temporary_copy(Cursor::new(&bytes)).unwrap();
-        let mut first = super::bytes(Path::new(STANDARD), Some(&copy)).unwrap();
-        let mut second = super::bytes(Path::new(STANDARD), Some(&copy)).unwrap();
+        let copy = Arc::new(temporary_copy(Cursor::new(&bytes)).unwrap());
+        let mut first = super::bytes(&copy).unwrap();
+        let mut second = super::bytes(&copy).unwrap();
         let (mut one, mut two) = (Vec::new(), Vec::new());
         first.by_ref().take(10).read_to_end(&mut one).unwrap();
         second.read_to_end(&mut two).unwrap();
         first.read_to_end(&mut one).unwrap();
         assert!(one == bytes && two == bytes);
+    }
+
+    #[test]
+    fn all_passes_read_the_file_that_was_opened() {
+        let mut file = file(&testing::archive(&[testing::complete("a", 1, 2)]));
+        let input = Input::new(file.path(), None).unwrap();
+        let number = records(&input);
+        let other = testing::archive(&[]);
+        let beside = file.path().with_extension("other");
+        std::fs::write(&beside, other).unwrap();
+        std::fs::rename(&beside, file.path()).unwrap();
+        assert_eq!(records(&input), number);
+        input.check_unchanged().unwrap();
+        file.write_all(&[0; 8]).unwrap();
+        let error = input.check_unchanged().unwrap_err().to_string();
+        assert!(error.contains(": changed while it was read\nhint: "), "{error}");
     }
 }

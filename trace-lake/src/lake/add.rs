@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use anyhow::{bail, Context, Result};
 use datafusion::dataframe::DataFrame;
@@ -20,7 +20,7 @@ use futures::StreamExt;
 use sha2::{Digest, Sha256};
 use trace_convert::visible;
 
-use super::clean::{self, ABANDONED};
+use super::clean::{self, Begin};
 use super::cli::AddArgs;
 use super::labels::Labels;
 use crate::archive::Archive;
@@ -72,9 +72,13 @@ pub(super) async fn run(args: &AddArgs) -> Result<u8> {
 /// Adds an archive. Returns the exit status.
 pub(super) async fn add(store: &Store, path: &Path, args: &AddArgs) -> Result<u8> {
     let input = Input::new(path, args.instr_map.as_deref())?;
-    let changed_ns = changed(path);
-    let archive = Arc::new(Archive::new(input));
-    let name = path.display();
+    add_opened(store, Arc::new(Archive::new(input)), args).await
+}
+
+/// Adds an archive that is open. Returns the exit status.
+pub(super) async fn add_opened(store: &Store, archive: Arc<Archive>, args: &AddArgs) -> Result<u8> {
+    let changed_ns = changed(archive.input());
+    let name = archive.input().path().display();
     let id = id(&archive).await.with_context(|| format!("cannot read {name}"))?;
     loop {
         let state = log::newest(store).await?.state;
@@ -109,9 +113,8 @@ fn summary(entry: &ArchiveEntry, files: &[FileEntry]) -> String {
 }
 
 /// Returns the time of a file's last change since 1970 in nanoseconds, or the current time.
-fn changed(path: &Path) -> i64 {
-    let metadata = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
-    let changed = metadata.and_then(|it| it.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+fn changed(input: &Input) -> i64 {
+    let changed = input.changed().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
     changed.and_then(|since| i64::try_from(since.as_nanos()).ok()).unwrap_or_else(now)
 }
 
@@ -119,7 +122,7 @@ fn changed(path: &Path) -> i64 {
 async fn id(archive: &Arc<Archive>) -> Result<String> {
     let archive = archive.clone();
     tokio::task::spawn_blocking(move || {
-        let mut content = archive.input().content()?;
+        let mut content = archive.input().content();
         let (mut hash, mut room) = (Sha256::new(), vec![0; 1 << 20]);
         loop {
             match content.read(&mut room)? {
@@ -179,7 +182,7 @@ async fn write(
     entry: &ArchiveEntry,
     memory_mib: usize,
 ) -> Result<Option<Vec<FileEntry>>> {
-    let begin = Instant::now();
+    let begin = Begin::now();
     let memory = memory_mib.saturating_mul(1 << 20);
     let context = session::tables(&Subject::Archive(archive.clone()), memory)?;
     let mut files = Vec::new();
@@ -193,7 +196,12 @@ async fn write(
             }
         }
     }
-    if begin.elapsed() > ABANDONED / 2 {
+    // The id is that of the bytes which were read first.
+    if let Err(error) = archive.input().check_unchanged() {
+        clean::delete(store, files).await;
+        return Err(error);
+    }
+    if begin.is_long_ago() {
         bail!("the addition took so long that its files may be deleted as abandoned");
     }
     let committed = log::commit(store, |state| {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path as FilePath;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Result;
 use futures::{StreamExt, TryStreamExt};
@@ -17,6 +17,26 @@ use crate::tables::TABLES;
 
 /// The age of a file that no change names, after which its writer is dead.
 pub(super) const ABANDONED: Duration = Duration::from_secs(24 * 3600);
+
+/// The begin of an addition.
+#[derive(Debug)]
+pub(super) struct Begin {
+    running: Instant,
+    /// The time of cleaners, which also passes while the machine is suspended.
+    wall: SystemTime,
+}
+
+impl Begin {
+    pub(super) fn now() -> Self {
+        Self { running: Instant::now(), wall: SystemTime::now() }
+    }
+
+    /// Returns whether the files since then may be old enough to be deleted soon.
+    pub(super) fn is_long_ago(&self) -> bool {
+        let by_wall = self.wall.elapsed().unwrap_or_default();
+        self.running.elapsed().max(by_wall) > ABANDONED / 2
+    }
+}
 
 /// Deletes files that were removed before this time, changes that no reader needs, and what dead
 /// writers left. Returns the number of deleted files.
@@ -105,4 +125,18 @@ fn delete_parts_in(store: &FilePath, folder: &FilePath) -> usize {
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_addition_passes_while_the_machine_is_suspended() {
+        assert!(!Begin::now().is_long_ago());
+        let suspended = Begin { wall: SystemTime::now() - ABANDONED, ..Begin::now() };
+        assert!(suspended.is_long_ago());
+        // Somebody has set the clock.
+        assert!(!Begin { wall: SystemTime::now() + ABANDONED, ..Begin::now() }.is_long_ago());
+    }
 }

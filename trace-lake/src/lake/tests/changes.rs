@@ -6,6 +6,8 @@ use super::super::clean;
 use super::super::cli::Limits;
 use super::super::retain::{retain, Removed};
 use super::*;
+use crate::archive::Archive;
+use crate::input::Input;
 use crate::store::state::tests::file;
 use crate::store::state::Change;
 use crate::testing::complete;
@@ -24,6 +26,22 @@ fn an_archive_is_added_once() {
         assert_eq!(log::newest(&place.store).await.unwrap().number, 1);
         let objects = place.objects.all().await;
         assert_eq!(objects.len(), 1 + place.state().await.files.len(), "{objects:?}");
+    });
+}
+
+#[test]
+fn an_archive_that_changes_while_it_is_read_is_refused() {
+    run(async {
+        let place = Place::new();
+        let mut file = NamedTempFile::new().unwrap();
+        file.write_all(&archive(&[complete("a", 1, 3)])).unwrap();
+        let input = Input::new(file.path(), None).unwrap();
+        file.write_all(&archive(&[complete("b", 1, 3)])).unwrap();
+        let (archive, arguments) = (Arc::new(Archive::new(input)), arguments(&[]));
+        let added = add::add_opened(&place.store, archive, &arguments).await;
+        let error = added.unwrap_err().to_string();
+        assert!(error.contains("changed while it was read"), "{error}");
+        assert!(place.objects.all().await.is_empty());
     });
 }
 
