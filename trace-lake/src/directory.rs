@@ -13,7 +13,7 @@ use trace_analyze::{arguments, is_clock_anchor, Damage};
 use trace_format::layout::ObjectType;
 use trace_format::{Item, Metadata, Module, Process, Record, Thread, ThreadKoids};
 
-use crate::times::nanos;
+use crate::times::{nanos, SATURATED};
 pub use clocks::{Clock, Clocks};
 
 /// A thread of an archive.
@@ -65,7 +65,8 @@ pub struct Directory {
     pub clocks: Clocks,
     /// The number of events.
     pub events: u64,
-    /// The times of the first and the last record that has one.
+    /// The times of the first and the last record that has one. Those beyond 292 years are damaged,
+    /// and are left out.
     pub extent: Option<(i64, i64)>,
     /// Missing and unreadable data.
     pub damage: Damage,
@@ -123,6 +124,9 @@ impl Directory {
     }
 
     fn widen(&mut self, nanos: i64) {
+        if nanos == SATURATED {
+            return;
+        }
         let (first, last) = self.extent.unwrap_or((nanos, nanos));
         self.extent = Some((first.min(nanos), last.max(nanos)));
     }

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::{bail, Context, Result};
 use datafusion::dataframe::DataFrame;
-use datafusion::logical_expr::{binary_expr, Expr, Operator};
+use datafusion::logical_expr::{binary_expr, Case, Expr, Operator};
 use datafusion::prelude::{col, lit, SessionContext};
 use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
@@ -35,6 +35,7 @@ use crate::store::state::{ArchiveEntry, Change, FileEntry, Partition, State};
 use crate::store::{writer, Store};
 use crate::subject::Subject;
 use crate::tables::{Table, TABLES};
+use crate::times::SATURATED;
 
 /// The bits of ids below the number of their archive: an archive has fewer records.
 const NUMBER_SHIFT: u32 = 40;
@@ -240,9 +241,17 @@ fn column(name: &str, entry: &ArchiveEntry) -> Expr {
         return binary_expr(col(name), Operator::BitwiseXor, number).alias(name);
     }
     if TIMES.contains(&name) {
-        return (col(name) + lit(entry.shift_ns)).alias(name);
+        return shifted(name, entry.shift_ns).alias(name);
     }
     col(name)
+}
+
+/// Returns a time of the store. A saturated one stays so.
+fn shifted(name: &str, shift_ns: i64) -> Expr {
+    let is_saturated = col(name).eq(lit(SATURATED));
+    let when = vec![(Box::new(is_saturated), Box::new(lit(SATURATED)))];
+    let time = col(name) + lit(shift_ns);
+    Expr::Case(Case::new(None, when, Some(Box::new(time))))
 }
 
 #[cfg(test)]

@@ -138,6 +138,19 @@ fn a_store_with_one_archive_gives_the_results_of_the_archive() {
 }
 
 #[test]
+fn a_saturated_time_changes_no_other_time() {
+    run(async {
+        let place = Place::new();
+        let records = [complete("a", 5, 9), complete("broken", u64::MAX - 3, u64::MAX)];
+        place.add(&records, &AT).await.unwrap();
+        let sql = "SELECT name, start_ns FROM spans ORDER BY start_ns";
+        let rows = [format!("a|{DAY}"), format!("broken|{}", i64::MAX)];
+        assert_eq!(place.query(sql).await, rows);
+        assert_eq!(place.query("SELECT trace_end()").await, [(DAY + 4).to_string()]);
+    });
+}
+
+#[test]
 fn a_critical_path_needs_the_archive() {
     run(async {
         let place = Place::new();
