@@ -100,9 +100,10 @@ fn archives_are_added_queried_compacted_and_removed() {
 #[test]
 fn what_is_wrong_is_reported() {
     let place = Place::new();
-    let (code, _, stderr) = place.run(&["--lake", "add", "store", "1.fxt", "missing.fxt"]);
+    let archives = ["1.fxt", "missing.fxt", "2.fxt"];
+    let (code, _, stderr) = place.run(&[&["--lake", "add", "store"], &archives[..]].concat());
     assert_eq!((code, stderr.contains("missing.fxt: no such file or directory")), (1, true));
-    assert!(place.run(&["store", SUM]).1.contains("unknown  1   1"), "the first one is added");
+    assert!(place.run(&["store", SUM]).1.contains("unknown  2   3"), "the others are added");
     fs::create_dir(place.path().join("empty")).unwrap();
     let (code, _, stderr) = place.run(&["--lake", "list", "empty"]);
     assert_eq!((code, stderr.contains("empty is not a store\nhint: ")), (1, true), "{stderr}");

@@ -25,10 +25,10 @@ use super::cli::AddArgs;
 use super::labels::Labels;
 use crate::archive::Archive;
 use crate::damage;
-use crate::exit::OK;
+use crate::exit::{FAILURE, INCOMPLETE, OK};
 use crate::input::Input;
 use crate::lake::amount::size;
-use crate::message::HINT;
+use crate::message::{describe, say, HINT};
 use crate::session;
 use crate::store::log::{self, now};
 use crate::store::state::{ArchiveEntry, Change, FileEntry, Partition, State};
@@ -63,11 +63,14 @@ const KEYS: [&str; 3] = ["id", "owner_id", "key"];
 
 pub(super) async fn run(args: &AddArgs) -> Result<u8> {
     let store = Store::create(&args.store)?;
-    let mut code = OK;
+    let mut codes = Vec::new();
     for path in &args.archives {
-        code = code.max(add(&store, path, args).await?);
+        codes.push(add(&store, path, args).await.unwrap_or_else(|error| {
+            say(&describe(error.as_ref()));
+            FAILURE
+        }));
     }
-    Ok(code)
+    Ok([FAILURE, INCOMPLETE].into_iter().find(|code| codes.contains(code)).unwrap_or(OK))
 }
 
 /// Adds an archive. Returns the exit status.
@@ -136,14 +139,15 @@ async fn id(archive: &Arc<Archive>) -> Result<String> {
     .await?
 }
 
-/// Returns a number up to `greatest` that is not used, or `None` if all are. It follows from the id,
-/// so that an archive has the same ids in nearly all stores, and that writers at the same time have
-/// different numbers.
+/// Returns a number up to `greatest` that is not used, or `None` if all are. It follows from the
+/// id, so that an archive has the same ids in nearly all stores, and that writers at the same time
+/// have different numbers.
 fn unused(used: &HashSet<i64>, id: &str, greatest: u64) -> Option<i64> {
     let seed = id.get(..16).and_then(|id| u64::from_str_radix(id, 16).ok()).unwrap_or(0);
     let first = seed % greatest;
-    let numbers = (first..greatest).chain(0..first).filter_map(|it| i64::try_from(it + 1).ok());
-    numbers.into_iter().find(|number| !used.contains(number))
+    let numbers = (first..greatest).chain(0..first);
+    let mut numbers = numbers.filter_map(|it| i64::try_from(it + 1).ok());
+    numbers.find(|number| !used.contains(number))
 }
 
 /// Returns the numbers of archives.

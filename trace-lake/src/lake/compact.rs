@@ -14,7 +14,8 @@ use super::add::sorted;
 use super::amount::size;
 use super::clean;
 use super::cli::CompactArgs;
-use crate::exit::OK;
+use crate::exit::{FAILURE, OK};
+use crate::message::{describe, say};
 use crate::session;
 use crate::store::log;
 use crate::store::snapshot::Snapshot;
@@ -29,13 +30,17 @@ pub(super) async fn run(args: &CompactArgs) -> Result<u8> {
     let memory = args.memory.saturating_mul(1 << 20);
     let done = compact(&store, args.file_size.saturating_mul(1 << 20), memory).await?;
     let deleted = clean::clean(&store, args.delete_after).await?;
+    let failed = match done.failed {
+        0 => String::new(),
+        number => format!("; {number} compactions failed"),
+    };
     println!(
-        "{} files are now {} with {}; {deleted} unused files deleted",
+        "{} files are now {} with {}; {deleted} unused files deleted{failed}",
         done.before,
         done.after,
         size(done.bytes)
     );
-    Ok(OK)
+    Ok(if done.failed == 0 { OK } else { FAILURE })
 }
 
 /// What a compaction did.
@@ -47,18 +52,29 @@ pub(super) struct Compacted {
     pub(super) after: usize,
     /// The bytes of those.
     pub(super) bytes: u64,
+    /// The files that could not be written, because one of those that they replace is damaged, or
+    /// the storage failed.
+    pub(super) failed: usize,
 }
 
-/// Compacts all partitions to files of up to `target` bytes.
+/// Compacts all partitions to files of up to `target` bytes. Failures are reported, and the other
+/// files are compacted.
 pub(super) async fn compact(store: &Store, target: u64, memory: usize) -> Result<Compacted> {
     let state = log::existing(store).await?.state;
     let mut done = Compacted::default();
     for group in groups(&state, target) {
         let before = group.len();
-        if let Some(file) = replace(store, group, memory).await? {
-            done.before += before;
-            done.after += 1;
-            done.bytes += file.bytes;
+        match replace(store, group, memory).await {
+            Ok(Some(file)) => {
+                done.before += before;
+                done.after += 1;
+                done.bytes += file.bytes;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                say(&describe(error.as_ref()));
+                done.failed += 1;
+            }
         }
     }
     Ok(done)
