@@ -175,6 +175,10 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "NAME")]
     pub name: Option<String>,
 
+    /// Show this service [default: all, each with its versions]
+    #[arg(long, value_name = "NAME")]
+    pub service: Option<String>,
+
     /// Write the page to this file
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,

@@ -17,6 +17,7 @@ use crate::message::HINT;
 use crate::output::write_file;
 use crate::session;
 use crate::store::snapshot::Snapshot;
+use crate::store::state::ArchiveEntry;
 use crate::store::Store;
 use crate::subject::Subject;
 
@@ -32,16 +33,20 @@ pub(super) async fn run(args: &ReportArgs) -> Result<u8> {
 async fn html(snapshot: &Arc<Snapshot>, args: &ReportArgs) -> Result<String> {
     let memory = args.memory.saturating_mul(1 << 20);
     let session = session::session(&Subject::Store(snapshot.clone()), memory).await?;
-    let names = data::choose(&session, args.name.as_deref()).await?;
+    let (name, service) = (args.name.as_deref(), args.service.as_deref());
+    let names = data::choose(&session, name, service).await?;
     if names.is_empty() {
-        let name = args.name.as_deref().map(|name| format!(" named {name}")).unwrap_or_default();
+        let name = name.map(|name| format!(" named {name}")).unwrap_or_default();
+        let service = service.map(|it| format!(" of the service {it}")).unwrap_or_default();
         bail!(
-            "{} has no complete span or operation{name}\
-             {HINT}trace query {0} \"SELECT DISTINCT name FROM spans\" lists names",
+            "{} has no complete span or operation{name}{service}\
+             {HINT}trace query {0} \"SELECT DISTINCT service, name FROM spans\" lists names",
             snapshot.store.name()
         );
     }
+    let is_chosen = |it: &&ArchiveEntry| service.is_none_or(|name| it.partition.service == name);
+    let archives: Vec<_> = snapshot.state.archives.values().filter(is_chosen).collect();
     let spreads = data::spreads(&session).await?;
-    let changes = changes::between_versions(&session, &snapshot.state).await?;
-    Ok(page::page(snapshot, &names, &spreads, &changes))
+    let changes = changes::between_versions(&session, &archives).await?;
+    Ok(page::page(snapshot.store.name(), &archives, &names, &spreads, &changes))
 }

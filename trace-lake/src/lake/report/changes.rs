@@ -13,14 +13,15 @@ use trace_analyze::stats::{Report, Row};
 
 use super::data::{rows, text, Name};
 use crate::session::Session;
-use crate::store::state::{ArchiveEntry, State};
+use crate::store::state::ArchiveEntry;
 
 /// The archives of a version that are compared: the newest ones.
 pub(super) const RUNS: usize = 30;
 
-/// The changes from a version to the next one.
+/// The changes from a version of a service to the next one.
 #[derive(Debug)]
 pub(super) struct Step {
+    pub(super) service: String,
     pub(super) from: String,
     pub(super) to: String,
     /// The archives of both versions that are compared.
@@ -29,38 +30,58 @@ pub(super) struct Step {
     pub(super) changes: Vec<Change>,
 }
 
-/// Compares each version with the one before it, in the order of their first archives.
-pub(super) async fn between_versions(session: &Session, state: &State) -> Result<Vec<Step>> {
-    let versions = versions(state);
+/// A version of a service, with the ids of its newest archives.
+struct Version {
+    service: String,
+    version: String,
+    archives: Vec<String>,
+}
+
+/// Compares each version of a service with the one before it, in the order of their first archives.
+pub(super) async fn between_versions(
+    session: &Session,
+    archives: &[&ArchiveEntry],
+) -> Result<Vec<Step>> {
+    let versions = versions(archives);
     let mut steps = Vec::new();
     for pair in versions.windows(2) {
-        let [(from, before), (to, after)] = pair else { continue };
-        let runs = (before.len(), after.len());
-        let (before, after) = (reports(session, before).await?, reports(session, after).await?);
+        let [from, to] = pair else { continue };
+        if from.service != to.service {
+            continue;
+        }
+        let runs = (from.archives.len(), to.archives.len());
+        let before = reports(session, &from.archives).await?;
+        let after = reports(session, &to.archives).await?;
         let changes = diff::compare(&before, &after, &Options::default());
-        steps.push(Step { from: from.clone(), to: to.clone(), runs, changes });
+        let [service, from, to] = [&to.service, &from.version, &to.version].map(String::clone);
+        steps.push(Step { service, from, to, runs, changes });
     }
     Ok(steps)
 }
 
-/// Returns the known versions with the ids of their newest archives, those of the first archive
-/// first.
-fn versions(state: &State) -> Vec<(String, Vec<String>)> {
-    let mut archives: BTreeMap<&str, Vec<&ArchiveEntry>> = BTreeMap::new();
-    for archive in state.archives.values() {
+/// Returns the known versions by service, those of the first archive first.
+fn versions(archives: &[&ArchiveEntry]) -> Vec<Version> {
+    let mut by_version: BTreeMap<(&str, &str), Vec<&ArchiveEntry>> = BTreeMap::new();
+    for archive in archives {
         if let Some(version) = &archive.version {
-            archives.entry(version).or_default().push(archive);
+            by_version.entry((&archive.partition.service, version)).or_default().push(archive);
         }
     }
-    let mut versions: Vec<_> = archives.into_iter().collect();
+    let mut versions: Vec<_> = by_version.into_iter().collect();
     for (_, archives) in &mut versions {
         archives.sort_by_key(|archive| archive.start_ns);
     }
-    versions.sort_by_key(|(_, archives)| archives.first().and_then(|archive| archive.start_ns));
+    let first = |archives: &[&ArchiveEntry]| archives.first().and_then(|archive| archive.start_ns);
+    versions.sort_by_key(|((service, _), archives)| (*service, first(archives)));
     let newest = |archives: Vec<&ArchiveEntry>| {
         archives.iter().rev().take(RUNS).map(|archive| archive.id.clone()).collect()
     };
-    versions.into_iter().map(|(version, it)| (version.to_owned(), newest(it))).collect()
+    let version = |((service, version), archives): ((&str, &str), Vec<&ArchiveEntry>)| Version {
+        service: service.to_owned(),
+        version: version.to_owned(),
+        archives: newest(archives),
+    };
+    versions.into_iter().map(version).collect()
 }
 
 /// Returns the durations of the chosen names in archives.

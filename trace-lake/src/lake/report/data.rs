@@ -11,14 +11,29 @@ use crate::session::Session;
 /// The names of a report, those with the most time.
 const NAMES: usize = 30;
 
-/// The rows that the report is about: spans and operations that are complete.
-const DURATIONS: &str = "
-    CREATE VIEW \"trace report durations\" AS
-    SELECT role AS kind, category, name, dur_ns, archive, day, host, coalesce(version, '') AS version
-    FROM spans WHERE role <> 'drop' AND dur_ns IS NOT NULL
-    UNION ALL
-    SELECT 'async', category, name, dur_ns, archive, day, host, coalesce(version, '')
-    FROM operations WHERE dur_ns IS NOT NULL";
+/// Returns the statement for the rows that the report is about: spans and operations that are
+/// complete. Programs can have the same versions, so a version has the name of its service.
+fn durations(service: Option<&str>) -> String {
+    let service = service.map(|service| format!(" AND {}", is("service", service)));
+    let rows = |table: &str, kind: &str| {
+        format!(
+            "SELECT {kind} AS kind, category, name, dur_ns, archive, day, host,
+                service || ' ' || coalesce(version, 'unknown') AS version
+            FROM {table} WHERE {kind} <> 'drop' AND dur_ns IS NOT NULL{}",
+            service.as_deref().unwrap_or_default()
+        )
+    };
+    format!(
+        "CREATE VIEW \"trace report durations\" AS {} UNION ALL {}",
+        rows("spans", "role"),
+        rows("operations", "'async'")
+    )
+}
+
+/// Returns the condition that a column has a value.
+fn is(column: &str, value: &str) -> String {
+    format!("{column} = '{}'", value.replace('\'', "''"))
+}
 
 /// A kind of duration, a category and a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,7 +78,7 @@ impl Dimension {
 pub(super) struct Spread {
     pub(super) name: Name,
     pub(super) dimension: Dimension,
-    /// The day, the version or the host.
+    /// The day, the service and the version, or the host.
     pub(super) value: String,
     pub(super) count: i64,
     pub(super) median: f64,
@@ -74,16 +89,19 @@ pub(super) struct Spread {
 
 /// Chooses the names of the report, and keeps them in a table of the session. The one with the most
 /// time is first.
-pub(super) async fn choose(session: &Session, name: Option<&str>) -> Result<Vec<Name>> {
-    let quoted = |name: &str| format!("WHERE name = '{}'", name.replace('\'', "''"));
-    let filter = name.map(quoted).unwrap_or_default();
+pub(super) async fn choose(
+    session: &Session,
+    name: Option<&str>,
+    service: Option<&str>,
+) -> Result<Vec<Name>> {
+    let filter = name.map(|name| format!("WHERE {}", is("name", name))).unwrap_or_default();
     let table = format!(
         "CREATE TABLE \"trace report names\" AS
         SELECT kind, category, name, sum(CAST(dur_ns AS DOUBLE)) AS total
         FROM \"trace report durations\" {filter}
         GROUP BY kind, category, name ORDER BY total DESC, name LIMIT {NAMES}"
     );
-    session.run(DURATIONS).await?;
+    session.run(&durations(service)).await?;
     session.run(&table).await?;
     let sql = "SELECT kind, category, name FROM \"trace report names\" ORDER BY total DESC, name";
     let mut names = Vec::new();

@@ -6,7 +6,7 @@ use trace_analyze::diff::{Change, Verdict};
 
 use super::changes::{Step, RUNS};
 use super::data::{Dimension, Name, Spread};
-use crate::store::snapshot::Snapshot;
+use crate::store::state::ArchiveEntry;
 
 const HEAD: &str = include_str!("page.html");
 
@@ -15,18 +15,17 @@ const WIDTH: f64 = 240.0;
 
 /// Returns the page.
 pub(super) fn page(
-    snapshot: &Snapshot,
+    store: &str,
+    archives: &[&ArchiveEntry],
     names: &[Name],
     spreads: &[Spread],
     steps: &[Step],
 ) -> String {
-    let store = escaped(snapshot.store.name());
-    let mut html = HEAD.replace("{store}", &store);
-    let archives = snapshot.state.archives.len();
-    let days = snapshot.state.archives.values().map(|archive| &archive.partition.day);
+    let mut html = HEAD.replace("{store}", &escaped(store));
+    let days = archives.iter().map(|archive| &archive.partition.day);
     let (first, last) = (days.clone().min(), days.max());
     if let (Some(first), Some(last)) = (first, last) {
-        _ = writeln!(html, "<p>{archives} archives, from {first} to {last}.</p>");
+        _ = writeln!(html, "<p>{} archives, from {first} to {last}.</p>", archives.len());
     }
     add_steps(&mut html, steps);
     for name in names {
@@ -39,13 +38,13 @@ pub(super) fn page(
 
 fn add_steps(html: &mut String, steps: &[Step]) {
     if steps.is_empty() {
-        html.push_str("<p>The archives have no two versions to compare.</p>\n");
+        html.push_str("<p>No service has two versions to compare.</p>\n");
         return;
     }
     html.push_str("<h2>Changes between versions</h2>\n");
-    for Step { from, to, runs, changes } in steps {
-        let [from, to] = [from, to].map(|version| escaped(version));
-        _ = writeln!(html, "<h3>{from} → {to}</h3>");
+    for Step { service, from, to, runs, changes } in steps {
+        let [service, from, to] = [service, from, to].map(|text| escaped(text));
+        _ = writeln!(html, "<h3>{service} {from} → {to}</h3>");
         let certain = |it: &&Change| matches!(it.verdict, Verdict::Slower | Verdict::Faster);
         let certain: Vec<&Change> = changes.iter().filter(certain).collect();
         let unclear = changes.iter().filter(|it| it.verdict == Verdict::Unclear).count();

@@ -46,13 +46,13 @@ fn a_report_has_spreads_and_the_changes_between_versions() {
         add_version(&place, "1.0", 10, 2_000_000).await;
         let html = page(&place, &[]).await.unwrap();
         assert!(html.contains("8 archives, from 2026-11-20 to 2026-11-23."), "{html}");
-        assert!(html.contains("<h3>1.0 → 2.0</h3>"), "{html}");
+        assert!(html.contains("<h3>app 1.0 → 2.0</h3>"), "{html}");
         assert!(html.contains("1 of 2 names changed, 0 are unclear"), "{html}");
         let change = "<tr><td>cat:request<td>async<td class=slower>slower<td>+29";
         assert!(html.contains(change), "{html}");
         let rows = |start: &str| html.matches(start).count();
         assert_eq!(rows("<tr><td>2026-11-2"), 8, "two names on four days: {html}");
-        assert_eq!(rows("<tr><td>1.0<td>240<td>"), 2, "{html}");
+        assert_eq!(rows("<tr><td>app 1.0<td>240<td>"), 2, "{html}");
         assert_eq!(rows("<tr><td>&lt;b&gt;<td>240<td>"), 2, "{html}");
         assert!(
             !html.contains("<b>") && !html.contains("src=") && !html.contains("href="),
@@ -62,5 +62,29 @@ fn a_report_has_spreads_and_the_changes_between_versions() {
         assert!(one.contains("<h2>cat:steady ") && !one.contains("<h2>cat:request "), "{one}");
         let error = page(&place, &["-n", "it's"]).await.unwrap_err().to_string();
         assert!(error.contains("no complete span or operation named it's\nhint: "), "{error}");
+    });
+}
+
+#[test]
+fn versions_of_a_program_are_not_compared_with_those_of_another() {
+    run(async {
+        let place = Place::new();
+        for (service, version, hour) in [("a", "1", 1), ("b", "1", 2), ("a", "2", 3), ("b", "9", 4)]
+        {
+            let time = format!("2026-11-29T{hour:02}:00:00Z");
+            let options = ["--service", service, "--version", version, "--time", &time];
+            place.add(&[complete("work", hour, 9 + hour)], &options).await.unwrap();
+        }
+        let all = page(&place, &[]).await.unwrap();
+        let steps: Vec<&str> = all.lines().filter(|line| line.starts_with("<h3>")).collect();
+        assert_eq!(steps, ["<h3>a 1 → 2</h3>", "<h3>b 1 → 9</h3>"]);
+        for row in ["a 1", "a 2", "b 1", "b 9"] {
+            assert!(all.contains(&format!("<tr><td>{row}<td>1<td>")), "{row}: {all}");
+        }
+        let one = page(&place, &["--service", "b"]).await.unwrap();
+        assert!(one.contains("<p>2 archives, ") && one.contains("<h3>b 1 → 9</h3>"), "{one}");
+        assert!(!one.contains("<h3>a") && !one.contains("<td>a 1<td>"), "{one}");
+        let error = page(&place, &["--service", "c"]).await.unwrap_err().to_string();
+        assert!(error.contains("no complete span or operation of the service c"), "{error}");
     });
 }
