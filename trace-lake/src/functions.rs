@@ -35,7 +35,7 @@ pub const FUNCTIONS: &[Function] = &[
     Function {
         call: "overlap_ns(start1, dur1, start2, dur2)",
         about: "the nanoseconds that two intervals share; one of duration NULL or -1 lasts until \
-            trace_end()",
+            trace_end(), or gives NULL in a store",
     },
     Function {
         call: "overlaps(start1, dur1, start2, dur2)",
@@ -73,7 +73,9 @@ pub const FUNCTIONS: &[Function] = &[
 pub(crate) fn register(context: &SessionContext, subject: &Subject) {
     let clock = |name, clock| clock::ToClock::new(name, clock, subject.clone());
     context.register_udf(ScalarUDF::new_from_impl(arg::Arg::new()));
-    context.register_udf(ScalarUDF::new_from_impl(extract_arg::ExtractArg::new(subject.clone())));
+    let memory = context.runtime_env().memory_pool.clone();
+    let extract_arg = extract_arg::ExtractArg::new(subject.clone(), memory);
+    context.register_udf(ScalarUDF::new_from_impl(extract_arg));
     context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::nanos(subject.clone())));
     context.register_udf(ScalarUDF::new_from_impl(overlap::Overlap::is_any(subject.clone())));
     context.register_udf(ScalarUDF::new_from_impl(clock("to_realtime", Clock::Realtime)));

@@ -7,15 +7,20 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::prelude::{col, lit, SessionContext};
 use futures::TryStreamExt;
 use tokio::runtime::Handle;
 
 use crate::archive::Archive;
 use crate::directory::Clock;
+use crate::message::HINT;
 use crate::store::snapshot::Snapshot;
 use crate::store::table::register;
 use crate::tables::{values_of, TABLES};
+
+/// The memory of a value beside its text: a map has up to two places for each.
+const VALUE_BYTES: usize = 2 * size_of::<(i64, Option<String>)>();
 
 /// What queries read.
 #[derive(Debug, Clone)]
@@ -48,12 +53,18 @@ impl Subject {
     }
 
     /// Returns the values of arguments with this key, by the ids of their owners. The calling
-    /// thread may block.
-    pub(crate) fn values_of(&self, key: &str) -> Result<HashMap<i64, Option<String>>> {
+    /// thread may block. `memory` grows by the memory of those of a store, or this fails.
+    pub(crate) fn values_of(
+        &self,
+        key: &str,
+        memory: &MemoryReservation,
+    ) -> Result<HashMap<i64, Option<String>>> {
         match self {
             Self::Archive(archive) => values_of(archive, key),
             // A function of the engine cannot wait in another way.
-            Self::Store(snapshot) => Handle::current().block_on(values_in_store(snapshot, key)),
+            Self::Store(snapshot) => {
+                Handle::current().block_on(values_in_store(snapshot, key, memory))
+            }
         }
     }
 }
@@ -61,21 +72,30 @@ impl Subject {
 async fn values_in_store(
     snapshot: &Arc<Snapshot>,
     key: &str,
+    memory: &MemoryReservation,
 ) -> Result<HashMap<i64, Option<String>>> {
     let context = SessionContext::new();
     register(&context, snapshot, TABLES.iter().filter(|table| table.name == "arguments"))?;
     let rows = context.table("arguments").await?.filter(col("key").eq(lit(key)))?;
-    let rows = rows.select_columns(&["owner_id", "text"])?.execute_stream().await?;
+    let rows = rows.select_columns(&["owner_id", "text"])?;
+    let mut batches = rows.execute_stream().await?;
     let mut values = HashMap::new();
-    let read = rows.try_for_each(|batch| {
+    while let Some(batch) = batches.try_next().await? {
         let (ids, texts) = (batch.column(0).as_primitive::<Int64Type>(), batch.column(1));
         let texts = texts.as_string::<i32>();
+        let bytes = batch.num_rows() * VALUE_BYTES + texts.value_data().len();
+        memory.try_grow(bytes).map_err(|_| too_large(key))?;
         let text = |row| texts.is_valid(row).then(|| texts.value(row).to_owned());
         values.extend((0..batch.num_rows()).map(|row| (ids.value(row), text(row))));
-        futures::future::ready(Ok::<_, DataFusionError>(()))
-    });
-    read.await?;
+    }
     Ok(values)
+}
+
+fn too_large(key: &str) -> DataFusionError {
+    DataFusionError::ResourcesExhausted(format!(
+        "the values of the key {key} need more than --memory\
+         {HINT}select from the table arguments, or use more memory"
+    ))
 }
 
 impl PartialEq for Subject {

@@ -1,8 +1,8 @@
 //! `extract_arg(arg_set_id, 'key')`, of Perfetto.
 //!
 //! The arguments of a key are read at the first call with it, and kept: the memory is that of the
-//! values of one key. Their type in Perfetto is that of each value, which a column here cannot
-//! have, so they are text.
+//! values of one key. In a store it counts as memory of the session. Their type in Perfetto is that
+//! of each value, which a column here cannot have, so they are text.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -12,6 +12,7 @@ use datafusion::arrow::array::{Array, AsArray, StringBuilder};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::exec_err;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
@@ -22,20 +23,28 @@ use crate::subject::Subject;
 const PREFIXES: [&str; 2] = ["args.", "debug."];
 
 /// The values of a key, by the id of their span, instant, operation or flow event.
-type Values = Arc<HashMap<i64, Option<String>>>;
+#[derive(Debug)]
+struct KeyValues {
+    texts: HashMap<i64, Option<String>>,
+    /// Their memory.
+    _memory: MemoryReservation,
+}
+
+type Values = Arc<KeyValues>;
 
 #[derive(Debug)]
 pub(super) struct ExtractArg {
     signature: Signature,
     subject: Subject,
     keys: Mutex<HashMap<String, Values>>,
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl ExtractArg {
-    pub(super) fn new(subject: Subject) -> Self {
+    pub(super) fn new(subject: Subject, pool: Arc<dyn MemoryPool>) -> Self {
         let types = vec![DataType::Int64, DataType::Utf8];
         let signature = Signature::exact(types, Volatility::Immutable);
-        Self { signature, subject, keys: Mutex::default() }
+        Self { signature, subject, keys: Mutex::default(), pool }
     }
 
     /// Returns the values of a key. Other threads of the engine go on while this one reads, or
@@ -50,13 +59,14 @@ impl ExtractArg {
             return Ok(values.clone());
         }
         let plain = PREFIXES.iter().find_map(|prefix| key.strip_prefix(prefix));
-        let mut values = self.subject.values_of(key)?;
-        if values.is_empty() {
+        let memory = MemoryConsumer::new("extract_arg").register(&self.pool);
+        let mut texts = self.subject.values_of(key, &memory)?;
+        if texts.is_empty() {
             if let Some(plain) = plain {
-                values = self.subject.values_of(plain)?;
+                texts = self.subject.values_of(plain, &memory)?;
             }
         }
-        let values = Arc::new(values);
+        let values = Arc::new(KeyValues { texts, _memory: memory });
         keys.insert(key.to_owned(), values.clone());
         Ok(values)
     }
@@ -105,7 +115,7 @@ impl ScalarUDFImpl for ExtractArg {
                 Some((last, values)) if last == key => values,
                 _ => self.values(key)?,
             };
-            found.append_option(values.get(&ids.value(row)).cloned().flatten());
+            found.append_option(values.texts.get(&ids.value(row)).cloned().flatten());
             last = Some((key, values));
         }
         Ok(ColumnarValue::Array(Arc::new(found.finish())))

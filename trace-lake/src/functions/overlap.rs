@@ -1,4 +1,5 @@
-//! The overlap of two intervals. One without an end lasts until the last time of the archive.
+//! The overlap of two intervals. One without an end lasts until the last time of the archive. In a
+//! store its archive is unknown, and so is the overlap.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -74,7 +75,11 @@ impl ScalarUDFImpl for Overlap {
         let [starts, durs, other_starts, other_durs] = columns[..] else {
             return exec_err!("{} has four arguments", self.name());
         };
-        let last = self.subject.extent()?.map(|(_, last)| last);
+        let extent = match self.subject {
+            Subject::Archive(_) => self.subject.extent()?,
+            Subject::Store(_) => None,
+        };
+        let last = extent.map(|(_, last)| last);
         let first = starts.iter().zip(durs).map(|pair| interval(pair, last));
         let other = other_starts.iter().zip(other_durs).map(|pair| interval(pair, last));
         let shared = first.zip(other).map(|(first, other)| shared(first?, other?));

@@ -150,6 +150,36 @@ fn a_saturated_time_changes_no_other_time() {
     });
 }
 
+/// The end of the store is not that of the interval's archive.
+#[test]
+fn the_overlap_of_an_open_interval_is_unknown_in_a_store() {
+    run(async {
+        let place = Place::new();
+        place.add(&[complete("a", 1, 20)], &AT).await.unwrap();
+        let sql = "SELECT overlap_ns(3, NULL, 0, 8), overlaps(3, 9, 5, -1), overlap_ns(0, 9, 5, 9)";
+        assert_eq!(place.query(sql).await, ["||4"]);
+    });
+}
+
+#[test]
+fn arguments_of_a_store_are_within_the_memory_of_the_session() {
+    run(async {
+        let place = Place::new();
+        let url = [Argument::new("url", Value::String("/a".into()))];
+        let kind = |end| EventKind::DurationComplete { end };
+        let records: Vec<_> = (0..5000).map(|at| event("a", at, kind(at + 1), &url)).collect();
+        place.add(&records, &AT).await.unwrap();
+        let snapshot = Snapshot::newest(place.store.clone()).await.unwrap();
+        let subject = Subject::Store(Arc::new(snapshot));
+        let sql = "SELECT count(extract_arg(id, 'url')) FROM spans";
+        assert_eq!(query_of(&subject, sql).await.unwrap(), ["5000"]);
+        let session = session::session(&subject, 50_000).await.unwrap();
+        let error = query_in(&session, sql).await.unwrap_err();
+        let text = crate::message::describe(error.as_ref());
+        assert!(text.contains("hint: select from the table arguments"), "{text}");
+    });
+}
+
 #[test]
 fn a_critical_path_needs_the_archive() {
     run(async {
