@@ -116,13 +116,13 @@ pub async fn existing(store: &Store) -> Result<Numbered> {
 }
 
 /// Writes the change that `make` returns for the newest state, or nothing if it returns `None`. If
-/// another writer is faster, `make` gets the state after that one's change. Returns the number of
-/// the change.
+/// another writer is faster, `make` gets the state after that one's change. In a folder, the new
+/// files are written to the disk before, and the change after. Returns the number of the change.
 ///
 /// # Errors
 ///
-/// `make` failed, or the store cannot be read or written. If the answer to the write was lost, the
-/// change may exist.
+/// `make` failed, or the store cannot be read or written. If the answer to the write was lost, or
+/// the change cannot be written to the disk, it may exist.
 pub async fn commit(
     store: &Store,
     mut make: impl FnMut(&State) -> Result<Option<Change>>,
@@ -131,6 +131,8 @@ pub async fn commit(
     loop {
         let Numbered { number, mut state } = newest(store).await?;
         let Some(change) = make(&state)? else { return Ok(None) };
+        // Nothing that a change names may be lost while the change is kept.
+        store.sync(change.files.iter().map(|file| file.path.clone())).await?;
         let (number, written_ns) = (number + 1, now());
         state.apply(&change, written_ns);
         let entry = Entry {
@@ -148,6 +150,7 @@ pub async fn commit(
             refuse_replacement(store, &path, bytes).await?;
         }
         if is_created || read(store, number).await?.writer == writer {
+            store.sync([path.to_string()]).await?;
             return Ok(Some(number));
         }
     }

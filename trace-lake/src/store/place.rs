@@ -1,5 +1,6 @@
 //! Opening a store, and reading and writing its objects.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
 use std::fs;
@@ -157,6 +158,17 @@ impl Store {
         }
     }
 
+    /// Writes objects of a folder to its disk, with the folders that have their names. An object
+    /// storage keeps what it has confirmed.
+    pub(crate) async fn sync(&self, objects: impl IntoIterator<Item = String>) -> Result<()> {
+        let Some(folder) = self.folder.clone() else { return Ok(()) };
+        let objects: Vec<PathBuf> = objects.into_iter().map(|path| folder.join(path)).collect();
+        let is_inside = |path: &&FilePath| path.starts_with(&folder);
+        let paths = objects.iter().flat_map(|path| path.ancestors().take_while(is_inside));
+        let paths: BTreeSet<PathBuf> = paths.map(FilePath::to_owned).collect();
+        tokio::task::spawn_blocking(move || paths.iter().try_for_each(|path| sync(path))).await?
+    }
+
     /// Returns the message of an operation that failed.
     pub(crate) fn failed(
         &self,
@@ -176,6 +188,11 @@ impl Store {
         };
         anyhow!("{message}{HINT}{hint}")
     }
+}
+
+fn sync(path: &FilePath) -> Result<()> {
+    let synced = fs::File::open(path).and_then(|file| file.sync_all());
+    synced.with_context(|| format!("cannot write {} to the disk", path.display()))
 }
 
 /// Returns whether this names a store: a URL, or a folder with changes.

@@ -66,6 +66,20 @@ fn a_file_that_cannot_be_decoded_is_named() {
     });
 }
 
+#[test]
+fn a_change_names_only_files_on_the_disk() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(folder.path().to_str().unwrap()).unwrap();
+        let files = vec![crate::store::state::tests::file("spans/missing", None)];
+        let change = crate::store::state::Change { files, ..Default::default() };
+        let error = log::commit(&store, |_| Ok(Some(change.clone()))).await.unwrap_err();
+        let text = crate::message::describe(error.as_ref());
+        assert!(text.contains("to the disk: no such file"), "{text}");
+        assert_eq!(log::newest(&store).await.unwrap().number, 0);
+    });
+}
+
 /// The message of the decoder can have any text, also that of a store's name.
 #[test]
 fn a_damaged_file_is_named_in_a_store_of_any_name() {
