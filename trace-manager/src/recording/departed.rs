@@ -159,7 +159,7 @@ mod tests {
     fn those_that_departed_first_are_one() {
         let mut departed = Departed::default();
         for number in (2..=60).chain([1]) {
-            departed.add(number, summary(number as u32, 75_000));
+            departed.add(number, summary(number, 75_000));
         }
         let all = departed.into_summaries();
         assert_eq!(
