@@ -68,7 +68,7 @@ impl Numbers {
                     numbers.threads[id as usize].take(number(argument(0)));
                 }
                 ("trace", "records dropped", _) => numbers.dropped += number(argument(1)),
-                ("trace", _, _) | ("xray", "CPU", _) => {}
+                ("trace", _, _) | ("xray", "CPU" | "wall clock", _) => {}
                 other => panic!("expected numbers and losses, found {other:?}"),
             }
         }

@@ -13,9 +13,11 @@
 //! | any other | instant of the thread, with its fields | `kernel:event:SYSTEM/NAME` |
 //! | missed events | instant `records dropped` of the CPU | `trace` |
 
+mod archive;
 mod call_names;
 mod calls;
 mod durations;
+mod frequent;
 mod instants;
 mod labels;
 mod list;
@@ -27,13 +29,16 @@ mod threads;
 mod translator;
 
 pub use call_names::CallNames;
+#[cfg(target_os = "linux")]
+pub(crate) use frequent::REGISTERS;
+pub use frequent::{Switch, SystemCall, Wakeup};
 pub use instants::{write_event, write_gap};
 pub use labels::Label;
-pub use scheduling::{write_scheduling, write_switch, write_wakeup, Switch, Wakeup, Wakeups};
+pub use scheduling::{write_scheduling, write_switch, write_wakeup, Wakeups};
 pub use sink::RecordSink;
-pub use system_calls::{write_call, SystemCall};
+pub use system_calls::write_call;
 #[cfg(target_os = "linux")]
-pub(crate) use system_calls::{LABELS, REGISTERS};
+pub(crate) use system_calls::LABELS;
 pub(crate) use threads::Comm;
 pub use threads::Threads;
 pub use translator::Translator;

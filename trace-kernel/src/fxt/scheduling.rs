@@ -1,9 +1,9 @@
 //! Scheduling records.
 
 use trace_analyze::scheduling::InterruptKind;
-use trace_format::layout::ThreadState;
 use trace_format::{Argument, ContextSwitch, ThreadWakeup, Value, WriteError};
 
+use super::frequent::{Switch, Wakeup};
 use super::labels::Label;
 use super::list::List;
 use super::sink::RecordSink;
@@ -13,34 +13,6 @@ use crate::event::{Context, Entry, Event, Task};
 
 /// The maximum number of threads in [`Wakeups`].
 const MAX_WOKEN: usize = 1 << 16;
-
-/// A switch of a CPU from one thread to another.
-#[derive(Clone, Copy, Debug)]
-pub struct Switch {
-    /// When it happened, in ticks of the destination's clock.
-    pub ticks: u64,
-    /// The CPU.
-    pub cpu: u16,
-    /// The thread that ran, with its priority if it is known.
-    pub outgoing: (u64, Option<i32>),
-    /// The state of that thread from now on.
-    pub state: ThreadState,
-    /// The thread that runs now, with its priority if it is known.
-    pub incoming: (u64, Option<i32>),
-}
-
-/// A wake-up of a thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Wakeup {
-    /// When it happened, in ticks of the destination's clock.
-    pub ticks: u64,
-    /// The CPU that the thread is going to run on.
-    pub cpu: u16,
-    /// The thread, with its priority if it is known.
-    pub thread: (u64, Option<i32>),
-    /// The code that woke it up, and the thread of the CPU that executed it, if they are known.
-    pub by: Option<(Context, u64)>,
-}
 
 /// The threads with a `sched_waking`, which the next `sched_wakeup` of the thread repeats.
 #[derive(Debug, Default)]

@@ -1,12 +1,9 @@
 //! Destinations of records.
 
-use std::io::Write;
+use trace_format::{Record, Text, WriteError};
 
-use trace_format::{Record, Text, WriteError, Writer};
-
+use super::frequent::{Switch, SystemCall, Wakeup};
 use super::labels::Label;
-use super::scheduling::{write_switch, write_wakeup, Switch, Wakeup};
-use super::system_calls::{write_call, SystemCall};
 
 /// A destination of records: an archive, or the buffer of a provider.
 ///
@@ -19,32 +16,27 @@ pub trait RecordSink {
     /// The record exceeds a limit of the format, or writing failed.
     fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError>;
 
-    /// Writes a system call, if its category is recorded.
+    /// Writes a system call, if its category is recorded, as [`write_call`](super::write_call)
+    /// does.
     ///
     /// # Errors
     ///
     /// Those of [`record`](Self::record).
-    fn call(&mut self, call: &SystemCall) -> Result<(), WriteError> {
-        write_call(self, call)
-    }
+    fn call(&mut self, call: &SystemCall) -> Result<(), WriteError>;
 
-    /// Writes a switch.
+    /// Writes a switch, as [`write_switch`](super::write_switch) does.
     ///
     /// # Errors
     ///
     /// Those of [`record`](Self::record).
-    fn switch(&mut self, switch: &Switch) -> Result<(), WriteError> {
-        write_switch(self, switch, None)
-    }
+    fn switch(&mut self, switch: &Switch) -> Result<(), WriteError>;
 
-    /// Writes a wake-up.
+    /// Writes a wake-up, as [`write_wakeup`](super::write_wakeup) does.
     ///
     /// # Errors
     ///
     /// Those of [`record`](Self::record).
-    fn wakeup(&mut self, wakeup: &Wakeup) -> Result<(), WriteError> {
-        write_wakeup(self, wakeup, None)
-    }
+    fn wakeup(&mut self, wakeup: &Wakeup) -> Result<(), WriteError>;
 
     /// Returns a text for a record.
     fn text<'t>(&mut self, text: &'t str) -> Text<'t> {
@@ -59,11 +51,5 @@ pub trait RecordSink {
     /// Returns the category of an event, or `None` if its events are not recorded.
     fn category(&mut self, category: Label) -> Option<Text<'static>> {
         Some(self.label(category))
-    }
-}
-
-impl<W: Write> RecordSink for Writer<W> {
-    fn record(&mut self, record: &Record<'_>) -> Result<(), WriteError> {
-        Writer::record(self, record)
     }
 }

@@ -4,13 +4,11 @@ use trace_format::layout::{cut_str, MAX_STRING_BYTES};
 use trace_format::{Event, EventKind, Thread, ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
+use super::frequent::{SystemCall, REGISTERS};
 use super::labels::Label;
 use super::list::List;
 use super::sink::RecordSink;
 use crate::by_thread::ByThread;
-
-/// The number of registers that a system call may have as arguments.
-pub(crate) const REGISTERS: usize = 6;
 
 /// The labels of the registers.
 pub(crate) const LABELS: [Label; REGISTERS] = [
@@ -27,25 +25,6 @@ const MAX_OPEN: usize = 1 << 16;
 
 /// The number at the exit of `rt_sigreturn`.
 const NO_SYSCALL: i64 = -1;
-
-/// A system call.
-#[derive(Clone, Copy, Debug)]
-pub struct SystemCall {
-    /// When it began, in ticks of the destination's clock.
-    pub start: u64,
-    /// When it ended, in ticks; `None` if it has not ended.
-    pub end: Option<u64>,
-    /// The thread that made it.
-    pub thread: ThreadKoids,
-    /// Its number.
-    pub number: i64,
-    /// The names of system calls.
-    pub names: CallNames,
-    /// Six registers; the call may have fewer arguments.
-    pub registers: [u64; REGISTERS],
-    /// What it returned; `None` if it has not returned.
-    pub result: Option<i64>,
-}
 
 /// The system calls of all threads.
 #[derive(Debug, Default)]

@@ -6,14 +6,15 @@ use trace_format::{ThreadKoids, Value, WriteError};
 use super::call_names::CallNames;
 use super::calls::Calls;
 use super::durations::{Durations, Kind};
+use super::frequent::{Switch, Wakeup, REGISTERS};
 use super::instants::{
     arguments, event, inline, marker, write_event, write_gap, write_other, INSTANT,
 };
 use super::labels::Label;
-use super::scheduling::{write_scheduling, Switch, Wakeup, Wakeups};
+use super::scheduling::{write_scheduling, Wakeups};
 use super::sink::RecordSink;
 use super::start::Start;
-use super::system_calls::{SystemCalls, REGISTERS};
+use super::system_calls::SystemCalls;
 use super::threads::{Comm, Threads};
 use crate::event::{Entry, Event};
 use crate::page::Missed;

@@ -38,6 +38,8 @@ struct Scene {
     directory: TempDir,
     _server: ControlServer,
     provider: Provider,
+    /// The connection with which the session ends until it has started.
+    _controller: Controller,
 }
 
 /// Starts a server with its sockets in `directory`, and the files of its sessions in `sessions`.
@@ -65,7 +67,7 @@ impl Scene {
         let directory = tempfile::tempdir().unwrap();
         let server = serve(directory.path(), directory.path().join("sessions"));
         let (provider, _) = Provider::register(&directory.path().join("manager.sock"), "late");
-        let scene = Self { directory, _server: server, provider };
+        let mut controller = Controller::connect(&directory.path().join("control.sock")).unwrap();
         let config = TraceConfig {
             name: "session".to_owned(),
             output: Output::Beneath("out.fxt".to_owned()),
@@ -75,9 +77,9 @@ impl Scene {
             detached: true,
             ..config
         };
-        let folder = File::open(scene.directory.path()).unwrap();
-        scene.controller().initialize(&config, &folder).unwrap();
-        scene
+        let folder = File::open(directory.path()).unwrap();
+        controller.initialize(&config, &folder).unwrap();
+        Self { directory, _server: server, provider, _controller: controller }
     }
 
     /// Initializes a session that goes on after a kill of its server, and starts it. Its provider

@@ -153,7 +153,8 @@ mod tests {
         let mapping = WriteMapping::map(file.as_fd(), 4096).unwrap();
         let (mut expected, mut found) = (vec![0; 4096], vec![0; 4096]);
         for (offset, size) in [(0, 0), (0, 1), (3, 5), (7, 2), (9, 30), (16, 16), (4090, 6)] {
-            let bytes: Vec<_> = (1..=size as u8).map(|byte| byte + offset as u8).collect();
+            let bytes: Vec<_> =
+                (1..=size as u8).map(|byte| byte.wrapping_add(offset as u8)).collect();
             mapping.write_at(&bytes, offset);
             expected[offset..offset + size].copy_from_slice(&bytes);
             std::os::unix::fs::FileExt::read_exact_at(&file, &mut found, 0).unwrap();

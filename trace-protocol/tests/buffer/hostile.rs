@@ -326,7 +326,7 @@ fn keep_writing(file: &File, words: usize, ends: &AtomicBool) {
         let (index, value) = ((random >> 33) as usize % words, random >> 16);
         let word = match random >> 62 {
             0 => directory_entry((value % 3) as u32, (value >> 8) as u32 % 40),
-            1 => value % 16 | ((value >> 8) % 40) << 4 | value << 32,
+            1 => (value % 16) | (((value >> 8) % 40) << 4) | (value << 32),
             2 => value % 8192,
             _ => random,
         };
