@@ -128,11 +128,11 @@ fn a_program_that_no_daemon_knows_is_refused() {
     let own = u64::from(std::process::id());
     let directory = folder.path().join("scope");
     let missing = attach(&directory, own, &folder.path().join("no/manager.sock"));
-    assert_eq!(missing.code(), 1, "{missing:?}");
+    assert_eq!(missing.code(), 125, "{missing:?}");
     assert!(missing.stderr().contains("cannot arm the trace points"), "{missing:?}");
     let daemon = Daemon::start();
     let unknown = attach(&directory, own, &daemon.path("manager.sock"));
-    assert_eq!(unknown.code(), 1, "{unknown:?}");
+    assert_eq!(unknown.code(), 125, "{unknown:?}");
     assert!(unknown.stderr().contains("is not registered with the daemon"), "{unknown:?}");
     assert!(unknown.stderr().contains("hint: the program must link"), "{unknown:?}");
     assert!(!directory.exists());
