@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use super::foreign::{Closer, ForeignDescriptor};
+use rustix::io::ioctl_fionread;
 use rustix::net::{shutdown, Shutdown};
 use trace_protocol::control::{ToController, ToDaemon};
 use trace_protocol::message::Decoder;
@@ -180,13 +181,15 @@ impl Client {
 
 impl Drop for Client {
     /// Ends the connection. The kernel closes the descriptors that it has with unread messages when
-    /// the last handle of the socket is closed, which another thread does.
+    /// the last handle of the socket is closed: another thread does that if there are any.
     fn drop(&mut self) {
         self.close_descriptors();
-        let last = self.socket.as_fd().try_clone_to_owned();
-        // It fails if the other end has closed it.
+        // It fails if the other end has closed it. Nothing arrives afterwards.
         let _ = shutdown(&self.socket, Shutdown::ReadWrite);
-        last.into_iter().for_each(|last| self.closer.close(last));
+        if ioctl_fionread(&self.socket) != Ok(0) {
+            let last = self.socket.as_fd().try_clone_to_owned();
+            last.into_iter().for_each(|last| self.closer.close(last));
+        }
     }
 }
 
