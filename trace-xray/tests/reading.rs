@@ -375,33 +375,42 @@ fn errors_have_the_position() {
 #[test]
 fn calls_belong_to_the_thread_whose_buffer_has_them() {
     for format in all_formats().filter(|format| format.version.has_extents()) {
-        let mut log = Made::new(format, 512);
-        for thread in 8..11 {
-            log.buffer(|log| {
-                log.start(7, thread);
-                log.function(Action::Entry, thread as u32, 5);
-                log.function(Action::Exit, thread as u32, 5);
-            });
+        // The rest of fewer bytes than a record has, too.
+        for surplus in [1, 7, 8, 15, 16, 150] {
+            calls_with_wrong_extents(format, surplus);
         }
-        let second = log.offsets.iter().zip(&log.records).filter_map(|(offset, record)| {
-            matches!(record, Record::BufferExtents { .. }).then_some(*offset)
+    }
+}
+
+/// The first of three thread buffers says that it has `surplus` more bytes than it has.
+fn calls_with_wrong_extents(format: Format, surplus: u64) {
+    let mut log = Made::new(format, 512);
+    for thread in 8..11 {
+        log.buffer(|log| {
+            log.start(7, thread);
+            log.function(Action::Entry, thread as u32, 5);
+            log.function(Action::Exit, thread as u32, 5);
         });
-        let second = second.collect::<Vec<_>>()[1];
-        let Record::BufferExtents { size } = log.records[0] else { panic!() };
-        let mut extents = Vec::new();
-        encode::record(&mut extents, &Record::BufferExtents { size: size + 150 }, format).unwrap();
-        log.bytes[32..48].copy_from_slice(&extents);
-        log.records[0] = Record::BufferExtents { size: size + 150 };
-        for piece in [1, 7, 1000] {
-            let (items, errors) = items(&log.bytes, piece);
-            let records: Vec<_> = items.iter().map(|item| item.record).collect();
-            assert!(records == log.records, "{format:?}");
-            let wrong = format!("WrongExtents {{ offset: {second}, left: 150 }}");
-            assert_eq!(errors, [wrong], "{format:?}");
-            for item in &items {
-                if let Record::Function(function) = item.record {
-                    assert_eq!(item.thread as u32, function.function.number(), "{format:?}");
-                }
+    }
+    let second = log.offsets.iter().zip(&log.records).filter_map(|(offset, record)| {
+        matches!(record, Record::BufferExtents { .. }).then_some(*offset)
+    });
+    let second = second.collect::<Vec<_>>()[1];
+    let Record::BufferExtents { size } = log.records[0] else { panic!() };
+    let size = size + surplus;
+    let mut extents = Vec::new();
+    encode::record(&mut extents, &Record::BufferExtents { size }, format).unwrap();
+    log.bytes[32..48].copy_from_slice(&extents);
+    log.records[0] = Record::BufferExtents { size };
+    for piece in 1..200 {
+        let (items, errors) = items(&log.bytes, piece);
+        let records: Vec<_> = items.iter().map(|item| item.record).collect();
+        assert!(records == log.records, "{format:?}, {surplus}, pieces of {piece}");
+        let wrong = format!("WrongExtents {{ offset: {second}, left: {surplus} }}");
+        assert_eq!(errors, [wrong], "{format:?}, pieces of {piece}");
+        for item in &items {
+            if let Record::Function(function) = item.record {
+                assert_eq!(item.thread as u32, function.function.number(), "{format:?}");
             }
         }
     }

@@ -197,6 +197,10 @@ impl State {
             return self.leave(offset);
         }
         let bytes = window.rest();
+        // Without its first byte, a record may be of another thread buffer.
+        if bytes.is_empty() && !self.finished {
+            return Ok(Step::More);
+        }
         if self.may_start_another(bytes) {
             if bytes.len() < boundary::START_BYTES && !self.finished {
                 return Ok(Step::More);
