@@ -76,7 +76,7 @@ impl PerfettoExporter {
         let end = end.max(start);
         let track = self.tracks.for_duration(&mut self.packets, record.koids, (start, end));
         self.plain(record, Kind::SliceBegin, track);
-        self.packets.event(end, slice_end(track));
+        self.packets.slice_end(end, track);
     }
 
     /// Ends the innermost duration of this category and name. Either may be empty.
@@ -127,7 +127,7 @@ impl PerfettoExporter {
         let mut begin = self.note(track, "trace", name, annotations);
         begin.kind = Some(Kind::SliceBegin as i32);
         self.packets.event(from, begin);
-        self.packets.event(to, slice_end(track));
+        self.packets.slice_end(to, track);
     }
 
     /// Writes the time of day of the first clock anchor. With several ones, Perfetto would require
@@ -214,10 +214,4 @@ fn counter_value(value: Value<'_>) -> Option<(Option<i64>, Option<f64>)> {
         _ => return None,
     };
     Some((Some(integer), None))
-}
-
-/// Returns the end of the innermost slice of a track.
-pub(super) fn slice_end(track: Uuid) -> TrackEvent {
-    let (kind, track_uuid) = (Some(Kind::SliceEnd as i32), Some(track));
-    TrackEvent { kind, track_uuid, ..TrackEvent::default() }
 }

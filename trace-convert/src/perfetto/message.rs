@@ -30,12 +30,29 @@ messages! {
         clock_snapshot: Option<Box<ClockSnapshot>> = 6: message, optional, boxed;
         timestamp: Option<u64> = 8: uint64, optional;
         trusted_packet_sequence_id: Option<u32> = 10: uint32, optional;
-        track_event: Option<TrackEvent> = 11: message, optional;
+        track_event: Option<Box<TrackEvent>> = 11: message, optional, boxed;
         interned_data: Option<Box<InternedData>> = 12: message, optional, boxed;
         sequence_flags: Option<u32> = 13: uint32, optional;
         trace_packet_defaults: Option<Box<TracePacketDefaults>> = 59: message, optional, boxed;
         track_descriptor: Option<Box<TrackDescriptor>> = 60: message, optional, boxed;
         perf_sample: Option<PerfSample> = 66: message, optional;
+    }
+
+    /// `TracePacket` of a track event: the fields that most packets have
+    EventPacket {
+        timestamp: Option<u64> = 8: uint64, optional;
+        trusted_packet_sequence_id: Option<u32> = 10: uint32, optional;
+        track_event: Option<TrackEvent> = 11: message, optional;
+        interned_data: Option<Box<InternedData>> = 12: message, optional, boxed;
+        sequence_flags: Option<u32> = 13: uint32, optional;
+    }
+
+    /// `TracePacket` of a slice's end
+    EndPacket {
+        timestamp: Option<u64> = 8: uint64, optional;
+        trusted_packet_sequence_id: Option<u32> = 10: uint32, optional;
+        track_event: Option<SliceEnd> = 11: message, optional;
+        sequence_flags: Option<u32> = 13: uint32, optional;
     }
 
     /// `TracePacketDefaults`
@@ -74,6 +91,13 @@ messages! {
         name: Option<String> = 23: string, optional;
         counter_value: Option<i64> = 30: int64, optional;
         double_counter_value: Option<f64> = 44: double, optional;
+    }
+
+    /// `TrackEvent` of the end of the innermost slice
+    SliceEnd {
+        /// [`Kind::SliceEnd`]
+        kind: Option<i32> = 9: int32, optional;
+        track_uuid: Option<u64> = 11: uint64, optional;
     }
 
     /// `TrackEvent.LegacyEvent`, for flows: only legacy flows bind to the open slice of the track,

@@ -6,8 +6,8 @@ use prost::encoding::{encode_key, encode_varint, WireType};
 use prost::Message;
 
 use super::message::{
-    InternedData, InternedString, PerfSample, PerfSampleDefaults, Timebase, TracePacket,
-    TracePacketDefaults, TrackDescriptor, TrackEvent,
+    EndPacket, EventPacket, InternedData, InternedString, Kind, PerfSample, PerfSampleDefaults,
+    SliceEnd, Timebase, TracePacket, TracePacketDefaults, TrackDescriptor, TrackEvent,
 };
 
 /// The sequence of all events, which share interned strings. Embedded packets have small sequence
@@ -95,12 +95,27 @@ impl Packets {
     pub(super) fn event(&mut self, nanos: u64, event: TrackEvent) {
         self.events += 1;
         let interned_data = self.new_strings.take();
-        self.packet(TracePacket {
+        let sequence_flags = Some(self.flags(NEEDS_STATE));
+        self.write(&EventPacket {
             timestamp: Some(nanos),
+            trusted_packet_sequence_id: Some(SEQUENCE),
             track_event: Some(event),
             interned_data,
-            sequence_flags: Some(NEEDS_STATE),
-            ..TracePacket::default()
+            sequence_flags,
+        });
+    }
+
+    /// Writes the end of the innermost slice of a track. It uses no string.
+    #[inline]
+    pub(super) fn slice_end(&mut self, nanos: u64, track_uuid: u64) {
+        self.events += 1;
+        let sequence_flags = Some(self.flags(NEEDS_STATE));
+        let kind = Some(Kind::SliceEnd as i32);
+        self.write(&EndPacket {
+            timestamp: Some(nanos),
+            trusted_packet_sequence_id: Some(SEQUENCE),
+            track_event: Some(SliceEnd { kind, track_uuid: Some(track_uuid) }),
+            sequence_flags,
         });
     }
 
@@ -148,11 +163,20 @@ impl Packets {
     #[inline]
     pub(super) fn packet(&mut self, mut packet: TracePacket) {
         packet.trusted_packet_sequence_id = Some(SEQUENCE);
-        if !self.is_started {
-            self.is_started = true;
-            *packet.sequence_flags.get_or_insert(0) |= STATE_CLEARED;
-        }
+        packet.sequence_flags = match self.flags(packet.sequence_flags.unwrap_or(0)) {
+            0 => None,
+            flags => Some(flags),
+        };
         self.write(&packet);
+    }
+
+    /// Returns the flags of a packet of the events' sequence.
+    #[inline]
+    fn flags(&mut self, flags: u32) -> u32 {
+        match std::mem::replace(&mut self.is_started, true) {
+            true => flags,
+            false => flags | STATE_CLEARED,
+        }
     }
 
     /// Copies embedded packets.
@@ -161,7 +185,7 @@ impl Packets {
     }
 
     #[inline]
-    fn write(&mut self, packet: &TracePacket) {
+    fn write(&mut self, packet: &impl Message) {
         self.packet.clear();
         packet.encode_raw(&mut self.packet);
         encode_key(PACKET, WireType::LengthDelimited, &mut self.bytes);
