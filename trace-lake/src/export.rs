@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::cli::Format;
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::QuerySession;
 use crate::tables::{Table, TABLES};
 
 /// Writes each table to a file `NAME.parquet` in a folder, which is created. Rows are sorted by
@@ -16,7 +16,7 @@ use crate::tables::{Table, TABLES};
 /// # Errors
 ///
 /// Reading the archive or writing a file failed. Files that are complete stay.
-pub async fn export(session: &Session, folder: &Path) -> Result<()> {
+pub async fn export(session: &QuerySession, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for table in TABLES {
         let output = Output { format: Format::Parquet, path: Some(path(folder, table)) };

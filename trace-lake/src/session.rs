@@ -35,14 +35,14 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// The tables of an archive or a store, in which queries run.
 #[derive(Clone)]
-pub struct Session {
+pub struct QuerySession {
     context: SessionContext,
     subject: Subject,
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for QuerySession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Session").finish_non_exhaustive()
+        f.debug_struct("QuerySession").finish_non_exhaustive()
     }
 }
 
@@ -52,10 +52,10 @@ impl std::fmt::Debug for Session {
 /// # Errors
 ///
 /// The engine cannot be started.
-pub async fn session(subject: &Subject, memory: usize) -> Result<Session> {
+pub async fn session(subject: &Subject, memory: usize) -> Result<QuerySession> {
     let context = tables(subject, memory)?;
     functions::register(&context, subject);
-    let session = Session { context, subject: subject.clone() };
+    let session = QuerySession { context, subject: subject.clone() };
     for view in views::VIEWS {
         session.run(view.sql).await?;
     }
@@ -88,7 +88,7 @@ pub(crate) fn tables(subject: &Subject, memory: usize) -> Result<SessionContext>
     Ok(context)
 }
 
-impl Session {
+impl QuerySession {
     /// Returns the engine.
     #[must_use]
     pub fn context(&self) -> &SessionContext {

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::message::{self, say};
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::QuerySession;
 use crate::{queries, statements};
 use completion::Helper;
 
@@ -51,7 +51,12 @@ enum Line<'a> {
 /// # Errors
 ///
 /// The terminal cannot be read. Errors of statements are printed.
-pub fn run(session: &Session, output: &Output, runtime: &Runtime, archive: &Path) -> Result<()> {
+pub fn run(
+    session: &QuerySession,
+    output: &Output,
+    runtime: &Runtime,
+    archive: &Path,
+) -> Result<()> {
     let config = Config::builder().max_history_size(MAX_HISTORY)?.auto_add_history(false).build();
     let mut editor: Editor<Helper, FileHistory> = Editor::with_config(config)?;
     editor.set_helper(Some(Helper::new()));
@@ -74,7 +79,7 @@ pub fn run(session: &Session, output: &Output, runtime: &Runtime, archive: &Path
 
 fn read_lines(
     editor: &mut Editor<Helper, FileHistory>,
-    session: &Session,
+    session: &QuerySession,
     output: &Output,
     runtime: &Runtime,
 ) -> Result<()> {

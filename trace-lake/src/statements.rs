@@ -6,7 +6,7 @@ use datafusion::sql::sqlparser::ast;
 
 use crate::message::HINT;
 use crate::output::Output;
-use crate::session::Session;
+use crate::session::QuerySession;
 use crate::usage::UsageError;
 
 /// Runs statements, and writes the results of those that have one. Returns whether one had.
@@ -15,7 +15,7 @@ use crate::usage::UsageError;
 ///
 /// A statement is wrong, or it or writing its result failed. If the output is a file and several
 /// statements have a result, nothing runs.
-pub async fn run(session: &Session, output: &Output, sql: &str) -> Result<bool> {
+pub async fn run(session: &QuerySession, output: &Output, sql: &str) -> Result<bool> {
     let statements = match session.statements(sql) {
         Ok(statements) => statements,
         Err(error) => return Err(session.explain(error, sql).await),

@@ -15,7 +15,7 @@ use trace_format::{
 
 use crate::archive::Archive;
 use crate::input::Input;
-use crate::session::{self, Session};
+use crate::session::{self, QuerySession};
 use crate::subject::Subject;
 
 pub(crate) const THREAD: ThreadKoids = ThreadKoids::new(12, 34);
@@ -80,7 +80,7 @@ pub(crate) async fn query_of(subject: &Subject, sql: &str) -> anyhow::Result<Vec
 }
 
 /// Returns the result of the last statement of a text in a session.
-pub(crate) async fn query_in(session: &Session, sql: &str) -> anyhow::Result<Vec<String>> {
+pub(crate) async fn query_in(session: &QuerySession, sql: &str) -> anyhow::Result<Vec<String>> {
     let mut batches = Vec::new();
     for statement in session.statements(sql)? {
         batches = session.frame(statement).await?.collect().await?;

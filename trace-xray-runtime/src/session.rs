@@ -21,10 +21,10 @@ pub(crate) const INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) const THREAD: &str = "trace-xray";
 
 /// The session that is recorded.
-static SESSION: Mutex<Option<Session>> = Mutex::new(None);
+static SESSION: Mutex<Option<CallSession>> = Mutex::new(None);
 
 #[derive(Debug)]
-struct Session {
+struct CallSession {
     /// Ends the session when it is dropped.
     lasts: Sender<()>,
     thread: JoinHandle<()>,
@@ -39,11 +39,11 @@ pub(crate) fn observe(state: TraceState) {
         session.end();
     }
     if state == TraceState::Started {
-        *session = Session::start();
+        *session = CallSession::start();
     }
 }
 
-impl Session {
+impl CallSession {
     /// Starts the thread, and waits until sleds are on. `None` if there can be no thread.
     fn start() -> Option<Self> {
         let (lasts, ended) = mpsc::channel::<()>();

@@ -8,11 +8,11 @@ use serde_json::{json, Value};
 use trace_manager::controller::{ProviderStatistics, SessionInfo};
 use trace_protocol::buffer::producer::LossReason;
 
-use super::daemon_client::print_json;
-use super::sessions::{find_session, servers};
 use crate::cli::StatusArgs;
+use crate::daemon_client::print_json;
 use crate::exit;
 use crate::recorders::Recorder;
+use crate::sessions::{find_session, servers};
 use crate::table::{human_nanos, print, Table};
 
 pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
@@ -28,27 +28,27 @@ pub(crate) fn run(args: &StatusArgs) -> Result<u8> {
 }
 
 /// A session of the daemon, or of a recorder.
-pub(crate) struct Session {
+pub(crate) struct ListedSession {
     info: SessionInfo,
     /// The process of the recorder.
     recorder: Option<u32>,
 }
 
 /// Returns the sessions of the daemon and those of the recorders.
-pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<Session>> {
+pub(crate) fn sessions(socket: Option<&Path>) -> Result<Vec<ListedSession>> {
     let (daemon, recorders) = servers(socket);
     let of_daemon = match daemon {
         Ok(mut controller) => controller.sessions()?,
         Err(_) if !recorders.is_empty() => Vec::new(),
         Err(error) => return Err(error),
     };
-    let of_daemon = of_daemon.into_iter().map(|info| Session { info, recorder: None });
-    let of_recorder = |it: Recorder| Session { info: it.session, recorder: Some(it.pid) };
+    let of_daemon = of_daemon.into_iter().map(|info| ListedSession { info, recorder: None });
+    let of_recorder = |it: Recorder| ListedSession { info: it.session, recorder: Some(it.pid) };
     Ok(of_daemon.chain(recorders.into_iter().map(of_recorder)).collect())
 }
 
 /// Prints sessions.
-pub(crate) fn show_sessions(sessions: &[Session], as_json: bool) -> Result<()> {
+pub(crate) fn show_sessions(sessions: &[ListedSession], as_json: bool) -> Result<()> {
     if as_json {
         return print_json(&sessions.iter().map(session_json).collect());
     }
@@ -57,7 +57,7 @@ pub(crate) fn show_sessions(sessions: &[Session], as_json: bool) -> Result<()> {
         "output",
     ];
     let mut table = Table::new(heads, 6);
-    for Session { info: session, recorder } in sessions {
+    for ListedSession { info: session, recorder } in sessions {
         table.push(vec![
             human_nanos(session.elapsed.as_nanos() as u64),
             format!("{}/{}", session.providers, session.joined),
@@ -92,7 +92,7 @@ fn mode(session: &SessionInfo) -> String {
     format!("{:?}", session.mode).to_lowercase()
 }
 
-fn session_json(Session { info: session, recorder }: &Session) -> Value {
+fn session_json(ListedSession { info: session, recorder }: &ListedSession) -> Value {
     json!({
         "recorder": recorder,
         "name": session.name,

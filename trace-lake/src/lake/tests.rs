@@ -16,7 +16,7 @@ use trace_format::{Argument, Event, EventKind, Record, Thread, Value};
 use super::add;
 use super::clean;
 use super::cli::{AddArgs, Command, LakeCli};
-use crate::session::{self, Session, DEFAULT_MEMORY};
+use crate::session::{self, QuerySession, DEFAULT_MEMORY};
 use crate::store::log;
 use crate::store::snapshot::Snapshot;
 use crate::store::state::State;
@@ -79,7 +79,7 @@ impl Place {
     }
 
     /// Returns a session with what the store has now.
-    async fn session(&self) -> Session {
+    async fn session(&self) -> QuerySession {
         let snapshot = Snapshot::newest(self.store.clone()).await.unwrap();
         session::session(&Subject::Store(Arc::new(snapshot)), DEFAULT_MEMORY).await.unwrap()
     }

@@ -7,11 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::completed_parts::PartsReader;
-use super::part_file::{BlockRole, PartFile, PartPlaces};
 use super::status::WriterStatus;
-use super::target::ArchiveOutput;
-use super::OffsetReader;
+use crate::output::{ArchiveOutput, BlockRole, OffsetReader, PartFile, PartPlaces, PartsReader};
 
 /// The interval of checks whether the archive is written.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -44,7 +41,7 @@ impl Prefix {
     pub(crate) fn copy_to(&self, output: &ArchiveOutput, rate: u64) -> io::Result<u64> {
         wait_until_written(&self.status, self.start + self.bytes)?;
         let begin = self.archive.get().ok_or(io::ErrorKind::NotFound)?;
-        let mut copy = Copy { output, rate: rate.to_le_bytes(), bytes: 0 };
+        let mut copy = ArchiveCopy { output, rate: rate.to_le_bytes(), bytes: 0 };
         for part in self.parts.before(self.start - begin.offset) {
             copy.add(&part.open()?, part.written.bytes, &part.written.places)?;
         }
@@ -58,7 +55,7 @@ impl Prefix {
 
 /// The copy of an archive.
 #[derive(Debug)]
-struct Copy<'a> {
+struct ArchiveCopy<'a> {
     output: &'a ArchiveOutput,
     /// The counter's rate, which is the same in all parts.
     rate: [u8; 8],
@@ -66,7 +63,7 @@ struct Copy<'a> {
     bytes: u64,
 }
 
-impl Copy<'_> {
+impl ArchiveCopy<'_> {
     /// Adds the first `end` bytes of a file.
     fn add(&mut self, file: &File, end: u64, places: &PartPlaces) -> io::Result<()> {
         let mut start = if self.bytes == 0 { 0 } else { places.repeated };

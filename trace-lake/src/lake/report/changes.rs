@@ -12,7 +12,7 @@ use trace_analyze::spans::Role;
 use trace_analyze::stats::{Report, Row};
 
 use super::data::{rows, text, Name};
-use crate::session::Session;
+use crate::session::QuerySession;
 use crate::store::state::ArchiveEntry;
 
 /// The archives of a version that are compared: the newest ones.
@@ -39,7 +39,7 @@ struct Version {
 
 /// Compares each version of a service with the one before it, in the order of their first archives.
 pub(super) async fn between_versions(
-    session: &Session,
+    session: &QuerySession,
     archives: &[&ArchiveEntry],
 ) -> Result<Vec<Step>> {
     let versions = versions(archives);
@@ -85,7 +85,7 @@ fn versions(archives: &[&ArchiveEntry]) -> Vec<Version> {
 }
 
 /// Returns the durations of the chosen names in archives.
-async fn reports(session: &Session, archives: &[String]) -> Result<Vec<Report>> {
+async fn reports(session: &QuerySession, archives: &[String]) -> Result<Vec<Report>> {
     let ids: Vec<String> = archives.iter().map(|id| format!("'{id}'")).collect();
     let sql = format!(
         "SELECT kind, category, name, archive, dur_ns

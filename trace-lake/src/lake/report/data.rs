@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::{Float64Type, Int64Type};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 
-use crate::session::Session;
+use crate::session::QuerySession;
 
 /// The names of a report, those with the most time.
 const NAMES: usize = 30;
@@ -90,7 +90,7 @@ pub(super) struct Spread {
 /// Chooses the names of the report, and keeps them in a table of the session. The one with the most
 /// time is first.
 pub(super) async fn choose(
-    session: &Session,
+    session: &QuerySession,
     name: Option<&str>,
     service: Option<&str>,
 ) -> Result<Vec<Name>> {
@@ -114,7 +114,7 @@ pub(super) async fn choose(
 
 /// Returns the spreads of the chosen names. Percentiles are estimates of a t-digest, so that memory
 /// does not grow with the rows.
-pub(super) async fn spreads(session: &Session) -> Result<Vec<Spread>> {
+pub(super) async fn spreads(session: &QuerySession) -> Result<Vec<Spread>> {
     let mut spreads = Vec::new();
     for dimension in Dimension::ALL {
         let column = dimension.column();
@@ -153,7 +153,7 @@ fn spread(batch: &RecordBatch, row: usize, dimension: Dimension) -> Spread {
 
 /// Runs statements, and returns the batches of the last one.
 pub(super) async fn rows(
-    session: &Session,
+    session: &QuerySession,
     sql: &str,
 ) -> Result<BoxStream<'static, datafusion::error::Result<RecordBatch>>> {
     let mut batches = futures::stream::empty().boxed();
