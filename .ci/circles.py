@@ -1,6 +1,6 @@
-"""Fails if modules of a crate import each other in a circle.
+"""Fails if files of a crate import each other in a circle, or its modules do.
 
-An edge from one file to another is a `crate::` or `super::` path outside of tests, followed through
+A module is one that the root of the crate declares, with all files below it. An edge from one file to another is a `crate::` or `super::` path outside of tests, followed through
 `pub use` to the file that defines the item. Usage: circles.py CRATE/src…
 """
 
@@ -139,6 +139,23 @@ def circles(edges):
     return found
 
 
+def of_modules(edges):
+    """Returns the edges between the modules that the root declares. The root itself has none."""
+    found = {file[0]: set() for file in edges if file}
+    for file, others in edges.items():
+        for other in others:
+            if file and other and file[0] != other[0]:
+                found[file[0]].add(other[0])
+    return found
+
+
+def between(edges, modules):
+    """Returns the edges between files of different modules."""
+    pairs = [(file, other) for file, others in edges.items() for other in others]
+    inside = [pair for pair in pairs if all(file and file[0] in modules for file in pair)]
+    return sorted((file, other) for file, other in inside if file[0] != other[0])
+
+
 def main(sources):
     sys.setrecursionlimit(10_000)
     failed = False
@@ -151,6 +168,11 @@ def main(sources):
             for module in sorted(circle):
                 targets = sorted(str(crate.files[other]) for other in edges[module] if other in circle)
                 print(f"  {crate.files[module]} -> {', '.join(targets)}", file=sys.stderr)
+        for circle in circles(of_modules(edges)):
+            failed = True
+            print(f"{source}: {len(circle)} modules import each other", file=sys.stderr)
+            for file, other in between(edges, circle):
+                print(f"  {crate.files[file]} -> {crate.files[other]}", file=sys.stderr)
     sys.exit(failed)
 
 

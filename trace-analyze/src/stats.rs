@@ -23,7 +23,6 @@
 
 mod collector;
 mod counters;
-mod distribution;
 mod enclosing;
 mod groups;
 mod joined;
@@ -31,14 +30,14 @@ mod json;
 mod polls;
 mod sample;
 mod table;
-mod value;
 
 use std::io::Read;
 
-use trace_format::{ReadError, Reader, ThreadKoids};
+use trace_format::{ReadError, Reader};
 
 use crate::arguments::Condition;
-use crate::catalog::Catalog;
+pub use crate::distribution::{Distribution, PERCENTILES};
+pub use crate::group::{Group, GroupValue};
 pub use crate::pairing::Unpaired;
 use crate::parents::Parents;
 use crate::schedule::Schedule;
@@ -46,12 +45,9 @@ use crate::spans::{Oddities, Role};
 use crate::Damage;
 use collector::StatsCollector;
 pub use counters::CounterRow;
-pub use distribution::Distribution;
 pub use groups::Groups;
 pub use joined::JoinedNames;
-pub use json::PERCENTILES;
 pub(crate) use sample::Sample;
-pub use value::GroupValue;
 
 /// The separation of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,32 +90,6 @@ pub enum By<'a> {
 impl From<Grouping> for By<'_> {
     fn from(grouping: Grouping) -> Self {
         Self::Group(grouping)
-    }
-}
-
-/// A process, or a thread of it, or a value.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Group {
-    /// The process and the thread. The thread is 0 with [`Grouping::Process`].
-    pub koids: ThreadKoids,
-    /// The process's name, or an empty string if it has none.
-    pub process_name: String,
-    /// The thread's name, or an empty string if it has none.
-    pub thread_name: String,
-    /// The value, with [`By::Argument`] and [`By::Parent`], whose koids are 0.
-    pub value: Option<GroupValue>,
-}
-
-impl Group {
-    /// Returns a thread and its process with their names.
-    #[must_use]
-    pub fn of_thread(catalog: &Catalog, koids: ThreadKoids) -> Self {
-        Self {
-            koids,
-            process_name: catalog.process_name(koids.process).to_owned(),
-            thread_name: catalog.thread_name(koids).to_owned(),
-            value: None,
-        }
     }
 }
 

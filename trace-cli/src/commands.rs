@@ -6,7 +6,6 @@ mod completions;
 mod convert;
 mod critical_path;
 mod daemon;
-mod daemon_client;
 mod diff;
 mod doctor;
 mod dump;
@@ -25,7 +24,6 @@ mod pause;
 mod query;
 mod record;
 mod recover;
-mod sessions;
 mod slice;
 mod snapshot;
 mod start;
@@ -42,7 +40,6 @@ use anyhow::Result;
 
 use crate::cli::Command;
 use crate::input;
-pub(crate) use sessions::{find_session, servers};
 
 /// Runs a sub-command and returns the exit code.
 pub(crate) fn run(command: &Command) -> Result<u8> {

@@ -2,16 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
 use trace_analyze::spans::Oddities;
 use trace_analyze::stats::{Report, Unpaired};
 use trace_analyze::Damage;
 use trace_convert::stacks::Folded;
-use trace_convert::ConvertError;
 use trace_format::{notes, ReadError};
 
 use crate::message::describe;
-use crate::{exit, input, say};
+use crate::{exit, say};
 
 /// Reports what is missing in the archive at `path`, and the records that no analysis can use.
 /// Returns the exit code: records of unknown types are well-formed, so they do not change it.
@@ -123,59 +121,4 @@ pub(crate) fn of_flows(unpaired: &Unpaired) -> [Count; 2] {
 /// Returns the durations that stacks do not separate.
 pub(crate) fn of_stacks(folded: &Folded) -> [Count; 1] {
     [("durations nested too deep, merged as `…`", folded.deeper)]
-}
-
-/// Returns a result with its error explained to the user.
-pub(crate) fn explained<T>(path: &Path, result: Result<T, impl Into<ConvertError>>) -> Result<T> {
-    result.map_err(|error| match error.into() {
-        ConvertError::Read(error) => input::explain(path, error),
-        // No output exists yet: this is a temporary file.
-        ConvertError::Write(error) => {
-            anyhow::Error::new(error).context(format!("cannot process {}", path.display()))
-        }
-        error => error.into(),
-    })
-}
-
-/// Explains an error like [`explained`], for commands that write `output`.
-pub(crate) fn explained_writing<T>(
-    path: &Path,
-    output: &Path,
-    result: Result<T, ConvertError>,
-) -> Result<T> {
-    match result {
-        Err(ConvertError::Write(error)) => {
-            Err(error).with_context(|| format!("cannot write {}", output.display()))
-        }
-        result => explained(path, result),
-    }
-}
-
-/// An error of an analysis that opens its input several times.
-#[derive(Debug)]
-pub(crate) enum Failed {
-    Read(ReadError),
-    Open(anyhow::Error),
-}
-
-impl From<ReadError> for Failed {
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
-    }
-}
-
-impl From<anyhow::Error> for Failed {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Open(error)
-    }
-}
-
-impl Failed {
-    /// Returns the error explained to the user.
-    pub(crate) fn explained<T>(self, path: &Path) -> Result<T> {
-        match self {
-            Self::Read(error) => explained(path, Err(error)),
-            Self::Open(error) => Err(error),
-        }
-    }
 }

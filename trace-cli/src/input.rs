@@ -14,8 +14,8 @@ use std::path::Path;
 use anyhow::{anyhow, bail, Context, Result};
 use trace_analyze::input::InputFormat;
 use trace_convert::tef;
-use trace_format::{ReadError, Reader};
-use trace_input::{decompress, json_error, json_shift, START_BYTES};
+use trace_format::Reader;
+use trace_input::{decompress, json_shift, START_BYTES};
 use trace_protocol::buffer::saved::buffer_path;
 use trace_xray::fxt::{has_own_ids, Fdr};
 
@@ -186,38 +186,4 @@ fn open_hint(path: &Path) -> String {
     }
     let near = near_file(path).map(|near| format!("{HINT}did you mean {}?", near.display()));
     near.unwrap_or_default()
-}
-
-/// Returns the message for a file that cannot be read as an archive.
-pub(crate) fn explain(path: &Path, error: ReadError) -> anyhow::Error {
-    let name = path.display();
-    match error {
-        ReadError::NotAnArchive { first_word } => {
-            anyhow!("cannot read {name}: not a trace archive{HINT}{}", no_archive_hint(first_word))
-        }
-        error => match json_error(&error) {
-            Some(error) => anyhow!(
-                "cannot read {name} as JSON: {error}\
-                 {HINT}trace convert --lenient leaves out what cannot be read"
-            ),
-            None => anyhow::Error::new(error).context(format!("cannot read {name}")),
-        },
-    }
-}
-
-/// Returns a hint for a file that is no archive, by its first bytes.
-fn no_archive_hint(first_word: Option<u64>) -> String {
-    let hint = match first_word.map(u64::to_le_bytes) {
-        None => "an archive has at least 8 bytes",
-        Some([0x1f, 0x8b, ..]) => "it is compressed twice: unpack it with gzip -d",
-        Some([0x28, 0xb5, 0x2f, 0xfd, ..]) => "it is compressed twice: unpack it with zstd -d",
-        Some(_) => {
-            let formats = InputKind::names();
-            return format!(
-                "it is none of {}; an FXT archive starts with the bytes 10 00 04 46 78 54 16 00",
-                formats.join(", ")
-            );
-        }
-    };
-    hint.to_owned()
 }

@@ -7,10 +7,10 @@ use anyhow::Result;
 use trace_analyze::contents;
 
 use crate::cli::Selection;
-use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::HINT;
 use crate::unmatched;
+use crate::unreadable::explained;
 
 /// Fails if the input has no event of a selected category or name. `found` has the categories and
 /// names that the caller knows: the input is read if one of the selected is not among them.

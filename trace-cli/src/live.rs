@@ -14,8 +14,8 @@ use anyhow::{Context, Result};
 use trace_format::{notes, ReadError, Value};
 use trace_format::{Decoder, Item, Record};
 
-use crate::commands::find_session;
 use crate::input::open_complete;
+use crate::sessions::find_session;
 use completeness::Completeness;
 pub(crate) use file::GrowingFile;
 use flusher::Flusher;

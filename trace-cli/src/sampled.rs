@@ -10,10 +10,10 @@ use trace_convert::samples::Samples;
 use trace_convert::Symbols;
 
 use crate::cli::Selection;
-use crate::damage::explained;
 use crate::input::{InputKind, SelectedThreads};
 use crate::known::refuse_unknown;
 use crate::message::HINT;
+use crate::unreadable::explained;
 use crate::{damage, exit, input, say};
 
 /// Returns the hint if the callers of functions are missing.

@@ -6,9 +6,9 @@ use anyhow::Result;
 use trace_analyze::schedule::Schedule;
 use trace_analyze::stats::Report;
 
-use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::{counted, plural, say};
+use crate::unreadable::explained;
 
 /// Returns the times of threads on a processor, if the archive has scheduling records. Reports why
 /// they cannot be computed: those of a thread are known only at the end of the archive.

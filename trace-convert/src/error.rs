@@ -5,7 +5,7 @@ use std::io;
 use trace_analyze::input::into_io;
 use trace_format::{ReadError, WriteError};
 
-use crate::tef::JsonError;
+use crate::json_error::JsonError;
 
 /// Errors of conversions.
 ///

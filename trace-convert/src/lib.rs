@@ -40,6 +40,7 @@ pub mod csv;
 mod error;
 mod export;
 mod images;
+mod json_error;
 pub mod merge;
 pub mod perfetto;
 mod rewrite;

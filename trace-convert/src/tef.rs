@@ -23,7 +23,6 @@
 //! # Ok::<(), trace_convert::ConvertError>(())
 //! ```
 
-mod error;
 mod event;
 mod field;
 mod import;
@@ -36,7 +35,7 @@ mod shift;
 mod source;
 mod value;
 
-pub use error::{JsonError, Position, Problem};
+pub use crate::json_error::{JsonError, Position, Problem};
 pub use event::Event;
 pub use field::Field;
 pub use import::{to_fxt, Summary};

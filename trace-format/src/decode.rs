@@ -4,18 +4,13 @@
 //! not allocate. Words that a later version of the format appends to a record or an argument are
 //! skipped ("Extending the Format"). A record of an unknown type decodes to [`Record::Unknown`].
 
-mod argument;
 mod body;
-mod cursor;
-mod error;
 mod object;
 
-pub(crate) use argument::ArgumentCursor;
-pub use error::DecodeError;
-
+pub use crate::decode_error::DecodeError;
 use crate::layout::{event, large, record, EventType, RecordType, WORD_BYTES};
+use crate::record::cursor::Cursor;
 use crate::record::{Record, UnknownRecord};
-use cursor::Cursor;
 
 /// Returns the size in bytes, header included, of the record with this header word.
 ///

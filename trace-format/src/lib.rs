@@ -48,6 +48,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 pub mod audit;
 pub mod decode;
+mod decode_error;
 pub mod encode;
 pub mod layout;
 pub mod notes;

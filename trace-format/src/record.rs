@@ -4,7 +4,9 @@
 //! and [`Thread`]. The tables of a `Reader` resolve an index.
 
 mod argument;
+pub(crate) mod argument_cursor;
 mod arguments;
+pub(crate) mod cursor;
 mod event;
 mod object;
 mod parts;

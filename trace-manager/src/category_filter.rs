@@ -20,8 +20,8 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
 use self::counter::Counter;
-use crate::collection::Counts;
 use crate::records::{Records, Spares, SECTION};
+use crate::window::Counts;
 
 /// The number of earlier sets of categories that are kept.
 const MAX_BEFORE: usize = 4;

@@ -10,7 +10,6 @@
 //! | `provider` | one provider: its buffer, and its copies that are not checked yet |
 //! | `copy` | copies of rolling buffers, which are checked in parts |
 //! | `completeness` | the time before which all its records are passed on |
-//! | `window` | the time for which a session has a provider, and the counts in it |
 //! | `finisher` | the thread that reads the last records of providers |
 
 mod completeness;
@@ -19,7 +18,6 @@ mod finisher;
 mod provider;
 #[cfg(test)]
 mod tests;
-mod window;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,7 +26,6 @@ pub(crate) use finisher::Finisher;
 pub(crate) use provider::{
     Collected, Departure, Extract, FinalRecords, LastOfSession, ProviderData, UncountedBuffer,
 };
-pub(crate) use window::{Closed, Counts, Window};
 
 use crate::machine::{ProviderId, SaveRequest, SessionNumber};
 use crate::records::Spares;

@@ -14,7 +14,7 @@ use crate::machine::{
     ProviderConfig, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction,
 };
 use crate::memory::available_memory;
-use crate::snapshot::{KeepLimits, SnapshotLimits};
+use crate::snapshot_rotation::{KeepLimits, SnapshotLimits};
 use crate::trigger::TriggerRule;
 
 /// The configuration of a session.

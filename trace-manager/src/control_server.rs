@@ -66,11 +66,11 @@ use self::event_queue::EventQueue;
 pub use self::limits::ControlLimits;
 pub use self::served::ServedSession;
 use self::shared::Message;
-use crate::archive::part_name;
 use crate::controller::Controller;
 use crate::error::ManagerError;
-use crate::guard::Guard;
+use crate::ledger::Guard;
 use crate::manager::Manager;
+use crate::output::part_name;
 use crate::waker::Waker;
 
 /// Category groups: names without `#`, and their patterns.

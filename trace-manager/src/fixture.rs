@@ -21,11 +21,12 @@ use trace_protocol::socket::PeerCredentials;
 use trace_protocol::words::as_bytes;
 
 use crate::buffers::{Buffers, SharedBuffer};
-use crate::collection::{ProviderData, Window};
+use crate::collection::ProviderData;
 use crate::limits::Bound;
 use crate::machine::End;
 use crate::summary::ProviderSummary;
 use crate::waker::Waker;
+use crate::window::Window;
 
 const UNIT: usize = 256;
 

@@ -14,22 +14,14 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | `messages` | the messages of the socket |
-//! | `ledger` | the numbers of a ledger |
-//! | `link` | the manager's socket to the guard |
-//! | `handle` | the manager's side: sending memory, and updating ledgers |
-//! | `slot_pool` | the manager's side: memory for copies |
-//! | `state` | the guard's side while the manager lives |
-//! | `completion` | the guard's side when the manager is dead |
+//! | `state` | the guard while the manager lives |
+//! | `completion` | the guard when the manager is dead |
 //! | `remaining` | the records of a provider that are not archived |
+//!
+//! The manager's side is `ledger`.
 
 mod completion;
-mod handle;
-mod ledger;
-mod link;
-mod messages;
 mod remaining;
-mod slot_pool;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -39,32 +31,6 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use trace_protocol::socket::Socket;
-
-pub(crate) use handle::{GuardHandle, JoinedProvider, ProviderLedger};
-pub(crate) use ledger::LedgerUpdate;
-pub(crate) use slot_pool::SlotPool;
-
-/// The session's end of a guard process: see
-/// [`Manager::start_guarded`](crate::Manager::start_guarded).
-#[derive(Debug)]
-pub struct Guard {
-    socket: Socket,
-}
-
-impl Guard {
-    /// Creates the two ends of a guard: one for the session, and one for the process that calls
-    /// [`run_guard`] with it. Signals for the manager's process group should not reach that
-    /// process.
-    ///
-    /// # Errors
-    ///
-    /// If the process has no free file descriptor.
-    pub fn pair() -> io::Result<(Self, OwnedFd)> {
-        let (ours, theirs) = Socket::packet_pair()?;
-        ours.set_nonblocking(true);
-        Ok((Self { socket: ours }, theirs.into()))
-    }
-}
 
 /// The result of a guard.
 #[derive(Debug)]

@@ -33,6 +33,7 @@ mod error;
 #[cfg(test)]
 mod fixture;
 mod guard;
+mod ledger;
 mod limited;
 mod limits;
 pub mod machine;
@@ -40,38 +41,44 @@ mod machine_providers;
 mod manager;
 mod memory;
 mod notice;
+mod output;
 mod query;
 mod quota;
 mod recording;
 mod records;
 mod recover;
+mod retention;
 mod server;
 mod sink;
 mod snapshot;
+mod snapshot_rotation;
 mod summary;
 mod trigger;
 mod wait;
 mod waker;
+mod window;
 
-pub use archive::{ArchiveSink, ArchiveTarget, StreamBounds};
+pub use archive::ArchiveSink;
 pub use config::{Rotation, SessionConfig};
 pub use control_server::{
     note_end, CategoryGroups, Companion, ControlLimits, ControlServer, ControlSettings,
     ServedSession, StartCompanion, StartGuard,
 };
 pub use error::{ArchiveError, ManagerError};
-pub use guard::{run_guard, run_guard_with, Guard, GuardOutcome};
+pub use guard::{run_guard, run_guard_with, GuardOutcome};
+pub use ledger::Guard;
 pub use limits::{Bound, Limits};
 pub use machine::{
     End, ProviderFilter, ProviderSpec, SessionState, Timeouts, Trigger, TriggerAction, Violation,
 };
 pub use manager::{Manager, SessionHandle};
 pub use notice::Notice;
+pub use output::{ArchiveTarget, StreamBounds};
 pub use query::{EventCounts, ProviderInfo, ProviderState, ProviderStatistics, SessionInfo};
 pub use records::Records;
 pub use recover::{recover, RecoverError, Recovered};
 pub use sink::{Ending, Finish, Opening, Sink, SinkRequest};
-pub use snapshot::SnapshotLimits;
+pub use snapshot_rotation::SnapshotLimits;
 pub use summary::{Progress, ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 pub use trigger::{
     parse_duration, Cause, CommandStopper, Condition, CounterCondition, DurationCondition,

@@ -11,7 +11,7 @@ pub(crate) struct Limited {
     /// Removed blocks, in circular mode.
     pub(crate) overwritten: u32,
     /// The losses that dropped and removed records report.
-    pub(crate) untold: u64,
+    pub(crate) unreported: u64,
 }
 
 impl Limited {
@@ -23,7 +23,7 @@ impl Limited {
     /// Adds it to the results of a provider.
     pub(crate) fn limit(&self, closing: &mut Closing) {
         closing.overwritten = closing.overwritten.saturating_add(self.overwritten);
-        closing.told = closing.told.saturating_sub(self.untold);
+        closing.reported = closing.reported.saturating_sub(self.unreported);
     }
 
     /// Appends the report of the records beyond the limit.

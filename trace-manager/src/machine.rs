@@ -30,7 +30,8 @@ mod tests;
 mod tracee;
 mod triggers;
 
-pub use config::{DurationWatch, ProviderConfig, ProviderFilter, ProviderSpec, Timeouts};
+pub use crate::trigger::DurationWatch;
+pub use config::{ProviderConfig, ProviderFilter, ProviderSpec, Timeouts};
 pub use coordinator::{Coordinator, Input, Output, ProviderId, Registration};
 pub use save_sequence::SaveRequest;
 pub use session::{

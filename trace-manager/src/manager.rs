@@ -17,13 +17,13 @@ use std::thread::{self, JoinHandle};
 use trace_protocol::socket::Listener;
 
 pub use self::session_handle::SessionHandle;
-use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
-use crate::guard::Guard;
+use crate::ledger::Guard;
 use crate::limits::Limits;
 use crate::machine_providers::MachineProviders;
 use crate::notice::NoticeSender;
+use crate::output::{ArchiveOutput, ArchiveTarget};
 use crate::server::{Command, EventLoop, Mailbox, SharedProgress, StartRequest};
 use crate::sink::SinkRequest;
 use crate::summary::Progress;

@@ -28,7 +28,7 @@ use trace_protocol::file::{random_name, Directory, NewFile, Place};
 use trace_protocol::words::as_bytes;
 
 use self::partial_archive::PartialArchive;
-use crate::archive::{has_records, OffsetReader};
+use crate::output::{has_records, OffsetReader};
 
 /// The result of a recovery.
 #[derive(Debug)]

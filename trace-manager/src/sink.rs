@@ -8,7 +8,7 @@ use trace_protocol::archive::{ClockSample, Identity};
 use trace_protocol::message::ClockSource;
 
 use crate::error::ArchiveError;
-use crate::guard::JoinedProvider;
+use crate::ledger::JoinedProvider;
 use crate::records::Records;
 
 pub(crate) use follower::{Follower, StreamLease};

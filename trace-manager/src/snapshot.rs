@@ -14,7 +14,6 @@
 //! are involved.
 
 mod names;
-mod rotation;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,15 +24,15 @@ use trace_protocol::free_spare_pages;
 use trace_protocol::words::as_bytes;
 
 pub(crate) use names::SnapshotNames;
-pub(crate) use rotation::KeepLimits;
-pub use rotation::SnapshotLimits;
 
-use crate::archive::{lower_priority, ArchiveOutput, Prefix};
+use crate::archive::{lower_priority, Prefix};
 use crate::category_filter::CategoryFilter;
 use crate::collection::Extract;
 use crate::error::ManagerError;
 use crate::notice::{Notice, NoticeSender};
+use crate::output::ArchiveOutput;
 use crate::records::Words;
+use crate::snapshot_rotation::KeepLimits;
 use crate::summary::SnapshotSummary;
 use crate::trigger::Cause;
 use crate::waker::Waker;

@@ -24,6 +24,7 @@ mod rule;
 mod schedule;
 mod scopes;
 mod text;
+mod watch;
 
 pub use cause::Cause;
 pub use commands::{CommandStopper, TriggerCommands};
@@ -33,3 +34,4 @@ pub(crate) use evaluator::Evaluator;
 pub use log::LogLevel;
 pub use rule::{TriggerActions, TriggerRule};
 pub use schedule::TimeOfDay;
+pub use watch::DurationWatch;

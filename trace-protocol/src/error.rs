@@ -62,13 +62,13 @@ impl fmt::Display for ProtocolError {
             Self::BodyTooLong { length } => write!(
                 f,
                 "message of {length} bytes, the limit is {} bytes",
-                crate::message::MAX_BODY
+                crate::limits::MAX_BODY
             ),
             Self::UnknownKind(kind) => write!(f, "unknown message kind {kind:#x}"),
             Self::Version { found } => write!(
                 f,
                 "message has protocol version {found}, only {} is supported",
-                crate::message::VERSION
+                crate::limits::VERSION
             ),
             Self::Body { kind, offset } => {
                 write!(f, "message kind {kind:#x}: malformed body at byte {offset}")

@@ -19,6 +19,8 @@ pub mod socket;
 #[allow(unsafe_code)]
 pub mod words;
 
+mod fence;
+mod limits;
 mod sync;
 #[allow(unsafe_code)]
 mod sys;

@@ -16,14 +16,15 @@
 
 pub(crate) mod body;
 mod decoder;
-mod limits;
 #[cfg(test)]
 mod tests;
 mod to_manager;
 mod to_provider;
 
+pub use crate::limits::{
+    HEAD_SIZE, MAX_BODY, MAX_LIMITS, MAX_LIMIT_BYTES, MAX_PROVIDER_NAME, VERSION,
+};
 pub use decoder::Decoder;
-pub use limits::{HEAD_SIZE, MAX_BODY, MAX_LIMITS, MAX_LIMIT_BYTES, MAX_PROVIDER_NAME, VERSION};
 pub use to_manager::{CategoryInfo, ClockSource, Features, Register, ToManager};
 pub use to_provider::{BufferDisposition, DurationLimit, Initialize, StartOptions, ToProvider};
 

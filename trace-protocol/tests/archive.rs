@@ -123,7 +123,7 @@ fn nothing_is_added_behind_a_provider_that_lost_nothing() {
     archive::magic(&mut words);
     let closing = Closing {
         dropped: 0,
-        told: 0,
+        reported: 0,
         refused: 0,
         unreported: Vec::new(),
         reported_later: None,
@@ -146,7 +146,7 @@ fn losses_refusals_and_overwritten_buffers_are_reported_at_the_end() {
     let lost = |reason, thread, number| Unreported { reason, thread, number, from: 10, to: 20 };
     let closing = Closing {
         dropped: 100,
-        told: 60,
+        reported: 60,
         refused: 5,
         unreported: vec![
             lost(LossReason::BufferFull, Some(7), 30),
@@ -189,7 +189,7 @@ fn all_events_together_report_as_many_losses_as_there_are() {
     let unreported = Unreported { reason, thread: None, number: 50, from: 1, to: 2 };
     let closing = Closing {
         dropped: 10,
-        told: 3,
+        reported: 3,
         refused: 0,
         unreported: vec![unreported, unreported],
         reported_later: None,
@@ -212,7 +212,7 @@ fn losses_that_a_later_part_reports_are_counted_only() {
     let written = |reported_later| {
         let closing = Closing {
             dropped: 5,
-            told: 0,
+            reported: 0,
             refused: 0,
             unreported: vec![unreported],
             reported_later: Some(reported_later),

@@ -22,11 +22,11 @@ use trace_protocol::buffer::producer::Slot;
 use trace_provider::Generation;
 
 use self::argument::KeyedArguments;
+pub use crate::forbidden::forbid_system_calls;
 use crate::point::names::Literal;
 use crate::point::write;
 use crate::{thread, DurationScope};
 
-pub use crate::provider::forbid_system_calls;
 pub use argument::Argument;
 pub use modules::{load, unload, Module};
 pub(crate) use modules::{read_all, turn_all, turn_all_off};

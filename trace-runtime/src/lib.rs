@@ -12,12 +12,16 @@ mod macros;
 pub mod ntrace;
 mod short;
 pub mod task;
+#[allow(unsafe_code)]
+mod untraced_future;
 #[cfg_attr(
     not(all(target_os = "linux", not(feature = "ntrace"))),
     allow(dead_code, reason = "without tracing, values are type-checked and never encoded")
 )]
 mod value;
 
+#[cfg(all(target_os = "linux", not(feature = "ntrace")))]
+mod forbidden;
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 #[doc(hidden)]
 #[allow(unsafe_code)]

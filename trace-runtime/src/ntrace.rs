@@ -23,19 +23,16 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use crate::context::{BufferingMode, EventType, StringRef, ThreadRef, Value};
+pub use crate::untraced_future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 
 #[doc(hidden)]
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 #[allow(unsafe_code)]
 pub mod foreign;
-#[allow(unsafe_code)]
-mod future;
 #[cfg(all(target_os = "linux", feature = "ntrace"))]
 mod mark;
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 mod place;
-
-pub use future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use place::{Timestamp, Track};

@@ -7,19 +7,16 @@
 //! | `application` | what the service thread asks of the application's trace points |
 //! | `observers` | functions that are called when tracing starts and stops |
 //! | `fork` | forked children |
-//! | `forbidden` | processes whose threads may make no system calls |
 
 mod application;
 mod builder;
 mod current;
-mod forbidden;
 #[allow(unsafe_code)]
 mod fork;
 mod handle;
 mod observers;
 
 pub use builder::Builder;
-pub use forbidden::forbid_system_calls;
 pub use handle::Trace;
 pub use observers::{observe, trace_state, Observer};
 

@@ -56,7 +56,7 @@
 //! category is not recorded, a poll costs one load and a branch, and arguments are not evaluated.
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
-pub use crate::ntrace::{TraceFuture, TraceFutureArgs, TraceFutureExt};
+pub use crate::untraced_future::{TraceFuture, TraceFutureArgs, TraceFutureExt};
 
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
 mod arguments;

@@ -8,8 +8,8 @@ use trace_format::{ReadError, Reader};
 use super::names::Names;
 use super::replay::{replay, Activity, Reason};
 use super::steps::{StepKind, Steps};
+use crate::group::Group;
 use crate::scheduling::Waker;
-use crate::stats::Group;
 use crate::Damage;
 
 /// The states of some threads during a time, by their koids.

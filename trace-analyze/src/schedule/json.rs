@@ -4,9 +4,10 @@ use serde_json::{json, Map, Value};
 
 use super::moment::{Moment, State, ThreadAt};
 use super::threads::{Preemption, Scheduling, ThreadTimes};
+use crate::distribution::{Distribution, PERCENTILES};
 use crate::exact;
+use crate::group::Group;
 use crate::scheduling::Waker;
-use crate::stats::{Distribution, Group, PERCENTILES};
 
 impl Scheduling {
     /// Returns the report as a JSON object, for programs.

@@ -7,8 +7,8 @@ use trace_format::{ReadError, Reader, ThreadKoids};
 use super::names::Names;
 use super::replay::{replay, Activity, Interval, Reason};
 use super::steps::{StepKind, Steps};
+use crate::group::Group;
 use crate::scheduling::Waker;
-use crate::stats::Group;
 use crate::Damage;
 
 /// The states of all threads at a time.

@@ -7,7 +7,7 @@ use trace_format::{Item, KernelObject, Record, ThreadKoids};
 
 use crate::arguments::process_of;
 use crate::catalog::Catalog;
-use crate::stats::Group;
+use crate::group::Group;
 
 /// The most names of threads.
 const MAX_NAMES: usize = 1 << 20;

@@ -8,7 +8,8 @@ use trace_format::{Item, ReadError, Reader, ThreadKoids};
 use super::names::Names;
 use super::replay::{replay, Activity, Interval, Reason};
 use super::steps::Steps;
-use crate::stats::{Distribution, Group};
+use crate::distribution::Distribution;
+use crate::group::Group;
 use crate::Damage;
 
 /// The states of all threads of an archive.

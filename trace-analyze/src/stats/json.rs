@@ -2,12 +2,8 @@
 
 use serde_json::{json, Map, Value};
 
-use super::{CounterRow, Group, Report, Row};
+use super::{CounterRow, Group, Report, Row, PERCENTILES};
 use crate::exact;
-
-/// The reported percentiles, with their names.
-pub const PERCENTILES: [(&str, f64); 4] =
-    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
 impl Report {
     /// Returns the report as a JSON object, for programs.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trace_format::layout::{ObjectType, ThreadState};
 use trace_format::{
     Argument, Arguments, ContextSwitch, Event, EventKind, KernelObject, Record, Text, Thread,
-    Value, Writer,
+    ThreadKoids, Value, Writer,
 };
 
 use super::*;

@@ -5,10 +5,10 @@ use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::Controller;
 
-use super::daemon_client::print_json;
-use super::sessions::{find_session, Found};
 use crate::cli::CategoriesArgs;
+use crate::daemon_client::print_json;
 use crate::exit;
+use crate::sessions::{find_session, Found};
 use crate::table::print;
 
 pub(crate) fn run(args: &CategoriesArgs) -> Result<u8> {

@@ -11,11 +11,12 @@ use trace_format::{notes, ThreadKoids};
 use crate::cli::CheckArgs;
 use crate::message::{counted, describe};
 use crate::rows::group_label;
-use crate::{exit, input, say, switches, table};
+use crate::{exit, input, say, switches, table, unreadable};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
     let path = &args.report.file;
-    let report = check::check(input::open(path)?).map_err(|error| input::explain(path, error))?;
+    let report =
+        check::check(input::open(path)?).map_err(|error| unreadable::explain(path, error))?;
     table::print(&if args.report.json { json(&report)? } else { text(&report) })?;
     let code = match report.verdict() {
         Verdict::Complete => exit::OK,
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8> {
         Verdict::Malformed => exit::FAILURE,
     };
     if let Some(error) = report.no_archive {
-        say(&describe(input::explain(&args.report.file, error).as_ref()));
+        say(&describe(unreadable::explain(&args.report.file, error).as_ref()));
     }
     Ok(code)
 }

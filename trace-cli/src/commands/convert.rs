@@ -20,7 +20,7 @@ use crate::input::{Input, InputKind};
 use crate::message::{counted, describe, HINT};
 use crate::output::{self, Output};
 use crate::sampled::report_lacks;
-use crate::{exit, input, say};
+use crate::{exit, input, say, unreadable};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
     output::refuse_same_file(&args.input, &args.output)?;
@@ -103,7 +103,7 @@ fn to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
 fn to_json(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     let written = chrome::write_with_symbols(reader, Symbols::default(), &mut output);
-    let conversion = damage::explained_writing(&args.input, &args.output, written)?;
+    let conversion = unreadable::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
     Ok(summarize(&args.input, &conversion))
 }
@@ -115,7 +115,7 @@ fn document_to_fxt(args: &ConvertArgs, input: Input) -> Result<u8> {
     let written = tef::to_fxt(reader, &mut output);
     let summary = match written {
         Err(ConvertError::Json(error)) => return Err(unreadable(args, &error)),
-        written => damage::explained_writing(&args.input, &args.output, written)?,
+        written => unreadable::explained_writing(&args.input, &args.output, written)?,
     };
     output.finish_as(&args.output)?;
     say(&format!("{} converted", counted(summary.events, "entry", "entries")));

@@ -16,10 +16,10 @@ use trace_convert::visible;
 use trace_format::ThreadKoids;
 
 use crate::cli::CriticalPathArgs;
-use crate::damage::{explained, Failed};
 use crate::input::Spill;
 use crate::known::refuse_unknown;
 use crate::table::{self, human_nanos, Table};
+use crate::unreadable::{explained, Failed};
 use crate::{arguments, damage, input, say};
 
 pub(crate) fn run(args: &CriticalPathArgs) -> Result<u8> {

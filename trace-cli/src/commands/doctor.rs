@@ -8,8 +8,8 @@ use anyhow::Result;
 use serde_json::{json, Value};
 use trace_convert::visible;
 
-use super::daemon_client::print_json;
 use crate::cli::DoctorArgs;
+use crate::daemon_client::print_json;
 use crate::{exit, table};
 
 /// The result of a check.

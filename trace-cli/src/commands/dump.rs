@@ -13,11 +13,11 @@ use trace_convert::visible;
 use trace_format::{ReadError, Reader, Stats};
 
 use crate::cli::DumpArgs;
-use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::describe;
 use crate::times::{refuse_outside, span};
-use crate::{damage, exit, input, say, unmatched};
+use crate::unreadable::explained;
+use crate::{damage, exit, input, say, unmatched, unreadable};
 use select::Select;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
@@ -46,14 +46,16 @@ pub(crate) fn run(args: &DumpArgs) -> Result<u8> {
                 text::line_with_names(&mut line, &item, &mut names).context(failed)?;
             }
             Ok(None) => break,
-            Err(error) if error.is_input_error() => return Err(input::explain(&args.file, error)),
+            Err(error) if error.is_input_error() => {
+                return Err(unreadable::explain(&args.file, error))
+            }
             Err(error) => {
                 code = exit::INCOMPLETE;
                 line = replacement(&error);
                 output.flush().context(failed)?;
                 match error.is_fatal() {
                     true => damage::warn_of_cut(&args.file, &error),
-                    false => say(&describe(input::explain(&args.file, error).as_ref())),
+                    false => say(&describe(unreadable::explain(&args.file, error).as_ref())),
                 }
             }
         }

@@ -6,10 +6,10 @@ use anyhow::Result;
 use trace_analyze::contents::{self, Contents};
 
 use crate::cli::InfoArgs;
-use crate::damage::explained;
 use crate::message::counted;
 use crate::table::{self, human_nanos, Table};
 use crate::times::seconds;
+use crate::unreadable::explained;
 use crate::{arguments as texts, damage, input, switches};
 
 pub(crate) fn run(args: &InfoArgs) -> Result<u8> {

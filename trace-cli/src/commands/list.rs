@@ -8,9 +8,9 @@ use trace_manager::controller::{GroupInfo, KnownCategory, ProviderInfo};
 use trace_protocol::file::utc;
 use trace_protocol::message::ClockSource;
 
-use super::daemon_client::{connect, print_json};
 use super::status::{sessions, show_sessions};
 use crate::cli::{Items, ListArgs};
+use crate::daemon_client::{connect, print_json};
 use crate::exit;
 use crate::table::{print, Table};
 

@@ -9,10 +9,10 @@ use trace_convert::merge::{Clocks, Merger, Summary};
 
 use crate::args::Format;
 use crate::cli::MergeArgs;
-use crate::damage::{explained, explained_writing};
 use crate::input::Spill;
 use crate::message::counted;
 use crate::output::{self, Output};
+use crate::unreadable::{explained, explained_writing};
 use crate::{damage, exit, say};
 
 pub(crate) fn run(args: &MergeArgs) -> Result<u8> {

@@ -8,10 +8,10 @@ use serde_json::json;
 use trace_convert::visible;
 use trace_manager::controller::{Controller, SessionInfo, StartRequest};
 
-use super::daemon_client::print_json;
-use super::sessions::{find_session, is_running, Found};
 use crate::cli::{PauseArgs, ResumeArgs};
+use crate::daemon_client::print_json;
 use crate::exit;
+use crate::sessions::{find_session, is_running, Found};
 
 pub(crate) fn run(args: &PauseArgs) -> Result<u8> {
     let (mut controller, name) = find(args.client.socket.as_deref(), &args.session.name)?;

@@ -9,11 +9,11 @@ use trace_convert::slice::{self, Operations, Plan, Selection, Summary};
 
 use crate::args::Format;
 use crate::cli::SliceArgs;
-use crate::damage::{explained, explained_writing, Failed};
 use crate::input::{is_name, koids, refuse_missing, Spill};
 use crate::message::counted;
 use crate::output::{self, Output};
 use crate::times::{refuse_outside, span};
+use crate::unreadable::{explained, explained_writing, Failed};
 use crate::{damage, say, unmatched};
 use scan::Scan;
 

@@ -4,11 +4,11 @@ use anyhow::Result;
 use indicatif::HumanBytes;
 use serde_json::json;
 
-use super::daemon_client::{output, print_json};
-use super::sessions::find_session;
 use crate::cli::SnapshotArgs;
+use crate::daemon_client::{output, print_json};
 use crate::exit;
 use crate::input::STANDARD;
+use crate::sessions::find_session;
 
 pub(crate) fn run(args: &SnapshotArgs) -> Result<u8> {
     let (to, descriptor) = output(&args.output)?;

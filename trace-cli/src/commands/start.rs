@@ -15,10 +15,10 @@ use trace_manager::controller::{
 use trace_manager::TriggerRule;
 use trace_protocol::file::Placeholders;
 
-use super::daemon_client::{connect, output, print_json};
 use super::record::categories;
 use super::record::kernel::SCHED;
 use crate::cli::{SessionArgs, StartArgs};
+use crate::daemon_client::{connect, output, print_json};
 use crate::exit;
 use crate::message::HINT;
 

@@ -24,13 +24,13 @@ use trace_format::Reader;
 
 use crate::args::{SortBy, SortedTable, StatsBy};
 use crate::cli::StatsArgs;
-use crate::damage::{explained, Failed};
 use crate::input::{SelectedThreads, Spill};
 use crate::message::HINT;
 use crate::names::Names;
 use crate::rows::sort;
 use crate::table::{self, Table};
 use crate::times::length;
+use crate::unreadable::{explained, Failed};
 use crate::{damage, exit, input, known, say, switches, unmatched};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<u8> {

@@ -8,14 +8,14 @@ use trace_convert::visible;
 use trace_manager::controller::Summary;
 use trace_manager::SessionSummary;
 
-use super::daemon_client::print_json;
 use super::record::kernel::KernelResult;
 use super::record::report::Report;
 use super::record::summary;
-use super::sessions::find_session;
 use crate::cli::{AbortArgs, StopArgs};
+use crate::daemon_client::print_json;
 use crate::exit;
 use crate::message::HINT;
+use crate::sessions::find_session;
 
 pub(crate) fn run(args: &StopArgs) -> Result<u8> {
     let mut found = find_session(args.client.socket.as_deref(), &args.session.name)?;

@@ -9,12 +9,13 @@ use trace_convert::Symbols;
 
 use crate::args::Format;
 use crate::cli::SymbolizeArgs;
-use crate::damage::{self, explained, explained_writing};
+use crate::damage;
 use crate::input::Spill;
 use crate::message::{counted, HINT};
 use crate::output::{self, Output};
 use crate::sampled::report_lacks;
 use crate::say;
+use crate::unreadable::{explained, explained_writing};
 
 pub(crate) fn run(args: &SymbolizeArgs) -> Result<u8> {
     output::refuse_same_file(&args.file, &args.output)?;

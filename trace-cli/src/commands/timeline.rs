@@ -8,10 +8,10 @@ use trace_convert::timeline::{Drawn, Timeline};
 
 use crate::args::Format;
 use crate::cli::TimelineArgs;
-use crate::damage::explained;
 use crate::input::STANDARD;
 use crate::message::{counted, HINT};
 use crate::output::{self, Output};
+use crate::unreadable::explained;
 use crate::{damage, input, say};
 
 pub(crate) fn run(args: &TimelineArgs) -> Result<u8> {

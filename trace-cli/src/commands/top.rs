@@ -10,12 +10,12 @@ use trace_analyze::stats::{self, Grouping, Report, Row};
 
 use crate::args::SortBy;
 use crate::cli::TopArgs;
-use crate::damage::explained;
 use crate::input::SelectedThreads;
 use crate::known::{hint_to_others, refuse_unknown};
 use crate::message::{counted, HINT};
 use crate::rows;
 use crate::table::{self, human_nanos, Table};
+use crate::unreadable::explained;
 use crate::{damage, say, switches};
 
 pub(crate) fn run(args: &TopArgs) -> Result<u8> {

@@ -10,8 +10,8 @@ use trace_convert::visible;
 
 use super::Spill;
 use crate::cli::Selection;
-use crate::damage::explained;
 use crate::message::HINT;
+use crate::unreadable::explained;
 
 /// The most names in a hint.
 const MAX_LISTED: usize = 20;

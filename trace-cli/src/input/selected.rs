@@ -12,7 +12,7 @@ use trace_format::Reader;
 
 use super::{open, refuse_missing, selected_threads, temporary_file_error, Spill};
 use crate::cli::Selection;
-use crate::damage::explained;
+use crate::unreadable::explained;
 use crate::{damage, exit, unmatched};
 
 /// Opens an input like [`open`], without the events that are not selected, as `trace slice` writes

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use trace_manager::controller::{Controller, ControllerError, SessionInfo};
 
-use crate::commands::servers;
 use crate::recorders::PATIENCE;
+use crate::sessions::servers;
 
 /// The time between two flushes, as of the streams of sessions.
 const INTERVAL: Duration = Duration::from_millis(200);

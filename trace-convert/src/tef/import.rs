@@ -25,11 +25,11 @@ use trace_format::{
     ThreadKoids, Value as Fxt, WriteError, Writer,
 };
 
-use super::error::JsonError;
 use super::event::Event;
 use super::field::Field;
 use super::reader::{Form, Item, Member, Reader, Skipped};
 use super::value::{Text, Value};
+use crate::json_error::JsonError;
 use crate::ConvertError;
 use draft::DraftBuffers;
 use durations::{Closed, Durations};

@@ -1,8 +1,8 @@
 //! The places of an event's members in its text.
 
-use super::error::Problem;
 use super::field::Field;
 use super::scan::{Found, Scanner, Span, Stop};
+use crate::json_error::Problem;
 
 /// A key with its value.
 #[derive(Debug, Clone, Copy)]

@@ -4,12 +4,12 @@ mod recovery;
 
 use std::io::Read;
 
-use super::error::{JsonError, Problem};
 use super::event::Event;
 use super::parsed::Parsed;
 use super::scan::{Found, Scanner, Span, Stop};
 use super::source::Source;
 use super::value::{Text, Value};
+use crate::json_error::{JsonError, Problem};
 
 /// The layout of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

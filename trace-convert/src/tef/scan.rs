@@ -4,7 +4,7 @@
 //! returns [`Stop::More`], and the caller starts again with more text. No function is recursive:
 //! deeply nested text cannot exhaust the stack.
 
-use super::error::Problem;
+use crate::json_error::Problem;
 
 /// The maximum depth of nested values.
 pub(super) const MAX_DEPTH: usize = 1000;

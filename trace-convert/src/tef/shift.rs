@@ -4,10 +4,10 @@ use std::io::{self, Read};
 
 use memchr::memchr_iter;
 
-use super::error::JsonError;
 use super::event::Event;
 use super::field::Field;
 use super::reader::{Item, Limits, Reader};
+use crate::json_error::JsonError;
 
 /// The size of a read, in bytes.
 const BLOCK_BYTES: usize = 256 << 10;

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use memchr::{memchr_iter, memrchr};
 
-use super::error::Position;
+use crate::json_error::Position;
 
 /// The minimum size of the buffer, in bytes.
 const BLOCK_BYTES: usize = 256 << 10;

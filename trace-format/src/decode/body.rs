@@ -1,7 +1,5 @@
 //! Decoding of metadata, strings, threads, events and scheduling records.
 
-use super::argument::arguments;
-use super::cursor::Cursor;
 use super::DecodeError;
 use crate::layout::{
     context_switch, event, legacy_context_switch, metadata, provider_event, provider_info,
@@ -9,6 +7,8 @@ use crate::layout::{
     InstantScope, MetadataType, ProviderEvent, SchedulingType, ThreadState, TraceInfoType,
     MAGIC_WORD,
 };
+use crate::record::argument_cursor::arguments;
+use crate::record::cursor::Cursor;
 use crate::record::{
     ContextSwitch, Event, EventKind, LegacyContextSwitch, Metadata, Record, ThreadWakeup,
 };

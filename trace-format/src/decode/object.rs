@@ -1,13 +1,13 @@
 //! Decoding of blobs, objects, logs, profiler records and large records.
 
-use super::argument::arguments;
-use super::cursor::Cursor;
 use super::DecodeError;
 use crate::layout::{
     blob, kernel_object, large, large_blob, log, profiler, profiler_backtrace, profiler_mmap,
     profiler_module, userspace_object, words_for_bytes, BlobType, LargeBlobFormat, LargeType,
     ObjectType, ProfilerType, ThreadRef, WORD_BYTES,
 };
+use crate::record::argument_cursor::arguments;
+use crate::record::cursor::Cursor;
 use crate::record::{
     Backtrace, Blob, Frames, KernelObject, LargeBlob, LargeBlobEvent, Log, Mmap, Module, Process,
     Record, UserspaceObject,

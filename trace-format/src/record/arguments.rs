@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use super::argument_cursor::ArgumentCursor;
 use super::{Argument, Text, UnknownArgument, Value};
-use crate::decode::ArgumentCursor;
 
 /// The arguments of a record.
 ///

@@ -9,14 +9,13 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use trace_protocol::buffer::header::Layout;
 use trace_protocol::message::ClockSource;
 
-use super::part_file::BlockRole;
 use super::prefix::Prefix;
 use super::spool::{Block, BlockInfo, Spool};
 use super::status::WriterStatus;
-use super::target::{ArchiveOutput, ArchiveTarget};
 use super::writer::ArchiveWriter;
 use crate::error::ManagerError;
-use crate::guard::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
+use crate::ledger::{GuardHandle, LedgerUpdate, ProviderLedger, SlotPool};
+use crate::output::{ArchiveOutput, ArchiveTarget, BlockRole};
 use crate::records::{Records, Spares, SECTION};
 use crate::sink::{Ending, Finish, Opening, Sink};
 
@@ -327,7 +326,7 @@ mod tests {
 
     use super::*;
     use crate::fixture::{buffer, identity, layout};
-    use crate::guard::{Guard, JoinedProvider};
+    use crate::ledger::{Guard, JoinedProvider};
 
     fn sink(path: &Path) -> Box<ArchiveSink> {
         Box::new(ArchiveSink::create(ArchiveTarget::File(path.to_owned())).unwrap())

@@ -13,9 +13,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use trace_protocol::file::Directory;
 use trace_protocol::words::as_bytes;
 
-use super::part_file::{BlockRole, PartFile};
-use super::stream::unread;
-use crate::guard::LedgerUpdate;
+use crate::ledger::LedgerUpdate;
+use crate::output::stream::unread;
+use crate::output::{BlockRole, PartFile};
 use crate::records::Words;
 
 /// Complete records, and facts about them.

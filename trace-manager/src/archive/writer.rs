@@ -14,15 +14,15 @@ use std::time::{Duration, Instant};
 
 use trace_protocol::file::{Directory, NewFile};
 
-use super::completed_parts::{CompletedParts, WrittenPart};
-use super::part_file::{BlockRole, PartBegin, PartFile, PartPlaces, MAGIC};
 use super::prefix::Prefix;
 use super::spool::{Block, BlockInfo, Cut, Spool};
 use super::status::{EndOnDrop, WriterStatus};
-use super::stream;
-use super::target::ArchiveOutput;
 use crate::error::{ArchiveError, ManagerError};
-use crate::guard::GuardHandle;
+use crate::ledger::GuardHandle;
+use crate::output::{
+    stream, ArchiveOutput, BlockRole, CompletedParts, PartBegin, PartFile, PartPlaces, WrittenPart,
+    MAGIC,
+};
 use crate::records::Words;
 
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trace_format::layout::{record, EventType, RecordType};
 use trace_protocol::buffer::consumer::CategoryCounts;
 
-use crate::collection::Counts;
+use crate::window::Counts;
 
 /// The counts of one provider.
 #[derive(Debug, Clone, Default)]

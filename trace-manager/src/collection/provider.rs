@@ -13,15 +13,15 @@ use trace_protocol::buffer::header::Layout;
 
 use super::completeness::Completeness;
 use super::copy::{BufferCopy, Check, Rolling, SessionSlots};
-use super::window::{Base, Closed, Counts, Window};
 use crate::buffers::SharedBuffer;
 use crate::category_filter::CategoryFilter;
-use crate::guard::JoinedProvider;
+use crate::ledger::JoinedProvider;
 use crate::limited::Limited;
 use crate::machine::{End, ProviderId, SaveRequest, SessionNumber};
 use crate::query::ProviderStatistics;
 use crate::records::{Records, Spares};
 use crate::summary::ProviderSummary;
+use crate::window::{Base, Closed, Counts, Window};
 
 /// One provider's data.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Extract {
         limited.limit(&mut closing);
         limited.write(&mut words, &identity);
         closing.write_now(&mut words, &identity, &now);
-        let reported = collector.stats().told_losses;
+        let reported = collector.stats().reported_losses;
         let words = spares.share(words);
         Records {
             provider: identity.id,
@@ -221,7 +221,7 @@ impl ProviderData {
             policy: self.policy,
             joined_at,
             dropped_before,
-            reported_before: self.collector.stats().told_losses,
+            reported_before: self.collector.stats().reported_losses,
             layout: self.layout,
             buffer: &self.buffer,
             packets,
@@ -336,7 +336,7 @@ impl ProviderData {
             return None;
         }
         let slots = self.copies.pop_front().map(BufferCopy::into_slots).unwrap_or_default();
-        let reported = self.collector.stats().told_losses;
+        let reported = self.collector.stats().reported_losses;
         let words = spares.share(out);
         let provider = self.identity.id;
         let records =
@@ -378,7 +378,7 @@ impl ProviderData {
                 false => self.collector.finish(&mut words),
             }
         }
-        let reported = self.collector.stats().told_losses;
+        let reported = self.collector.stats().reported_losses;
         let sessions = std::mem::take(&mut self.sessions);
         let last = |(session, window)| (session, self.last(session, &window, departure));
         let sessions = sessions.into_iter().map(last).collect();

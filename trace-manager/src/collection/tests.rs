@@ -281,7 +281,7 @@ fn a_loss_is_reported_in_one_part() {
     let last = last.closed.closing.unwrap();
     let parts = [ends(&first), second.records.words.to_vec(), ends(&last)];
     assert_eq!(parts.map(|words| losses(&words)), [vec![], vec![5], vec![]]);
-    assert_eq!((first.reported_later, last.dropped, last.told), (Some(5), 5, 5));
+    assert_eq!((first.reported_later, last.dropped, last.reported), (Some(5), 5, 5));
 }
 
 /// The provider reports losses from before the session has joined. Then it loses others, which it

@@ -15,7 +15,7 @@ use crate::config::{Rotation, SessionConfig};
 use crate::error::ArchiveError;
 use crate::machine::{End, ProviderFilter, ProviderSpec, Timeouts, Trigger, TriggerAction};
 use crate::query::{ProviderInfo, ProviderStatistics};
-use crate::snapshot::SnapshotLimits;
+use crate::snapshot_rotation::SnapshotLimits;
 use crate::summary::{ProviderSummary, Refusal, SessionSummary, SnapshotSummary};
 use crate::trigger::Cause;
 

@@ -19,7 +19,7 @@ use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::socket::PeerCredentials;
 
 use super::other;
-use crate::archive::stream::open_nonblocking;
+use crate::output::stream::open_nonblocking;
 
 /// The most attempts to open a directory. Another user may rename directories all the time.
 const OPEN_ATTEMPTS: usize = 32;

@@ -23,11 +23,11 @@ use super::shared::{Message, Shared};
 use super::snapshot;
 use super::triggers::takes_snapshots;
 use super::{convert, other};
-use crate::archive::{ArchiveTarget, StreamBounds};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
 use crate::manager::SessionHandle;
 use crate::notice::Notice;
+use crate::output::{ArchiveTarget, StreamBounds};
 use crate::trigger::Cause;
 
 /// The time for which a thread waits for a notice. The end of the session wakes it before.

@@ -15,8 +15,8 @@ use trace_protocol::file::random_name;
 use super::machine::{SnapshotJob, Ticket};
 use super::output::{is_deputy, OpenOutput};
 use super::shared::{Message, Shared};
-use crate::archive::stream;
 use crate::manager::SessionHandle;
+use crate::output::stream;
 
 /// Bytes that are copied at a time.
 const BLOCK: usize = 256 << 10;

@@ -10,13 +10,13 @@ use trace_protocol::archive;
 use trace_protocol::file::NewFile;
 use trace_protocol::words::as_bytes;
 
-use super::ledger::session;
 use super::remaining::RemainingRecords;
 use super::state::{GuardState, GuardedProvider};
 use super::GuardOutcome;
-use crate::archive::has_records;
 use crate::category_filter::CategoryFilter;
 use crate::clock::{counter_rate, sample_after};
+use crate::ledger::numbers::session;
+use crate::output::has_records;
 use crate::records::Spares;
 
 /// The time in which providers leave their buffers. They see at once that the manager has ended.

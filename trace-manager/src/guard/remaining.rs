@@ -7,9 +7,9 @@ use trace_protocol::archive::{self, ClockSample, Closing};
 use trace_protocol::buffer::consumer::{Collector, SlotReader, Unreported};
 use trace_protocol::message::ClockSource;
 
-use super::ledger::provider;
-use super::messages::Provider;
 use super::state::GuardedProvider;
+use crate::ledger::messages::Provider;
+use crate::ledger::numbers::provider;
 
 /// The records of one provider that must be appended to the archive.
 pub(super) struct RemainingRecords {
@@ -119,7 +119,7 @@ impl RemainingRecords {
                 closing.unreported.iter().filter(|it| is_earlier(it)).map(|it| it.number).sum();
             closing.dropped = closing.dropped.saturating_sub(before);
             // Events report losses from before it joined, too: at most all others of them.
-            closing.told = closing.told.saturating_sub(before.saturating_sub(never));
+            closing.reported = closing.reported.saturating_sub(before.saturating_sub(never));
             closing.unreported.retain(|lost| !is_earlier(lost));
         }
         closing.leave_out(self.reported_before);

@@ -10,8 +10,8 @@ use trace_protocol::buffer::memory::ReadMapping;
 use trace_protocol::file::NewFile;
 use trace_protocol::socket::Socket;
 
-use super::ledger::{provider, session};
-use super::messages::{ArchiveNames, Message, Patterns, Provider, MAX_MESSAGE};
+use crate::ledger::messages::{ArchiveNames, Message, Patterns, Provider, MAX_MESSAGE};
+use crate::ledger::numbers::{provider, session};
 
 /// The memory and files that the guard has received.
 #[derive(Debug)]

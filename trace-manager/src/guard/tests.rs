@@ -21,13 +21,13 @@ use trace_protocol::buffer::header::{field, BufferingMode, PAGE_SIZE};
 use trace_protocol::socket::Socket;
 use trace_protocol::words::as_bytes;
 
-use super::ledger::LedgerUpdate;
-use super::{
-    run_guard, Guard, GuardHandle, GuardOutcome, JoinedProvider, ProviderLedger, SlotPool,
-};
-use crate::archive::{ArchiveOutput, ArchiveTarget};
+use super::{run_guard, GuardOutcome};
 use crate::buffers::SharedBuffer;
 use crate::fixture::{buffer, collector, identity, layout, layout_with, write_event, write_losses};
+use crate::ledger::{
+    Guard, GuardHandle, JoinedProvider, LedgerUpdate, ProviderLedger, SlotPool,
+};
+use crate::output::{ArchiveOutput, ArchiveTarget};
 
 /// A session of one provider, until the manager dies.
 struct Manager {
@@ -140,7 +140,7 @@ impl Manager {
     fn write_copy(&mut self, slot: &SaveSlot, complete: bool) {
         let mut words = Vec::new();
         self.collector.sanitize_slot(&slot.reader(), &mut words);
-        let reported = self.collector.stats().told_losses;
+        let reported = self.collector.stats().reported_losses;
         self.write(&words, Some(&self.ledger.save(vec![slot.clone()], reported)), complete);
     }
 

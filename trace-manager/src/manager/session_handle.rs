@@ -11,11 +11,11 @@ use trace_protocol::free_spare_pages;
 use trace_protocol::message::BufferDisposition;
 
 use super::queries::query;
-use crate::archive::stream::open_nonblocking;
-use crate::archive::{Backup, CompletedParts};
 use crate::error::ManagerError;
 use crate::machine::SessionState;
 use crate::notice::{Notice, NoticeReceiver};
+use crate::output::stream::open_nonblocking;
+use crate::output::{Backup, CompletedParts};
 use crate::query::{EventCounts, ProviderStatistics};
 use crate::recording::{EndedRecording, Uncounted};
 use crate::server::{Command, Mailbox, SharedProgress};

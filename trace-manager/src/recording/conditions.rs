@@ -6,8 +6,9 @@ use trace_protocol::archive::ClockSample;
 
 use super::Recording;
 use crate::collection::Collection;
-use crate::machine::{DurationWatch, End};
+use crate::machine::End;
 use crate::trigger::Condition;
+use crate::trigger::DurationWatch;
 
 /// The time between two checks of the conditions that depend on time and losses: they take time
 /// for each provider.

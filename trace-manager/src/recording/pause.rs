@@ -8,10 +8,12 @@ use trace_format::layout::{event, record, EventType, RecordType};
 use trace_protocol::archive::{self, ClockSample, Identity};
 use trace_protocol::message::{BufferDisposition, ClockSource};
 
-use super::{is_metadata, split_records, Recording};
-use crate::collection::{Counts, ProviderData};
+use super::Recording;
+use crate::collection::ProviderData;
 use crate::machine::ProviderId;
 use crate::records::{Records, SECTION};
+use crate::retention::{is_metadata, split_records};
+use crate::window::Counts;
 
 /// The buffer of a provider when its session starts again.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use trace_protocol::buffer::consumer::Collector;
 use trace_protocol::buffer::producer::LossStrings;
 use trace_protocol::message::ClockSource;
 
-use crate::archive::OffsetReader;
+use crate::output::OffsetReader;
 
 /// The usable part of the partial archive.
 pub(super) struct PartialArchive {

@@ -9,7 +9,7 @@ use trace_protocol::archive::ClockSample;
 use super::command::SharedProgress;
 use crate::collection::Collection;
 use crate::error::ManagerError;
-use crate::guard::GuardHandle;
+use crate::ledger::GuardHandle;
 use crate::machine::{SessionState, Triggers};
 use crate::notice::{Notice, NoticeSender};
 use crate::query::SessionInfo;

@@ -8,11 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::{Receiver, Sender};
 use trace_protocol::message::{BufferDisposition, CategoryInfo};
 
-use crate::archive::ArchiveOutput;
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
-use crate::guard::Guard;
+use crate::ledger::Guard;
 use crate::notice::NoticeSender;
+use crate::output::ArchiveOutput;
 use crate::query::{ProviderInfo, ProviderStatistics, SessionInfo};
 use crate::recording::{EndedRecording, Uncounted};
 use crate::sink::{Follower, SinkRequest};

@@ -22,10 +22,11 @@ use super::outbox::Handles;
 use super::source::Source;
 use super::state::EventLoop;
 use crate::buffers::{Buffers, NoMemory, Share, SharedBuffer};
-use crate::collection::{ProviderData, Window};
+use crate::collection::ProviderData;
 use crate::machine::{ProviderConfig, ProviderId, SessionNumber, SessionState, TraceeEvent};
 use crate::recording::Opened;
 use crate::summary::Refusal;
+use crate::window::Window;
 
 /// The time for which a provider waits for memory that others will release: until the rest of their
 /// records is archived.

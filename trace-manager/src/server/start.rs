@@ -9,7 +9,7 @@ use super::state::EventLoop;
 use crate::archive::ArchiveSink;
 use crate::collection::{Collection, Finisher};
 use crate::error::ManagerError;
-use crate::guard::GuardHandle;
+use crate::ledger::GuardHandle;
 use crate::machine::{Input, ProviderConfig, Triggers};
 use crate::recording::{Recording, Sinks};
 use crate::records::Spares;

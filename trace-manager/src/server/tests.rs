@@ -16,16 +16,16 @@ use trace_protocol::message::{Decoder, Register, ToManager, ToProvider};
 use trace_protocol::socket::{Listener, Socket};
 
 use super::*;
-use crate::archive::{ArchiveOutput, ArchiveTarget};
 use crate::config::SessionConfig;
 use crate::error::ManagerError;
-use crate::guard::Guard;
+use crate::ledger::Guard;
 use crate::limits::{Bound, Limits};
 use crate::machine::{ProviderId, SessionState, Timeouts, TraceeState, Trigger, TriggerAction};
 use crate::machine_providers::MachineProviders;
 use crate::notice::{Notice, NoticeReceiver, NoticeSender};
+use crate::output::{ArchiveOutput, ArchiveTarget};
 use crate::recording::EndedRecording;
-use crate::snapshot::SnapshotLimits;
+use crate::snapshot_rotation::SnapshotLimits;
 use crate::summary::Progress;
 
 const LONG: Duration = Duration::from_secs(20);

@@ -17,10 +17,10 @@ use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::archive::{self, ClockSample, Identity, Loss};
 use trace_protocol::words::as_bytes;
 
-use crate::archive::stream;
 use crate::category_filter::ticks_of;
-use crate::recording::{is_metadata, is_thread, split_records};
+use crate::output::stream;
 use crate::records::{Records, Spares, Words, SECTION};
+use crate::retention::{is_metadata, is_thread, split_records};
 
 /// Bytes that wait for the reader. Events beyond them are dropped.
 const LIMIT: usize = 16 << 20;

@@ -7,8 +7,8 @@ use std::time::Duration;
 use trace_protocol::packet::{AlertName, MAX_ALERT_NAME};
 
 use super::text::{no_action, text_of, time, without_rest};
+use super::watch::DurationWatch;
 use super::{LogLevel, TimeOfDay};
-use crate::machine::DurationWatch;
 
 /// A condition of a trigger.
 ///

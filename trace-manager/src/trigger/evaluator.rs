@@ -24,8 +24,8 @@ use self::evaluated::{Evaluated, State};
 use self::groups::Groups;
 use self::observations::Observations;
 use self::provider::{Provider, LEVEL, POLL, POLL_STATE};
+use super::watch::DurationWatch;
 use super::{Condition, LogLevel, TriggerRule};
-use crate::machine::DurationWatch;
 
 /// The time after which the manager sees that another processor has begun a rolling buffer.
 const VISIBLE_AFTER: Duration = Duration::from_millis(1);

@@ -13,7 +13,7 @@ pub struct Closing {
     /// The number of lost records in the session.
     pub dropped: u64,
     /// The number of losses that the provider's events report.
-    pub told: u64,
+    pub reported: u64,
     /// Records that were refused, for any reason.
     pub refused: u64,
     /// Losses that no event reports.
@@ -39,7 +39,7 @@ impl Closing {
     /// Earlier records report `reported_before` losses.
     pub fn of(collector: &Collector, reported_before: u64, from: u64, to: u64) -> Self {
         let closing = Self::behind(collector, &EarlierLosses::default(), from, to);
-        Self { told: reported_before.saturating_add(closing.told), ..closing }
+        Self { reported: reported_before.saturating_add(closing.reported), ..closing }
     }
 
     /// Returns the results of `collector` without the losses of `earlier`, for a reader that has a
@@ -47,7 +47,7 @@ impl Closing {
     pub fn behind(collector: &Collector, earlier: &EarlierLosses, from: u64, to: u64) -> Self {
         Self {
             dropped: collector.dropped().saturating_sub(earlier.total()),
-            told: collector.told_behind(earlier),
+            reported: collector.reported_behind(earlier),
             refused: collector.stats().rejections(),
             unreported: collector.unreported_behind(earlier),
             reported_later: None,
@@ -61,7 +61,7 @@ impl Closing {
     /// report.
     pub fn leave_out(&mut self, reported: u64) {
         self.dropped = self.dropped.saturating_sub(reported);
-        self.told = self.told.saturating_sub(reported);
+        self.reported = self.reported.saturating_sub(reported);
     }
 
     /// Appends it: losses that no event reports, and that there were any; refused and overwritten
@@ -91,7 +91,7 @@ impl Closing {
 
     /// Appends the losses that no event reports.
     fn write_losses(&self, words: &mut Vec<u64>, provider: &Identity) {
-        let mut rest = self.dropped.saturating_sub(self.told);
+        let mut rest = self.dropped.saturating_sub(self.reported);
         for lost in &self.unreported {
             let number = lost.number.min(rest);
             rest -= number;

@@ -199,7 +199,7 @@ fn circular_drops_and_tells_while_the_other_buffer_is_taken() {
     let mut out = Vec::new();
     harness.finish(&mut out);
     assert_eq!(harness.collector.dropped(), 10_000 - written);
-    assert_eq!(harness.collector.stats().told_losses, 10_000 - written);
+    assert_eq!(harness.collector.stats().reported_losses, 10_000 - written);
     assert_eq!(instants(&out, 1).last(), Some(&10_000));
 }
 

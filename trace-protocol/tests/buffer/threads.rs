@@ -25,7 +25,7 @@ fn a_slot_that_changes_hands_names_each_thread() {
 }
 
 #[test]
-fn records_inside_a_record_are_dropped_and_told() {
+fn records_inside_a_record_are_dropped_and_reported() {
     let mut harness = Harness::new(BufferingMode::Oneshot, 64 << 10);
     let slot = harness.attach(1);
     let open = slot.open(harness.recorder, 2).unwrap();
@@ -116,7 +116,7 @@ fn a_loss_is_reported_in_the_last_words_of_a_chunk() {
         assert!(harness.instant(slot, 8));
         let mut out = Vec::new();
         harness.finish(&mut out);
-        assert_eq!(harness.collector.stats().told_losses, u64::from(is_reported), "{left}");
+        assert_eq!(harness.collector.stats().reported_losses, u64::from(is_reported), "{left}");
         assert_eq!((harness.collector.dropped(), harness.accounted()), (1, 1));
         let kept = instants(&out, 1);
         assert_eq!((kept.len(), kept.last()), (before + 1, Some(&8)), "{left}");

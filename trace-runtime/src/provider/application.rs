@@ -9,7 +9,7 @@ use trace_protocol::packet::AlertName;
 use trace_protocol::thread_id::{agree, Candidates};
 use trace_provider::{AlertCount, Client, RecordClock, Table};
 
-use super::forbidden::set_silent;
+use crate::forbidden::set_silent;
 use crate::point::registry;
 use crate::point::sections::categories;
 use crate::{names, sites, timestamp, value, Clock, ENGINE};

@@ -5,8 +5,8 @@ use trace_provider::{is_inside_observer, Config, Generation, Running, Status};
 
 use super::application::Application;
 use super::current::{deliver, OnMessage, Provider, CURRENT};
-use super::forbidden::is_forbidden;
 use super::fork;
+use crate::forbidden::is_forbidden;
 use crate::{recorder, thread, Clock, NotTraced, ENGINE, RECORDER};
 
 /// Keeps this process a trace provider until the last guard is dropped.

@@ -1,6 +1,6 @@
 //! Rows of groups: values of arguments, and parents.
 
-use trace_format::{Argument, Record, Value};
+use trace_format::{Argument, Record, ThreadKoids, Value};
 
 use super::*;
 use crate::parents::Parents;

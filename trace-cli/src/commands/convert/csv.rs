@@ -8,10 +8,11 @@ use trace_format::Reader;
 
 use super::cannot_write;
 use crate::cli::ConvertArgs;
-use crate::damage::{self, explained};
+use crate::damage;
 use crate::message::counted;
 use crate::output::Output;
 use crate::say;
+use crate::unreadable::explained;
 
 /// The size of the writes to an output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;

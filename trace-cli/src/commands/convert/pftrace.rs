@@ -7,13 +7,13 @@ use trace_convert::{perfetto, Symbols};
 use trace_format::Reader;
 
 use crate::cli::ConvertArgs;
-use crate::damage;
 use crate::output::Output;
+use crate::unreadable;
 
 pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
     let mut output = Output::create(&args.output)?;
     let written = perfetto::write_with_symbols(reader, Symbols::default(), &mut output);
-    let conversion = damage::explained_writing(&args.input, &args.output, written)?;
+    let conversion = unreadable::explained_writing(&args.input, &args.output, written)?;
     output.finish_as(&args.output)?;
     Ok(super::summarize(&args.input, &conversion))
 }

@@ -10,10 +10,11 @@ use trace_format::Reader;
 use super::cannot_write;
 use crate::args::Format;
 use crate::cli::ConvertArgs;
-use crate::damage::{self, explained};
+use crate::damage;
 use crate::message::HINT;
 use crate::output::Output;
 use crate::sampled;
+use crate::unreadable::explained;
 
 /// The size of the writes to an output, in bytes.
 const PIECE_BYTES: usize = 64 << 10;

@@ -13,6 +13,7 @@ use crate::damage;
 use crate::input::{self, STANDARD};
 use crate::message::{counted, say, HINT};
 use crate::output::Output;
+use crate::unreadable;
 
 /// Writes the log, and the map that names its functions beside it.
 pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Result<u8> {
@@ -29,7 +30,7 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     let version = args.log_version.unwrap_or_default();
     let options = Options { version, ..Options::default() };
     let exported = match export_with(reader, &options, BufWriter::new(&mut output)) {
-        Err(ExportError::Read(error)) => return Err(input::explain(&args.input, error)),
+        Err(ExportError::Read(error)) => return Err(unreadable::explain(&args.input, error)),
         exported => exported.with_context(|| cannot_write(&args.output))?,
     };
     names.write_all(&exported.map).with_context(|| cannot_write(&map))?;

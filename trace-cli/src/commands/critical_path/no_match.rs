@@ -5,10 +5,10 @@ use trace_analyze::stats::{self, Grouping, Row};
 use trace_convert::visible;
 
 use crate::cli::CriticalPathArgs;
-use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::{counted, HINT};
 use crate::names::escaped;
+use crate::unreadable::explained;
 
 /// Returns the error, with a hint about other kinds that the archive has.
 pub(super) fn error(args: &CriticalPathArgs, input: &Spill<'_>) -> Result<anyhow::Error> {

@@ -9,7 +9,7 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{pidfd_open, pidfd_send_signal, Pid, PidfdFlags, Signal};
 
-use crate::commands::daemon_client::connect;
+use crate::daemon_client::connect;
 use crate::exit;
 use crate::message::{say, HINT};
 

@@ -11,10 +11,10 @@ use trace_analyze::stats::{By, Grouping, Groups, Report, Row};
 use trace_convert::visible;
 
 use crate::cli::DiffArgs;
-use crate::damage::explained;
 use crate::input::SelectedThreads;
 use crate::message::HINT;
 use crate::table::human_nanos;
+use crate::unreadable::explained;
 use crate::{damage, exit, input, rows, say, unmatched};
 
 /// Reads the selected threads of archives. Returns the exit code for what is unreadable otherwise.

@@ -9,8 +9,8 @@ use trace_analyze::stats::Grouping;
 use trace_convert::stacks::{FrameNames, Stacks};
 
 use crate::cli::FlamegraphArgs;
-use crate::damage::explained;
 use crate::sampled::{self, Folded};
+use crate::unreadable::explained;
 use crate::{damage, input};
 
 /// The self time or the number of samples of each stack, whose frames are separated by `;`.

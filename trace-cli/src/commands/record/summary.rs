@@ -14,7 +14,7 @@ use trace_manager::{Cause, End, ProviderSummary, Refusal, SessionSummary, Snapsh
 use super::kernel::{self, KernelResult};
 use super::report::Report;
 use super::{empty, triggers};
-use crate::commands::daemon_client::print_json;
+use crate::daemon_client::print_json;
 use crate::input::STANDARD;
 use crate::logs::Logs;
 use crate::message::{describe, plural, HINT};

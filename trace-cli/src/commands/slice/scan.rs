@@ -5,11 +5,11 @@ use std::path::Path;
 use anyhow::Result;
 use trace_analyze::extent::{self, Extent};
 
-use crate::damage::explained;
 use crate::input::Spill;
 use crate::message::{counted, HINT};
 use crate::table::human_nanos;
 use crate::times::Origin;
+use crate::unreadable::explained;
 
 /// The start of an archive, and its processes and threads.
 #[derive(Debug, Default)]

@@ -11,11 +11,11 @@ use trace_analyze::slowest::{polled, Instance, Slowest};
 use super::{instances, moment, most, over, section};
 use crate::args::Moment as Point;
 use crate::cli::StatsArgs;
-use crate::damage::{explained, Failed};
 use crate::input::{self, SelectedThreads, Spill};
 use crate::message::{counted, say, HINT};
 use crate::table;
 use crate::times::{outside, span, Origin};
+use crate::unreadable::{explained, Failed};
 
 /// The most durations, and operations, without `--limit`.
 const MAX_AT: usize = 1000;

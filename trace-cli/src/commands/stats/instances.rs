@@ -9,13 +9,14 @@ use trace_convert::visible;
 use super::{groups, over, short, states};
 use crate::arguments;
 use crate::cli::StatsArgs;
-use crate::damage::{self, Failed};
+use crate::damage;
 use crate::input::{SelectedThreads, Spill};
 use crate::known;
 use crate::message::say;
 use crate::rows::thread_label;
 use crate::table::{human_nanos, Table};
 use crate::times::Origin;
+use crate::unreadable::Failed;
 
 /// Finds the selected instances: the `number` longest ones, or of each kind those that last at a
 /// time.

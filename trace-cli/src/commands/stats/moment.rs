@@ -6,12 +6,12 @@ use trace_analyze::schedule::moment::{self, Moment, State, ThreadAt, Wakeup};
 use super::sched::advice;
 use super::{most, section};
 use crate::cli::StatsArgs;
-use crate::damage::explained;
 use crate::input::{self, Spill};
 use crate::message::say;
 use crate::rows::{by_waker, first_by_thread, thread_label as label};
 use crate::table::Table;
 use crate::times::Origin;
+use crate::unreadable::explained;
 
 /// What states and an empty column mean without wake-ups.
 const NO_WAKEUPS: &str =

@@ -10,10 +10,10 @@ use trace_analyze::Damage;
 use super::section;
 use crate::args::SortBy;
 use crate::cli::StatsArgs;
-use crate::damage::explained;
 use crate::message::{counted, HINT};
 use crate::rows::thread_label as label;
 use crate::table::{self, human_nanos, Table};
+use crate::unreadable::explained;
 use crate::{damage, input, say, switches};
 
 /// The name of the artificial threads of CPUs that run no recorded thread.

@@ -5,11 +5,12 @@ use trace_analyze::critical::Wait;
 use trace_analyze::slowest::{add_states, Instance, Slowest, States};
 
 use crate::cli::StatsArgs;
-use crate::damage::{self, Failed};
+use crate::damage;
 use crate::input::SelectedThreads;
 use crate::message::{say, HINT};
 use crate::rows::{by_waker, ran_instead};
 use crate::table::human_nanos;
+use crate::unreadable::Failed;
 
 /// The heads of the columns with sums of states.
 pub(super) const NUMBERS: &[&str] = &["run", "runnable", "blocked"];

@@ -11,7 +11,7 @@ use trace_format::Reader;
 use crate::cli::Selection;
 use crate::commands::convert;
 use crate::input::{copy_to, temporary_file_error, InputKind};
-use crate::{damage, exit, input};
+use crate::{exit, input, unreadable};
 
 /// The served trace.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ fn prepare_all(path: &Path) -> Result<(Trace, u8)> {
 fn convert(path: &Path, reader: Reader<impl Read>, content: &File) -> Result<u8> {
     let conversion = match perfetto::write_with_symbols(reader, Symbols::default(), content) {
         Err(ConvertError::Write(error)) => return Err(error).with_context(temporary_file_error),
-        written => damage::explained(path, written)?,
+        written => unreadable::explained(path, written)?,
     };
     Ok(convert::summarize(path, &conversion))
 }

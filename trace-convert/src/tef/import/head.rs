@@ -5,7 +5,7 @@ use trace_format::ThreadKoids;
 
 use super::draft::{Draft, Part};
 use super::ids::{decimal, hash, hexadecimal, plain_id};
-use crate::tef::error::Problem;
+use crate::json_error::Problem;
 use crate::tef::event::Event;
 use crate::tef::field::Field;
 use crate::tef::scan::Scanner;

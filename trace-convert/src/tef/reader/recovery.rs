@@ -7,7 +7,7 @@
 use std::io::Read;
 
 use super::{check_utf8, Reader, State};
-use crate::tef::error::{JsonError, Problem};
+use crate::json_error::{JsonError, Problem};
 use crate::tef::field::Field;
 use crate::tef::scan::{Scanner, Stop};
 

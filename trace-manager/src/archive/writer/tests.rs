@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::*;
 use crate::archive::spool::BlockInfo;
-use crate::archive::stream::{self, StreamBounds};
-use crate::archive::ArchiveTarget;
+use crate::output::stream::{self, StreamBounds};
+use crate::output::ArchiveTarget;
 use crate::records::Spares;
 
 fn block(words: &[u64], rate: Option<usize>) -> Block {

@@ -1,8 +1,8 @@
 //! New category patterns for the guard.
 
 use super::*;
-use crate::guard::messages::{Message, Patterns};
 use crate::guard::state::GuardState;
+use crate::ledger::messages::{Message, Patterns};
 
 /// Returns a session's handle, whose archive has the category `old`, and the guard's end.
 fn begin(directory: &TempDir) -> (GuardHandle, Socket) {
@@ -34,7 +34,7 @@ fn a_busy_guard_gets_the_categories_later() {
     assert_eq!(handle.failure(), None);
     // The guard takes a part of the messages.
     let mut bytes = vec![0; 64];
-    let mut session = vec![0; crate::guard::messages::MAX_MESSAGE];
+    let mut session = vec![0; crate::ledger::messages::MAX_MESSAGE];
     let length = theirs.recv(&mut session).unwrap();
     assert!(matches!(Message::decode(&session[..length]), Some(Message::Session(_))));
     for _ in 0..100 {

@@ -69,7 +69,7 @@ fn reports_of_losses_after(death: Death) -> usize {
     manager.ledger.copied(0, false);
     let mut words = Vec::new();
     manager.collector.sanitize(copy, &mut words);
-    let reported = manager.collector.stats().told_losses;
+    let reported = manager.collector.stats().reported_losses;
     assert_eq!(reported, 5);
     let update = manager.ledger.save(Vec::new(), reported);
     manager.write(&words, Some(&update), matches!(death, Death::AfterTheNote));

@@ -3,7 +3,7 @@
 use trace_protocol::file::{NewFile, Place};
 
 use super::*;
-use crate::guard::ledger::session;
+use crate::ledger::numbers::session;
 
 impl Manager {
     /// Sends the next part to the guard. Returns the one before, as it is before it is renamed.

@@ -287,8 +287,8 @@ impl Collector {
 
     /// Returns how many of the records that were lost after those of `earlier` are reported by
     /// events that were read.
-    pub fn told_behind(&self, earlier: &EarlierLosses) -> u64 {
-        self.loss_table().told_behind(earlier, &self.filter.reports)
+    pub fn reported_behind(&self, earlier: &EarlierLosses) -> u64 {
+        self.loss_table().reported_behind(earlier, &self.filter.reports)
     }
 
     /// Returns the numbers of records that the provider says it lost.

@@ -311,7 +311,7 @@ impl Filter {
         let inline = event::ThreadRef::get(header) == 0;
         let arguments = record.get(if inline { 4 } else { 2 }..).unwrap_or(&[]);
         let [reason, _, number, _, from, ..] = *arguments else { return };
-        self.stats.told_losses = self.stats.told_losses.saturating_add(number);
+        self.stats.reported_losses = self.stats.reported_losses.saturating_add(number);
         let thread = record.get(3).copied().filter(|_| inline);
         let reason = self.string(argument::ValueRef::get(reason)).map(str::to_owned);
         if let (Some(thread), Some(reason)) = (thread, reason) {

@@ -107,13 +107,13 @@ impl LossTable {
     /// Returns how many of the losses behind `earlier` the events report that were read.
     ///
     /// A thread reports its losses in their order: first those of `earlier`.
-    pub(super) fn told_behind(&self, earlier: &EarlierLosses, reports: &Reports) -> u64 {
+    pub(super) fn reported_behind(&self, earlier: &EarlierLosses, reports: &Reports) -> u64 {
         let numbers = self.numbers().0;
-        let told = |(key, number): (&(u32, LossReason), &u64)| {
-            let told = self.read_of(*key, reports).map_or(0, |read| read.number).min(*number);
-            told.saturating_sub(earlier.of(*key))
+        let reported = |(key, number): (&(u32, LossReason), &u64)| {
+            let reported = self.read_of(*key, reports).map_or(0, |read| read.number).min(*number);
+            reported.saturating_sub(earlier.of(*key))
         };
-        numbers.iter().fold(0, |sum: u64, of| sum.saturating_add(told(of)))
+        numbers.iter().fold(0, |sum: u64, of| sum.saturating_add(reported(of)))
     }
 
     /// What is lost behind `earlier` beyond what events report, of which `reports` are those that
@@ -240,9 +240,9 @@ mod tests {
     fn a_thread_with_two_entries_reports_each_loss_once() {
         let table = LossTable(vec![entry(7, 100, 100), entry(7, 50, 0)]);
         let (none, reports) = (EarlierLosses::default(), reports(&[(7, 100)]));
-        assert_eq!((table.numbers().total(), table.told_behind(&none, &reports)), (150, 100));
+        assert_eq!((table.numbers().total(), table.reported_behind(&none, &reports)), (150, 100));
         assert_eq!(table.numbers().with_reason(REASON), 150);
-        assert_eq!(table.told_behind(&table.numbers(), &reports), 0);
+        assert_eq!(table.reported_behind(&table.numbers(), &reports), 0);
     }
 
     /// A thread reports its losses in their order.
@@ -252,7 +252,7 @@ mod tests {
         let table = LossTable(vec![entry(7, 8, 5), entry(8, 6, 6), entry(9, 2, 0)]);
         let reports = reports(&[(7, 5), (8, 6)]);
         assert_eq!((table.total(), before.total()), (16, 9));
-        assert_eq!(table.told_behind(&before, &reports), 2);
+        assert_eq!(table.reported_behind(&before, &reports), 2);
         let unreported = table.unreported(&before, &reports, BufferingMode::Streaming);
         let unreported = unreported.iter().map(|lost| (lost.thread, lost.number));
         assert_eq!(unreported.collect::<Vec<_>>(), [(Some(7), 3), (Some(9), 2)]);
@@ -263,7 +263,7 @@ mod tests {
     fn reports_of_one_thread_tell_no_losses_of_others() {
         let table = LossTable(vec![entry(7, 5, 0)]);
         let reports = reports(&[(7, 2), (8, 9)]);
-        assert_eq!(table.told_behind(&EarlierLosses::default(), &reports), 2);
+        assert_eq!(table.reported_behind(&EarlierLosses::default(), &reports), 2);
     }
 
     /// The first entry is that of several threads.
@@ -271,6 +271,6 @@ mod tests {
     fn threads_without_an_entry_share_one() {
         let table = LossTable(vec![entry(0, 9, 9), entry(7, 5, 5)]);
         let reports = reports(&[(7, 5), (8, 3), (9, 4)]);
-        assert_eq!(table.told_behind(&EarlierLosses::default(), &reports), 12);
+        assert_eq!(table.reported_behind(&EarlierLosses::default(), &reports), 12);
     }
 }

@@ -72,7 +72,7 @@ pub struct Stats {
     /// Records refused, by [`Rejection`].
     pub rejected: [u64; Rejection::ALL.len()],
     /// Records that the provider's own loss records account for.
-    pub told_losses: u64,
+    pub reported_losses: u64,
     /// What the provider says that it left out, by [`Omission`].
     pub omitted: Omitted,
     /// The highest timestamp of the events that were looked at one by one; 0 without any. Runs of

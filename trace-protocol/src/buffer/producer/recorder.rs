@@ -24,7 +24,8 @@ use std::time::Duration;
 use crossbeam_utils::CachePadded;
 
 use crate::buffer::header::BufferingMode;
-use crate::sync::{fence, heavy_fence, AtomicPtr, AtomicU64, Ordering};
+use crate::fence::heavy_fence;
+use crate::sync::{fence, AtomicPtr, AtomicU64, Ordering};
 
 use super::backoff::Backoff;
 use super::loss::{LossReason, Slotless};

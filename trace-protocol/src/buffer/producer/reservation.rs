@@ -1,6 +1,7 @@
 //! **The hot path of the buffer**: reserve, commit.
 
-use crate::sync::{light_fence, Ordering};
+use crate::fence::light_fence;
+use crate::sync::Ordering;
 
 use super::publish::Word;
 use super::recorder::{Full, Recorder};

@@ -7,7 +7,8 @@ use trace_format::layout::{event, record, EventType, StringRef};
 
 use crate::buffer::function::FunctionWord;
 use crate::buffer::header::BufferingMode;
-use crate::sync::{fence, light_fence, Ordering};
+use crate::fence::light_fence;
+use crate::sync::{fence, Ordering};
 
 use super::publish::Word;
 use super::recorder::{Recorder, SLOW};

@@ -13,8 +13,8 @@ use trace_protocol::mode::BufferingMode;
 
 use crate::args::Attach;
 use crate::cli::InsnRecordArgs;
-use crate::commands::daemon_client::{connect, output};
 use crate::commands::record::attach::select;
+use crate::daemon_client::{connect, output};
 use crate::message::HINT;
 use crate::say;
 

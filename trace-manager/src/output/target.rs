@@ -38,7 +38,7 @@ pub(crate) type Backup = Arc<OnceLock<PathBuf>>;
 /// An open archive.
 #[derive(Debug)]
 pub(crate) struct ArchiveOutput {
-    pub(super) file: Arc<File>,
+    pub(crate) file: Arc<File>,
     naming: Option<NewFile>,
     /// Whether an earlier file of its name is kept.
     has_backup: bool,
@@ -93,7 +93,7 @@ impl ArchiveOutput {
     }
 
     /// Creates the file of the next part.
-    pub(super) fn create_part(&mut self) -> io::Result<NewFile> {
+    pub(crate) fn create_part(&mut self) -> io::Result<NewFile> {
         match &mut self.parts {
             Some(parts) => parts.create_next(),
             None => Err(io::ErrorKind::Unsupported.into()),
@@ -101,7 +101,7 @@ impl ArchiveOutput {
     }
 
     /// Replaces the present part by the next one, and gives the former its final name.
-    pub(super) fn complete_part(
+    pub(crate) fn complete_part(
         &mut self,
         mut next: NewFile,
         written: WrittenPart,
@@ -175,7 +175,7 @@ impl ArchiveOutput {
     }
 
     /// Returns the limits of an output that another process reads.
-    pub(super) fn bounds(&self) -> Option<StreamBounds> {
+    pub(crate) fn bounds(&self) -> Option<StreamBounds> {
         self.bounds
     }
 
@@ -200,7 +200,7 @@ impl ArchiveOutput {
     }
 
     /// Returns whether an earlier archive of its name stays, because this one has no records.
-    pub(super) fn leaves_earlier(&self) -> bool {
+    pub(crate) fn leaves_earlier(&self) -> bool {
         let has_earlier = |file: &NewFile| self.has_backup && file.place().has_content();
         let is_named = self.parts.is_none() && self.naming.as_ref().is_some_and(has_earlier);
         is_named && !has_records(&self.file)
@@ -217,7 +217,7 @@ impl ArchiveOutput {
 
     /// Keeps the first `bytes`, which are complete records, under the partial name. Removes the
     /// file if `bytes` is 0.
-    pub(super) fn abandon(self, bytes: u64, source: io::Error) -> ArchiveError {
+    pub(crate) fn abandon(self, bytes: u64, source: io::Error) -> ArchiveError {
         let Self { file, naming, .. } = self;
         let kept = naming.and_then(|naming| {
             if bytes == 0 || file.set_len(bytes).is_err() {
@@ -230,7 +230,7 @@ impl ArchiveOutput {
     }
 
     /// Removes the present part.
-    pub(super) fn discard_part(self) {
+    pub(crate) fn discard_part(self) {
         self.naming.into_iter().for_each(NewFile::discard);
     }
 

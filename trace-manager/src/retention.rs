@@ -20,7 +20,7 @@ use crate::records::{Records, Spares, Words, SECTION};
 
 /// The retained records of a session.
 #[derive(Debug)]
-pub(super) struct Retention {
+pub(crate) struct Retention {
     mode: BufferingMode,
     /// The most words of a provider.
     limit: usize,
@@ -47,28 +47,28 @@ struct Retained {
 
 /// The last records of a provider, after the retained ones.
 #[derive(Debug, Default)]
-pub(super) struct Last {
-    pub(super) words: Vec<u64>,
+pub(crate) struct Last {
+    pub(crate) words: Vec<u64>,
     /// The slots of the retained records.
-    pub(super) slots: Vec<SaveSlot>,
-    pub(super) limited: Limited,
+    pub(crate) slots: Vec<SaveSlot>,
+    pub(crate) limited: Limited,
 }
 
 impl Retention {
-    pub(super) fn new(mode: BufferingMode, limit: u64, spares: Spares) -> Self {
+    pub(crate) fn new(mode: BufferingMode, limit: u64, spares: Spares) -> Self {
         let limit = usize::try_from(limit / 8).unwrap_or(usize::MAX);
         Self { mode, limit, spares, providers: BTreeMap::new(), used: BTreeMap::new() }
     }
 
     /// Returns the bytes of the blocks that are retained of a provider whose buffer has the mode
     /// `mode`, if any are.
-    pub(super) fn size(&self, mode: BufferingMode) -> Option<u64> {
+    pub(crate) fn size(&self, mode: BufferingMode) -> Option<u64> {
         let retains = self.mode == BufferingMode::Circular && self.limits(mode);
         retains.then_some(self.limit as u64 * 8)
     }
 
     /// Notes that a provider has left its buffer. Its blocks are archived with its last records.
-    pub(super) fn begin_release(&self, provider: u32) {
+    pub(crate) fn begin_release(&self, provider: u32) {
         let memory = self.providers.get(&provider).and_then(|retained| retained.memory.as_ref());
         memory.into_iter().for_each(Share::begin_release);
     }
@@ -80,7 +80,7 @@ impl Retention {
 
     /// Adds a provider whose buffer has the mode `mode`. It has lost `dropped_before` records.
     /// Does nothing if the buffer keeps the limit itself. `memory` is that of the retained blocks.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         connection: ProviderId,
         provider: u32,
@@ -96,20 +96,20 @@ impl Retention {
     }
 
     /// Counts the words of a buffer that kept the limit itself.
-    pub(super) fn charge(&mut self, connection: ProviderId, words: usize) {
+    pub(crate) fn charge(&mut self, connection: ProviderId, words: usize) {
         if self.mode == BufferingMode::Oneshot {
             *self.used.entry(connection).or_default() += words;
         }
     }
 
     /// Returns whether a provider's records are limited.
-    pub(super) fn has(&self, provider: u32) -> bool {
+    pub(crate) fn has(&self, provider: u32) -> bool {
         self.providers.contains_key(&provider)
     }
 
     /// Returns the records to pass on now: in circular mode none but those of removed blocks, of
     /// which only the slots are left.
-    pub(super) fn accept(&mut self, records: Records) -> Vec<Records> {
+    pub(crate) fn accept(&mut self, records: Records) -> Vec<Records> {
         let Some(retained) = self.providers.get_mut(&records.provider) else {
             return vec![records];
         };
@@ -128,7 +128,7 @@ impl Retention {
 
     /// Removes a provider. Returns `last`, which begins with a section record, after the retained
     /// records. These and earlier records report `reported` losses.
-    pub(super) fn finish(&mut self, provider: u32, last: &Words, reported: u64) -> Last {
+    pub(crate) fn finish(&mut self, provider: u32, last: &Words, reported: u64) -> Last {
         let Some(mut retained) = self.providers.remove(&provider) else {
             return Last { words: last.to_vec(), ..Last::default() };
         };
@@ -149,11 +149,11 @@ impl Retention {
     }
 
     /// Removes the retained blocks of a provider, and returns them without words.
-    pub(super) fn clear(&mut self, provider: u32, keeps_metadata: bool) -> Vec<Records> {
+    pub(crate) fn clear(&mut self, provider: u32, keeps_metadata: bool) -> Vec<Records> {
         let Some(retained) = self.providers.get_mut(&provider) else { return Vec::new() };
         let blocks = std::iter::from_fn(|| retained.remove_oldest(self.limit, &self.spares));
         let removed = blocks.collect();
-        (retained.limited.overwritten, retained.limited.untold) = (0, 0);
+        (retained.limited.overwritten, retained.limited.unreported) = (0, 0);
         if !keeps_metadata {
             retained.metadata.clear();
         }
@@ -161,12 +161,12 @@ impl Retention {
     }
 
     /// Returns the effect of the limit on the records of a provider so far.
-    pub(super) fn limited(&self, provider: u32) -> Limited {
+    pub(crate) fn limited(&self, provider: u32) -> Limited {
         self.providers.get(&provider).map_or_else(Limited::default, |retained| retained.limited)
     }
 
     /// Returns the retained words of all providers, for a snapshot.
-    pub(super) fn contents(&self) -> Vec<(u32, Words)> {
+    pub(crate) fn contents(&self) -> Vec<(u32, Words)> {
         let contents = |(id, retained): (&u32, &Retained)| {
             let mut words = Records::begin(&self.spares, *id);
             words.extend(&retained.metadata);
@@ -196,7 +196,7 @@ impl Retained {
             return None;
         }
         // The reports may be among the first records: then these losses are in the archive twice.
-        self.limited.untold += reports;
+        self.limited.unreported += reports;
         let mut kept = words.get(..SECTION).unwrap_or_default().to_vec();
         for record in split_records(words) {
             if is_metadata(record) {
@@ -220,7 +220,7 @@ impl Retained {
 
     /// Returns how many of the `reported` losses are reported by records that are not left out.
     fn archived_reports(&self, reported: u64) -> u64 {
-        reported.saturating_sub(self.limited.untold)
+        reported.saturating_sub(self.limited.unreported)
     }
 
     fn drop_record(&mut self, record: &[u64]) {
@@ -257,7 +257,7 @@ impl Retained {
         let oldest = self.blocks.pop_front()?;
         self.words -= oldest.words().len();
         self.limited.overwritten += 1;
-        self.limited.untold += self.count_reports(oldest.reported);
+        self.limited.unreported += self.count_reports(oldest.reported);
         // Objects in events are not bounded by the durable buffer, so they are limited too.
         for record in split_records(&oldest.words).filter(|record| is_metadata(record)) {
             let is_string = record

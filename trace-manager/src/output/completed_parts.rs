@@ -29,20 +29,20 @@ struct Completed {
 
 /// A part whose records are all written.
 #[derive(Debug)]
-pub(super) struct WrittenPart {
+pub(crate) struct WrittenPart {
     /// Its end, in bytes of all parts.
-    pub(super) end: u64,
+    pub(crate) end: u64,
     /// Its size.
-    pub(super) bytes: u64,
-    pub(super) places: PartPlaces,
+    pub(crate) bytes: u64,
+    pub(crate) places: PartPlaces,
 }
 
 /// A part that has its final name.
 #[derive(Debug)]
-pub(super) struct CompletedPart {
+pub(crate) struct CompletedPart {
     place: Place,
     id: FileId,
-    pub(super) written: WrittenPart,
+    pub(crate) written: WrittenPart,
 }
 
 /// The device and inode of a file.
@@ -54,19 +54,19 @@ pub(crate) struct PartsReader(CompletedParts);
 
 impl WrittenPart {
     /// The last part, after which no copy begins.
-    pub(super) fn last() -> Self {
+    pub(crate) fn last() -> Self {
         Self { end: u64::MAX, bytes: 0, places: PartPlaces::default() }
     }
 }
 
 impl CompletedPart {
-    pub(super) fn new(place: Place, file: &File, written: WrittenPart) -> Self {
+    pub(crate) fn new(place: Place, file: &File, written: WrittenPart) -> Self {
         let id = file.metadata().map(|found| (found.dev(), found.ino())).ok();
         Self { place, id, written }
     }
 
     /// Opens the file, unless the user has moved, replaced or removed it.
-    pub(super) fn open(&self) -> io::Result<File> {
+    pub(crate) fn open(&self) -> io::Result<File> {
         let file = self.place.directory().open_regular(self.place.name())?;
         let found = file.metadata().map(|found| (found.dev(), found.ino()))?;
         match self.id == Some(found) {
@@ -88,19 +88,19 @@ impl CompletedPart {
 
 impl CompletedParts {
     /// The parts of an archive of which the newest `keep` are kept.
-    pub(super) fn new(keep: usize) -> Self {
+    pub(crate) fn new(keep: usize) -> Self {
         Self(Arc::new(Mutex::new(Completed { keep, ..Completed::default() })))
     }
 
     /// Adds a part. Removes the oldest parts beyond the limit.
-    pub(super) fn add(&self, part: CompletedPart) {
+    pub(crate) fn add(&self, part: CompletedPart) {
         let mut completed = self.lock();
         completed.parts.push_back(Arc::new(part));
         completed.remove_oldest();
     }
 
     /// Removes all parts.
-    pub(super) fn remove_all(&self) {
+    pub(crate) fn remove_all(&self) {
         let mut completed = self.lock();
         completed.remove_beyond(0);
     }
@@ -112,7 +112,7 @@ impl CompletedParts {
     }
 
     /// Keeps the parts that exist now, also those beyond the limit that come later.
-    pub(super) fn read(&self) -> PartsReader {
+    pub(crate) fn read(&self) -> PartsReader {
         self.lock().readers += 1;
         PartsReader(self.clone())
     }
@@ -142,7 +142,7 @@ impl PartsReader {
     /// Returns the parts that are kept when the archive has `end` bytes in complete parts, oldest
     /// first. If one has not got its name, or the user has moved or removed it, those before it are
     /// left out, so that there is no gap.
-    pub(super) fn before(&self, end: u64) -> Vec<Arc<CompletedPart>> {
+    pub(crate) fn before(&self, end: u64) -> Vec<Arc<CompletedPart>> {
         let completed = self.0.lock();
         let (keep, parts) = (completed.keep, completed.parts.clone());
         drop(completed);

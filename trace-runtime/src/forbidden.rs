@@ -21,7 +21,7 @@ pub fn forbid_system_calls() {
 }
 
 /// Chooses whether threads make system calls for the tracer, unless they are forbidden.
-pub(super) fn set_silent(is_silent: bool) {
+pub(crate) fn set_silent(is_silent: bool) {
     ENGINE.set_silent(is_silent);
     fence(Ordering::SeqCst);
     if is_forbidden() {
@@ -29,6 +29,6 @@ pub(super) fn set_silent(is_silent: bool) {
     }
 }
 
-pub(super) fn is_forbidden() -> bool {
+pub(crate) fn is_forbidden() -> bool {
     FORBIDDEN.load(Ordering::Acquire)
 }

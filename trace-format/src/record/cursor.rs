@@ -1,8 +1,8 @@
 //! A cursor over a record's bytes.
 
-use super::DecodeError;
+use super::{Process, Text, Thread};
+use crate::decode_error::DecodeError;
 use crate::layout::{words_for_bytes, StringRef, ThreadKoids, ThreadRef, WORD_BYTES};
-use crate::record::{Process, Text, Thread};
 
 /// The part of a record that is not decoded yet.
 ///
@@ -17,35 +17,35 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     #[inline]
-    pub(super) fn new(record: &'a [u8]) -> Self {
+    pub(crate) fn new(record: &'a [u8]) -> Self {
         let total = record.len();
         Self { rest: record, total, strict: false }
     }
 
     /// Sets whether data that a reader skips or replaces is an error.
     #[inline]
-    pub(super) fn with_strict(self, strict: bool) -> Self {
+    pub(crate) fn with_strict(self, strict: bool) -> Self {
         Self { strict, ..self }
     }
 
     #[inline]
-    pub(super) fn is_strict(&self) -> bool {
+    pub(crate) fn is_strict(&self) -> bool {
         self.strict
     }
 
     /// Returns the cursor's position, in bytes from the record's start.
-    pub(super) fn position(&self) -> usize {
+    pub(crate) fn position(&self) -> usize {
         self.total - self.rest.len()
     }
 
     #[inline]
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
     /// Returns the number of complete words that are left.
     #[inline]
-    pub(super) fn words_left(&self) -> usize {
+    pub(crate) fn words_left(&self) -> usize {
         self.rest.len() / WORD_BYTES
     }
 
@@ -56,7 +56,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(super) fn word(&mut self, what: &'static str) -> Result<u64, DecodeError> {
+    pub(crate) fn word(&mut self, what: &'static str) -> Result<u64, DecodeError> {
         let Some((word, rest)) = self.rest.split_first_chunk() else {
             return Err(self.short(what));
         };
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes `bytes` bytes and their padding, and returns the bytes.
-    pub(super) fn stream(
+    pub(crate) fn stream(
         &mut self,
         bytes: u64,
         what: &'static str,
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes a string of `bytes` bytes and its padding. Only a strict cursor requires UTF-8.
-    pub(super) fn string(
+    pub(crate) fn string(
         &mut self,
         bytes: u64,
         what: &'static str,
@@ -99,7 +99,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes the next `words` words as a cursor, or returns `None` if the record ends before.
-    pub(super) fn split(&mut self, words: u64) -> Option<Cursor<'a>> {
+    pub(crate) fn split(&mut self, words: u64) -> Option<Cursor<'a>> {
         let bytes = usize::try_from(words).ok()?.checked_mul(WORD_BYTES)?;
         let (taken, rest) = self.rest.split_at_checked(bytes)?;
         let total = self.position() + bytes;
@@ -109,7 +109,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the string of a string ref, in the low 16 bits of `bits`.
     #[inline]
-    pub(super) fn text(&mut self, bits: u64, what: &'static str) -> Result<Text<'a>, DecodeError> {
+    pub(crate) fn text(&mut self, bits: u64, what: &'static str) -> Result<Text<'a>, DecodeError> {
         let string_ref = StringRef::from_bits(bits as u16);
         if let Some(index) = string_ref.index() {
             return Ok(Text::Indexed(index));
@@ -120,7 +120,7 @@ impl<'a> Cursor<'a> {
 
     /// Takes the koids of a thread ref, in the low 8 bits of `bits`.
     #[inline]
-    pub(super) fn thread(&mut self, bits: u64) -> Result<Thread, DecodeError> {
+    pub(crate) fn thread(&mut self, bits: u64) -> Result<Thread, DecodeError> {
         let thread_ref = ThreadRef::from_bits(bits as u8);
         if !thread_ref.is_inline() {
             return Ok(Thread::Indexed(thread_ref.bits()));
@@ -128,14 +128,14 @@ impl<'a> Cursor<'a> {
         self.koids().map(Thread::Inline)
     }
 
-    pub(super) fn koids(&mut self) -> Result<ThreadKoids, DecodeError> {
+    pub(crate) fn koids(&mut self) -> Result<ThreadKoids, DecodeError> {
         let process = self.word("process koid")?;
         let thread = self.word("thread koid")?;
         Ok(ThreadKoids::new(process, thread))
     }
 
     /// Takes the process koid of a thread ref, in the low 8 bits of `bits`.
-    pub(super) fn process(&mut self, bits: u64) -> Result<Process, DecodeError> {
+    pub(crate) fn process(&mut self, bits: u64) -> Result<Process, DecodeError> {
         let thread_ref = ThreadRef::from_bits(bits as u8);
         if !thread_ref.is_inline() {
             return Ok(Process::Indexed(thread_ref.bits()));

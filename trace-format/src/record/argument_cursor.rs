@@ -1,9 +1,9 @@
 //! Decoding of arguments.
 
 use super::cursor::Cursor;
-use super::DecodeError;
+use super::{Argument, Text, UnknownArgument, Value};
+use crate::decode_error::DecodeError;
 use crate::layout::{argument, ArgumentType, StringRef};
-use crate::record::{Argument, Text, UnknownArgument, Value};
 
 /// A cursor over encoded arguments.
 #[derive(Debug, Clone, Copy)]
@@ -70,7 +70,7 @@ impl<'a> ArgumentCursor<'a> {
 
 /// Checks and takes `count` arguments.
 #[inline]
-pub(super) fn arguments<'a>(
+pub(crate) fn arguments<'a>(
     cursor: &mut Cursor<'a>,
     count: u64,
 ) -> Result<ArgumentCursor<'a>, DecodeError> {

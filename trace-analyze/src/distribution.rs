@@ -1,5 +1,9 @@
 //! The distribution of values.
 
+/// The reported percentiles, with their names.
+pub const PERCENTILES: [(&str, f64); 4] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
 /// The most values that are kept exactly.
 const MAX_EXACT: usize = 2048;
 

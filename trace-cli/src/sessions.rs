@@ -6,7 +6,7 @@ use anyhow::{bail, Error, Result};
 use trace_convert::visible;
 use trace_manager::controller::{Controller, ControllerError, SessionInfo, SessionState};
 
-use super::daemon_client::connect;
+use crate::daemon_client::connect;
 use crate::message::HINT;
 use crate::recorders::{self, Recorder, PATIENCE};
 

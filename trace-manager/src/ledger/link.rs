@@ -10,37 +10,37 @@ use trace_protocol::socket::Socket;
 use super::messages::Message;
 
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) socket: Socket,
+pub(crate) struct Link {
+    pub(crate) socket: Socket,
     /// Closed providers that are not sent yet, because the socket was full.
-    pub(super) unsent: Mutex<Vec<u32>>,
+    pub(crate) unsent: Mutex<Vec<u32>>,
     /// Category patterns that are not sent yet, because the socket was full.
     categories: Mutex<Option<UnsentCategories>>,
     /// Why the guard would not complete the archive.
-    pub(super) failure: OnceLock<&'static str>,
+    pub(crate) failure: OnceLock<&'static str>,
 }
 
 /// Messages with new category patterns.
 #[derive(Debug)]
-pub(super) struct UnsentCategories {
-    pub(super) messages: Vec<Message>,
+pub(crate) struct UnsentCategories {
+    pub(crate) messages: Vec<Message>,
     /// When the guard is given up.
-    pub(super) deadline: Instant,
+    pub(crate) deadline: Instant,
 }
 
 impl Link {
-    pub(super) fn new(socket: Socket) -> Self {
+    pub(crate) fn new(socket: Socket) -> Self {
         let (unsent, categories) = (Mutex::default(), Mutex::default());
         Self { socket, unsent, categories, failure: OnceLock::new() }
     }
 
-    pub(super) fn unsent_categories(&self) -> MutexGuard<'_, Option<UnsentCategories>> {
+    pub(crate) fn unsent_categories(&self) -> MutexGuard<'_, Option<UnsentCategories>> {
         self.categories.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sends the unsent category patterns, as many as the socket has space for. Fails if the guard
     /// does not take them in time.
-    pub(super) fn send_categories(&self) -> io::Result<()> {
+    pub(crate) fn send_categories(&self) -> io::Result<()> {
         let mut unsent = self.unsent_categories();
         while let Some(UnsentCategories { messages, deadline }) = &mut *unsent {
             let Some(message) = messages.first() else { break };
@@ -60,12 +60,12 @@ impl Link {
         Ok(())
     }
 
-    pub(super) fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(crate) fn send(&self, message: &Message, handles: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.socket.send(&message.encode(), handles).map(drop)
     }
 
     /// Makes the guard free a provider's memory, now or with the next call.
-    pub(super) fn close(&self, id: u32) {
+    pub(crate) fn close(&self, id: u32) {
         let mut unsent = self.unsent.lock().unwrap_or_else(PoisonError::into_inner);
         unsent.push(id);
         while let Some(id) = unsent.last() {

@@ -15,7 +15,7 @@ use super::completed_parts::{CompletedPart, CompletedParts, WrittenPart};
 
 /// Creates and removes the parts of an archive.
 #[derive(Debug)]
-pub(super) struct Parts {
+pub(crate) struct Parts {
     directory: Directory,
     /// The archive's name.
     name: OsString,
@@ -29,7 +29,7 @@ pub(super) struct Parts {
 impl Parts {
     /// Creates the first part of an archive with this place. Its number follows those of parts that
     /// exist already.
-    pub(super) fn begin(place: &Place, keep: Option<u32>) -> io::Result<(Self, NewFile)> {
+    pub(crate) fn begin(place: &Place, keep: Option<u32>) -> io::Result<(Self, NewFile)> {
         let directory = place.directory().clone();
         let mut parts = Self {
             number: last_number(&directory, place.name())?,
@@ -43,7 +43,7 @@ impl Parts {
     }
 
     /// Gives this and all later parts the owner of `file`, if that is another user.
-    pub(super) fn adopt_owner(&mut self, file: &File, part: &NewFile) -> io::Result<()> {
+    pub(crate) fn adopt_owner(&mut self, file: &File, part: &NewFile) -> io::Result<()> {
         let metadata = file.metadata()?;
         let owner = (metadata.uid(), metadata.gid());
         self.owner = (owner.0 != geteuid().as_raw()).then_some(owner);
@@ -51,7 +51,7 @@ impl Parts {
     }
 
     /// Creates the next part, with a number that no other recording uses.
-    pub(super) fn create_next(&mut self) -> io::Result<NewFile> {
+    pub(crate) fn create_next(&mut self) -> io::Result<NewFile> {
         loop {
             let number = self.number.checked_add(1).ok_or_else(no_number)?;
             let part = self.create(number)?;
@@ -86,16 +86,16 @@ impl Parts {
     }
 
     /// Notes that a part has its final name. Removes the oldest parts beyond the limit.
-    pub(super) fn completed(&self, place: Place, file: &File, written: WrittenPart) {
+    pub(crate) fn completed(&self, place: Place, file: &File, written: WrittenPart) {
         self.completed.add(CompletedPart::new(place, file, written));
     }
 
     /// Removes all completed parts.
-    pub(super) fn remove_all(&self) {
+    pub(crate) fn remove_all(&self) {
         self.completed.remove_all();
     }
 
-    pub(super) fn list(&self) -> CompletedParts {
+    pub(crate) fn list(&self) -> CompletedParts {
         self.completed.clone()
     }
 }
@@ -146,7 +146,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::archive::part_file::PartPlaces;
+    use crate::output::PartPlaces;
 
     fn place(directory: &Path) -> Place {
         Place::find(&directory.join("a.fxt")).unwrap()

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 /// The size in bytes of the record with which each part begins. A last part without others is
 /// removed.
-pub(super) const MAGIC: u64 = 8;
+pub(crate) const MAGIC: u64 = 8;
 
 /// The begin of a part, which the writer thread sets.
 pub(crate) type PartFile = Arc<OnceLock<PartBegin>>;
@@ -18,12 +18,12 @@ pub(crate) struct PartBegin {
     /// The offset in bytes; 0 unless the file of this part could not be created.
     pub(crate) offset: u64,
     /// Places in the file before the part.
-    pub(super) before: PartPlaces,
+    pub(crate) before: PartPlaces,
 }
 
 impl PartBegin {
     /// The begin of a part that has the whole file.
-    pub(super) fn of_file(file: Arc<File>) -> Self {
+    pub(crate) fn of_file(file: Arc<File>) -> Self {
         Self { file, offset: 0, before: PartPlaces::default() }
     }
 }
@@ -42,18 +42,18 @@ pub(crate) enum BlockRole {
 
 /// Places of a file, in bytes, in which a copy of several parts differs from them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct PartPlaces {
+pub(crate) struct PartPlaces {
     /// Words with the counter's rate.
-    pub(super) rates: Vec<u64>,
+    pub(crate) rates: Vec<u64>,
     /// The end of the records at the begin of the file that repeat those of earlier parts.
-    pub(super) repeated: u64,
+    pub(crate) repeated: u64,
     /// Other records that do not belong to an archive of several parts, in their order.
-    pub(super) left_out: Vec<Range<u64>>,
+    pub(crate) left_out: Vec<Range<u64>>,
 }
 
 impl PartPlaces {
     /// Notes the role of the records in `range`, which follow those before.
-    pub(super) fn add(&mut self, role: BlockRole, range: Range<u64>) {
+    pub(crate) fn add(&mut self, role: BlockRole, range: Range<u64>) {
         match role {
             BlockRole::Content => {}
             BlockRole::Repeats if range.start == self.repeated => self.repeated = range.end,

@@ -29,20 +29,20 @@ pub enum DecodeError {
         /// The field's place, in bytes from the record's start.
         at: usize,
     },
-    /// A string is not UTF-8; [`strict`](super::strict) only.
+    /// A string is not UTF-8; [`strict`](crate::decode::strict) only.
     Utf8 {
         /// The field's name.
         what: &'static str,
         /// The field's place, in bytes from the record's start.
         at: usize,
     },
-    /// A type is unknown; [`strict`](super::strict) only.
+    /// A type is unknown; [`strict`](crate::decode::strict) only.
     UnknownType {
         /// `record` or `argument`.
         what: &'static str,
     },
     /// An argument's size is 0 or larger than the rest of the record. For
-    /// [`strict`](super::strict) also: larger than the argument's content.
+    /// [`strict`](crate::decode::strict) also: larger than the argument's content.
     ArgumentSize {
         /// The argument's size in words.
         words: u64,

@@ -13,7 +13,7 @@ use trace_protocol::file::{Directory, NewFile, Place};
 use trace_protocol::message::ClockSource;
 
 /// The most bytes of a message. Two paths of the kernel's limit fit, and so do a provider's names.
-pub(super) const MAX_MESSAGE: usize = 16 << 10;
+pub(crate) const MAX_MESSAGE: usize = 16 << 10;
 
 /// The names of an archive that is a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,14 +29,14 @@ pub(crate) struct ArchiveNames {
 }
 
 impl ArchiveNames {
-    pub(super) fn of(file: &NewFile) -> Option<Self> {
+    pub(crate) fn of(file: &NewFile) -> Option<Self> {
         let (partial, place) = (file.partial()?.to_owned(), file.place());
         let directory = place.directory().path().to_owned();
         Some(Self { directory, partial, name: place.name().to_owned(), mode: place.mode() })
     }
 
     /// Returns the partial archive with this open file and directory.
-    pub(super) fn into_file(self, file: OwnedFd, directory: OwnedFd) -> NewFile {
+    pub(crate) fn into_file(self, file: OwnedFd, directory: OwnedFd) -> NewFile {
         let directory = Directory::from_fd(directory, self.directory);
         let place = Place::from_parts(directory, self.name, self.mode);
         NewFile::from_parts(File::from(file), place, self.partial)
@@ -57,7 +57,7 @@ impl ArchiveNames {
 
 /// A message to the guard.
 #[derive(Debug, Clone)]
-pub(super) enum Message {
+pub(crate) enum Message {
     /// A session begins. Descriptors: its ledger, and the archive and its directory if the archive
     /// is a file.
     Session(Option<ArchiveNames>),
@@ -78,31 +78,31 @@ pub(super) enum Message {
 /// Category patterns of the archive. They replace the earlier ones with the last message of a list.
 /// Without any, the archive gets all categories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Patterns {
+pub(crate) struct Patterns {
     /// Whether the message is the first one of its list.
-    pub(super) is_first: bool,
+    pub(crate) is_first: bool,
     /// Whether it is the last one.
-    pub(super) is_last: bool,
-    pub(super) patterns: Vec<String>,
+    pub(crate) is_last: bool,
+    pub(crate) patterns: Vec<String>,
 }
 
 /// The data of a provider that the guard needs.
 #[derive(Debug, Clone)]
-pub(super) struct Provider {
-    pub(super) identity: Identity,
+pub(crate) struct Provider {
+    pub(crate) identity: Identity,
     /// The processes about which it may write records.
-    pub(super) policy: IdentityPolicy,
+    pub(crate) policy: IdentityPolicy,
     /// The provider's clock when it joined, in ticks.
-    pub(super) joined_at: u64,
+    pub(crate) joined_at: u64,
     /// Records that it had dropped before the session joined while it recorded; `None` if the
     /// session has it from the start of its buffer.
-    pub(super) dropped_before: Option<u64>,
-    pub(super) layout: Layout,
+    pub(crate) dropped_before: Option<u64>,
+    pub(crate) layout: Layout,
 }
 
 impl Message {
     /// Returns messages with these patterns; `None` if a pattern does not fit into a message.
-    pub(super) fn categories(patterns: &[String]) -> Option<Vec<Self>> {
+    pub(crate) fn categories(patterns: &[String]) -> Option<Vec<Self>> {
         // The message has four numbers, and each pattern one before its text.
         const EMPTY: usize = 32;
         let mut messages = vec![Patterns { is_first: true, ..Patterns::default() }];
@@ -123,7 +123,7 @@ impl Message {
         Some(messages.into_iter().map(Self::Categories).collect())
     }
 
-    pub(super) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         match self {
             Self::Session(None) => put_number(&mut bytes, 0),
@@ -154,7 +154,7 @@ impl Message {
     }
 
     /// Returns `None` if the bytes are not a message.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let message = match number(&mut rest)? {
             0 => Self::Session(None),

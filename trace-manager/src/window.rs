@@ -28,7 +28,7 @@ struct Cut {
     at: u64,
     dropped: u64,
     /// Lost records that the provider had reported.
-    told: u64,
+    reported: u64,
     refused: u64,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Counts {
 }
 
 impl Base {
-    pub(super) fn of(collector: &Collector) -> Self {
+    pub(crate) fn of(collector: &Collector) -> Self {
         Self { losses: collector.losses(), stats: collector.stats().clone() }
     }
 
@@ -79,7 +79,7 @@ impl Window {
 
     /// Returns the number of records dropped in the window by reason, without reasons that did not
     /// occur.
-    pub(super) fn dropped_by_reason(&self, collector: &Collector) -> Vec<(LossReason, u64)> {
+    pub(crate) fn dropped_by_reason(&self, collector: &Collector) -> Vec<(LossReason, u64)> {
         let mut dropped = collector.dropped_by_reason();
         for (reason, number) in &mut dropped {
             let before = self.base.as_ref().map_or(0, |base| base.losses.with_reason(*reason));
@@ -90,7 +90,7 @@ impl Window {
     }
 
     /// Returns the results at `to`, in the provider's ticks.
-    pub(super) fn closing(&self, collector: &Collector, to: u64) -> Closing {
+    pub(crate) fn closing(&self, collector: &Collector, to: u64) -> Closing {
         let none = EarlierLosses::default();
         let earlier = self.base.as_ref().map_or(&none, |base| &base.losses);
         let mut closing = Closing::behind(collector, earlier, self.joined_at, to);
@@ -105,12 +105,12 @@ impl Window {
     }
 
     /// Returns the results at `to` that earlier parts of the archive do not have.
-    pub(super) fn closing_of_part(&self, collector: &Collector, to: u64) -> Closing {
+    pub(crate) fn closing_of_part(&self, collector: &Collector, to: u64) -> Closing {
         let mut closing = self.closing(collector, to);
         if let Some(cut) = &self.cut {
-            closing.leave_out(cut.told);
+            closing.leave_out(cut.reported);
             closing.refused = closing.refused.saturating_sub(cut.refused);
-            if cut.told == cut.dropped {
+            if cut.reported == cut.dropped {
                 closing.from = cut.at;
             }
         }
@@ -122,23 +122,23 @@ impl Window {
     ///
     /// A loss that the provider has not reported is in its own later report, or in the results of
     /// the last part. This part has only its number, so that the parts report each loss once.
-    pub(super) fn cut(&mut self, collector: &Collector, to: u64) -> (Closing, u64) {
+    pub(crate) fn cut(&mut self, collector: &Collector, to: u64) -> (Closing, u64) {
         let all = self.closing(collector, to);
         let mut part = self.closing_of_part(collector, to);
         let before = self.cut.as_ref().map_or(0, |cut| cut.dropped);
-        let told = all.told.min(all.dropped);
-        let later = (all.dropped - told).min(all.dropped.saturating_sub(before));
-        part.dropped = part.told.min(part.dropped).saturating_add(later);
+        let reported = all.reported.min(all.dropped);
+        let later = (all.dropped - reported).min(all.dropped.saturating_sub(before));
+        part.dropped = part.reported.min(part.dropped).saturating_add(later);
         part.reported_later = Some(later);
-        self.cut = Some(Cut { at: to, dropped: all.dropped, told, refused: all.refused });
-        (part, told)
+        self.cut = Some(Cut { at: to, dropped: all.dropped, reported, refused: all.refused });
+        (part, reported)
     }
 
-    pub(super) fn omitted(&self, collector: &Collector) -> Omitted {
+    pub(crate) fn omitted(&self, collector: &Collector) -> Omitted {
         self.since(collector, |stats| stats.omitted)
     }
 
-    pub(super) fn rejected(&self, collector: &Collector) -> [u64; Rejection::ALL.len()] {
+    pub(crate) fn rejected(&self, collector: &Collector) -> [u64; Rejection::ALL.len()] {
         self.since(collector, |stats| stats.rejected)
     }
 

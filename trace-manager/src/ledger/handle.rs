@@ -16,12 +16,12 @@ use trace_protocol::buffer::memory::WriteMapping;
 use trace_protocol::file::NewFile;
 use trace_protocol::socket::MemoryFile;
 
-use super::ledger::{provider, session, LedgerUpdate};
 use super::link::{Link, UnsentCategories};
 use super::messages::{ArchiveNames, Message, Provider};
+use super::numbers::{provider, session, LedgerUpdate};
 use super::Guard;
-use crate::archive::ArchiveOutput;
 use crate::buffers::SharedBuffer;
+use crate::output::ArchiveOutput;
 
 /// The longest time to wait until the guard takes the next part of an archive.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,8 +38,8 @@ const LATE: &str = "it did not take the next part of the archive in time";
 /// A session's guard, as the manager uses it. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct GuardHandle {
-    pub(super) ledger: Ledger,
-    pub(super) link: Arc<Link>,
+    pub(crate) ledger: Ledger,
+    pub(crate) link: Arc<Link>,
     /// Whether the guard can complete the archive, which must be a file.
     completes_archive: bool,
 }
@@ -293,9 +293,9 @@ mod tests {
     use trace_protocol::socket::Socket;
 
     use super::*;
-    use crate::archive::ArchiveTarget;
-    use crate::guard::messages::MAX_MESSAGE;
     use crate::guard::{run_guard, GuardOutcome};
+    use crate::ledger::messages::MAX_MESSAGE;
+    use crate::output::ArchiveTarget;
 
     fn receive(socket: &Socket) -> Vec<u32> {
         let (mut bytes, mut closed) = (vec![0; MAX_MESSAGE], Vec::new());

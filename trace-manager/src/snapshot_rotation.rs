@@ -42,7 +42,7 @@ impl KeepLimits {
     /// Removes the oldest snapshots beyond the limits. Returns the number of removed files.
     ///
     /// Failed snapshots have no file, so they do not count.
-    pub(super) fn enforce(&self, summaries: &mut Vec<SnapshotSummary>) -> u64 {
+    pub(crate) fn enforce(&self, summaries: &mut Vec<SnapshotSummary>) -> u64 {
         let own: u64 = self.own.iter().map(|(cause, keep)| keep_of(summaries, cause, *keep)).sum();
         let is_shared = |summary: &SnapshotSummary| {
             is_file_of_alerts(summary)

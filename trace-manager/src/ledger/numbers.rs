@@ -11,52 +11,52 @@ use trace_protocol::buffer::consumer::SaveSlot;
 use crate::buffers::SharedBuffer;
 
 /// The session's numbers.
-pub(super) mod session {
+pub(crate) mod session {
     /// Bytes of complete blocks in the archive.
-    pub(in crate::guard) const LENGTH: usize = 0;
+    pub(crate) const LENGTH: usize = 0;
     /// The state of the session, one of the following.
-    pub(in crate::guard) const STATE: usize = 1;
+    pub(crate) const STATE: usize = 1;
 
     /// Records are being written.
-    pub(in crate::guard) const RUNNING: u64 = 0;
+    pub(crate) const RUNNING: u64 = 0;
     /// All records are written, but the file may not be renamed.
-    pub(in crate::guard) const WRITTEN: u64 = 1;
+    pub(crate) const WRITTEN: u64 = 1;
     /// A block could not be written, and the archive ends before it.
-    pub(in crate::guard) const FAILED: u64 = 2;
+    pub(crate) const FAILED: u64 = 2;
     /// The archive failed, and the manager left it as it is. The guard does nothing.
-    pub(in crate::guard) const ABANDONED: u64 = 3;
+    pub(crate) const ABANDONED: u64 = 3;
 }
 
 /// A provider's numbers. Offsets are [`UNKNOWN`] at first.
-pub(super) mod provider {
+pub(crate) mod provider {
     /// The offset of the end of its opening block.
-    pub(in crate::guard) const OPENING: usize = 0;
+    pub(crate) const OPENING: usize = 0;
     /// The distance in bytes from the word with its clock's rate to that end; 0 if the rate is
     /// final.
-    pub(in crate::guard) const RATE_BEFORE: usize = 1;
+    pub(crate) const RATE_BEFORE: usize = 1;
     /// The offset of the end of its last block.
-    pub(in crate::guard) const CLOSING: usize = 2;
+    pub(crate) const CLOSING: usize = 2;
     /// The last wrapped count that was copied, plus one.
-    pub(in crate::guard) const SAVED: usize = 3;
+    pub(crate) const SAVED: usize = 3;
     /// The losses that its own records report, in archived copies.
-    pub(in crate::guard) const REPORTED: usize = 4;
+    pub(crate) const REPORTED: usize = 4;
     /// Copies in the manager's own memory.
-    pub(in crate::guard) const UNSHARED: usize = 5;
+    pub(crate) const UNSHARED: usize = 5;
     /// Copies of these that are archived.
-    pub(in crate::guard) const UNSHARED_WRITTEN: usize = 6;
+    pub(crate) const UNSHARED_WRITTEN: usize = 6;
     /// The losses that parts before the one with its opening report.
-    pub(in crate::guard) const REPORTED_BEFORE: usize = 7;
+    pub(crate) const REPORTED_BEFORE: usize = 7;
     /// 1 if the provider has replied to Stop, or has stopped by itself.
-    pub(in crate::guard) const STOPPED: usize = 8;
+    pub(crate) const STOPPED: usize = 8;
     /// The offset of the end of the last block with a copy.
-    pub(in crate::guard) const COPY: usize = 9;
+    pub(crate) const COPY: usize = 9;
     /// What [`REPORTED`] is once that block is archived.
-    pub(in crate::guard) const COPY_REPORTED: usize = 10;
+    pub(crate) const COPY_REPORTED: usize = 10;
     /// What [`UNSHARED_WRITTEN`] is once that block is archived.
-    pub(in crate::guard) const COPY_UNSHARED_WRITTEN: usize = 11;
+    pub(crate) const COPY_UNSHARED_WRITTEN: usize = 11;
 
     /// The offset is not known yet.
-    pub(in crate::guard) const UNKNOWN: u64 = u64::MAX;
+    pub(crate) const UNKNOWN: u64 = u64::MAX;
 }
 
 /// The update of a ledger for one block.
@@ -90,7 +90,7 @@ pub(crate) enum LedgerUpdate {
 
 impl LedgerUpdate {
     /// Notes the offset at which the block will end.
-    pub(super) fn before_write(&self, end: u64) {
+    pub(crate) fn before_write(&self, end: u64) {
         match self {
             Self::Opening { ledger, reported_before } => {
                 // The part before this one is complete: its results are in the archive.
@@ -114,7 +114,7 @@ impl LedgerUpdate {
     }
 
     /// Notes that the block is written.
-    pub(super) fn after_write(&self) {
+    pub(crate) fn after_write(&self) {
         if let Self::Save { ledger, .. } = self {
             ledger.set(provider::REPORTED, ledger.get(provider::COPY_REPORTED));
             let unshared = ledger.get(provider::COPY_UNSHARED_WRITTEN);

@@ -79,9 +79,9 @@ impl SlotPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::archive::{ArchiveOutput, ArchiveTarget};
     use crate::fixture::{buffer, collector, layout_with};
-    use crate::guard::Guard;
+    use crate::ledger::Guard;
+    use crate::output::{ArchiveOutput, ArchiveTarget};
 
     /// Allocates slots and uses them, until the pool has none. Returns their number.
     fn allocate_all(rolling_size: usize, providers: usize, prepared: bool) -> (usize, usize) {

@@ -103,7 +103,7 @@ fn losses_that_left_out_records_report_are_not_told() {
     let reporting = |number, reported| Records { reported, ..block(&[event(number)]) };
     let cases =
         [(BufferingMode::Circular, 3, vec![4, 5]), (BufferingMode::Oneshot, 11, vec![4, 5, 5])];
-    for (mode, untold, archived) in cases {
+    for (mode, unreported, archived) in cases {
         let mut retention = Retention::new(mode, EVENT as u64 * 8, Spares::default());
         retention.add(1, 7, BufferingMode::Streaming, 5, None);
         let blocks = [(1, 4), (2, 8), (3, 10)].map(|(number, it)| reporting(number, it));
@@ -111,7 +111,7 @@ fn losses_that_left_out_records_report_are_not_told() {
         let reports: Vec<u64> = passed_on.map(|records| records.reported).collect();
         assert_eq!(reports, archived, "{mode:?}");
         let last = Spares::default().share(words(&[event(4)]));
-        assert_eq!(retention.finish(7, &last, 16).limited.untold, untold, "{mode:?}");
+        assert_eq!(retention.finish(7, &last, 16).limited.unreported, unreported, "{mode:?}");
     }
 }
 
