@@ -24,9 +24,7 @@ use trace_protocol::words::as_bytes;
 use super::{run_guard, GuardOutcome};
 use crate::buffers::SharedBuffer;
 use crate::fixture::{buffer, collector, identity, layout, layout_with, write_event, write_losses};
-use crate::ledger::{
-    Guard, GuardHandle, JoinedProvider, LedgerUpdate, ProviderLedger, SlotPool,
-};
+use crate::ledger::{Guard, GuardHandle, JoinedProvider, LedgerUpdate, ProviderLedger, SlotPool};
 use crate::output::{ArchiveOutput, ArchiveTarget};
 
 /// A session of one provider, until the manager dies.

@@ -166,7 +166,8 @@ impl Harness {
     /// end.
     pub fn accounted(&self) -> u64 {
         let unreported = self.collector.unreported();
-        self.collector.stats().reported_losses + unreported.iter().map(|lost| lost.number).sum::<u64>()
+        self.collector.stats().reported_losses
+            + unreported.iter().map(|lost| lost.number).sum::<u64>()
     }
 
     /// Stops and collects what is left.
