@@ -22,9 +22,12 @@ use std::time::Duration;
 
 use notes::Notes;
 
-/// Pauses, so that full buffers can be saved and a small buffer loses no records.
+/// Pauses, so that full buffers can be saved and a small buffer loses no records. A busy machine
+/// takes longer for that: `KNOWN_EVENTS_PAUSE_MS` has another time.
 fn pause() {
-    std::thread::sleep(Duration::from_millis(20));
+    let pause = std::env::var("KNOWN_EVENTS_PAUSE_MS").ok();
+    let millis = pause.map_or(20, |pause| pause.parse().expect("a number of milliseconds"));
+    std::thread::sleep(Duration::from_millis(millis));
 }
 
 fn main() -> std::io::Result<()> {

@@ -32,8 +32,8 @@ pub struct Guard {
 
 impl Guard {
     /// Creates the two ends of a guard: one for the session, and one for the process that calls
-    /// [`run_guard`](crate::run_guard) with it. Signals for the manager's process group should not reach that
-    /// process.
+    /// [`run_guard`](crate::run_guard) with it. Signals for the manager's process group should not
+    /// reach that process.
     ///
     /// # Errors
     ///
