@@ -13,8 +13,8 @@ use trace_runtime::{
     trace_flow_begin, trace_flow_end, trace_flow_step, trace_fn, trace_instaflow_begin,
     trace_instaflow_end, trace_instaflow_step, trace_instant, trace_kernel_object, trace_log,
     trace_nonce, trace_process_name, trace_state, trace_thread_name, trace_track,
-    trace_userspace_object, ArgValue, BlobType, Koid, ObjectType, Scope, Timestamp, TraceState,
-    Track,
+    trace_userspace_object, ArgValue, BlobType, InstantScope, Koid, ObjectType, Timestamp,
+    TraceState, Track,
 };
 
 trace_category!("example", "the trace points of this example");
@@ -75,8 +75,8 @@ fn explicit_duration() {
 
 fn instants_and_counters() {
     trace_instant!("example", "thread instant");
-    trace_instant!("example", "process instant", Scope::Process);
-    trace_instant!("example", "global instant", Scope::Global, "why" => "to show it");
+    trace_instant!("example", "process instant", InstantScope::Process);
+    trace_instant!("example", "global instant", InstantScope::Global, "why" => "to show it");
     for value in 0..10i64 {
         trace_counter!("example", "counter", 0, "value" => value, "square" => value * value);
     }

@@ -23,7 +23,7 @@ use std::{env, fs, thread};
 
 use trace_runtime::{
     trace_category, trace_counter, trace_duration, trace_flow_begin, trace_flow_end, trace_fn,
-    trace_instant, trace_nonce, Scope,
+    trace_instant, trace_nonce, InstantScope,
 };
 
 trace_category!("walk", "reading directories");
@@ -113,7 +113,7 @@ impl Search {
             // If no worker could be started, this thread does all the work.
             self.work();
         });
-        trace_instant!("search", "done", Scope::Process, "files" => self.files.load(Ordering::Relaxed));
+        trace_instant!("search", "done", InstantScope::Process, "files" => self.files.load(Ordering::Relaxed));
     }
 
     fn walk(&self) {
@@ -180,7 +180,7 @@ impl Search {
 
     fn complain(&self, expected: &str, path: &Path, error: &io::Error) {
         self.errors.fetch_add(1, Ordering::Relaxed);
-        trace_instant!("search", "error", Scope::Process, "expected" => expected, "error" => error.to_string());
+        trace_instant!("search", "error", InstantScope::Process, "expected" => expected, "error" => error.to_string());
         eprintln!("file_search: {}: {expected}: {error}", path.display());
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use trace_runtime::{Koid, Pointer, Scope};
+use trace_runtime::{InstantScope, Koid, Pointer};
 
 /// An argument's type and value: the rest of a JSON list that begins with its key.
 pub(crate) struct Value(&'static str, String);
@@ -104,7 +104,7 @@ impl Tail for u64 {
     }
 }
 
-impl Tail for Scope {
+impl Tail for InstantScope {
     fn bits(self) -> u64 {
         match self {
             Self::Thread => 0,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trace_runtime::{trace_instant, ArgValue, Koid, Pointer, Scope};
+use trace_runtime::{trace_instant, ArgValue, InstantScope, Koid, Pointer};
 
 use crate::notes::Notes;
 use crate::value::{Known, Value};
@@ -35,12 +35,12 @@ pub(crate) fn values(notes: &mut Notes) {
         "pointer" => Pointer(0xdead_beef), "koid" => Koid(7), "own" => Own(8),
     );
     known!(
-        notes, trace_instant, "values", "small types", [Scope::Process],
+        notes, trace_instant, "values", "small types", [InstantScope::Process],
         "i8" => i8::MIN, "u8" => u8::MAX, "i16" => i16::MIN, "u16" => u16::MAX, "some" => Some(1u64), "none" => None::<u64>,
         "reference" => &&5u32, "Cow" => Cow::Borrowed("cow"), "false" => false, "null pointer" => std::ptr::null::<u8>(),
     );
     known!(
-        notes, trace_instant, "values", "integers", [Scope::Global],
+        notes, trace_instant, "values", "integers", [InstantScope::Global],
         "i32 min" => i32::MIN, "i32 max" => i32::MAX, "u32 max" => u32::MAX, "i64 min" => i64::MIN, "i64 max" => i64::MAX,
         "u64 max" => u64::MAX, "usize max" => usize::MAX, "2^53+1" => (1u64 << 53) + 1, "pointer" => Pointer(u64::MAX),
         "koid" => Koid(u64::MAX),
@@ -59,7 +59,7 @@ pub(crate) fn strings(notes: &mut Notes) {
         "8" => "12345678", "9" => "123456789", "15" => "123456789abcdef", "16" => "123456789abcdef0",
     );
     known!(
-        notes, trace_instant, "strings", "characters", [Scope::Thread],
+        notes, trace_instant, "strings", "characters", [InstantScope::Thread],
         "2 bytes" => "größe", "3 bytes" => "€ 日本語", "4 bytes" => "🦀", "byte order mark" => "\u{feff}x", "quotes" => "\"\\/'<&",
         "lines" => "a\nb\r\nc\u{2028}d", "controls" => "\u{1}\u{8}\t\u{1f}\u{7f}\u{9f}", "not a character" => "\u{ffff}",
     );

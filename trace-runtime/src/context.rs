@@ -65,11 +65,11 @@ pub use value::Value;
 
 #[cfg(not(all(target_os = "linux", not(feature = "ntrace"))))]
 pub use crate::ntrace::{spans, Context, TracePoint};
-use crate::Scope;
+use crate::InstantScope;
 
 /// Returns the trailing word of an instant with this scope.
 #[must_use]
-pub fn scope(scope: Scope) -> u64 {
+pub fn scope(scope: InstantScope) -> u64 {
     scope.bits()
 }
 

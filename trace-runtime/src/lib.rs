@@ -76,8 +76,7 @@ pub use keys::{count_future_keys as __count_future_keys, count_keys as __count_k
 pub use ntrace::*;
 #[doc(no_inline)]
 pub use short::*;
-pub use trace_format::layout::InstantScope as Scope;
-pub use trace_format::layout::{BlobType, ObjectType};
+pub use trace_format::layout::{BlobType, InstantScope, ObjectType};
 #[doc(hidden)]
 #[cfg(feature = "attributes")]
 pub use trace_macros::located_call as __located_call;
@@ -141,7 +140,7 @@ pub mod __private {
 
     /// Returns the scope of an instant as the trailing word of a record.
     #[inline(always)]
-    pub fn scope(scope: crate::Scope) -> u64 {
+    pub fn scope(scope: crate::InstantScope) -> u64 {
         scope.bits()
     }
 }

@@ -56,7 +56,9 @@ pub use crate::{
     __ntrace_userspace_object as trace_userspace_object,
 };
 #[cfg(all(target_os = "linux", not(feature = "ntrace")))]
-pub use crate::{Arg, ArgValue, BlobType, Koid, ObjectType, Pointer, Scope, Timestamp, Track};
+pub use crate::{
+    Arg, ArgValue, BlobType, InstantScope, Koid, ObjectType, Pointer, Timestamp, Track,
+};
 pub use crate::{Clock, TraceState};
 #[cfg(feature = "attributes")]
 pub use trace_macros::ntrace_fn as trace_fn;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trace_format::Reader;
 use trace_runtime::context::{scope, EventType, TracePoint, Value};
-use trace_runtime::{Scope, Timestamp};
+use trace_runtime::{InstantScope, Timestamp};
 
 const VALUES: [Value<'static>; 11] = [
     Value::Null,
@@ -35,14 +35,14 @@ fn run_time_trace_points() {
     let counter = TracePoint::new(EventType::Counter, "selected", "counter", &["value"]);
     let other = TracePoint::new(EventType::Instant, "other", "never", &[]);
     assert!(before.is_on() && during.is_on() && counter.is_on() && !other.is_on());
-    before.write(&VALUES, &[scope(Scope::Process)]);
+    before.write(&VALUES, &[scope(InstantScope::Process)]);
     {
         let _scope = during.begin(&[Value::Uint32(9), Value::Str("beyond the keys")]);
         counter.write(&[Value::Int64(5)], &[77]);
         other.write(&[], &[]);
     }
     let named = TracePoint::new(EventType::Instant, "selected", "", &["a"]);
-    named.write_named("a name", &[Value::Int64(6)], &[scope(Scope::Thread)]);
+    named.write_named("a name", &[Value::Int64(6)], &[scope(InstantScope::Thread)]);
     let past = TracePoint::new(EventType::AsyncBegin, "selected", "past", &[]);
     past.write_at(Timestamp::from_ticks(5), &[], &[78]);
     named.write_log("a message");

@@ -13,7 +13,7 @@ use trace_runtime::{
     raise_alert, trace_alert, trace_async_begin, trace_async_end, trace_async_instant,
     trace_category_enabled, trace_counter, trace_duration, trace_duration_begin,
     trace_duration_end, trace_enabled, trace_flow_begin, trace_flow_end, trace_flow_step,
-    trace_future_args, trace_instant, ArgValue, Koid, Pointer, Scope, TraceFutureExt,
+    trace_future_args, trace_instant, ArgValue, InstantScope, Koid, Pointer, TraceFutureExt,
 };
 
 const KEY: &str = "constant key";
@@ -30,7 +30,7 @@ fn arguments_are_not_evaluated_while_off() {
     trace_duration_begin!("test", "begin", "a" => count());
     trace_duration_end!("test", "begin", "a" => count());
     trace_instant!("test", "instant", "a" => count());
-    trace_instant!("test", "instant", Scope::Global, "a" => count());
+    trace_instant!("test", "instant", InstantScope::Global, "a" => count());
     trace_counter!("test", "counter", count(), "a" => count());
     trace_async_begin!("test", "async", count(), "a" => count());
     trace_async_instant!("test", "async", count(), "a" => count());
@@ -104,8 +104,8 @@ fn every_type_and_form_is_accepted() {
     trace_instant!("test", "four", "a" => &raw const boxed, "b" => std::ptr::null_mut::<u8>(), "c" => Pointer(1));
     trace_instant!("test", "five", "a" => Koid(1), "b" => Some("x"), "c" => None::<u64>, "d" => Own, "e" => boxed);
     trace_instant!("test", "six", "a" => shared, "b" => counted, KEY => 1u64);
-    trace_instant!("test", NAME, Scope::Process);
-    trace_instant!(String::from("category"), "name", Scope::Process, "a" => 1u64);
+    trace_instant!("test", NAME, InstantScope::Process);
+    trace_instant!(String::from("category"), "name", InstantScope::Process, "a" => 1u64);
     trace_duration!("test", NAME, "a" => 1u64);
     trace_duration!(KEY, NAME);
     trace_counter!("test", "counter", u64::MAX, "a" => 1, "b" => 0.5);

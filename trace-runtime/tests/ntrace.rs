@@ -6,7 +6,7 @@ mod quiet {
     use std::cell::Cell;
 
     use trace_runtime::ntrace::*;
-    use trace_runtime::{BlobType, ObjectType, Scope, TraceState};
+    use trace_runtime::{BlobType, InstantScope, ObjectType, TraceState};
 
     trace_category!("quiet", "not recorded");
 
@@ -19,7 +19,7 @@ mod quiet {
     fn run_time_trace_points_are_off() {
         let point = context::TracePoint::new(context::EventType::Instant, "quiet", "point", &["a"]);
         assert!(!point.is_on());
-        point.write(&[context::Value::Uint64(1)], &[context::scope(Scope::Process)]);
+        point.write(&[context::Value::Uint64(1)], &[context::scope(InstantScope::Process)]);
         assert!(context::Context::acquire().is_none());
     }
 
@@ -35,7 +35,7 @@ mod quiet {
         trace_duration!("quiet", format!("name {}", count()), "a" => count());
         trace_duration_begin!("quiet", "begin", "a" => count());
         trace_duration_end!("quiet", "begin");
-        trace_instant!("quiet", "instant", Scope::Global, "a" => count());
+        trace_instant!("quiet", "instant", InstantScope::Global, "a" => count());
         trace_counter!("quiet", "counter", count(), "a" => count());
         trace_async_begin!("quiet", "async", count());
         trace_async_instant!("quiet", "async", count());
@@ -54,7 +54,7 @@ mod quiet {
         trace_at!(at(count())..at(2), duration_complete("quiet", "complete", "a" => count()));
         trace_at!(std::time::Instant::now(), counter("quiet", "counter", count(), "a" => count()));
         trace_track!(track, duration("quiet", "scope", "a" => count()));
-        trace_track!(&track, instant("quiet", "instant", Scope::Process, "a" => count()));
+        trace_track!(&track, instant("quiet", "instant", InstantScope::Process, "a" => count()));
         trace_track!(track, at at(count()), async_begin("quiet", "async", count()));
         trace_track!(track, at at(count())..at(3), duration_complete("quiet", "complete"));
         trace_instaflow_begin!("quiet", "flow", format!("step {}", count()), count(), "a" => count());

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::fmt::Write;
 
 use trace_runtime::context::{scope, Value};
-use trace_runtime::Scope;
+use trace_runtime::InstantScope;
 use tracing_core::Event;
 
 use crate::callsite::{short_path, Callsite};
@@ -62,7 +62,7 @@ fn record_of_log(event: &Event<'_>, callsite: &'static Callsite, target: usize, 
 fn write_instant(callsite: &Callsite, values: &Values) {
     let mut arguments = values.arguments();
     callsite.add_site(&mut arguments);
-    callsite.point.write(&arguments, &[scope(Scope::Thread)]);
+    callsite.point.write(&arguments, &[scope(InstantScope::Thread)]);
 }
 
 /// Writes the instant of a message of `log`. Its call site is in the values.
@@ -81,7 +81,7 @@ fn write_message(callsite: &Callsite, target: &Target, values: &Values) {
             }
             _ => write!(name, "{}", target.name),
         };
-        target.point.write_named(name, &arguments, &[scope(Scope::Thread)]);
+        target.point.write_named(name, &arguments, &[scope(InstantScope::Thread)]);
     });
 }
 

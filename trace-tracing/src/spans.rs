@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use trace_runtime::context::spans::{polled_task, recording};
 use trace_runtime::context::{scope, Value};
-use trace_runtime::{trace_nonce, DurationScope, Scope, Timestamp};
+use trace_runtime::{trace_nonce, DurationScope, InstantScope, Timestamp};
 use tracing_core::span::{Attributes, Record};
 
 use crate::callsite::{Callsite, DROPPED, MAX_ARGUMENTS};
@@ -143,7 +143,7 @@ fn add(slot: &Slot, id: u64, callsite: &'static Callsite, newer: &Values) {
     if slot.has_track(id, session::number()) {
         callsite.track().recorded.write(&newer.arguments(), &[slot.track()]);
     } else if slot.polls() > 0 || values.is_none() {
-        callsite.track().moment.write(&newer.arguments(), &[scope(Scope::Thread)]);
+        callsite.track().moment.write(&newer.arguments(), &[scope(InstantScope::Thread)]);
     }
     let Some(mut values) = values else { return };
     if !slot.has_values() {

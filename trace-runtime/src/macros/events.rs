@@ -78,15 +78,15 @@ macro_rules! trace_duration_end {
     };
 }
 
-/// Records an instant of this thread, or, with a [`Scope`](crate::Scope) after the name, of the
+/// Records an instant of this thread, or, with a [`InstantScope`](crate::InstantScope) after the name, of the
 /// process or the whole trace.
 ///
 /// ```
-/// use trace_runtime::{trace_instant, Scope};
+/// use trace_runtime::{trace_instant, InstantScope};
 ///
 /// trace_instant!("cache", "miss", "key" => "user/7");
-/// trace_instant!("app", "reload", Scope::Process);
-/// trace_instant!("app", "low memory", Scope::Global, "free" => 4096u64);
+/// trace_instant!("app", "reload", InstantScope::Process);
+/// trace_instant!("app", "low memory", InstantScope::Global, "free" => 4096u64);
 /// ```
 ///
 /// Costs one clock read while recorded.

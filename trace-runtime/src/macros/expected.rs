@@ -18,7 +18,7 @@ macro_rules! __trace_expected {
     (scope) => {
         ::core::compile_error!(
             "expected arguments after category and name, as in `(\"category\", \"name\", \"key\" => value)`, or a scope \
-             before them, as in `(\"category\", \"name\", Scope::Process, \"key\" => value)`"
+             before them, as in `(\"category\", \"name\", InstantScope::Process, \"key\" => value)`"
         )
     };
     (id) => {

@@ -45,7 +45,7 @@ macro_rules! __ntrace_instant {
         $crate::__ntrace_unused!($category, $name, [] $(, $key => $value)*)
     };
     ($category:expr, $name:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {
-        $crate::__ntrace_unused!($category, $name, [$scope => $crate::Scope] $(, $key => $value)*)
+        $crate::__ntrace_unused!($category, $name, [$scope => $crate::InstantScope] $(, $key => $value)*)
     };
     ($category:expr, $name:expr, $key:expr => $($rest:tt)+) => {
         $crate::__trace_formatted!(

@@ -162,7 +162,7 @@ macro_rules! __trace_counter {
 macro_rules! __trace_instant {
     ($place:expr, $site:tt, $names:expr, $($key:expr => $value:expr),* $(,)?) => {
         $crate::__trace_write!(
-            Instant, $place, $site, $names, [$crate::__private::scope($crate::Scope::Thread)] $(, $key => $value)*
+            Instant, $place, $site, $names, [$crate::__private::scope($crate::InstantScope::Thread)] $(, $key => $value)*
         )
     };
     ($place:expr, $site:tt, $names:expr, $scope:expr $(, $key:expr => $value:expr)* $(,)?) => {

@@ -6,7 +6,8 @@ use std::path::Path;
 use trace_runtime::{
     trace_async_begin, trace_async_enter, trace_at, trace_blob_event, trace_duration,
     trace_flow_begin, trace_future_args, trace_instaflow_begin, trace_instant, trace_kernel_object,
-    trace_track, trace_userspace_object, ObjectType, Scope, Timestamp, TraceFutureExt, Track,
+    trace_track, trace_userspace_object, InstantScope, ObjectType, Timestamp, TraceFutureExt,
+    Track,
 };
 
 use crate::archive::{alone, lines, Recording};
@@ -35,7 +36,7 @@ fn both_texts_stand_beside_typed_values() {
         trace_duration!("text", "scope", "a" => ?point, "b" => 7u64, "c" => %point, "d" => %path.display());
     }
     trace_instant!("text", "instant", "a" => %point);
-    trace_instant!("text", "instant", Scope::Process, "b" => 1, "a" => ?Some(Point(2)),);
+    trace_instant!("text", "instant", InstantScope::Process, "b" => 1, "a" => ?Some(Point(2)),);
     trace_async_begin!("text", "async", 3, "a" => ?point);
     drop(trace_async_enter!("text", "entered", 4, "a" => %point));
     trace_flow_begin!("text", "flow", 5, "a" => ?point);

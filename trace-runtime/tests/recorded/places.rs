@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use trace_runtime::{trace_at, trace_instant, Scope, Timestamp};
+use trace_runtime::{trace_at, trace_instant, InstantScope, Timestamp};
 
 use crate::archive::{find, lines, this_thread, Recording};
 
@@ -13,7 +13,7 @@ fn events_have_the_given_time() {
     let name = String::from("run time");
     let recording = Recording::start();
     trace_at!(at(900), instant("at", "instant", "a" => 1u32));
-    trace_at!(at(100), instant("at", "process", Scope::Process));
+    trace_at!(at(100), instant("at", "process", InstantScope::Process));
     trace_at!(at(101), counter("at", "counter", 7, "v" => 2u64));
     trace_at!(at(102), duration_begin("at", "pair", "a" => "b"));
     trace_at!(at(103), duration_end("at", "pair"));
