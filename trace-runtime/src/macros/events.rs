@@ -78,8 +78,8 @@ macro_rules! trace_duration_end {
     };
 }
 
-/// Records an instant of this thread, or, with a [`InstantScope`](crate::InstantScope) after the name, of the
-/// process or the whole trace.
+/// Records an instant of this thread, or, with an [`InstantScope`](crate::InstantScope) after the
+/// name, of the process or the whole trace.
 ///
 /// ```
 /// use trace_runtime::{trace_instant, InstantScope};
