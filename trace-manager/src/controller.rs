@@ -421,7 +421,7 @@ impl Controller {
             if let Some(event) = self.events.pop_front() {
                 return Ok(Some(event));
             }
-            if let Some(message) = self.decoder.next_message() {
+            if let Some(message) = self.next_message() {
                 self.take(message?)?;
                 continue;
             }

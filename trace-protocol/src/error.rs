@@ -25,6 +25,8 @@ pub enum ProtocolError {
     },
     /// A message has an unknown kind. It was skipped.
     UnknownKind(u16),
+    /// A message is an event of an unknown kind, as a later version sends. It was skipped.
+    UnknownEvent(u16),
     /// The version of a message is not [`VERSION`](crate::message::VERSION). It was skipped.
     Version {
         /// The version of the message.
@@ -65,6 +67,7 @@ impl fmt::Display for ProtocolError {
                 crate::limits::MAX_BODY
             ),
             Self::UnknownKind(kind) => write!(f, "unknown message kind {kind:#x}"),
+            Self::UnknownEvent(kind) => write!(f, "unknown event kind {kind:#x}"),
             Self::Version { found } => write!(
                 f,
                 "message has protocol version {found}, only {} is supported",

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{poll, PollFd, PollFlags};
 use trace_protocol::control::{Event, Reply, Request, ToController, ToDaemon, EVENT};
+use trace_protocol::error::ProtocolError;
 
 use super::{Controller, ControllerError, Result, SessionEvent};
 use crate::summary::SnapshotSummary;
@@ -26,7 +27,7 @@ impl Controller {
         let id = self.last;
         self.send(&ToDaemon { id, request }.encode(), output)?;
         loop {
-            while let Some(message) = self.decoder.next_message() {
+            while let Some(message) = self.next_message() {
                 match self.take(message?)? {
                     Some((of, Reply::Failed(error))) if of == id => {
                         return Err(ControllerError::Refused(error))
@@ -83,6 +84,14 @@ impl Controller {
         }
     }
 
+    /// Returns the next message that has arrived, without events that only later versions know.
+    pub(super) fn next_message(
+        &mut self,
+    ) -> Option<std::result::Result<ToController, ProtocolError>> {
+        let is_known = |message: &_| !matches!(message, Err(ProtocolError::UnknownEvent(_)));
+        std::iter::from_fn(|| self.decoder.next_message()).find(is_known)
+    }
+
     /// Keeps an event. Returns a reply with the number of its request.
     pub(super) fn take(&mut self, message: ToController) -> Result<Option<(u32, Reply)>> {
         let Some(message) = self.parts.join(message)? else { return Ok(None) };
@@ -105,4 +114,32 @@ impl Controller {
 /// Returns whether the peer has closed the socket.
 fn is_closed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use trace_protocol::socket::Socket;
+
+    use super::*;
+
+    #[test]
+    fn events_of_later_daemons_are_ignored() {
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        let daemon = thread::spawn(move || {
+            theirs.recv(&mut [0; 1024]).unwrap();
+            // Kind 0x3ee of version 1, with the number of an event.
+            let unknown = [6, 0, 0, 0, 0xee, 3, 1, 0, 0, 0, 0, 0, 9, 9];
+            let reply = ToController { id: EVENT + 1, reply: Reply::Groups(Vec::new()) };
+            for bytes in [&unknown[..], &reply.encode(), &unknown] {
+                assert_eq!(theirs.send(bytes, &[]).unwrap(), bytes.len());
+            }
+            theirs
+        });
+        let mut controller = Controller::of_socket(ours).unwrap();
+        assert_eq!(controller.groups().unwrap(), []);
+        assert_eq!(controller.next_event(Duration::ZERO).unwrap(), None);
+        drop(daemon.join().unwrap());
+    }
 }

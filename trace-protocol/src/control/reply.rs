@@ -3,7 +3,7 @@
 use super::field::{messages, record};
 use super::{
     ControlError, GroupInfo, KnownCategory, ProviderInfo, ProviderStatistics, SessionInfo,
-    SessionState, SnapshotInfo, Summary,
+    SessionState, SnapshotInfo, Summary, EVENT,
 };
 use crate::error::ProtocolError;
 use crate::message::body::BodyWriter;
@@ -157,7 +157,11 @@ impl ToController {
 impl Message for ToController {
     fn decode_body(kind: u16, untrusted: &[u8]) -> Result<Self, ProtocolError> {
         if !Reply::has_kind(kind) {
-            return Err(ProtocolError::UnknownKind(kind));
+            let is_event = untrusted.starts_with(&EVENT.to_le_bytes());
+            return Err(match is_event {
+                true => ProtocolError::UnknownEvent(kind),
+                false => ProtocolError::UnknownKind(kind),
+            });
         }
         decode_all(kind, untrusted, |body| {
             Some(Self { id: body.u32()?, reply: Reply::read(kind, body)? })

@@ -174,6 +174,15 @@ fn a_body_with_missing_or_extra_bytes_is_refused() {
     assert_eq!(decode_one::<ToDaemon>(&unknown), Err(ProtocolError::UnknownKind(0x2ee)));
 }
 
+/// A reply of an unknown kind to request 1, and an event.
+#[test]
+fn unknown_events_are_no_unknown_replies() {
+    let reply = [4, 0, 0, 0, 0xee, 3, 1, 0, 1, 0, 0, 0];
+    assert_eq!(decode_one::<ToController>(&reply), Err(ProtocolError::UnknownKind(0x3ee)));
+    let event = [6, 0, 0, 0, 0xee, 3, 1, 0, 0, 0, 0, 0, 9, 9];
+    assert_eq!(decode_one::<ToController>(&event), Err(ProtocolError::UnknownEvent(0x3ee)));
+}
+
 /// Returns the replies in these bytes.
 fn replies(bytes: &[u8]) -> Vec<ToController> {
     let (mut decoder, mut parts) = (Decoder::<ToController>::new(), Parts::default());
