@@ -1,11 +1,5 @@
-//! Adds an input format: a log of jobs with one event per line.
-//!
-//! ```text
-//! 1500 begin 7 compile
-//! 4200 end 7 compile
-//! ```
-//!
-//! The columns are nanoseconds, event, thread and job.
+//! Adds an input format, a log of jobs. A line has the time in nanoseconds, an event, a thread and a
+//! job: `1500 begin 7 compile`.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -40,25 +34,22 @@ impl<R: BufRead> Importer for Jobs<R> {
             return Ok(false);
         }
         let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("no job: {line}"));
-        let [ticks, what, thread, name] = line
-            .trim_end()
-            .splitn(4, ' ')
-            .collect::<Vec<_>>()
-            .try_into()
-            .map_err(|_| malformed())?;
-        let kind = match what {
-            "begin" => EventKind::DurationBegin,
-            "end" => EventKind::DurationEnd,
-            _ => return Err(malformed()),
-        };
-        let thread = thread.parse().map_err(|_| malformed())?;
-        let (ticks, thread) =
-            (ticks.parse().map_err(|_| malformed())?, ThreadKoids::new(1, thread));
-        let (thread, category, name) = (Thread::Inline(thread), "job".into(), name.into());
-        let event = Event { ticks, thread, category, name, kind, arguments: Arguments::NONE };
-        archive.record(&event.into()).map_err(into_io)?;
+        archive.record(&event(&line).ok_or_else(malformed)?.into()).map_err(into_io)?;
         Ok(true)
     }
+}
+
+fn event(line: &str) -> Option<Event<'_>> {
+    let mut words = line.trim_end().splitn(4, ' ');
+    let ticks = words.next()?.parse().ok()?;
+    let kind = match words.next()? {
+        "begin" => EventKind::DurationBegin,
+        "end" => EventKind::DurationEnd,
+        _ => return None,
+    };
+    let thread = Thread::Inline(ThreadKoids::new(1, words.next()?.parse().ok()?));
+    let (category, name) = ("job".into(), words.next()?.into());
+    Some(Event { ticks, thread, category, name, kind, arguments: Arguments::NONE })
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
