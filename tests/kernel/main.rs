@@ -12,6 +12,7 @@ mod schedule;
 mod cgroups;
 mod counters;
 mod helper;
+mod hotplug;
 mod jit;
 mod live;
 mod perf_data;

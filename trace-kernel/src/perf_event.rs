@@ -6,6 +6,6 @@
 //!   require. They come from an event of the kernel that any machine has.
 
 pub use crate::live::perf::area::{AuxBuffer, AuxOptions};
-pub use crate::live::perf::cpus::online;
+pub use crate::live::perf::hotplug::online;
 pub use crate::live::perf::side::SideEvents;
 pub use crate::live::perf::sys::Target;

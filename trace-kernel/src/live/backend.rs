@@ -15,6 +15,9 @@ pub(crate) const THROTTLED: &str = "sampling throttled: at least one";
 /// The reason of samples that the CPU lost, for which a larger buffer has no effect.
 pub(crate) const LOST_SAMPLES: &str = "samples lost by the CPU";
 
+/// The reason of events that are missing because a CPU came online.
+const CAME_ONLINE: &str = "CPU came online: at least one";
+
 /// A source of the kernel's events. An error is a text for the user: other events follow it.
 pub(super) trait Backend: fmt::Debug + Send {
     /// Starts recording.
@@ -76,6 +79,14 @@ impl Output<'_, '_> {
         note_lost_samples(self.totals, number);
         let written = self.translator.gap(&mut self.sink, cpu, (number, LOST_SAMPLES), times);
         written.map_err(|error| error.to_string())
+    }
+
+    /// Reports that the events of a CPU, which had come online, were not recorded between two times.
+    /// Returns that as an error: a larger buffer has no effect on them.
+    pub(super) fn came_online(&mut self, cpu: u16, times: (u64, u64)) -> Result<(), String> {
+        let written = self.translator.gap(&mut self.sink, cpu, (1, CAME_ONLINE), times);
+        written.map_err(|error| error.to_string())?;
+        Err(format!("CPU {cpu} came online, and its first events were not recorded"))
     }
 
     /// Reports that the kernel took no samples on a CPU between two times.

@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 
+use rustix::io::Errno;
+
 use super::clock::TraceClock;
 use crate::page::{Events, Missed, PageError, PageLayout, Position, RawEvent};
 
@@ -140,10 +142,7 @@ impl Stream {
     fn read_page(&mut self) -> io::Result<usize> {
         let new = || vec![0; self.layout.page_size].into_boxed_slice();
         let mut page = self.free.pop().unwrap_or_else(new);
-        let length = match self.file.read(&mut page) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            result => result?,
-        };
+        let length = available(self.file.read(&mut page))?;
         match length {
             0 => self.free.push(page),
             _ => self.pages.push_back((page, length)),
@@ -220,6 +219,17 @@ impl Stream {
             Err(_) => {}
         }
         is_page
+    }
+}
+
+/// Returns the bytes of a page, 0 if there is none. A CPU that has not been online since the
+/// instance was created has no buffer (`ENODEV`), and gets one when it comes online.
+fn available(read: io::Result<usize>) -> io::Result<usize> {
+    match read {
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::AGAIN | Errno::NODEV)) => {
+            Ok(0)
+        }
+        read => read,
     }
 }
 

@@ -13,6 +13,7 @@ pub(super) mod counters;
 mod cpu;
 pub(crate) mod cpus;
 pub(crate) mod events;
+pub(crate) mod hotplug;
 pub(crate) mod record;
 mod ring;
 pub(crate) mod samples;

@@ -134,3 +134,12 @@ fn pages_that_wait_for_another_cpu_stay_in_the_kernel() {
     assert_eq!(visited.len(), 80);
     assert!(visited.is_sorted_by_key(|(_, _, ticks)| *ticks));
 }
+
+#[test]
+fn a_cpu_that_was_never_online_has_no_pages() {
+    let failed = |error: Errno| available(Err(error.into()));
+    assert_eq!(failed(Errno::NODEV).unwrap(), 0);
+    assert_eq!(failed(Errno::AGAIN).unwrap(), 0);
+    assert!(failed(Errno::IO).is_err());
+    assert_eq!(available(Ok(4096)).unwrap(), 4096);
+}

@@ -1,20 +1,17 @@
 //! The events of all CPUs, and their records in the order of time.
 
-use std::fs;
 use std::io;
 
 use super::cpu::{Cpu, CpuEvents};
+use super::hotplug::{self, Hotplug};
 use super::record::{Body, SampleLayout};
 use super::ring::Ring;
 use super::sys::{Attributes, Target};
 use super::throttled::Throttled;
 use super::timed::Timed;
 use crate::live::backend::{Output, Progress};
-use crate::live::clock::TraceClock;
+use crate::live::clock::{monotonic_raw, TraceClock};
 use crate::page::Missed;
-
-/// The CPUs that are online, such as `0-3,6`.
-const ONLINE: &str = "/sys/devices/system/cpu/online";
 
 /// The events of all CPUs.
 #[derive(Debug)]
@@ -22,6 +19,9 @@ pub(super) struct Cpus {
     cpus: Vec<Cpu>,
     waiting: Vec<Timed>,
     throttled: Throttled,
+    hotplug: Hotplug,
+    /// Whether the events are enabled.
+    is_on: bool,
     /// The start of the last round.
     last_end: u64,
 }
@@ -44,31 +44,32 @@ impl Cpus {
         layout: SampleLayout,
         bytes: u64,
     ) -> io::Result<Self> {
-        let opened = online().into_iter().map(|number| CpuEvents::open(number, events));
-        // A CPU that has gone offline meanwhile has no threads.
-        let is_online = |cpu: &io::Result<CpuEvents>| {
-            !cpu.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV))
-        };
-        let targets = events;
-        let events = opened.filter(is_online).collect::<io::Result<Vec<_>>>()?;
+        let targets: Vec<Target> = events.iter().map(|(_, target)| *target).collect();
+        let hotplug = Hotplug::new(events, layout, bytes);
+        let opened = hotplug.cpus().into_iter().map(|number| CpuEvents::open(number, events));
+        let opened = opened.filter(|cpu| !cpu.as_ref().is_err_and(hotplug::is_offline));
+        let events = opened.collect::<io::Result<Vec<_>>>()?;
         let rings = Ring::map(events.iter().map(CpuEvents::first), bytes)?;
         let cpus = events.into_iter().zip(rings);
         let cpus = cpus.map(|(events, ring)| Cpu::new(events, ring, layout));
         let cpus = cpus.collect::<io::Result<_>>()?;
-        let targets: Vec<Target> = targets.iter().map(|(_, target)| *target).collect();
         let throttled = Throttled::new(&targets);
-        Ok(Self { cpus, waiting: Vec::new(), throttled, last_end: 0 })
+        Ok(Self { cpus, waiting: Vec::new(), throttled, hotplug, is_on: false, last_end: 0 })
     }
 
     /// Starts the events.
     pub(super) fn start(&mut self) -> Result<(), String> {
         self.last_end = 0;
         self.throttled.clear();
-        self.set_enabled(true)
+        // Those that have come online since the events were opened.
+        let opened = self.open_new().map(drop);
+        self.is_on = true;
+        opened.and(self.set_enabled(true))
     }
 
     /// Stops the events.
-    pub(super) fn stop(&self) -> Result<(), String> {
+    pub(super) fn stop(&mut self) -> Result<(), String> {
+        self.is_on = false;
         self.set_enabled(false)
     }
 
@@ -87,7 +88,44 @@ impl Cpus {
                 result = Err(format!("CPU {}: {error}", cpu.number()));
             }
         }
+        if self.is_on {
+            result = result.and(self.continue_on_new(clock));
+        }
         Progress { has_more: false, result }
+    }
+
+    /// Continues on the CPUs that have come online since the last round, and notes what was not
+    /// recorded there.
+    fn continue_on_new(&mut self, clock: &TraceClock) -> Result<(), String> {
+        let since = self.hotplug.last_look();
+        let new = self.open_new()?;
+        for number in new {
+            let started = self.cpus.iter().find(|cpu| cpu.number() == number);
+            let started = started.map_or(Ok(()), |cpu| cpu.set_enabled(true));
+            let times = (clock.ticks(since), clock.ticks(monotonic_raw()));
+            self.waiting.push(Timed::came_online(number, times));
+            started.map_err(|error| format!("CPU {number}: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Opens the events of the CPUs that have come online since the last look. The kernel has
+    /// detached those that a CPU had before. Returns the CPUs.
+    fn open_new(&mut self) -> Result<Vec<u16>, String> {
+        let mut opened = Vec::new();
+        for number in self.hotplug.look() {
+            match self.hotplug.open(number) {
+                Ok(cpu) => {
+                    self.cpus.retain(|cpu| cpu.number() != number);
+                    self.cpus.push(cpu);
+                    opened.push(number);
+                }
+                // It has gone offline again.
+                Err(error) if hotplug::is_offline(&error) => {}
+                Err(error) => return Err(format!("CPU {number}: {error}")),
+            }
+        }
+        Ok(opened)
     }
 
     /// Calls `write` with the records before the ticks `end` in the order of time, after the
@@ -113,6 +151,10 @@ impl Cpus {
             if let Body::LostSamples { number } = timed.record.body {
                 let times = (timed.since, timed.ticks);
                 result = result.and(output.lost_samples(timed.cpu(), number, times));
+            }
+            if let Body::CameOnline = timed.record.body {
+                let times = (timed.since, timed.ticks);
+                result = result.and(output.came_online(timed.cpu(), times));
             }
             for (cpu, times) in self.throttled.note(&timed) {
                 result = result.and(output.throttled(cpu, times));
@@ -155,24 +197,6 @@ impl Cpus {
     }
 }
 
-/// Returns the CPUs that are online.
-#[must_use]
-pub fn online() -> Vec<u16> {
-    let online = fs::read_to_string(ONLINE).unwrap_or_else(|_| "0".to_owned());
-    parse_cpus(&online).collect()
-}
-
-/// Returns the numbers of a list such as `0-3,6`. Malformed parts are left out.
-fn parse_cpus(list: &str) -> impl Iterator<Item = u16> + '_ {
-    list.trim()
-        .split(',')
-        .filter_map(|part| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some(first.parse().ok()?..=last.parse().ok()?)
-        })
-        .flatten()
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -184,7 +208,7 @@ mod tests {
     use super::*;
     use crate::fxt::Translator;
     use crate::live::sink::{ContextSink, Tables};
-    use crate::live::totals::Totals;
+    use crate::live::totals::{note_error, Totals};
 
     /// Writes records of CPU 2 to an archive. Returns the totals, and the reported reasons and
     /// numbers of losses.
@@ -200,12 +224,14 @@ mod tests {
         };
         let waiting = bodies.iter().map(timed).collect();
         let throttled = Throttled::new(&[Target::Cpu]);
-        let mut cpus = Cpus { cpus: Vec::new(), waiting, throttled, last_end: 0 };
+        let hotplug = Hotplug::new(&[], SampleLayout::default(), 0);
+        let cpus = Vec::new();
+        let mut cpus = Cpus { cpus, waiting, throttled, hotplug, is_on: false, last_end: 0 };
         let (mut tables, mut translator) = (Tables::new(&[]), Translator::default());
         let totals = Mutex::default();
         let sink = ContextSink::new(writer.context().unwrap(), &mut tables);
         let mut output = Output { translator: &mut translator, sink, totals: &totals };
-        cpus.write(u64::MAX, &mut output, |_, _| Ok(())).unwrap();
+        note_error(&totals, cpus.write(u64::MAX, &mut output, |_, _| Ok(())));
         drop((writer, provider));
         (totals.into_inner().unwrap(), losses(&std::fs::read(path).unwrap()))
     }
@@ -239,10 +265,10 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_cpus() {
-        let parsed = |list: &str| parse_cpus(list).collect::<Vec<_>>();
-        assert_eq!(parsed("0-3,6\n"), [0, 1, 2, 3, 6]);
-        assert_eq!(parsed("0\n"), [0]);
-        assert_eq!(parsed("x,2,-1,"), [2]);
+    fn the_time_before_a_cpu_has_its_events_again_is_a_loss() {
+        let (totals, losses) = written(&[Body::CameOnline]);
+        assert_eq!(totals.dropped, 0, "a larger buffer has no effect");
+        assert!(totals.error.unwrap().contains("CPU 2 came online"));
+        assert_eq!(losses, [("CPU came online: at least one".to_owned(), 1)]);
     }
 }

@@ -181,6 +181,11 @@ impl Events {
             | Body::LostSamples { .. }
             | Body::Throttle { .. }
             | Body::Unthrottle { .. } => Ok(()),
+            // The thread that it runs is unknown.
+            Body::CameOnline => {
+                self.running.remove(&cpu);
+                Ok(())
+            }
         }
     }
 

@@ -87,6 +87,9 @@ pub(crate) enum Body {
     Throttle { event: u64 },
     /// The event continues.
     Unthrottle { event: u64 },
+    /// The events of the CPU have been opened because it came online. The kernel has no such
+    /// record.
+    CameOnline,
     /// A record of another type.
     Other,
 }

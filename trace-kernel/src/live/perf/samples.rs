@@ -171,7 +171,8 @@ impl Threads {
             Body::Lost { .. }
             | Body::LostSamples { .. }
             | Body::Throttle { .. }
-            | Body::Unthrottle { .. } => {}
+            | Body::Unthrottle { .. }
+            | Body::CameOnline => {}
         }
         Ok(())
     }

@@ -131,6 +131,7 @@ impl SideEvents {
         for timed in self.cpus.take() {
             match timed.record.body {
                 Body::Lost { number } => self.lost += number,
+                Body::CameOnline => self.lost += 1,
                 _ => self.events.extend(event(&timed.record).map(|event| (timed.ticks, event))),
             }
         }

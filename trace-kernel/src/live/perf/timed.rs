@@ -1,6 +1,6 @@
 //! Records with their place in the order of time.
 
-use super::record::{Body, PerfRecord};
+use super::record::{Body, PerfRecord, SampleId};
 use crate::page::Missed;
 
 /// A record of a perf ring buffer, whose time is in ticks.
@@ -13,6 +13,12 @@ pub(crate) struct Timed {
 }
 
 impl Timed {
+    /// Returns the record that the events of a CPU were opened, after a time without them.
+    pub(crate) fn came_online(cpu: u16, (since, ticks): (u64, u64)) -> Self {
+        let sample = SampleId { process: 0, thread: 0, time: 0, cpu: cpu.into() };
+        Self { ticks, since, record: PerfRecord { sample, body: Body::CameOnline } }
+    }
+
     /// Returns the CPU.
     pub(crate) fn cpu(&self) -> u16 {
         u16::try_from(self.record.sample.cpu).unwrap_or(u16::MAX)

@@ -6,7 +6,7 @@ use std::mem;
 use trace_format::layout::{ObjectType, ARTIFICIAL_KOID_BIT};
 use trace_format::{Argument, KernelObject, ThreadKoids, Value, WriteError};
 
-use super::super::cpus::online;
+use super::super::hotplug::online;
 use super::super::sys::{Attributes, Count, Event, Target};
 use crate::fxt::RecordSink;
 use crate::live::processes;
