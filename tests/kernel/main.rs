@@ -16,6 +16,7 @@ mod hotplug;
 mod jit;
 mod live;
 mod perf_data;
+mod replaced;
 mod samples;
 mod server;
 mod sources;

@@ -125,6 +125,9 @@ pub enum Event<'a> {
     Exec {
         /// The process, and its only thread from now on.
         thread: u64,
+        /// The id of this thread until now: another one if it was not the process's first thread,
+        /// which has ended then.
+        former: u64,
         /// The program's file; empty if it is unknown.
         file: &'a str,
     },

@@ -51,7 +51,9 @@ fn text(event: &Event<'_>, line: &Line<'_>) -> Option<String> {
                 &line.details[line.details.find(" clone_flags")?..]
             )
         }
-        Event::Exec { thread, file } => format!("filename={file} pid={thread} old_pid={thread}"),
+        Event::Exec { thread, former, file } => {
+            format!("filename={file} pid={thread} old_pid={former}")
+        }
         Event::Exit { task: ended } => {
             format!(
                 "{}{}",

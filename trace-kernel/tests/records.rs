@@ -124,7 +124,7 @@ fn tasks() {
         Event::NewTask { child: 9, name: "a", is_in_process: true },
         Event::NewTask { child: 8, name: "a", is_in_process: false },
         Event::Fork { child: 8, name: "a" },
-        Event::Exec { thread: 7, file: "/bin/a" },
+        Event::Exec { thread: 7, former: 7, file: "/bin/a" },
         Event::NewTask { child: 10, name: "a", is_in_process: true },
         Event::Rename { thread: 10, name: "worker" },
         Event::Exit { task: B },

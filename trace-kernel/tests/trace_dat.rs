@@ -91,7 +91,7 @@ fn fields(event: &Event<'_>) -> (String, Vec<(String, String)>) {
         Event::NewTask { child, name, .. } => {
             ("task_newtask", list(&[("pid", child.to_string()), ("comm", (*name).into())]))
         }
-        Event::Exec { thread, file } => (
+        Event::Exec { thread, file, .. } => (
             "sched_process_exec",
             list(&[("filename", (*file).into()), ("pid", thread.to_string())]),
         ),

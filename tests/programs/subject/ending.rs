@@ -99,6 +99,14 @@ pub(crate) fn exec_another() {
     panic!("{error}");
 }
 
+/// Executes a shell's script by another thread than the first, without tracing.
+pub(crate) fn exec_by_thread(script: &str) {
+    let script = script.to_owned();
+    let execute = move || Command::new("sh").args(["-c", &script]).exec();
+    let error = std::thread::spawn(execute).join().expect("the thread ends by the program");
+    panic!("{error}");
+}
+
 /// Traces before, and after the run of a child that traces too.
 pub(crate) fn parent() {
     let _trace = crate::init();

@@ -102,6 +102,7 @@ fn main() {
         "drop-guard" => ending::drop_guard(),
         "late-init" => ending::late_init(),
         "exec" => ending::exec_another(),
+        "exec-by-thread" => ending::exec_by_thread(&argument(0)),
         "daemon" => ending::daemon(),
         "daemon-parent" => ending::daemon_parent(&argument(0)),
         "daemon-itself" => ending::daemon_itself(number(0) as i32),

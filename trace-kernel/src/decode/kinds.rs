@@ -36,8 +36,10 @@ const KINDS: &[(&str, &str, &[&str], Make)] = &[
     ("sched", "sched_process_fork", &["child_pid", "child_comm"], |it| {
         Some(Event::Fork { child: it.thread(0)?, name: it.text(1)? })
     }),
-    ("sched", "sched_process_exec", &["pid", "filename"], |it| {
-        Some(Event::Exec { thread: it.thread(0)?, file: it.text(1)? })
+    ("sched", "sched_process_exec", &["pid", "filename", "old_pid"], |it| {
+        let thread = it.thread(0)?;
+        let former = it.thread(2).unwrap_or(thread);
+        Some(Event::Exec { thread, former, file: it.text(1)? })
     }),
     ("sched", "sched_process_exit", &["comm", "pid", "prio"], |it| {
         Some(Event::Exit { task: it.task(0)? })

@@ -178,7 +178,7 @@ mod tests {
         let mut state = start();
         let call = Event::SyscallEnter { number: 1, arguments: [0; 6] };
         assert!(hides(&state, STARTER, call) && hides(&state, COMMAND, call));
-        let exec = Event::Exec { thread: COMMAND, file: "" };
+        let exec = Event::Exec { thread: COMMAND, former: COMMAND, file: "" };
         assert!(!hides(&state, COMMAND, exec));
         assert!(!state.0.note(&state.1, &exec), "the starter may run");
         assert!(!hides(&state, COMMAND, call) && hides(&state, STARTER, call));
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_id_of_the_starter_is_used_again() {
         let (mut start, threads) = start();
-        start.note(&threads, &Event::Exec { thread: COMMAND, file: "" });
+        start.note(&threads, &Event::Exec { thread: COMMAND, former: COMMAND, file: "" });
         assert!(
             start.note(&threads, &Event::NewTask { child: STARTER, name: "", is_in_process: true })
         );

@@ -59,6 +59,22 @@ impl Threads {
         }
     }
 
+    /// Returns whether only the events of some threads are recorded.
+    pub(super) fn is_limited(&self) -> bool {
+        self.scope.is_some()
+    }
+
+    /// Returns the threads whose events are all recorded, or `None` for all threads.
+    #[cfg(target_os = "linux")]
+    pub(super) fn scope(&self) -> Option<impl Iterator<Item = u64> + '_> {
+        self.scope.as_ref().map(|scope| scope.iter().copied())
+    }
+
+    /// Returns the name of a thread, empty if it is unknown.
+    pub(super) fn name(&self, thread: u64) -> Box<str> {
+        self.named.get(thread).map(|known| known.name.clone()).unwrap_or_default()
+    }
+
     /// Returns whether all events of a thread are recorded.
     pub(super) fn is_in_scope(&self, thread: u64) -> bool {
         is_in(&self.scope, thread)

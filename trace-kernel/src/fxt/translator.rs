@@ -1,12 +1,14 @@
 //! The state between events and records.
 
+mod frequent;
+mod names;
+
 use foldhash::HashSet;
 use trace_format::{ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
 use super::calls::Calls;
 use super::durations::{Durations, Kind};
-use super::frequent::{Switch, Wakeup, REGISTERS};
 use super::instants::{
     arguments, event, inline, marker, write_event, write_gap, write_other, INSTANT,
 };
@@ -15,12 +17,9 @@ use super::scheduling::{write_scheduling, Wakeups};
 use super::sink::RecordSink;
 use super::start::Start;
 use super::system_calls::SystemCalls;
-use super::threads::{Comm, Threads};
+use super::threads::Threads;
 use crate::event::{Entry, Event};
 use crate::page::Missed;
-
-/// The most threads that wait for their `sched_process_fork`.
-const MAX_CREATED: usize = 1 << 16;
 
 /// Writes the records of events, which have to be in the order of time.
 #[derive(Debug, Default)]
@@ -105,6 +104,12 @@ impl Translator {
     /// Adds threads to the scope. Their names are written again, without the argument.
     pub fn include(&mut self, threads: impl IntoIterator<Item = u64>) {
         self.threads.include(threads);
+    }
+
+    /// Returns the threads of the scope, or `None` for all.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn scope(&self) -> Option<impl Iterator<Item = u64> + '_> {
+        self.threads.scope()
     }
 
     /// Writes an instant with the fields of an event, in this category.
@@ -231,73 +236,6 @@ impl Translator {
         }
     }
 
-    /// Begins a system call of a thread, like [`entry`](Self::entry).
-    #[inline]
-    pub(crate) fn enter(
-        &mut self,
-        (ticks, thread): (u64, u64),
-        number: i64,
-        registers: [u64; REGISTERS],
-    ) {
-        if !self.is_recorder(thread) {
-            self.system_calls.begin(ticks, self.threads.koids(thread), number, registers);
-        }
-    }
-
-    /// Ends a system call of a thread, like [`entry`](Self::entry).
-    #[inline]
-    pub(crate) fn leave<S: RecordSink>(
-        &mut self,
-        writer: &mut S,
-        (ticks, thread): (u64, u64),
-        number: i64,
-        result: i64,
-    ) -> Result<(), WriteError> {
-        if self.is_recorder(thread) {
-            return Ok(());
-        }
-        self.system_calls.end(writer, ticks, self.threads.koids(thread), (number, result))
-    }
-
-    /// Writes a switch with the names of its threads, like [`entry`](Self::entry).
-    #[inline]
-    pub(crate) fn switch<S: RecordSink>(
-        &mut self,
-        writer: &mut S,
-        switch: &Switch,
-        names: [&Comm; 2],
-    ) -> Result<(), WriteError> {
-        let (outgoing, incoming) = (switch.outgoing.0, switch.incoming.0);
-        if let Some(start) = &mut self.start {
-            let is_hidden = start.hides_switch(&self.threads, outgoing, incoming);
-            start.note_switch(outgoing);
-            if is_hidden {
-                return Ok(());
-            }
-        }
-        self.threads.note_comm(writer, outgoing, names[0])?;
-        self.threads.note_comm(writer, incoming, names[1])?;
-        self.wakeups.run(incoming);
-        writer.switch(switch)
-    }
-
-    /// Writes a wake-up by a thread with the name of the woken one, like [`entry`](Self::entry).
-    #[inline]
-    pub(crate) fn wake<S: RecordSink>(
-        &mut self,
-        writer: &mut S,
-        wakeup: &Wakeup,
-        (by, name): (u64, &Comm),
-    ) -> Result<(), WriteError> {
-        let thread = wakeup.thread.0;
-        if self.start.as_ref().is_some_and(|it| it.is_between(&self.threads, by, thread)) {
-            return Ok(());
-        }
-        self.threads.note_comm(writer, thread, name)?;
-        self.wakeups.wake(thread);
-        writer.wakeup(wakeup)
-    }
-
     /// Reports events of a CPU that are missing between two times.
     ///
     /// # Errors
@@ -388,64 +326,6 @@ impl Translator {
     /// Returns whether a thread executes code of the recorder, which starts the command.
     fn is_recorder(&self, thread: u64) -> bool {
         self.start.as_ref().is_some_and(|start| start.is_recorder(thread))
-    }
-
-    /// Adds a new thread to the scope if its creator is in it, or starts the command.
-    fn adopt(&mut self, child: u64, creator: u64) {
-        let start = self.start.as_mut();
-        match start.is_some_and(|start| start.create(child, creator)) {
-            true => self.threads.include([child]),
-            false => self.threads.adopt(child, creator),
-        }
-    }
-
-    /// Writes the names of the threads of an event, if they are new.
-    fn names<S: RecordSink>(
-        &mut self,
-        writer: &mut S,
-        entry: &Entry<'_>,
-    ) -> Result<(), WriteError> {
-        let mut note = |thread, process, name: &str| {
-            self.threads.note(writer, thread, process, name).map(drop)
-        };
-        match entry.event {
-            Event::Switch { outgoing, incoming, .. } => {
-                note(outgoing.thread, None, outgoing.name)?;
-                note(incoming.thread, None, incoming.name)
-            }
-            Event::Waking { task, .. }
-            | Event::Wakeup { task, .. }
-            | Event::Migrate { task, .. }
-            | Event::Exit { task } => note(task.thread, None, task.name),
-            Event::Fork { child, name } => {
-                // The id may be that of a thread that has ended, if `task_newtask` is not there.
-                if !self.created.remove(&child) {
-                    self.threads.remove(child);
-                    self.adopt(child, entry.thread);
-                }
-                self.threads.note(writer, child, None, name).map(drop)
-            }
-            Event::Rename { thread, name } => note(thread, None, name),
-            Event::NewTask { child, name, is_in_process } => {
-                let parent = self.threads.koids(entry.thread).process;
-                let process = if is_in_process { parent } else { child };
-                self.threads.remove(child);
-                self.adopt(child, entry.thread);
-                self.remember(child);
-                let process = Some(process).filter(|process| *process != 0);
-                self.threads.note(writer, child, process, name).map(drop)
-            }
-            // The process's first thread has its id.
-            Event::Exec { thread, .. } => note(thread, Some(thread), ""),
-            _ => Ok(()),
-        }
-    }
-
-    fn remember(&mut self, created: u64) {
-        if self.created.len() >= MAX_CREATED {
-            self.created.clear();
-        }
-        self.created.insert(created);
     }
 
     fn interrupt<S: RecordSink>(

@@ -99,6 +99,7 @@ impl Perf {
 impl Backend for Perf {
     fn start(&mut self) -> Result<(), String> {
         self.events = Events::new(processes::names(), self.switches, &self.scope);
+        self.events.set_processes(processes::threads());
         if let Some(starter) = self.starter {
             self.events.limit_to_command(starter);
         }

@@ -43,6 +43,8 @@ pub(crate) struct Events {
     ending: HashSet<u64>,
     /// The thread that each CPU runs.
     running: HashMap<u16, u64>,
+    /// The processes of threads that have not begun to end.
+    processes: HashMap<u64, u64>,
 }
 
 impl Events {
@@ -57,6 +59,11 @@ impl Events {
         let scope = (switches == Switches::Machine && !scope.is_empty())
             .then(|| scope.iter().copied().collect());
         Self { names: names.into_iter().collect(), switches, scope, ..Self::default() }
+    }
+
+    /// Notes the processes of threads that exist already.
+    pub(crate) fn set_processes(&mut self, threads: impl IntoIterator<Item = (u64, u64)>) {
+        self.processes = threads.into_iter().take(MAX_THREADS).collect();
     }
 
     /// Limits the scope to the threads that this one creates, and those that these create.
@@ -124,11 +131,12 @@ impl Events {
             }
             Body::Comm { thread, name, is_exec, .. } => {
                 let thread = u64::from(*thread);
+                let former = if *is_exec { self.execute(thread, cpu) } else { thread };
                 self.rename(thread, name);
                 if self.is_in_scope(thread) {
                     visit(&entry(thread, Event::Rename { thread, name }))?;
                     if *is_exec {
-                        visit(&entry(thread, Event::Exec { thread, file: "" }))?;
+                        visit(&entry(thread, Event::Exec { thread, former, file: "" }))?;
                     }
                 }
                 Ok(())
@@ -138,6 +146,9 @@ impl Events {
                 let name = self.names.get(&creator).cloned().unwrap_or_default();
                 self.forget(child);
                 self.rename(child, &name);
+                if self.processes.len() < MAX_THREADS {
+                    self.processes.insert(child, u64::from(*process));
+                }
                 if !self.is_in_scope(creator) && self.starter != Some(creator) {
                     return Ok(());
                 }
@@ -150,6 +161,7 @@ impl Events {
             }
             Body::Exit { thread, .. } => {
                 let thread = u64::from(*thread);
+                self.processes.remove(&thread);
                 if self.is_in_scope(thread) {
                     visit(&entry(thread, Event::Exit { task: self.task(thread) }))?;
                 }
@@ -187,6 +199,32 @@ impl Events {
                 Ok(())
             }
         }
+    }
+
+    /// Notes that a process executes a program. Returns the former id of the thread: all others of
+    /// the process have ended, perhaps also the first one, whose id this one has from now on.
+    fn execute(&mut self, process: u64, cpu: u16) -> u64 {
+        if self.processes.contains_key(&process) {
+            return process;
+        }
+        let mut threads = self.processes.iter().filter(|(_, of)| **of == process);
+        let (Some((former, _)), None) = (threads.next(), threads.next()) else { return process };
+        let former = *former;
+        self.processes.remove(&former);
+        self.processes.insert(process, process);
+        if let Some(scope) = &mut self.scope {
+            if scope.remove(&former) {
+                scope.insert(process);
+            }
+        }
+        self.names.remove(&former);
+        // The first thread may not have left its CPU.
+        self.ending.remove(&process);
+        for (cpu, thread) in self.running.iter_mut().filter(|(_, thread)| **thread == process) {
+            *thread = others(*cpu).thread;
+        }
+        self.running.insert(cpu, process);
+        former
     }
 
     /// Returns the thread that leaves a CPU. The kernel does not name one that has ended.

@@ -42,7 +42,8 @@ fn line(entry: &Entry<'_>) -> String {
         }
         Event::Fork { child, .. } => format!("{}: fork {child}", entry.thread),
         Event::Rename { thread, name } => format!("rename {name}{thread}"),
-        Event::Exec { thread, file: "" } => format!("exec {thread}"),
+        Event::Exec { thread, former, file: "" } if thread == former => format!("exec {thread}"),
+        Event::Exec { thread, former, file: "" } => format!("exec {thread} by {former}"),
         Event::Exit { task: it } => format!("exit {}", task(it)),
         other => panic!("{other:?}"),
     }
@@ -258,4 +259,38 @@ fn switches_of_a_control_group() {
     let records = [(5, into(9)), (5, out(6)), (6, into(5)), (6, out(9)), (5, into(0))];
     let expected = ["9 runnable -> 5", "5 blocked -> 6", "6 blocked -> 9", "0 runnable -> 5"];
     assert_eq!(events(&mut Events::new([], Switches::Cgroup, &[]), &records), expected);
+}
+
+/// The kernel ends the first thread of a process of which another one executes a program, and gives
+/// its id to that one.
+#[test]
+fn a_program_that_another_thread_than_the_first_executes() {
+    let exec = Body::Comm { process: 7, thread: 7, name: "new".into(), is_exec: true };
+    let records = [
+        (7, fork(7, 7, 8)),
+        (7, out(false, Some(8))),
+        (8, Body::SwitchIn { from: Some(7) }),
+        (8, out(false, Some(7))),
+        (7, Body::Exit { process: 7, thread: 7 }),
+        (7, out(false, Some(8))),
+        (7, exec),
+        (7, out(true, Some(5))),
+        (7, fork(7, 9, 9)),
+    ];
+    let expected = [
+        "7: new app8 true",
+        "7: fork 8",
+        "app7 blocked -> app8",
+        "app8 blocked -> app7",
+        "exit app7",
+        "app7 dead -> app8",
+        "rename new7",
+        "exec 7 by 8",
+        "new7 runnable -> 5",
+        "7: new new9 false",
+        "7: fork 9",
+    ];
+    let mut of_scope = Events::new([(7, "app".into())], Switches::Machine, &[7]);
+    of_scope.set_processes([(5, 5), (7, 7)]);
+    assert_eq!(events(&mut of_scope, &records), expected);
 }
