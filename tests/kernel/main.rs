@@ -11,6 +11,7 @@ mod schedule;
 
 mod cgroups;
 mod counters;
+mod disturbed;
 mod helper;
 mod hotplug;
 mod jit;

@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use trace_format::layout::ThreadState;
+use trace_format::layout::{ObjectType, ThreadState};
+use trace_format::{Reader, Record};
 
 use super::harness::{subject_path, trace, Archive, Run};
 use super::sandbox::deny_perf_events;
@@ -279,6 +280,47 @@ fn namespaces_without_tracefs_record_their_processes() {
     let mut command = place.record(&prefix, &[]);
     let Some(recorded) = recorded(&place, &mut command, COMMAND_THREADS) else { return };
     assert_exact(&recorded);
+}
+
+/// The ids of the recorder's threads in a pid namespace, from one on that a thread of the kernel has.
+const FROM_ID: &str = r#"echo $(($0 - 1)) > /proc/sys/kernel/ns_last_pid && exec "$@""#;
+
+/// `/proc` of a pid namespace has other threads with the same ids.
+#[test]
+fn namespaces_do_not_know_the_processes_of_threads_by_their_own_ids() {
+    let namespace = ["unshare", "--pid", "--fork", "--mount-proc"];
+    if !super::can_trace() || !can_run(&namespace) {
+        return;
+    }
+    let ids = (2..1000).filter(|id| {
+        let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+        name.starts_with("rcu_preempt") || name.starts_with("rcu_sched")
+    });
+    let Some(id) = ids.last() else {
+        return eprintln!("skipped: no thread of the kernel is known");
+    };
+    let place = Place::new();
+    let id_text = id.to_string();
+    let prefix = [&namespace[..], &["sh", "-c", FROM_ID, &id_text]].concat();
+    let mut record = Command::new(prefix[0]);
+    record.args(&prefix[1..]).arg(place.path("trace")).env("TRACE_CONFIG", "");
+    record.args(["record", "--sched", "--kernel-scope=machine", "-o"]).arg(place.output());
+    record.args(["--", "sleep", "0.3"]).env_remove("XDG_RUNTIME_DIR");
+    let run = Run::of(record.current_dir(place.directory.path()));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let reported = "the processes of threads that exist already are unknown";
+    assert!(run.stderr().contains(reported), "{run:?}");
+    let bytes = fs::read(place.output()).unwrap();
+    let (mut reader, mut number) = (Reader::new(&bytes[..]), 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Record::KernelObject(object) = &item.record else { continue };
+        if object.koid == id && object.object_type == ObjectType::THREAD {
+            assert!(item.text(object.name).starts_with("rcu"), "{object:?}");
+            assert!(object.arguments.is_empty(), "its process is unknown: {object:?}");
+            number += 1;
+        }
+    }
+    assert!(number > 0, "the thread {id} has run");
 }
 
 #[test]

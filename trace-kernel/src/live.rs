@@ -41,6 +41,7 @@ mod totals;
 mod tracefs;
 mod translate;
 mod uprobes;
+mod watch;
 
 pub use categories::{is_kernel_category, CATEGORIES, COUNTER_PREFIX, EVENT_PREFIX, SAMPLES};
 pub use cgroup::Cgroup;

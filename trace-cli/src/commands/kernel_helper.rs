@@ -130,7 +130,13 @@ fn refuse(error: &LiveError) {
 
 /// Reports the sources of the recording, unless they are the best ones.
 fn report_sources(report: &SourceReport) {
-    let SourceReport { fallback, samples, counters, refused } = report;
+    let SourceReport { has_foreign_ids, fallback, samples, counters, refused } = report;
+    if *has_foreign_ids {
+        crate::say(
+            "this pid namespace has other thread ids than the kernel: the processes of threads \
+             that exist already are unknown",
+        );
+    }
     fallback.iter().for_each(self::report);
     samples.iter().for_each(|source| report_samples(*source));
     counters.iter().for_each(report_counters);

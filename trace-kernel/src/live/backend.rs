@@ -37,6 +37,11 @@ pub(super) trait Backend: fmt::Debug + Send {
 
     /// Discards the events that have not been written. Returns their number.
     fn discard(&mut self) -> u64;
+
+    /// Returns whether the ids of threads are those that `/proc` has.
+    fn has_ids_of_proc(&self) -> bool {
+        true
+    }
 }
 
 /// The result of reading events.

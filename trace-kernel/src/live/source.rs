@@ -45,7 +45,7 @@ impl Source {
         Self { backend, clock, translator: Translator::default(), has_more: false }
     }
 
-    /// Starts recording. `threads` are those that exist, each with its process.
+    /// Starts recording. `threads` are those that `/proc` has, each with its process.
     pub(super) fn start(
         &mut self,
         limit: &Limit,
@@ -55,6 +55,7 @@ impl Source {
         self.translator = Translator::default();
         self.translator.name_calls(CallNames::of_this_machine());
         limit.apply(&mut self.translator);
+        let threads = if self.backend.has_ids_of_proc() { threads } else { &[] };
         for (thread, process) in threads {
             self.translator.process(*thread, *process);
         }

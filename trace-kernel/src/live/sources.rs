@@ -22,6 +22,8 @@ pub(super) struct Sources {
 /// What a recording uses, and what it cannot use.
 #[derive(Debug, Default)]
 pub struct SourceReport {
+    /// Whether the kernel's thread ids are not those of `/proc`: this process is in a pid namespace.
+    pub has_foreign_ids: bool,
     /// Why tracefs is not used for the kernel's events, if so.
     pub fallback: Option<Fallback>,
     /// The source of samples, if they are selected.
@@ -49,6 +51,7 @@ impl Sources {
         if kernel.iter().any(|pattern| !pattern.starts_with('-')) {
             match choose(options, &kernel, source) {
                 Ok(Choice { backend, clock, fallback }) => {
+                    sources.report.has_foreign_ids = !backend.has_ids_of_proc();
                     sources.list.push((backend, clock));
                     sources.report.fallback = fallback;
                 }

@@ -17,6 +17,7 @@ use super::served::{Lease, Leased, Server};
 use super::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared, HEADER_PAGE};
 use super::translate::translate;
 use super::uprobes::Uprobes;
+use super::watch::{Change, Watch};
 use crate::decode::Decoder;
 use crate::format::page_layout;
 use crate::ByteOrder;
@@ -35,6 +36,13 @@ pub(super) struct Tracefs {
     uses: UsesById,
     /// The control group whose threads are recorded, if so.
     group: Option<Group>,
+    /// The settings of the own instance.
+    watch: Option<Watch>,
+    /// Whether this round compares the threads with the kernel's list.
+    is_looking: bool,
+    /// A change by another program before the end of the recording.
+    changed: Result<(), String>,
+    has_ids_of_proc: bool,
     /// Closed after its files.
     owner: Owner,
     /// The probes of functions, which are removed after the instance.
@@ -57,11 +65,13 @@ impl Tracefs {
         patterns: &[String],
         source: ClockSource,
     ) -> Result<(Self, TraceClock), LiveError> {
+        let ids = check_thread_ids();
+        let has_ids_of_proc = ids.is_ok();
         if !matches!(options.scope, Scope::Machine) {
-            check_thread_ids()?;
+            ids?;
         }
         let instance = Instance::create(None)?;
-        let Prepared { clock, group, .. } =
+        let Prepared { clock_name, clock, group } =
             prepare(&instance, source, options.buffer_size, &options.scope)?;
         let uprobes = Uprobes::define(&instance, patterns)?;
         let mut selection = Selection::new(patterns, &available_events()?)?;
@@ -70,8 +80,10 @@ impl Tracefs {
             let (header, pages) = (read_header(&instance)?, open_pages(&instance)?);
             Self::new(Owner::Own(instance), &header, pages, events)
         });
+        let watch = Some(Watch::new(clock_name, &selection.names()));
         // The instance uses the probes, and is removed before them.
-        Ok((Self { group, _uprobes: Some(uprobes), ..opened? }, clock))
+        let tracefs = Self { group, watch, has_ids_of_proc, _uprobes: Some(uprobes), ..opened? };
+        Ok((tracefs, clock))
     }
 
     /// Lets the privileged helper create an instance, with the selected events that it permits.
@@ -110,8 +122,36 @@ impl Tracefs {
         let layout = layout.map_err(|error| LiveError::Format(HEADER_PAGE.into(), error))?;
         let streams =
             pages.into_iter().map(|(cpu, pages)| Stream::new(pages, cpu, layout)).collect();
-        let (has_visited, group, _uprobes) = (true, None, None);
-        Ok(Self { streams, has_visited, decoder, uses, group, owner, _uprobes })
+        Ok(Self {
+            streams,
+            has_visited: true,
+            decoder,
+            uses,
+            group: None,
+            watch: None,
+            is_looking: false,
+            changed: Ok(()),
+            has_ids_of_proc: true,
+            owner,
+            _uprobes: None,
+        })
+    }
+
+    /// Reports a change of the instance by another program.
+    fn look(&self) -> Result<(), String> {
+        let (Owner::Own(instance), Some(watch)) = (&self.owner, &self.watch) else { return Ok(()) };
+        reported(watch.look(instance))
+    }
+
+    /// Reports a thread of the scope that another program has removed from the kernel's list.
+    fn look_at_threads(&mut self, output: &Output<'_, '_>, is_last: bool) -> Result<(), String> {
+        let (Owner::Own(instance), Some(watch)) = (&self.owner, &mut self.watch) else {
+            return Ok(());
+        };
+        match output.translator.scope() {
+            Some(scope) => reported(watch.look_at_threads(instance, scope, is_last)),
+            None => Ok(()),
+        }
     }
 
     fn switch(&self, is_on: bool) -> Result<(), String> {
@@ -120,6 +160,15 @@ impl Tracefs {
             Owner::Helper(lease) => lease.switch(is_on),
         };
         switched.map_err(|error| describe(&error))
+    }
+}
+
+/// Returns a change as an error.
+fn reported(look: Result<Option<Change>, LiveError>) -> Result<(), String> {
+    match look {
+        Ok(None) => Ok(()),
+        Ok(Some(change)) => Err(change.to_string()),
+        Err(error) => Err(describe(&error)),
     }
 }
 
@@ -134,16 +183,22 @@ impl Backend for Tracefs {
         if let Some(group) = &mut self.group {
             group.start();
         }
+        if let Some(watch) = &mut self.watch {
+            watch.start();
+        }
         self.switch(true)
     }
 
     fn stop(&mut self) -> Result<(), String> {
         self.has_visited = true;
+        self.changed = self.look();
         self.switch(false)
     }
 
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
+        self.is_looking = self.watch.as_mut().is_some_and(Watch::is_due);
+        let unchanged = if self.is_looking { self.look() } else { Ok(()) };
         let Self { streams, group, owner, has_visited, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
         let (mut has_more, mut has_read, mut result) = (false, false, Ok(()));
@@ -160,6 +215,7 @@ impl Backend for Tracefs {
                 Err(error) => result = Err(format!("CPU {}: {error}", stream.cpu())),
             }
         }
+        result = result.and(unchanged);
         // Without progress, all events are after now, and wait.
         Progress { has_more: has_more && (has_read || *has_visited), result }
     }
@@ -186,11 +242,15 @@ impl Backend for Tracefs {
                 result = Err(format!("CPU {}: {fault}", stream.cpu()));
             }
         }
-        result
+        match std::mem::take(&mut self.is_looking) {
+            true => result.and(self.look_at_threads(output, false)),
+            false => result,
+        }
     }
 
     fn finish(&mut self, now: u64, output: &mut Output<'_, '_>) -> Result<(), String> {
-        let mut written = Ok(());
+        let changed = std::mem::replace(&mut self.changed, Ok(()));
+        let mut written = changed.and(self.look_at_threads(output, true));
         for stream in &self.streams {
             if let Some(loss) = stream.loss() {
                 let missed = output.missed(stream.cpu(), loss.missed, (loss.since, now));
@@ -202,6 +262,10 @@ impl Backend for Tracefs {
 
     fn discard(&mut self) -> u64 {
         self.streams.iter_mut().map(Stream::discard).sum()
+    }
+
+    fn has_ids_of_proc(&self) -> bool {
+        self.has_ids_of_proc
     }
 }
 
