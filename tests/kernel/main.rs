@@ -9,6 +9,7 @@ mod perf;
 mod sandbox;
 mod schedule;
 
+mod categories;
 mod cgroups;
 mod counters;
 mod disturbed;

@@ -183,6 +183,29 @@ pub enum Event<'a> {
         /// Its number.
         vector: i64,
     },
+    /// `printk/console`: a line of the kernel's log.
+    Log {
+        /// The line.
+        text: &'a str,
+    },
+    /// `cpu_frequency`: a CPU has another frequency from now on.
+    Frequency {
+        /// The CPU.
+        cpu: u16,
+        /// Its frequency in kHz.
+        khz: u64,
+    },
+    /// `rss_stat`: a process has more or less memory of a kind.
+    ResidentMemory {
+        /// The number of its address space, which is unique while that exists.
+        space: u64,
+        /// Whether the space is that of the thread that ran.
+        is_own: bool,
+        /// The kind of memory: `MM_FILEPAGES`, `MM_ANONPAGES`, `MM_SWAPENTS` or `MM_SHMEMPAGES`.
+        kind: &'a str,
+        /// The memory in bytes.
+        bytes: i64,
+    },
     /// `print`: a program has written to `trace_marker`.
     Marker {
         /// The text, without a line feed at its end.

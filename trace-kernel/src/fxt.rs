@@ -10,12 +10,16 @@
 //! | interrupt, deferred work | duration of the CPU | `kernel:irq` |
 //! | call of a function | instant, or duration of the thread | `kernel:uprobe:PATH:SYMBOL`, `kernel:uretprobe:PATH:SYMBOL` |
 //! | marker | durations, counters and others by Android's convention, else an instant | `atrace` |
+//! | line of the kernel's log | log record of the thread | |
+//! | frequency | counter of the CPU | `kernel:power` |
+//! | resident memory | counter of the process | `kernel:memory` |
 //! | any other | instant of the thread, with its fields | `kernel:event:SYSTEM/NAME` |
 //! | missed events | instant `records dropped` of the CPU | `trace` |
 
 mod archive;
 mod call_names;
 mod calls;
+mod counters;
 mod durations;
 mod frequent;
 mod instants;

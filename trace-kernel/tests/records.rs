@@ -42,6 +42,11 @@ fn translated(write: impl FnOnce(&mut Translator, &mut Writer<Vec<u8>>)) -> Vec<
                 it.ticks, it.cpu, it.outgoing_thread, it.outgoing_state, it.incoming_thread
             ),
             Record::ThreadWakeup(it) => format!("{} cpu {} wakes {}", it.ticks, it.cpu, it.thread),
+            Record::Log(it) => {
+                let koids = item.thread(it.thread);
+                let message = String::from_utf8_lossy(it.message);
+                format!("{} {:x}.{:x} log {message}", it.ticks, koids.process, koids.thread)
+            }
             Record::KernelObject(it) => format!("#{:x} is {}", it.koid, item.text(it.name)),
             Record::Event(it) => {
                 let koids = item.thread(it.thread);
@@ -398,4 +403,68 @@ fn calls_that_do_not_return_are_instants() {
     assert_eq!(calls(&higher), [&format!("1 {without}"), "2 g to 3"]);
     assert_eq!(calls(&[Call(F, 64), Exit, Return(F, 64)]), [format!("1 {without}")]);
     assert_eq!(calls(&[Call(F, 64), Loss, Return(F, 64)]), [format!("1 {without}")]);
+}
+
+#[test]
+fn lines_of_the_log_and_counters() {
+    let memory = |is_own, kind, bytes| Event::ResidentMemory { space: 3, is_own, kind, bytes };
+    let lines = translated(|translator, writer| {
+        translator.process(7, 5);
+        let events = [
+            (7, Event::Log { text: "a line" }),
+            (7, Event::Frequency { cpu: 1, khz: 1_800_000 }),
+            // The space is not known yet, and then that of thread 7.
+            (8, memory(false, "MM_ANONPAGES", 4096)),
+            (7, memory(true, "MM_ANONPAGES", 8192)),
+            (8, memory(false, "MM_FILEPAGES", 0)),
+        ];
+        for (ticks, (thread, event)) in (1..).zip(events) {
+            let entry = Entry { ticks, cpu: 0, thread, context: Context::Thread, event };
+            translator.entry(writer, &entry).unwrap();
+        }
+    });
+    let expected = [
+        "1 5.7 log a line",
+        &format!("#{:x} is CPUs", CPU_1 - 2),
+        &format!("#{CPU_1:x} is CPU 1 process=#{:x}", CPU_1 - 2),
+        &format!(
+            "2 {:x}.{CPU_1:x} kernel:power frequency Counter {{ id: 2 }} khz=1800000",
+            CPU_1 - 2
+        ),
+        "4 5.5 kernel:memory resident memory Counter { id: 5 } anonymous_bytes=8192",
+        "5 5.5 kernel:memory resident memory Counter { id: 5 } file_bytes=0",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// Another thread than the first one executes a program: it gets the id of the process.
+#[test]
+fn a_process_whose_first_thread_is_replaced_stays_in_the_scope() {
+    let lines = translated(|translator, writer| {
+        translator.limit([7]);
+        translator.process(7, 7);
+        let mut at = |ticks, thread, event| {
+            let entry = Entry { ticks, cpu: 1, thread, context: Context::Thread, event };
+            translator.entry(writer, &entry).unwrap();
+        };
+        at(1, 7, Event::NewTask { child: 8, name: "a", is_in_process: true });
+        at(2, 8, Event::SyscallEnter { number: 59, arguments: [0; 6] });
+        at(3, 7, Event::Exit { task: A });
+        at(4, 7, Event::Rename { thread: 7, name: "b" });
+        at(5, 7, Event::Exec { thread: 7, former: 8, file: "/bin/b" });
+        at(6, 7, Event::SyscallExit { number: 59, result: 0 });
+        at(7, 7, Event::NewTask { child: 9, name: "b", is_in_process: false });
+    });
+    let expected = [
+        "#8 is a process=#7",
+        "#7 is a process=#7",
+        "3 7.7 kernel:tasks exit instant",
+        "#7 is b process=#7 partial=Bool(true)",
+        "4 7.7 kernel:tasks rename instant name=b",
+        "2 7.8 kernel:syscall syscall 59 to 5 number=59 arg0=0 arg1=0 arg2=0 arg3=0 arg4=0 arg5=0",
+        "#7 is b process=#7",
+        "5 7.7 kernel:tasks exec instant file=/bin/b",
+        "#9 is b process=#9",
+    ];
+    assert_eq!(lines, expected);
 }

@@ -76,9 +76,9 @@ pub(crate) fn run(args: &KernelHelperArgs) -> Result<u8> {
     if let Some(error) = &totals.error {
         crate::say(&format!("events of the kernel are missing: {error}"));
     }
-    let Totals { scheduling, samples, dropped, lost_samples, throttled, .. } = totals;
+    let Totals { scheduling, samples, logs, dropped, lost_samples, throttled, .. } = totals;
     send(&format!(
-        "{TOTALS} {scheduling} {samples} {dropped} {lost_samples} {throttled} {is_complete}"
+        "{TOTALS} {scheduling} {samples} {logs} {dropped} {lost_samples} {throttled} {is_complete}"
     ))?;
     Ok(exit::OK)
 }

@@ -67,6 +67,20 @@ const KINDS: &[(&str, &str, &[&str], Make)] = &[
         Some(Event::SoftirqEnter { vector: it.integer(0)?, name: it.symbol(0)? })
     }),
     ("irq", "softirq_exit", &["vec"], |it| Some(Event::SoftirqExit { vector: it.integer(0)? })),
+    ("printk", "console", &["msg"], |it| {
+        Some(Event::Log { text: it.text(0)?.trim_end_matches('\n') })
+    }),
+    ("power", "cpu_frequency", &["state", "cpu_id"], |it| {
+        Some(Event::Frequency { khz: it.integer(0)?.try_into().ok()?, cpu: it.cpu(1)? })
+    }),
+    ("kmem", "rss_stat", &["member", "mm_id", "curr", "size"], |it| {
+        Some(Event::ResidentMemory {
+            kind: it.symbol(0)?,
+            space: it.integer(1)? as u64,
+            is_own: it.integer(2)? != 0,
+            bytes: it.integer(3)?,
+        })
+    }),
     ("ftrace", "print", &["buf"], |it| {
         Some(Event::Marker { text: it.text(0)?.trim_end_matches('\n') })
     }),

@@ -3,7 +3,8 @@
 use trace_format::layout::{cut_str, InstantScope, MAX_ARGUMENTS, MAX_STRING_BYTES};
 use trace_format::notes::{CATEGORY, RECORDS_DROPPED};
 use trace_format::{
-    Argument, Arguments, Event, EventKind, Record, Text, Thread, ThreadKoids, Value, WriteError,
+    Argument, Arguments, Event, EventKind, Log, Record, Text, Thread, ThreadKoids, Value,
+    WriteError,
 };
 
 use super::labels::Label;
@@ -63,6 +64,16 @@ pub fn write_gap<S: RecordSink>(
     ];
     let labels = inline((CATEGORY, RECORDS_DROPPED));
     write_event(writer, event(to, place, labels, INSTANT, &arguments))
+}
+
+/// Writes a line of the kernel's log.
+pub(super) fn write_log<S: RecordSink>(
+    writer: &mut S,
+    (ticks, thread): (u64, ThreadKoids),
+    line: &str,
+) -> Result<(), WriteError> {
+    let (thread, message) = (Thread::Inline(thread), cut_str(line, MAX_STRING_BYTES).as_bytes());
+    writer.record(&Log { ticks, thread, message }.into())
 }
 
 /// Returns category and name of an event as inline texts.

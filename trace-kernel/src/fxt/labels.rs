@@ -32,6 +32,8 @@ labels! {
     Syscall "kernel:syscall"
     Irq "kernel:irq"
     Event "kernel:event"
+    Memory "kernel:memory"
+    Power "kernel:power"
     Atrace "atrace"
     // Names of events.
     Migrate "migrate"
@@ -41,6 +43,8 @@ labels! {
     Rename "rename"
     NoFormat "event without a format"
     Marker "marker"
+    ResidentMemory "resident memory"
+    Frequency "frequency"
     // Names of arguments.
     From "from"
     To "to"
@@ -66,6 +70,11 @@ labels! {
     Waker "waker"
     Interrupt "interrupt"
     Interrupted "interrupted"
+    FileMemory "file_bytes"
+    AnonymousMemory "anonymous_bytes"
+    SwappedMemory "swapped_bytes"
+    SharedMemory "shared_bytes"
+    Kilohertz "khz"
 }
 
 #[cfg(test)]

@@ -8,9 +8,10 @@ use trace_format::{ThreadKoids, Value, WriteError};
 
 use super::call_names::CallNames;
 use super::calls::Calls;
+use super::counters::{write_frequency, write_memory, Spaces};
 use super::durations::{Durations, Kind};
 use super::instants::{
-    arguments, event, inline, marker, write_event, write_gap, write_other, INSTANT,
+    arguments, event, inline, marker, write_event, write_gap, write_log, write_other, INSTANT,
 };
 use super::labels::Label;
 use super::scheduling::{write_scheduling, Wakeups};
@@ -29,6 +30,7 @@ pub struct Translator {
     system_calls: SystemCalls,
     durations: Durations,
     calls: Calls,
+    spaces: Spaces,
     /// Threads with a `task_newtask`, which `sched_process_fork` follows.
     created: HashSet<u64>,
     /// The start of the command, if the scope is one.
@@ -227,6 +229,19 @@ impl Translator {
             | Event::SoftirqExit { .. } => {
                 let place = self.durations.cpu(writer, cpu)?;
                 self.interrupt(writer, ticks, place, event)
+            }
+            Event::Log { text } => write_log(writer, (ticks, koids), text),
+            Event::Frequency { cpu, khz } => {
+                let place = self.durations.cpu(writer, cpu)?;
+                write_frequency(writer, (ticks, place), (cpu, khz))
+            }
+            Event::ResidentMemory { space, is_own, kind, bytes } => {
+                let process = match is_own {
+                    true => self.spaces.note(space, koids),
+                    false => self.spaces.process(space),
+                };
+                let Some(process) = process else { return Ok(()) };
+                write_memory(writer, (ticks, process), (kind, bytes))
             }
             Event::Other { format, payload, order } => {
                 let category = format!("kernel:event:{}/{}", format.system, format.name);

@@ -65,10 +65,12 @@ pub const CATEGORIES: &[Category] = &[
     },
     Category {
         name: "kernel:memory",
-        description: "page faults, reclaim, and processes killed because memory is full",
+        description:
+            "page faults, resident memory, reclaim, and processes killed because memory is full",
         events: &[
             ("exceptions", "page_fault_kernel"),
             ("exceptions", "page_fault_user"),
+            ("kmem", "rss_stat"),
             ("oom", "mark_victim"),
             ("vmscan", "mm_vmscan_direct_reclaim_begin"),
             ("vmscan", "mm_vmscan_direct_reclaim_end"),

@@ -15,6 +15,9 @@ use crate::format::EventFormat;
 /// The categories whose events have records of their own kind, not instants with their fields.
 const DECODED: [&str; 3] = ["kernel:sched", "kernel:syscall", "kernel:irq"];
 
+/// Events of other categories that have records of their own kind.
+const DECODED_EVENTS: [&str; 3] = ["kmem/rss_stat", "power/cpu_frequency", "printk/console"];
+
 /// The event of texts that programs write to `trace_marker`.
 const PRINT: &str = "ftrace/print";
 
@@ -100,6 +103,7 @@ impl Selection {
             selection.has_markers |= category.name == MARKERS;
             let is_decoded = DECODED.contains(&category.name) || category.events == TASKS;
             for name in &names {
+                let is_decoded = is_decoded || DECODED_EVENTS.contains(&name.as_str());
                 let uses = selection.uses(name);
                 uses.is_decoded |= is_decoded;
                 uses.categories.extend((!is_decoded).then(|| category.name.into()));
@@ -193,7 +197,7 @@ mod tests {
     use super::*;
 
     const AVAILABLE: &str = "sched:sched_switch\nsched:sched_waking\nsched:sched_stat_runtime\n\
-        task:task_rename\nblock:block_rq_issue\nraw_syscalls:sys_enter\n";
+        task:task_rename\nblock:block_rq_issue\nprintk:console\nraw_syscalls:sys_enter\n";
 
     fn selected(patterns: &[&str]) -> Result<Vec<String>, String> {
         let patterns: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
@@ -215,6 +219,7 @@ mod tests {
         assert_eq!(selected(&["kernel:sched", "app"]).unwrap(), sched);
         assert_eq!(selected(&["kernel:s*", "-kernel:syscall"]).unwrap(), sched);
         assert_eq!(selected(&["kernel:block"]).unwrap(), ["block/block_rq_issue kernel:block"]);
+        assert_eq!(selected(&["kernel:log"]).unwrap(), ["printk/console decoded"]);
         assert_eq!(selected(&["kernel:tasks"]).unwrap(), [""; 0]);
         let missing = selected(&["kernel:irq"]).unwrap_err();
         assert!(missing.contains("no events of the category kernel:irq"), "{missing}");

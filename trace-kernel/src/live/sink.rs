@@ -52,6 +52,8 @@ pub(super) struct ContextSink<'a, 'w> {
     pub(super) scheduling: u64,
     /// The number of samples of call stacks.
     pub(super) samples: u64,
+    /// The number of lines of the kernel's log.
+    pub(super) logs: u64,
 }
 
 impl Tables {
@@ -113,7 +115,7 @@ impl Tables {
 
 impl<'a, 'w> ContextSink<'a, 'w> {
     pub(super) fn new(context: Context<'w>, tables: &'a mut Tables) -> Self {
-        Self { context, tables, scheduling: 0, samples: 0 }
+        Self { context, tables, scheduling: 0, samples: 0, logs: 0 }
     }
 
     /// Reports in the archive that a source has failed, with the error. Returns whether there was
@@ -189,6 +191,7 @@ impl<'a, 'w> ContextSink<'a, 'w> {
         let is_scheduling = matches!(record, Record::ContextSwitch(_) | Record::ThreadWakeup(_));
         self.scheduling += u64::from(is_written && is_scheduling);
         self.samples += u64::from(is_written && matches!(record, Record::Backtrace(_)));
+        self.logs += u64::from(is_written && matches!(record, Record::Log(_)));
         Ok(())
     }
 }

@@ -144,6 +144,7 @@ impl Source {
         let mut totals = lock(totals);
         totals.scheduling += output.sink.scheduling;
         totals.samples += output.sink.samples;
+        totals.logs += output.sink.logs;
         if let (Some(error), false) = (&totals.latest, *is_reported) {
             *is_reported = output.sink.failed(error);
         }

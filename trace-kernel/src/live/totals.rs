@@ -11,6 +11,8 @@ pub struct Totals {
     pub scheduling: u64,
     /// Samples of call stacks. They have no category.
     pub samples: u64,
+    /// Lines of the kernel's log. They have no category.
+    pub logs: u64,
     /// The least number of events that the kernel dropped because its buffer was full.
     pub dropped: u64,
     /// Samples that the CPU lost before the kernel could write them.

@@ -67,6 +67,8 @@ record! {
         pub scheduling: u64,
         /// The number of samples of call stacks, which have no category.
         pub samples: u64,
+        /// The number of lines of the kernel's log, which have no category.
+        pub logs: u64,
         /// The least number of events that the kernel dropped.
         pub dropped: u64,
         /// The number of samples that the CPU lost.

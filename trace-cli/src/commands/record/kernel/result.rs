@@ -7,8 +7,8 @@ use trace_protocol::categories::CategorySet;
 
 use crate::message::{plural, HINT};
 
-/// The start of the line with the helper's numbers of scheduling records, of samples, of dropped
-/// events, of lost samples and of pauses of sampling, and whether all selected data were recorded.
+/// The start of the line with the helper's numbers of scheduling records, of samples, of lines of
+/// the kernel's log, of dropped events, of lost samples and of pauses of sampling, and whether all selected data were recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The result of recording the kernel's events.
@@ -32,10 +32,18 @@ impl From<CompanionResult> for KernelResult {
 pub(super) fn parse(line: &str) -> Option<CompanionResult> {
     let mut fields = line.strip_prefix(TOTALS)?.split_whitespace();
     let mut number = || fields.next()?.parse().ok();
-    let (scheduling, samples) = (number()?, number()?);
+    let (scheduling, samples, logs) = (number()?, number()?, number()?);
     let (dropped, lost_samples, throttled) = (number()?, number()?, number()?);
     let is_complete = fields.next()?.parse().ok()?;
-    Some(CompanionResult { is_complete, scheduling, samples, dropped, lost_samples, throttled })
+    Some(CompanionResult {
+        is_complete,
+        scheduling,
+        samples,
+        logs,
+        dropped,
+        lost_samples,
+        throttled,
+    })
 }
 
 impl KernelResult {
@@ -109,8 +117,8 @@ impl KernelResult {
     }
 }
 
-/// Returns the category patterns that matched no event. Scheduling records and samples have no
-/// category, but are those of `kernel:sched` and `cpu:perf`. If the helper has not told its
+/// Returns the category patterns that matched no event. Scheduling records, samples and log records
+/// have no category, but are those of `kernel:sched`, `cpu:perf` and `kernel:log`. If the helper has not told its
 /// numbers, the reason is reported already, and no category of the kernel is among them.
 pub(crate) fn categories_without_events(
     summary: &SessionSummary,
@@ -119,14 +127,16 @@ pub(crate) fn categories_without_events(
     without_recorded(summary.categories_without_events(), kernel)
 }
 
-/// Removes the patterns that match scheduling records or samples, if there are any.
+/// Removes the patterns that match records without a category, if there are any.
 fn without_recorded(mut patterns: Vec<String>, kernel: Option<KernelResult>) -> Vec<String> {
     let Some(kernel) = kernel else { return patterns };
-    let CompanionResult { scheduling, samples, .. } = kernel.numbers();
+    let CompanionResult { scheduling, samples, logs, .. } = kernel.numbers();
     if kernel.numbers.is_none() {
         patterns.retain(|pattern| !is_kernel_category(pattern));
     }
-    for (number, category) in [(scheduling, "kernel:sched"), (samples, SAMPLES)] {
+    for (number, category) in
+        [(scheduling, "kernel:sched"), (samples, SAMPLES), (logs, "kernel:log")]
+    {
         if number > 0 {
             patterns.retain(|pattern| !CategorySet::new(&[pattern]).matches(category));
         }
@@ -142,6 +152,7 @@ mod tests {
         is_complete: true,
         scheduling: 12,
         samples: 5,
+        logs: 6,
         dropped: 3,
         lost_samples: 4,
         throttled: 2,
@@ -149,13 +160,13 @@ mod tests {
 
     #[test]
     fn lines_of_the_helper() {
-        assert_eq!(parse("totals 12 5 3 4 2 true"), Some(NUMBERS));
-        for wrong in ["", "ready", "totals", "totals 1 2 3 4 5", "totals 1 2 3 4 true"] {
+        assert_eq!(parse("totals 12 5 6 3 4 2 true"), Some(NUMBERS));
+        for wrong in ["", "ready", "totals", "totals 1 2 3 4 5 6", "totals 1 2 3 4 5 true"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
-        assert_eq!(parse("totals x 5 3 4 2 true"), None);
+        assert_eq!(parse("totals x 5 6 3 4 2 true"), None);
         let sampled = CompanionResult { is_complete: false, ..NUMBERS };
-        assert_eq!(parse("totals 12 5 3 4 2 false"), Some(sampled));
+        assert_eq!(parse("totals 12 5 6 3 4 2 false"), Some(sampled));
     }
 
     #[test]
@@ -187,6 +198,9 @@ mod tests {
         assert_eq!(without(1, 0), ["app", "kernel:irq", "cpu:perf"]);
         assert_eq!(without(0, 1), patterns()[..4]);
         assert_eq!(without(0, 0), patterns());
+        let numbers = CompanionResult { logs: 1, ..CompanionResult::default() };
+        let log = vec!["kernel:log".to_owned()];
+        assert!(without_recorded(log, Some(numbers.into())).is_empty());
         let unknown = Some(KernelResult::default());
         assert_eq!(without_recorded(patterns().to_vec(), unknown), ["app"]);
     }
