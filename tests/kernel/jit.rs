@@ -47,7 +47,7 @@ fn maps_of_code_of_other_users_are_refused() {
     }
     let (map, recording) = (map_of(directory), sampled.path("t.fxt"));
     if std::os::unix::fs::chown(&map, Some(OTHER_USER), None).is_err() {
-        return eprintln!("skipped: requires root");
+        return super::lacks("root");
     }
     let mut symbolize = trace(&["symbolize", "--jit-maps"]);
     symbolize.arg(directory).arg("-o").arg(sampled.path("named.fxt")).arg(&recording);
@@ -68,7 +68,7 @@ fn perf_finds_the_same_shares() {
     perf.args(["--", "sh", "-c", r#"echo $$ >"$0"; exec "$@""#]).arg(&pid);
     perf.arg(sampled.program()).args([CPU_MILLIS, "/tmp"]).stderr(Stdio::null());
     let Some(output) = perf.output().ok().filter(|output| output.status.success()) else {
-        return eprintln!("skipped: requires perf");
+        return super::lacks("perf");
     };
     let pid = std::fs::read_to_string(pid).unwrap();
     let map = PathBuf::from(format!("/tmp/perf-{}.map", pid.trim()));

@@ -17,6 +17,7 @@ mod helper;
 mod hotplug;
 mod jit;
 mod live;
+mod offsets;
 mod perf_data;
 mod replaced;
 mod samples;
@@ -35,13 +36,24 @@ use harness::{subject_path, trace, Run};
 /// Where tracefs is.
 const TRACEFS: &str = "/sys/kernel/tracing";
 
+/// If this variable is set, tests fail that would be skipped because this machine lacks root,
+/// tracefs, perf or a tool: `.ci/run` sets it, as its root has them all.
+const REQUIRED: &str = "TRACE_KERNEL_REQUIRED";
+
+/// Reports that a test is skipped because this machine lacks something.
+fn lacks(requirement: &str) {
+    let is_required = std::env::var_os(REQUIRED).is_some_and(|value| !value.is_empty());
+    assert!(!is_required, "the test requires {requirement} ({REQUIRED} is set)");
+    eprintln!("skipped: requires {requirement}");
+}
+
 /// Returns whether this process can trace the kernel. Reports if it cannot.
 fn can_trace() -> bool {
     let can = rustix::process::geteuid().is_root()
         && Path::new(TRACEFS).join("instances").exists()
         && Path::new(TRACEFS).join("events/sched/sched_switch").exists();
     if !can {
-        eprintln!("skipped: requires root and tracefs");
+        lacks("root and tracefs");
     }
     can
 }

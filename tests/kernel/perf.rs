@@ -19,7 +19,7 @@ pub(crate) fn is_usable() -> bool {
     let works = perf.stdout(Stdio::null()).stderr(Stdio::null()).status();
     let works = works.is_ok_and(|status| status.success());
     if !works {
-        eprintln!("skipped: requires perf");
+        super::lacks("perf");
     }
     works
 }

@@ -28,7 +28,7 @@ fn record(sampled: &Sampled, options: &[&str], is_pipe: bool) -> Option<PathBuf>
     let status = perf.stderr(Stdio::null()).status();
     let is_recorded = status.is_ok_and(|status| status.success());
     if !is_recorded {
-        eprintln!("skipped: requires perf");
+        super::lacks("perf");
     }
     is_recorded.then_some(data)
 }

@@ -87,7 +87,7 @@ fn perf_events_follow_a_process_whose_first_thread_is_replaced() {
     record.env_remove("XDG_RUNTIME_DIR").current_dir(place.directory.path());
     let run = Run::of(&mut record);
     if run.stderr().contains("samples of /proc") {
-        return eprintln!("skipped: this machine forbids perf events");
+        return super::lacks("perf events");
     }
     assert_eq!(run.code(), 0, "{run:?}");
     assert_whole(&found(&place.output()));

@@ -56,7 +56,7 @@ impl Sampled {
         };
         let compiled = compile(&["-shared", "-fPIC"], "library.c", &library);
         if compiled.is_err() {
-            eprintln!("skipped: requires a compiler for C");
+            super::lacks("a compiler for C");
             return None;
         }
         assert!(compiled.unwrap().success());
@@ -130,7 +130,7 @@ fn is_forbidden(run: &Run) -> bool {
     let is_forbidden = run.stderr().contains("cannot sample");
     if is_forbidden {
         assert!(run.stderr().contains("hint: "), "{run:?}");
-        eprintln!("skipped: this machine forbids perf events");
+        super::lacks("perf events");
     }
     is_forbidden
 }
@@ -480,7 +480,7 @@ fn branches_are_recorded_or_reported_missing() {
     ]);
     let run = Run::of(&mut command);
     if run.stderr().contains("perf_event_open failed") {
-        return eprintln!("skipped: this machine forbids perf events");
+        return super::lacks("perf events");
     }
     let missing = run.stderr().contains("the branches before samples are not recorded");
     assert_eq!(run.code(), if missing { 3 } else { 0 }, "{run:?}");

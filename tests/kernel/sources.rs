@@ -89,14 +89,17 @@ impl Place {
 
 /// Returns whether commands of this prefix can run. Reports if they cannot.
 pub(crate) fn can_run(prefix: &[&str]) -> bool {
-    let mut command = Command::new(prefix[0]);
-    let output = command.args(&prefix[1..]).arg("true").output();
-    let can = rustix::process::geteuid().is_root()
-        && output.as_ref().is_ok_and(|output| output.status.success());
+    let can = runs(prefix);
     if !can {
-        eprintln!("skipped: {} does not work: {output:?}", prefix.join(" "));
+        super::lacks(&format!("commands below {}", prefix.join(" ")));
     }
     can
+}
+
+/// Returns whether commands of this prefix can run.
+pub(super) fn runs(prefix: &[&str]) -> bool {
+    let output = Command::new(prefix[0]).args(&prefix[1..]).arg("true").output();
+    rustix::process::geteuid().is_root() && output.is_ok_and(|output| output.status.success())
 }
 
 /// Records with a source that has perf events. Returns `None` if this machine forbids them.
@@ -105,7 +108,7 @@ fn recorded(place: &Place, command: &mut Command, source: &str) -> Option<Record
     let stderr = run.stderr();
     if stderr.contains(SAMPLES) {
         assert!(stderr.contains("hint: cannot trace the command's threads"), "{stderr}");
-        eprintln!("skipped: this machine forbids perf events");
+        super::lacks("perf events");
         return None;
     }
     assert_eq!(run.code(), 0, "{run:?}");
@@ -175,7 +178,7 @@ fn perfmon_records_wakeups_by_tracepoints() {
         let stderr = run.stderr();
         if stderr.contains(ALL_THREADS) || stderr.contains(COMMAND_THREADS) {
             assert!(stderr.contains("perf_event_open failed"), "{stderr}");
-            return eprintln!("skipped: this machine forbids perf tracepoints");
+            return super::lacks("perf tracepoints");
         }
         assert_eq!(run.code(), 0, "{run:?}");
         assert!(!stderr.contains("the kernel's source"), "{stderr}");
@@ -237,7 +240,7 @@ fn dropped_records_are_reported() {
     command.arg(place.output()).args(["--", "sh", "-c", MANY_SWITCHES]).arg(place.path("subject"));
     let run = Run::of(command.current_dir(place.directory.path()).env_remove("XDG_RUNTIME_DIR"));
     if run.stderr().contains(SAMPLES) {
-        return eprintln!("skipped: this machine forbids perf events");
+        return super::lacks("perf events");
     }
     assert_eq!(run.code(), 3, "{run:?}");
     assert!(run.stderr().contains("the kernel dropped at least"), "{run:?}");

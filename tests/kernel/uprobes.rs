@@ -54,7 +54,7 @@ impl Program {
 fn can_probe() -> bool {
     let can = can_trace() && Path::new(TRACEFS).join("uprobe_events").exists();
     if !can {
-        eprintln!("skipped: requires uprobes");
+        super::lacks("uprobes");
     }
     can
 }
@@ -151,7 +151,7 @@ fn functions_of_libraries_are_recorded() {
     if !compile(&[&source, out, &library], &["-shared", "-fPIC", "-s"])
         || !compile(&[&main, &library, out, &program], &[&rpath])
     {
-        return eprintln!("skipped: requires a compiler for C");
+        return super::lacks("a compiler for C");
     }
     let output = directory.path().join("t.fxt");
     let category = format!("kernel:uprobe:{}:answer", library.display());

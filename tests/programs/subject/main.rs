@@ -126,6 +126,7 @@ fn main() {
         "restart" => ending::restart(),
         "end-in-observer" => ending::end_in_observer(),
         "sampled" => sampled::run(number(0)),
+        "offsets" => scheduled::offsets(argument(0).as_ref()),
         "scheduled" => scheduled::run(argument(0).as_ref()),
         "signals" => signals::trace_in_handler(number(0)),
         "first-records" => signals::first_records(number(0)),

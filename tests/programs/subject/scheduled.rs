@@ -18,6 +18,7 @@ const ROUNDS: u64 = 200;
 const HANDOVERS: u64 = 50;
 const MOVES: u64 = 20;
 const MARKERS: u64 = 50;
+const OFFSETS: u64 = 200;
 
 /// Runs the threads. Writes markers to the file `marker` if it exists.
 pub(crate) fn run(marker: &Path) {
@@ -112,6 +113,31 @@ fn change_cpus() {
         only.set(cpu);
         sched_setaffinity(None, &only).expect("the CPU is allowed");
         trace_instant!("scheduled", "moved", "cpu" => sched_getcpu() as u64);
+    }
+}
+
+/// Writes a marker or gets another name between two events, in turn. Without a file of markers,
+/// only names.
+pub(crate) fn offsets(path: &Path) {
+    let _trace = crate::init();
+    let mut file = fs::OpenOptions::new().write(true).open(path).ok();
+    for number in 0..OFFSETS {
+        let text = format!("n{number}");
+        match file.as_mut().filter(|_| number % 2 == 0) {
+            Some(file) => {
+                trace_instant!("offsets", "before", "number" => number);
+                let written = file.write_all(text.as_bytes());
+                trace_instant!("offsets", "after", "number" => number);
+                written.expect("markers can be written");
+            }
+            None => {
+                let name = std::ffi::CString::new(text).expect("a name");
+                trace_instant!("offsets", "before", "number" => number);
+                let named = rustix::thread::set_name(&name);
+                trace_instant!("offsets", "after", "number" => number);
+                named.expect("threads can be named");
+            }
+        }
     }
 }
 
