@@ -6,6 +6,7 @@
 
 mod calls;
 mod helper;
+mod perf;
 mod process;
 mod raw;
 mod recording;

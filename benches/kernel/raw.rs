@@ -51,10 +51,6 @@ impl RawTrace {
         };
         write("trace_clock", "x86-tsc");
         write("buffer_size_kb", "65536");
-        write("options/event-fork", "1");
-        let thread = rustix::thread::gettid().as_raw_nonzero();
-        write("set_event_pid", &thread.to_string());
-        events.iter().for_each(|event| write(&format!("events/{event}/enable"), "1"));
         let cpus = fs::read_dir(instance.join("per_cpu")).expect("CPUs").flatten();
         let open = |cpu: fs::DirEntry| {
             let mut options = OpenOptions::new();
@@ -64,7 +60,12 @@ impl RawTrace {
         let pages: Vec<File> = cpus.map(open).collect();
         let has_ended = Arc::<AtomicBool>::default();
         let ends = Arc::clone(&has_ended);
+        // Threads that this one starts later are recorded, and would read their own reads.
         let reader = thread::spawn(move || discard(pages, &ends));
+        write("options/event-fork", "1");
+        let thread = rustix::thread::gettid().as_raw_nonzero();
+        write("set_event_pid", &thread.to_string());
+        events.iter().for_each(|event| write(&format!("events/{event}/enable"), "1"));
         Self { instance, has_ended, reader }
     }
 

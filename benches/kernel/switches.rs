@@ -8,13 +8,16 @@ use std::time::Instant;
 
 use trace_format::{Reader, Record};
 
+use crate::perf;
 use crate::process;
 use crate::raw::{RawTrace, SCHED};
 use crate::recording::Recording;
 
 /// The round trips of a run: two switches each.
-const ROUNDS: u64 = 100_000;
-const RUNS: usize = 5;
+const ROUND_TRIPS: u64 = 100_000;
+
+/// The rounds, in which each recorder has a run after the other: the machine may be slower in some.
+const ROUNDS: usize = 15;
 
 /// The events of `--sched`.
 const CATEGORIES: &str = "kernel:sched,kernel:tasks";
@@ -42,33 +45,70 @@ pub(crate) fn run(rounds: u64) {
     echo.join().expect("the thread ends");
 }
 
-/// Prints the table.
+/// The times of a switch in one round in nanoseconds.
+struct Round {
+    plain: f64,
+    raw: f64,
+    trace: f64,
+    /// `None` if perf does not work here.
+    perf: Option<f64>,
+}
+
+/// Prints the tables.
 pub(crate) fn print() {
-    let measure =
-        || process::numbers(&format!("switches {ROUNDS}"))[0] as f64 / ROUNDS as f64 / 2.0;
-    let mut best = [f64::MAX; 3];
-    let mut sizes = String::new();
-    for _ in 0..RUNS {
-        let plain = measure();
-        let raw = RawTrace::start(&SCHED);
-        let with_raw = measure();
-        raw.end();
-        let recording = Recording::start(CATEGORIES);
-        let with_trace = measure();
-        let recorded = recording.end();
-        assert_eq!((recorded.dropped, recorded.lost), (0, 0), "nothing is lost");
-        sizes = describe(&recorded.archive);
-        for (best, found) in best.iter_mut().zip([plain, with_raw, with_trace]) {
-            *best = best.min(found);
-        }
+    let has_perf = perf::works();
+    let (mut rounds, mut sizes) = (Vec::new(), String::new());
+    for _ in 0..ROUNDS {
+        let (round, of_archive) = round(has_perf);
+        rounds.push(round);
+        sizes = of_archive;
     }
-    let [plain, raw, trace] = best;
-    println!("## Switches through sockets, best of {RUNS}\n");
+    let best = |of: &dyn Fn(&Round) -> f64| rounds.iter().map(of).fold(f64::MAX, f64::min);
+    let (plain, raw, trace) = (best(&|it| it.plain), best(&|it| it.raw), best(&|it| it.trace));
+    println!("## Switches through sockets, best of {ROUNDS}\n");
     println!("| recorder | a switch, ns | added, ns | against raw tracefs |\n|---|---|---|---|");
     println!("| none | {plain:.0} | | |");
-    println!("| raw tracefs | {raw:.0} | {:.0} | 100 % |", raw - plain);
-    println!("| trace | {trace:.0} | {:.0} | {:.1} % |", trace - plain, trace / raw * 100.0);
+    let row = |name: &str, time: f64| {
+        println!("| {name} | {time:.0} | {:.0} | {:.1} % |", time - plain, time / raw * 100.0);
+    };
+    row("raw tracefs", raw);
+    row("trace", trace);
+    if has_perf {
+        row("perf record", best(&|it| it.perf.unwrap_or(f64::MAX)));
+    }
+    println!(
+        "\n| against raw tracefs in the same round | least | median | most |\n|---|---|---|---|"
+    );
+    print_ratios("trace", rounds.iter().map(|it| it.trace / it.raw).collect());
+    if has_perf {
+        let ratios = rounds.iter().filter_map(|it| Some(it.perf? / it.raw));
+        print_ratios("perf record", ratios.collect());
+    }
     println!("\n{sizes}");
+}
+
+/// Prints a row with the spread of ratios.
+fn print_ratios(name: &str, mut ratios: Vec<f64>) {
+    ratios.sort_by(f64::total_cmp);
+    let percent = |place: usize| ratios[place] * 100.0;
+    let (least, median, most) = (percent(0), percent(ratios.len() / 2), percent(ratios.len() - 1));
+    println!("| {name} | {least:.1} % | {median:.1} % | {most:.1} % |");
+}
+
+/// Measures a run without a recorder, and one with each. Returns the table of the archive, too.
+fn round(has_perf: bool) -> (Round, String) {
+    let role = format!("switches {ROUND_TRIPS}");
+    let each = |numbers: Vec<u64>| numbers[0] as f64 / ROUND_TRIPS as f64 / 2.0;
+    let plain = each(process::numbers(&role));
+    let instance = RawTrace::start(&SCHED);
+    let raw = each(process::numbers(&role));
+    instance.end();
+    let recording = Recording::start(CATEGORIES);
+    let trace = each(process::numbers(&role));
+    let recorded = recording.end();
+    assert_eq!((recorded.dropped, recorded.lost), (0, 0), "nothing is lost");
+    let perf = has_perf.then(|| each(perf::numbers(&role)));
+    (Round { plain, raw, trace, perf }, describe(&recorded.archive))
 }
 
 /// Returns a table of the bytes of an archive.
