@@ -160,7 +160,7 @@ fn perfmon_records_both_threads_of_each_switch() {
 /// A directory in place of tracefs whose formats of events can be read, and nothing be created, as
 /// with the option `gid` of its mount.
 const READABLE: &str = r#"cd /sys/kernel/tracing && place=$(mktemp -d) && mkdir "$place/instances" &&
-    for event in events/sched/*/ events/task/*/; do
+    for event in events/sched/*/ events/task/*/ events/raw_syscalls/*/ events/irq/*/; do
         mkdir -p "$place/$event" && cat "$event/format" > "$place/$event/format" || exit 1
     done && cat available_events > "$place/available_events" && chmod -R a+rX "$place" && cd / &&
     mount --bind "$place" /sys/kernel/tracing && exec "$@""#;
@@ -190,6 +190,31 @@ fn perfmon_records_wakeups_by_tracepoints() {
         // A thread that changes its own CPU is moved by a thread of the kernel.
         assert!(scope.is_empty() || kernel.count("migrate") > 0);
     }
+}
+
+#[test]
+fn perfmon_records_system_calls_and_interrupts_by_tracepoints() {
+    let readable = ["unshare", "--mount", "sh", "-c", READABLE, "sh"];
+    let prefix = [&readable[..], &PERFMON].concat();
+    if !super::can_trace() || !can_run(&prefix) {
+        return;
+    }
+    let place = Place::new();
+    let categories = "scheduled,kernel:syscall,kernel:irq,atrace";
+    let run = Run::of(&mut place.record(&prefix, &["-c", categories]));
+    let stderr = run.stderr();
+    if stderr.contains(ALL_THREADS) || stderr.contains(COMMAND_THREADS) {
+        return super::lacks("perf tracepoints");
+    }
+    assert!(stderr.contains("atrace: not recorded without tracefs"), "{stderr}");
+    assert!(!stderr.contains("kernel:syscall: not recorded"), "{stderr}");
+    let recorded = Recorded::read(&place.output());
+    recorded.assert_counts();
+    let (kernel, subject) = (recorded.provider("kernel"), recorded.provider("subject"));
+    let calls = kernel.events.iter().filter(|event| event.category == "kernel:syscall");
+    let of_subject = calls.filter(|call| call.process == subject.pid).count();
+    assert!(of_subject > 500, "{of_subject} calls");
+    assert!(kernel.events.iter().any(|event| event.category == "kernel:irq"));
 }
 
 /// Other events are left out by the helper, because the kernel writes those of all threads.

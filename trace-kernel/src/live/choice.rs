@@ -4,6 +4,7 @@ use trace_protocol::categories::CategorySet;
 use trace_protocol::message::ClockSource;
 
 use super::backend::Backend;
+use super::categories::MARKERS;
 use super::clock::TraceClock;
 use super::error::LiveError;
 use super::instance;
@@ -15,6 +16,7 @@ use super::scope::Scope;
 use super::served::{Lease, Server};
 use super::setup::check_thread_ids;
 use super::tracefs::Tracefs;
+use super::uprobes::{CALL_PREFIX, ENTRY_PREFIX};
 
 /// The size of ring buffers that are only opened to see whether they can be.
 const SMALL: u64 = 1;
@@ -43,7 +45,7 @@ pub struct Fallback {
     pub kind: BackendKind,
     /// Why each better source cannot be used.
     pub refused: Vec<LiveError>,
-    /// The patterns whose events require tracefs.
+    /// The patterns whose events the source cannot record.
     pub unrecorded: Vec<String>,
 }
 
@@ -99,12 +101,22 @@ pub(super) fn choose(
         Err(error) => error,
     };
     let unrecorded = unrecorded(patterns);
-    if !error.is_of_permission() || unrecorded.len() == included(patterns).count() {
+    if !error.is_of_permission() {
+        return Err(error);
+    }
+    // Tracepoints have more categories than the sources below.
+    if !unrecorded.is_empty() {
+        if let Ok(tracepoints) = open_tracepoints(options, &except(patterns, requires_instance)) {
+            let unrecorded = included(patterns).filter(|it| requires_instance(it));
+            let unrecorded = unrecorded.cloned().collect();
+            return Ok(tracepoints_choice(tracepoints, vec![error], unrecorded));
+        }
+    }
+    if unrecorded.len() == included(patterns).count() {
         return Err(error);
     }
     let mut refused = vec![error];
-    let permitted: Vec<String> =
-        patterns.iter().filter(|pattern| !unrecorded.contains(pattern)).cloned().collect();
+    let permitted = except(patterns, |pattern| unrecorded.iter().any(|it| it == pattern));
     match Tracefs::open_by_helper(&options.server, options, &permitted, source) {
         Ok((tracefs, clock)) => {
             let fallback = Some(Fallback { kind: BackendKind::Helper, refused, unrecorded });
@@ -113,11 +125,7 @@ pub(super) fn choose(
         Err(error) => refused.push(error),
     }
     match open_tracepoints(options, &permitted) {
-        Ok(tracepoints) => {
-            let fallback = Some(Fallback { kind: BackendKind::Tracepoints, refused, unrecorded });
-            let clock = TraceClock::monotonic_raw();
-            return Ok(Choice { backend: Box::new(tracepoints), clock, fallback });
-        }
+        Ok(tracepoints) => return Ok(tracepoints_choice(tracepoints, refused, unrecorded)),
         Err(error) => refused.push(error),
     }
     let Some((kind, backend)) = open(&options.scope, options.buffer_size, &mut refused) else {
@@ -125,6 +133,16 @@ pub(super) fn choose(
     };
     let fallback = Some(Fallback { kind, refused, unrecorded });
     Ok(Choice { backend, clock: TraceClock::monotonic_raw(), fallback })
+}
+
+fn tracepoints_choice(
+    tracepoints: Tracepoints,
+    refused: Vec<LiveError>,
+    unrecorded: Vec<String>,
+) -> Choice {
+    let fallback = Some(Fallback { kind: BackendKind::Tracepoints, refused, unrecorded });
+    let (backend, clock) = (Box::new(tracepoints), TraceClock::monotonic_raw());
+    Choice { backend, clock, fallback }
 }
 
 /// Opens tracepoints.
@@ -208,13 +226,24 @@ fn included(patterns: &[String]) -> impl Iterator<Item = &String> {
     patterns.iter().filter(|pattern| !pattern.starts_with('-'))
 }
 
-/// Returns the patterns whose events require tracefs.
+/// Returns the patterns without those of a kind.
+fn except(patterns: &[String], is_it: impl Fn(&str) -> bool) -> Vec<String> {
+    patterns.iter().filter(|pattern| !is_it(pattern)).cloned().collect()
+}
+
+/// Returns whether the events of a pattern require an instance of tracefs: texts of programs, and
+/// calls of functions.
+fn requires_instance(pattern: &str) -> bool {
+    pattern == MARKERS || pattern.starts_with(ENTRY_PREFIX) || pattern.starts_with(CALL_PREFIX)
+}
+
+/// Returns the patterns whose events require tracefs or tracepoints.
 fn unrecorded(patterns: &[String]) -> Vec<String> {
-    let requires_tracefs = |pattern: &&String| {
+    let requires_more = |pattern: &&String| {
         let set = CategorySet::new(&[pattern.as_str()]);
         !set.matches("kernel:sched") && !set.matches("kernel:tasks")
     };
-    included(patterns).filter(requires_tracefs).cloned().collect()
+    included(patterns).filter(requires_more).cloned().collect()
 }
 
 #[cfg(test)]
@@ -223,9 +252,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_that_require_tracefs() {
+    fn patterns_that_require_better_sources() {
         let patterns = ["kernel:*", "kernel:tasks", "kernel:irq", "-kernel:net", "atrace"];
-        assert_eq!(unrecorded(&patterns.map(str::to_owned)), ["kernel:irq", "atrace"]);
+        let patterns = patterns.map(str::to_owned);
+        assert_eq!(unrecorded(&patterns), ["kernel:irq", "atrace"]);
+        assert_eq!(except(&patterns, requires_instance), patterns[..4]);
+        assert!(requires_instance("kernel:uprobe:/bin/a:main"));
+        assert!(requires_instance("kernel:uretprobe:/bin/a:main"));
     }
 
     #[test]
