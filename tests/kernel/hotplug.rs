@@ -99,6 +99,37 @@ fn tracefs_records_a_cpu_that_comes_online() {
 
 #[test]
 #[ignore = "takes a CPU offline"]
+fn counters_go_on_after_their_cpu_returns() {
+    if !can_trace() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let output = directory.path().join("t.fxt");
+    let options = ["record", "-c", "cpu:counter:context-switches", "--kernel-scope=machine", "-o"];
+    let recorder = start(trace(&options).arg(&output).arg("--").arg(subject_path()).arg("chatter"));
+    sleep(ROUNDS);
+    let offline = Offline::take();
+    sleep(ROUNDS);
+    let is_taken = offline.is_some();
+    drop(offline);
+    let run = end(recorder);
+    if !is_taken {
+        return;
+    }
+    assert!(run.stderr().contains("CPU 1 came online"), "{run:?}");
+    let archive = Archive::read(&output);
+    let kernel = archive.providers.iter().find(|provider| provider.name == "kernel").unwrap();
+    let is_of_cpu = |thread: u64| kernel.thread_names[&thread].contains(&format!("CPU {CPU}"));
+    let readings = kernel.named("context-switches").filter(|event| is_of_cpu(event.thread));
+    let counts: Vec<u64> = readings.map(|it| *it.numbers.values().next().unwrap()).collect();
+    assert!(counts.is_sorted(), "{counts:?}");
+    let last = counts[counts.len() - 1];
+    let at_rest = counts.windows(4).find(|counts| counts[0] > 0 && counts[0] == counts[3]);
+    assert!(at_rest.is_some_and(|counts| counts[0] + 10 <= last), "{counts:?}");
+}
+
+#[test]
+#[ignore = "takes a CPU offline"]
 fn perf_events_return_with_their_cpu() {
     if !can_run(&PERFMON) {
         return;

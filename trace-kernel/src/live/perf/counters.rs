@@ -14,6 +14,7 @@ use trace_protocol::categories::CategorySet;
 
 use self::known::{is_missing, KernelPart, Known, KNOWN};
 use self::place::{Events, Place};
+use super::hotplug::Online;
 use super::sys::{Attributes, Count};
 use crate::fxt::write_event;
 use crate::live::backend::{Backend, Output, Progress};
@@ -33,6 +34,7 @@ pub(crate) struct Counters {
     /// When recording started, in nanoseconds of `CLOCK_MONOTONIC_RAW`; `None` once it is read.
     started: Option<u64>,
     scope_is_named: bool,
+    online: Online,
 }
 
 /// What counters lack.
@@ -52,7 +54,10 @@ struct Counter {
     known: &'static Known,
     category: String,
     place: Place,
+    flags: u64,
     events: Events,
+    /// The count of the events that the CPU had before it went offline.
+    before: u64,
     /// The values of the events at the start.
     bases: Vec<Count>,
     /// The last count since the start.
@@ -126,7 +131,28 @@ impl Counters {
             return Err(first.unwrap_or_else(|| LiveError::NoCounter(String::new())));
         }
         let (readings, started, scope_is_named) = (Vec::new(), None, false);
-        Ok((Self { counters, readings, started, scope_is_named }, report))
+        let online = Online::new();
+        Ok((Self { counters, readings, started, scope_is_named, online }, report))
+    }
+
+    /// Continues on the CPUs that have come online since the last look, whose events the kernel has
+    /// detached. What happened before is not counted, which is an error.
+    fn continue_on_new(&mut self) -> Result<(), String> {
+        let new = self.online.look();
+        let mut result = Ok(());
+        for counter in &mut self.counters {
+            let Place::Cpu(cpu, _) = counter.place else { continue };
+            if new.contains(&cpu) {
+                let reopened = counter.reopen();
+                result = result.and(match reopened {
+                    Ok(()) => {
+                        Err(format!("CPU {cpu} came online, and its first counts are missing"))
+                    }
+                    Err(error) => Err(format!("CPU {cpu}: {}: {error}", counter.known.name)),
+                });
+            }
+        }
+        result
     }
 
     fn write_reading(
@@ -164,6 +190,8 @@ impl Counters {
 impl Backend for Counters {
     fn start(&mut self) -> Result<(), String> {
         self.scope_is_named = false;
+        // Those of CPUs that came online during a pause count from now on.
+        let _paused = self.continue_on_new();
         self.started = Some(monotonic_raw());
         let results: Vec<_> = self.counters.iter_mut().map(Counter::start).collect();
         // All counters are started, also after an error.
@@ -176,13 +204,13 @@ impl Backend for Counters {
     }
 
     fn read(&mut self, clock: &TraceClock, _now: u64) -> Progress {
+        let mut result = self.continue_on_new();
         let Self { counters, readings, started, .. } = self;
         if let Some(raw) = started.take() {
             let ticks = clock.ticks(raw);
             let first = |counter| Reading { ticks, counter, count: 0, measured: 100 };
             readings.extend((0..counters.len()).map(first));
         }
-        let mut result = Ok(());
         for (place, counter) in counters.iter_mut().enumerate() {
             let ticks = clock.ticks(monotonic_raw());
             match counter.read() {
@@ -231,12 +259,23 @@ impl Counter {
             Attributes { kind: known.kind, config: known.config, flags, ..Attributes::default() };
         let events = place.open(&attributes)?;
         let (category, place) = (known.category(), place.clone());
-        Ok(Self { known, category, place, events, bases: Vec::new(), last: 0 })
+        let (bases, before, last) = (Vec::new(), 0, 0);
+        Ok(Self { known, category, place, flags, events, before, bases, last })
+    }
+
+    /// Opens and starts the events again. The count goes on from the last one.
+    fn reopen(&mut self) -> io::Result<()> {
+        let reopened = Self::open(self.known, &self.place, self.flags)?;
+        let before = self.last;
+        *self = reopened;
+        self.start()?;
+        (self.before, self.last) = (before, before);
+        Ok(())
     }
 
     fn start(&mut self) -> io::Result<()> {
         self.bases = self.events.counts()?;
-        self.last = 0;
+        (self.before, self.last) = (0, 0);
         self.events.at_start.iter().try_for_each(|event| event.set_enabled(true))
     }
 
@@ -245,7 +284,8 @@ impl Counter {
     fn read(&self) -> io::Result<(u64, u64)> {
         let counts = self.events.counts()?.into_iter().zip(&self.bases);
         let since = counts.map(|(count, base)| count.since(base));
-        Ok(sum(since))
+        let (count, measured) = sum(since);
+        Ok((self.before.saturating_add(count), measured))
     }
 }
 

@@ -15,28 +15,49 @@ use crate::live::clock::monotonic_raw;
 /// The directory of lists of CPUs, such as `0-3,6`.
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// The CPUs that were online at the last look, and what opens the events of others.
+/// The CPUs that were online at the last look.
+#[derive(Debug)]
+pub(super) struct Online(Vec<u16>);
+
+/// The CPUs that are online, and what opens the events of those that come online.
 #[derive(Debug)]
 pub(super) struct Hotplug {
     events: Vec<(Attributes, Target)>,
     layout: SampleLayout,
     bytes: u64,
-    online: Vec<u16>,
+    online: Online,
     /// The nanoseconds of `CLOCK_MONOTONIC_RAW` at the last look.
     last_look: u64,
+}
+
+impl Online {
+    pub(super) fn new() -> Self {
+        Self(online())
+    }
+
+    /// Returns the CPUs that have come online since the last look.
+    pub(super) fn look(&mut self) -> Vec<u16> {
+        self.note(online())
+    }
+
+    /// Notes the CPUs that are online. Returns those that were not.
+    fn note(&mut self, online: Vec<u16>) -> Vec<u16> {
+        let before = std::mem::replace(&mut self.0, online);
+        self.0.iter().copied().filter(|cpu| !before.contains(cpu)).collect()
+    }
 }
 
 impl Hotplug {
     pub(super) fn new(events: &[(Attributes, Target)], layout: SampleLayout, bytes: u64) -> Self {
         let (events, last_look) = (events.to_vec(), monotonic_raw());
-        Self { events, layout, bytes, online: online(), last_look }
+        Self { events, layout, bytes, online: Online::new(), last_look }
     }
 
     /// Returns the CPUs that have events at the start. Those of threads are opened on the CPUs that
     /// are offline, too: threads that start later could not be added.
     pub(super) fn cpus(&self) -> Vec<u16> {
         match self.is_of_cpus() {
-            true => self.online.clone(),
+            true => self.online.0.clone(),
             false => listed("present"),
         }
     }
@@ -52,13 +73,7 @@ impl Hotplug {
             return Vec::new();
         }
         self.last_look = monotonic_raw();
-        self.note(online())
-    }
-
-    /// Notes the CPUs that are online. Returns those that were not.
-    fn note(&mut self, online: Vec<u16>) -> Vec<u16> {
-        let before = std::mem::replace(&mut self.online, online);
-        self.online.iter().copied().filter(|cpu| !before.contains(cpu)).collect()
+        self.online.look()
     }
 
     /// Opens the events of a CPU, which are off.
@@ -111,17 +126,16 @@ mod tests {
 
     #[test]
     fn cpus_that_return_are_new() {
-        let mut hotplug = of(Target::Cpu);
-        hotplug.online = vec![0, 1, 2];
-        assert!(hotplug.note(vec![0, 2]).is_empty());
-        assert_eq!(hotplug.note(vec![0, 1, 2, 3]), [1, 3]);
-        assert!(hotplug.note(vec![0, 1, 2, 3]).is_empty());
+        let mut online = Online(vec![0, 1, 2]);
+        assert!(online.note(vec![0, 2]).is_empty());
+        assert_eq!(online.note(vec![0, 1, 2, 3]), [1, 3]);
+        assert!(online.note(vec![0, 1, 2, 3]).is_empty());
     }
 
     #[test]
     fn events_of_threads_stay_with_them() {
         let mut hotplug = of(Target::Thread(1));
-        hotplug.online.clear();
+        hotplug.online.0.clear();
         assert!(hotplug.look().is_empty());
         assert_eq!(hotplug.cpus(), listed("present"));
         assert_eq!(of(Target::Cpu).cpus(), online());
