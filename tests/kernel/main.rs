@@ -18,6 +18,7 @@ mod hotplug;
 mod jit;
 mod live;
 mod offsets;
+mod paths;
 mod perf_data;
 mod replaced;
 mod samples;

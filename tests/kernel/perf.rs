@@ -1,6 +1,6 @@
 //! What `perf` records at the same time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -11,6 +11,9 @@ use crate::schedule::{add_switch, Step, Steps};
 
 /// A waker that was about to end. `perf` does not name it.
 const ENDED: u64 = u64::MAX;
+
+/// The event of a thread that moves to another CPU.
+const MIGRATE: &str = "sched:sched_migrate_task";
 
 /// Returns whether `perf` is installed and can record. Reports if it cannot.
 pub(crate) fn is_usable() -> bool {
@@ -29,7 +32,8 @@ pub(crate) fn is_usable() -> bool {
 pub(crate) fn around(data: &Path, inner: &Command) -> Command {
     let mut perf = Command::new("perf");
     perf.args(["record", "-q", "-a", "-k", "CLOCK_MONOTONIC", "-m", "8M", "-o"]).arg(data);
-    perf.args(["-e", "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new", "--"]);
+    perf.args(["-e", "sched:sched_switch,sched:sched_waking,sched:sched_wakeup_new"]);
+    perf.args(["-e", MIGRATE, "--"]);
     perf.arg(inner.get_program()).args(inner.get_args());
     for (name, value) in inner.get_envs() {
         match value {
@@ -48,12 +52,30 @@ pub(crate) fn steps(data: &Path) -> (Steps, BTreeSet<u64>) {
     let run = Run::of(script.arg(data));
     assert_eq!(run.code(), 0, "{run:?}");
     let (mut steps, mut threads) = (Steps::new(), BTreeSet::new());
-    for line in run.stdout().lines() {
+    for line in run.stdout().lines().filter(|line| !line.contains(MIGRATE)) {
         assert!(!line.contains("PERF_RECORD_LOST"), "{line}");
         threads.extend(add(&mut steps, line));
     }
     steps.values_mut().for_each(|steps| steps.sort_by_key(|(time, _)| *time));
     (steps, threads)
+}
+
+/// Returns the CPUs from and to which each thread migrates, in the order of time.
+pub(crate) fn migrations(data: &Path) -> BTreeMap<u64, Vec<(u64, u64)>> {
+    let mut script = Command::new("perf");
+    script.args(["script", "--ns", "-F", "time,event,trace", "-i"]);
+    let run = Run::of(script.arg(data));
+    assert_eq!(run.code(), 0, "{run:?}");
+    let mut migrations = BTreeMap::<u64, Vec<(u64, u64)>>::new();
+    for line in run.stdout().lines().filter(|line| line.contains(MIGRATE)) {
+        let field = |name: &str| {
+            let (_, rest) = line.rsplit_once(name).unwrap_or_else(|| panic!("no {name}: {line}"));
+            rest.split_whitespace().next().and_then(|it| it.parse().ok()).expect("a number")
+        };
+        let cpus = (field(" orig_cpu="), field(" dest_cpu="));
+        migrations.entry(field(" pid=")).or_default().push(cpus);
+    }
+    migrations
 }
 
 /// Adds a line such as ` 590 [000] 51641.612037078: sched:sched_switch: prev_comm=…`. Returns its

@@ -2,6 +2,7 @@
 
 mod alerts;
 mod announced;
+mod asking;
 mod called;
 mod clocks;
 mod conditions;
@@ -126,6 +127,8 @@ fn main() {
         "restart" => ending::restart(),
         "end-in-observer" => ending::end_in_observer(),
         "sampled" => sampled::run(number(0)),
+        "ask" => asking::ask(),
+        "answer" => asking::answer(),
         "offsets" => scheduled::offsets(argument(0).as_ref()),
         "scheduled" => scheduled::run(argument(0).as_ref()),
         "signals" => signals::trace_in_handler(number(0)),

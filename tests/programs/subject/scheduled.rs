@@ -1,16 +1,18 @@
 //! Threads that sleep, wait for each other and change their CPUs, with the kernel's own counts of
 //! their context switches.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::thread::{self, Scope};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{sched_getaffinity, sched_getcpu, sched_setaffinity, CpuSet};
 use trace_runtime::{trace_duration, trace_instant, trace_thread_name};
+
+use crate::sys;
 
 /// The numbers of repetitions.
 const SLEEPS: u64 = 20;
@@ -19,16 +21,24 @@ const HANDOVERS: u64 = 50;
 const MOVES: u64 = 20;
 const MARKERS: u64 = 50;
 const OFFSETS: u64 = 200;
+const SPINS: u64 = 20;
+
+/// The time of a spin.
+const SPIN: Duration = Duration::from_millis(2);
 
 /// Runs the threads. Writes markers to the file `marker` if it exists.
 pub(crate) fn run(marker: &Path) {
     let _trace = crate::init();
     let (left, right) = UnixStream::pair().expect("the system has sockets");
     let turn = (Mutex::new(0), Condvar::new());
+    let (to_second, to_first) = (sys::pipe(), sys::pipe());
     thread::scope(|scope| {
         start(scope, "sleeper", sleep);
         start(scope, "ping", || play(left, true));
         start(scope, "pong", || play(right, false));
+        start(scope, "first", || pass((to_first.0, to_second.1), true));
+        start(scope, "second", || pass((to_second.0, to_first.1), false));
+        start(scope, "spinner", spin);
         start(scope, "even", || take_turns(&turn, 0));
         start(scope, "odd", || take_turns(&turn, 1));
         start(scope, "mover", change_cpus);
@@ -89,6 +99,32 @@ fn play(mut peer: UnixStream, is_first: bool) {
         peer.read_exact(&mut byte).expect("the peer is open");
         if !is_first {
             peer.write_all(&byte).expect("the peer is open");
+        }
+    }
+}
+
+/// Sends a byte to and fro through two pipes.
+fn pass((mut from, mut to): (File, File), is_first: bool) {
+    let mut byte = [0];
+    for number in 0..ROUNDS {
+        trace_instant!("scheduled", "pass", "number" => number);
+        if is_first {
+            to.write_all(&byte).expect("the pipe is open");
+        }
+        from.read_exact(&mut byte).expect("the pipe is open");
+        if !is_first {
+            to.write_all(&byte).expect("the pipe is open");
+        }
+    }
+}
+
+/// Computes without a system call.
+fn spin() {
+    for number in 0..SPINS {
+        trace_duration!("scheduled", "spin", "number" => number);
+        let start = Instant::now();
+        while start.elapsed() < SPIN {
+            std::hint::spin_loop();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The system calls of the roles that are not in the standard library.
 
-use std::fs::OpenOptions;
-use std::os::fd::AsRawFd;
+use std::fs::{File, OpenOptions};
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
@@ -26,6 +26,16 @@ pub(crate) fn shared_numbers(path: &Path, count: usize) -> &'static [AtomicU64] 
     // SAFETY: the mapping is page-aligned, `size` bytes long, and never unmapped; any bytes are
     // valid numbers.
     unsafe { std::slice::from_raw_parts(start.cast(), count) }
+}
+
+/// Creates a pipe. Returns its ends for reading and writing.
+pub(crate) fn pipe() -> (File, File) {
+    let mut ends = [0; 2];
+    // SAFETY: there is room for both descriptors.
+    let created = unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) };
+    assert_eq!(created, 0, "{}", std::io::Error::last_os_error());
+    // SAFETY: the call has created the descriptors, which have no other owner.
+    ends.map(|end| unsafe { File::from_raw_fd(end) }).into()
 }
 
 /// Returns the Linux id of the calling thread.
