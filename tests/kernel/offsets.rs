@@ -30,8 +30,8 @@ impl Bracket {
     }
 }
 
-/// Returns the brackets of the kernel's events of this name, whose number is behind the prefix of an
-/// argument.
+/// Returns the brackets of the kernel's events of this name, whose number is behind the prefix of
+/// an argument.
 fn brackets(archive: &Archive, (name, argument, prefix): (&str, &str, &str)) -> Vec<Bracket> {
     let provider = |name: &str| archive.providers.iter().find(|it| it.name == name).unwrap();
     let (subject, kernel) = (provider("subject"), provider("kernel"));

@@ -1,5 +1,5 @@
-//! What the recording of the kernel is for: snapshots of the time before an alert, and the path of a
-//! request through two processes.
+//! What the recording of the kernel is for: snapshots of the time before an alert, and the path of
+//! a request through two processes.
 
 use std::fs;
 

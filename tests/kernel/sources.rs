@@ -310,7 +310,8 @@ fn namespaces_without_tracefs_record_their_processes() {
     assert_exact(&recorded);
 }
 
-/// The ids of the recorder's threads in a pid namespace, from one on that a thread of the kernel has.
+/// The ids of the recorder's threads in a pid namespace, from one on that a thread of the kernel
+/// has.
 const FROM_ID: &str = r#"echo $(($0 - 1)) > /proc/sys/kernel/ns_last_pid && exec "$@""#;
 
 /// `/proc` of a pid namespace has other threads with the same ids.
@@ -320,11 +321,11 @@ fn namespaces_do_not_know_the_processes_of_threads_by_their_own_ids() {
     if !super::can_trace() || !can_run(&namespace) {
         return;
     }
-    let ids = (2..1000).filter(|id| {
+    let mut ids = (2..1000).filter(|id| {
         let name = fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
         name.starts_with("rcu_preempt") || name.starts_with("rcu_sched")
     });
-    let Some(id) = ids.last() else {
+    let Some(id) = ids.next_back() else {
         return eprintln!("skipped: no thread of the kernel is known");
     };
     let place = Place::new();

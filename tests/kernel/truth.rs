@@ -240,7 +240,8 @@ fn perf_records_the_same_switches_and_wakeups() {
     assert!(median < 100_000, "the clocks differ by {median} ns");
 }
 
-/// A thread that changes its own CPU is moved by a thread of the kernel, which is not the command's.
+/// A thread that changes its own CPU is moved by a thread of the kernel, which is not the
+/// command's.
 #[test]
 fn perf_records_the_same_migrations() {
     if !can_trace() || !perf::is_usable() {

@@ -86,8 +86,8 @@ impl Output<'_, '_> {
         written.map_err(|error| error.to_string())
     }
 
-    /// Reports that the events of a CPU, which had come online, were not recorded between two times.
-    /// Returns that as an error: a larger buffer has no effect on them.
+    /// Reports that the events of a CPU, which had come online, were not recorded between two
+    /// times. Returns that as an error: a larger buffer has no effect on them.
     pub(super) fn came_online(&mut self, cpu: u16, times: (u64, u64)) -> Result<(), String> {
         let written = self.translator.gap(&mut self.sink, cpu, (1, CAME_ONLINE), times);
         written.map_err(|error| error.to_string())?;

@@ -22,7 +22,8 @@ pub(super) struct Sources {
 /// What a recording uses, and what it cannot use.
 #[derive(Debug, Default)]
 pub struct SourceReport {
-    /// Whether the kernel's thread ids are not those of `/proc`: this process is in a pid namespace.
+    /// Whether the kernel's thread ids are not those of `/proc`: this process is in a pid
+    /// namespace.
     pub has_foreign_ids: bool,
     /// Why tracefs is not used for the kernel's events, if so.
     pub fallback: Option<Fallback>,

@@ -1,7 +1,7 @@
 //! CPUs that come online during a recording.
 //!
-//! The kernel detaches the events of a whole CPU when the CPU goes offline, and does not attach them
-//! when it returns. Events of threads stay with their threads.
+//! The kernel detaches the events of a whole CPU when the CPU goes offline, and does not attach
+//! them when it returns. Events of threads stay with their threads.
 
 use std::fs;
 use std::io;

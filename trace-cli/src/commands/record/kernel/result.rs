@@ -8,7 +8,8 @@ use trace_protocol::categories::CategorySet;
 use crate::message::{plural, HINT};
 
 /// The start of the line with the helper's numbers of scheduling records, of samples, of lines of
-/// the kernel's log, of dropped events, of lost samples and of pauses of sampling, and whether all selected data were recorded.
+/// the kernel's log, of dropped events, of lost samples and of pauses of sampling, and whether all
+/// selected data were recorded.
 pub(crate) const TOTALS: &str = "totals";
 
 /// The result of recording the kernel's events.
@@ -118,8 +119,9 @@ impl KernelResult {
 }
 
 /// Returns the category patterns that matched no event. Scheduling records, samples and log records
-/// have no category, but are those of `kernel:sched`, `cpu:perf` and `kernel:log`. If the helper has not told its
-/// numbers, the reason is reported already, and no category of the kernel is among them.
+/// have no category, but are those of `kernel:sched`, `cpu:perf` and `kernel:log`. If the helper
+/// has not told its numbers, the reason is reported already, and no category of the kernel is among
+/// them.
 pub(crate) fn categories_without_events(
     summary: &SessionSummary,
     kernel: Option<KernelResult>,
