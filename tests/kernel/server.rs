@@ -16,12 +16,12 @@ use rustix::net::{
 };
 use trace_protocol::socket::Socket;
 
-use super::can_trace;
 use super::harness::{wait_until, Run};
 use super::helper::{has_ended, instances, kill};
 use super::schedule::Step;
 use super::sources::{can_run, runs, Place, NOBODY};
 use super::truth::Recorded;
+use super::{can_trace, TRACEFS};
 
 /// A socket that starts a helper for each connection, as systemd does.
 struct Service {
@@ -176,6 +176,17 @@ fn a_killed_helper_is_reported() {
     let run = Run::end_of(recorder);
     assert!(run.stderr().contains("events of the kernel are missing"), "{run:?}");
     super::record(&service.place.path("next.fxt"), &["--sched"], &["burst", "1"]);
+    service.assert_clean();
+}
+
+#[test]
+fn tracing_that_another_program_turns_off_is_reported() {
+    let Some(service) = Service::start() else { return };
+    let recorder = service.start_idle();
+    let instance = Path::new(TRACEFS).join("instances").join(&instances(service.ids()[0])[0]);
+    fs::write(instance.join("tracing_on"), "0").unwrap();
+    let run = Run::end_of(recorder);
+    assert!(run.stderr().contains("another program turned tracing off"), "{run:?}");
     service.assert_clean();
 }
 

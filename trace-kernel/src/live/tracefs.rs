@@ -17,7 +17,7 @@ use super::served::{Lease, Leased, Server};
 use super::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared, HEADER_PAGE};
 use super::translate::translate;
 use super::uprobes::Uprobes;
-use super::watch::{Change, Watch};
+use super::watch::Watch;
 use crate::decode::Decoder;
 use crate::format::page_layout;
 use crate::ByteOrder;
@@ -36,7 +36,7 @@ pub(super) struct Tracefs {
     uses: UsesById,
     /// The control group whose threads are recorded, if so.
     group: Option<Group>,
-    /// The settings of the own instance.
+    /// The settings of the instance.
     watch: Option<Watch>,
     /// Whether this round compares the threads with the kernel's list.
     is_looking: bool,
@@ -106,9 +106,11 @@ impl Tracefs {
         let request = (threads.as_slice(), selection.names());
         let Leased { header, formats, clock, pages } =
             lease.request(source, options.buffer_size, request)?;
-        let (_, clock) = clock::choose(&clock, source);
+        let (clock_name, clock) = clock::choose(&clock, source);
         let events = selection.decoding(&formats)?;
-        Ok((Self::new(Owner::Helper(lease), &header, pages, events)?, clock))
+        let watch = Some(Watch::new(clock_name, &selection.names()));
+        let opened = Self::new(Owner::Helper(lease), &header, pages, events)?;
+        Ok((Self { watch, ..opened }, clock))
     }
 
     /// Reads pages of CPUs.
@@ -139,8 +141,11 @@ impl Tracefs {
 
     /// Reports a change of the instance by another program.
     fn look(&self) -> Result<(), String> {
-        let (Owner::Own(instance), Some(watch)) = (&self.owner, &self.watch) else { return Ok(()) };
-        reported(watch.look(instance))
+        let Some(watch) = &self.watch else { return Ok(()) };
+        match &self.owner {
+            Owner::Own(instance) => reported(watch.look(instance)),
+            Owner::Helper(lease) => reported(lease.look()),
+        }
     }
 
     /// Reports a thread of the scope that another program has removed from the kernel's list.
@@ -164,7 +169,7 @@ impl Tracefs {
 }
 
 /// Returns a change as an error.
-fn reported(look: Result<Option<Change>, LiveError>) -> Result<(), String> {
+fn reported<C: ToString>(look: Result<Option<C>, LiveError>) -> Result<(), String> {
     match look {
         Ok(None) => Ok(()),
         Ok(Some(change)) => Err(change.to_string()),

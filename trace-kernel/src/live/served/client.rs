@@ -10,7 +10,7 @@ use trace_protocol::message::ClockSource;
 use trace_protocol::socket::Socket;
 
 use super::address::Server;
-use super::message::{switch, Reply, Request, MAX_PACKET};
+use super::message::{switch, Reply, Request, LOOK, MAX_PACKET};
 use crate::live::error::LiveError;
 
 /// The longest time for which the recorder waits for a message, in milliseconds. A command may ask
@@ -87,6 +87,16 @@ impl Lease {
         self.send(switch(is_on))?;
         match self.receive(&mut Vec::new())? {
             Reply::Done => Ok(()),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    /// Returns what another program has changed in the instance, which records.
+    pub(in crate::live) fn look(&self) -> Result<Option<String>, LiveError> {
+        self.send(LOOK)?;
+        match self.receive(&mut Vec::new())? {
+            Reply::Done => Ok(None),
+            Reply::Changed(text) => Ok(Some(text)),
             other => Err(unexpected(other)),
         }
     }

@@ -10,6 +10,9 @@
 //!          ready
 //! recorder on, off
 //! helper   done
+//! recorder look        while it records, about once a second
+//! helper   done
+//!          changed     what another program has changed
 //! ```
 //!
 //! In place of each message, the helper may send an error, and then ends.
@@ -83,6 +86,8 @@ pub(super) enum Reply {
     Ready,
     /// The request is done.
     Done,
+    /// Another program has changed the instance.
+    Changed(String),
     /// The request has failed.
     Error(String),
 }
@@ -97,6 +102,7 @@ impl Reply {
             Self::Cpu(cpu) => format!("cpu {cpu}\n"),
             Self::Ready => "ready\n".to_owned(),
             Self::Done => "done\n".to_owned(),
+            Self::Changed(text) => format!("changed\n{text}"),
             Self::Error(text) => format!("error\n{text}"),
         };
         text.into_bytes()
@@ -115,11 +121,15 @@ impl Reply {
             "cpu" => Self::Cpu(name.parse().ok()?),
             "ready" => Self::Ready,
             "done" => Self::Done,
+            "changed" => Self::Changed(owned),
             "error" => Self::Error(owned),
             _ => return None,
         })
     }
 }
+
+/// The request to look for changes of the instance.
+pub(super) const LOOK: &[u8] = b"look";
 
 /// The request to record, or to stop recording.
 pub(super) fn switch(is_on: bool) -> &'static [u8] {
@@ -154,6 +164,7 @@ mod tests {
             Reply::Cpu(1023),
             Reply::Ready,
             Reply::Done,
+            Reply::Changed(text()),
             Reply::Error(text()),
         ] {
             assert_eq!(Reply::parse(&reply.encode()), Some(reply));

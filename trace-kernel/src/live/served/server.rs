@@ -10,12 +10,13 @@ use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
 use trace_protocol::socket::Socket;
 
-use super::message::{Reply, Request, MAX_PACKET};
+use super::message::{Reply, Request, LOOK, MAX_PACKET};
 use super::permission::{check_threads, permitted_events, MAX_BUFFER};
 use super::ServeError;
 use crate::live::instance::{available_events, Instance};
 use crate::live::scope::Scope;
 use crate::live::setup::{check_thread_ids, open_pages, prepare, read_header, Prepared};
+use crate::live::watch::Watch;
 
 /// The longest time until the request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,6 +89,7 @@ fn record(
     let scope = Scope::Threads(threads.clone());
     let Prepared { clock_name, .. } = prepare(instance, clock, buffer_size, &scope)?;
     check_threads(&threads, uid)?;
+    let watch = Watch::new(clock_name, &events);
     send(socket, &Reply::Header(read_header(instance)?), None)?;
     for event in events {
         let text = instance.enable(&event)?;
@@ -104,6 +106,12 @@ fn record(
             b"" => return Ok(()),
             b"on" => true,
             b"off" => false,
+            LOOK => {
+                let change = watch.look(instance)?;
+                let change = change.map(|change| Reply::Changed(change.to_string()));
+                send(socket, &change.unwrap_or(Reply::Done), None)?;
+                continue;
+            }
             _ => return Err(ServeError::Malformed),
         };
         instance.switch(is_on)?;
