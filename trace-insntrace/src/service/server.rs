@@ -272,6 +272,10 @@ impl Drop for Place {
         if self.0.lifetime == Lifetime::Connection {
             self.0.close();
         }
+        if thread::panicking() {
+            // No other client may come that would find the lock poisoned.
+            self.0.ender.end();
+        }
         self.0.clients.fetch_sub(1, Ordering::AcqRel);
     }
 }
@@ -298,6 +302,23 @@ mod tests {
             });
             call.join().unwrap_err();
             client.get_allocation().unwrap_err();
+            running.join().unwrap().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_client_whose_call_panics_ends_the_service_without_another_client() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        for lifetime in [Lifetime::Connection, Lifetime::Service] {
+            let service = Service::bind(&path, lifetime, Settings::default()).unwrap();
+            let place = Place::reserve(&service.state).unwrap();
+            let running = thread::spawn(|| service.run());
+            let call = thread::spawn(move || {
+                let _controller = place.0.controller();
+                panic!("in a call");
+            });
+            call.join().unwrap_err();
             running.join().unwrap().unwrap();
         }
     }
