@@ -11,6 +11,8 @@
 //! The breakpoints are the processor's, and each thread has its own: no code changes, and no call
 //! is missed while another thread executes the function. One of them is at the function that the
 //! dynamic linker calls for debuggers, when files are mapped or unmapped.
+//!
+//! If the kernel refuses a breakpoint, threads make single steps outside, too: none is missed.
 
 use std::io;
 
@@ -18,6 +20,7 @@ use super::branch::Memory;
 use super::maps;
 use super::memory::OwnMemory;
 use super::ptrace::{self, Breakpoints, Registers, Stop, Tid};
+use super::status::is_gone;
 use super::traced_calls::{Call, Calls, Frame, Part, Traced, TracedCalls};
 use super::tracer::Tracer;
 use crate::recording::SpaceId;
@@ -41,6 +44,21 @@ impl Tracer {
     #[must_use]
     pub fn unwatched_functions(&self) -> usize {
         self.calls.as_ref().map_or(0, |calls| calls.unwatched)
+    }
+
+    /// Traces as on a machine whose kernel refuses the processor's breakpoints: threads make single
+    /// steps between the traced parts, too. Call it behind [`trace_calls`](Self::trace_calls).
+    pub fn refuse_breakpoints(&mut self) {
+        if let Some(calls) = &mut self.calls {
+            calls.set_breakpoints = |_, _| Err(io::ErrorKind::Unsupported.into());
+        }
+    }
+
+    /// Returns why threads make single steps between the traced parts: the kernel has refused the
+    /// processor's breakpoints.
+    #[must_use]
+    pub fn breakpoint_refusal(&self) -> Option<&io::Error> {
+        self.calls.as_ref().and_then(|calls| calls.refusal.as_ref())
     }
 
     /// Searches the current mappings of an address space for the function. Returns whether it is
@@ -67,6 +85,10 @@ impl Tracer {
         stop: Stop,
         registers: Registers,
     ) -> io::Result<()> {
+        let makes_steps = self.breakpoint_refusal().is_some();
+        if makes_steps && stop == Stop::Step {
+            return self.stepped_outside(tid, registers);
+        }
         let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.moved(registers);
         let is_ours = thread.watch.breakpoints.contains(&Some(registers.ip));
@@ -79,13 +101,28 @@ impl Tracer {
             Stop::HardwareBreakpoint | Stop::Breakpoint | Stop::Step => {
                 thread.signal = libc::SIGTRAP;
             }
+            Stop::Handler if makes_steps => return self.reached(tid, registers),
             Stop::NewTask(new) => self.expect(new),
             _ => {}
         }
         Ok(())
     }
 
-    /// A thread has reached its breakpoint.
+    /// A thread without breakpoints has made a step.
+    fn stepped_outside(&mut self, tid: Tid, registers: Registers) -> io::Result<()> {
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        let Some(space) = self.spaces.get(&thread.space) else { return Ok(()) };
+        // A handler that interrupts the thread at the function returns to it.
+        let is_reached = registers.ip != thread.ip && !thread.has_fetched_far();
+        thread.stepped_untraced(space, registers);
+        self.count(1);
+        match is_reached {
+            true => self.reached(tid, registers),
+            false => Ok(()),
+        }
+    }
+
+    /// A thread has reached a breakpoint, or is where it would be.
     fn reached(&mut self, tid: Tid, registers: Registers) -> io::Result<()> {
         self.check_linker(tid, registers.ip);
         let space = self.threads.get(&tid).and_then(|thread| self.spaces.get(&thread.space));
@@ -118,10 +155,10 @@ impl Tracer {
         if calls.traced.nth.is_some_and(|nth| nth != calls.count) {
             return Ok(());
         }
-        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         // Steps would stop at it again.
-        thread.watch.breakpoints = Breakpoints::default();
-        ptrace::set_breakpoints(tid, &thread.watch.breakpoints)?;
+        self.set_breakpoints(tid, Breakpoints::default())?;
+        let Some(calls) = &self.calls else { return Ok(()) };
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.watch.call = Some(match &calls.traced.of {
             Traced::Function(_) => Call::Frame(Frame {
                 return_to: OwnMemory(tid).read(registers.sp),
@@ -164,10 +201,37 @@ impl Tracer {
         }
         let space = self.spaces.get(&thread.space);
         let breakpoints = space.map(|space| space.places.breakpoints()).unwrap_or_default();
-        if thread.watch.breakpoints != breakpoints {
-            ptrace::set_breakpoints(tid, &breakpoints)?;
-            thread.watch.breakpoints = breakpoints;
+        let has_breakpoints = self.set_breakpoints(tid, breakpoints)?;
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        thread.watch.is_skipping = !has_breakpoints;
+        if thread.watch.is_skipping {
+            return self.resume_by_steps(tid);
         }
         ptrace::run_freely(tid, std::mem::take(&mut thread.signal))
+    }
+
+    /// Sets the breakpoints of a thread. Returns whether it has them: if the kernel refuses them,
+    /// all threads make single steps from now on.
+    fn set_breakpoints(&mut self, tid: Tid, addresses: Breakpoints) -> io::Result<bool> {
+        let Some(calls) = &mut self.calls else { return Ok(false) };
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(false) };
+        if calls.refusal.is_none() && thread.watch.breakpoints == addresses {
+            return Ok(true);
+        }
+        if calls.refusal.is_none() {
+            match (calls.set_breakpoints)(tid, &addresses) {
+                Ok(()) => {
+                    thread.watch.breakpoints = addresses;
+                    return Ok(true);
+                }
+                Err(error) if is_gone(&error) => return Err(error),
+                Err(error) => calls.refusal = Some(error),
+            }
+        }
+        if std::mem::take(&mut thread.watch.breakpoints) != Breakpoints::default() {
+            // A step must not stop at them again.
+            ptrace::set_breakpoints(tid, &Breakpoints::default())?;
+        }
+        Ok(false)
     }
 }

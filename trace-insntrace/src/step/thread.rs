@@ -101,7 +101,7 @@ impl Thread {
 
     /// The thread has called the function in which it is traced.
     pub(super) fn begin_call(&mut self, registers: Registers) {
-        self.leaves_exec = false;
+        (self.leaves_exec, self.watch.is_skipping) = (false, false);
         self.moved(registers);
     }
 
@@ -168,13 +168,26 @@ impl Thread {
                 self.rewind(space, notes);
             }
             self.encode(space, registers.ip, notes, out);
-            if space.is_pushf(self.ip) {
-                space.clear_pushed_trap_flag(registers.sp);
-            }
-            let has_loaded = space.loads_flags(self.ip) || registers.has_trap_flag();
-            self.loaded_flags = has_loaded.then_some(registers);
+            self.check_flags(space, registers);
         }
         self.moved(registers);
+    }
+
+    /// The instruction at `ip`, which is not traced, was executed.
+    pub(super) fn stepped_untraced(&mut self, space: &Space, registers: Registers) {
+        if !mem::take(&mut self.leaves_exec) {
+            self.check_flags(space, registers);
+        }
+        self.moved(registers);
+    }
+
+    /// Hides the trap flag of the last step from the program.
+    fn check_flags(&mut self, space: &Space, registers: Registers) {
+        if space.is_pushf(self.ip) {
+            space.clear_pushed_trap_flag(registers.sp);
+        }
+        let has_loaded = space.loads_flags(self.ip) || registers.has_trap_flag();
+        self.loaded_flags = has_loaded.then_some(registers);
     }
 
     /// Returns the registers if the kernel has to stop the thread again before the next step.
@@ -293,7 +306,8 @@ impl Thread {
 
     /// Writes the system call at `ip`, which does not return.
     fn leave(&mut self, space: Option<&Space>, out: &mut VecDeque<Executed>) {
-        if self.fetched.is_some_and(is_far) && space.is_some_and(|space| space.traces(self.ip)) {
+        let is_traced = !self.watch.is_skipping && space.is_some_and(|space| space.traces(self.ip));
+        if self.fetched.is_some_and(is_far) && is_traced {
             self.encoder.turn_on(self.ip);
             self.encoder.left(self.continued, None);
             out.push_back(Executed { trace: self.trace, ip: self.ip });

@@ -1,8 +1,9 @@
 //! The parts of an execution that are traced: where they begin and when they end.
 
 use std::collections::HashMap;
+use std::io;
 
-use super::ptrace::{Breakpoints, Registers, Stop};
+use super::ptrace::{self, Breakpoints, Registers, Stop, Tid};
 use crate::recording::Mapping;
 use crate::symbols;
 
@@ -57,6 +58,10 @@ pub(super) struct Calls {
     pub(super) is_found: bool,
     /// The most functions of an address space that were not watched.
     pub(super) unwatched: usize,
+    /// Sets the processor's breakpoints of a stopped thread.
+    pub(super) set_breakpoints: fn(Tid, &Breakpoints) -> io::Result<()>,
+    /// Why there are no breakpoints. Threads make single steps then.
+    pub(super) refusal: Option<io::Error>,
     /// What the mappings of all address spaces have.
     known: HashMap<Mapping, Found>,
 }
@@ -90,6 +95,8 @@ pub(super) struct Places {
 pub(super) struct Watch {
     /// Its breakpoints.
     pub(super) breakpoints: Breakpoints,
+    /// Whether it makes single steps that are not traced.
+    pub(super) is_skipping: bool,
     /// The call in which it is traced.
     pub(super) call: Option<Call>,
 }
@@ -120,7 +127,15 @@ pub(super) struct Frame {
 
 impl Calls {
     pub(super) fn new(traced: TracedCalls) -> Self {
-        Self { traced, count: 0, is_found: false, unwatched: 0, known: HashMap::new() }
+        Self {
+            traced,
+            count: 0,
+            is_found: false,
+            unwatched: 0,
+            set_breakpoints: ptrace::set_breakpoints,
+            refusal: None,
+            known: HashMap::new(),
+        }
     }
 
     /// Returns where the threads of an address space with these mappings stop.

@@ -1,8 +1,12 @@
-/* Calls of a function, in threads, a child and a longjmp. */
+/*
+ * Calls of a function, in threads, a child and a longjmp. A second argument is the number of turns
+ * between the calls.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,10 +40,12 @@ __attribute__((noinline)) int recursive(int depth)
 	return depth ? recursive(depth - 1) + 1 : 0;
 }
 
-/* Far too many instructions for single steps. */
+/* Far too many for single steps. */
+static long turns = 20000000;
+
 __attribute__((noinline)) static void outside(void)
 {
-	for (long i = 0; i < 20000000; i++)
+	for (long i = 0; i < turns; i++)
 		sink++;
 }
 
@@ -68,6 +74,8 @@ int main(int count, char **arguments)
 	stack_t stack = { .ss_sp = other_stack, .ss_size = sizeof(other_stack) };
 	struct sigaction action = { .sa_handler = handler, .sa_flags = SA_ONSTACK };
 
+	if (count > 2)
+		turns = atol(arguments[2]);
 	sigaltstack(&stack, NULL);
 	sigaction(SIGUSR1, &action, NULL);
 	outside();

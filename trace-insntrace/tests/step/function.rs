@@ -17,9 +17,21 @@ fn calls_of(function: &str, nth: Option<u64>) -> TracedCalls {
 }
 
 /// Traces calls in a command to its end. Returns its output and the number of calls, too.
-fn trace(mut command: Command, calls: TracedCalls) -> (Stepped, String, Option<u64>, ThreadEnd) {
+fn trace(command: Command, calls: TracedCalls) -> (Stepped, String, Option<u64>, ThreadEnd) {
+    trace_with(command, calls, true)
+}
+
+/// Traces calls in a command to its end, with or without breakpoints of the processor.
+fn trace_with(
+    mut command: Command,
+    calls: TracedCalls,
+    has_breakpoints: bool,
+) -> (Stepped, String, Option<u64>, ThreadEnd) {
     let mut tracer = Tracer::start(command.stdout(Stdio::piped()), options(Writer::new())).unwrap();
     tracer.trace_calls(calls);
+    if !has_breakpoints {
+        tracer.refuse_breakpoints();
+    }
     let run = finish(&mut tracer);
     run.check();
     let end = tracer.wait().unwrap();
@@ -27,6 +39,7 @@ fn trace(mut command: Command, calls: TracedCalls) -> (Stepped, String, Option<u
     let stdout = tracer.child_mut().unwrap().stdout.take();
     stdout.unwrap().read_to_string(&mut output).unwrap();
     assert!(tracer.untraced().is_none());
+    assert_eq!(tracer.breakpoint_refusal().is_none(), has_breakpoints);
     (run, output, tracer.traced_calls(), end)
 }
 
@@ -37,6 +50,41 @@ fn trace_part(part: &str, calls: TracedCalls) -> (Stepped, Option<u64>) {
     let (run, output, number, end) = trace(command, calls);
     assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(9)), "{part}");
     (run, number)
+}
+
+#[test]
+fn without_breakpoints_the_same_calls_are_traced_in_single_steps() {
+    let parts = [
+        ("threads", calls_of("chosen", None)),
+        ("nth", calls_of("chosen", Some(4))),
+        ("leaves", calls_of("leaves", None)),
+        ("signal", calls_of("interrupted", None)),
+    ];
+    for (part, calls) in parts {
+        let command = || {
+            let mut command = Command::new(program("function.c"));
+            command.args([part, "100"]);
+            command
+        };
+        let (run, output, number, end) = trace_with(command(), calls.clone(), false);
+        assert_eq!((&*output, end), ("done\n", ThreadEnd::Exited(9)), "{part}");
+        let (with, _, expected, _) = trace_with(command(), calls, true);
+        assert_eq!((number, begins(&run)), (expected, begins(&with)), "{part}");
+    }
+}
+
+#[test]
+fn without_breakpoints_the_program_is_released_after_its_call() {
+    let mut child = waiting();
+    let mut tracer = Tracer::attach(child.id(), options(Writer::new())).unwrap();
+    tracer.trace_calls(calls_of("add", Some(5)));
+    tracer.refuse_breakpoints();
+    let run = finish(&mut tracer);
+    run.check();
+    assert!((2..20).contains(&run.executed.len()) && tracer.traced_calls() == Some(5));
+    drop(tracer);
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
 /// Returns how often tracing began in all threads, by the decoder.

@@ -225,6 +225,10 @@ fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
         let functions = counted(more as u64, "more function", "more functions");
         say(&format!("{functions} {function} in one process: their calls are not recorded"));
     }
+    if let Some(reason) = tracer.breakpoint_refusal() {
+        say(&format!("there are no breakpoints of the processor: {reason}"));
+        say("all code was executed in single steps, which is slow");
+    }
     if let Some((number, reason)) = tracer.untraced() {
         let threads = counted(number, "thread", "threads");
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
