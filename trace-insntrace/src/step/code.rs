@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 use super::blocks::Blocks;
-use super::maps::{self, page_of, CodeMapping, PAGE_BYTES};
+use super::maps::{self, page_of, CodeMapping, Mappings, PAGE_BYTES};
 use super::plants::Plants;
 use super::ptrace::Tid;
 use super::range::TracedRange;
@@ -31,7 +31,7 @@ pub(super) struct Space {
     /// Counts changes of code that was executed before.
     version: u64,
     decoded: HashMap<u64, (Bytes, DecodedInstruction)>,
-    mappings: Vec<CodeMapping>,
+    mappings: Mappings,
     /// The last mapping of each place, also where there is none any more.
     former: Vec<Mapping>,
     /// The traced ranges, or none if all code is traced.
@@ -57,7 +57,7 @@ impl Space {
             image: Image::new(),
             version: 0,
             decoded: HashMap::new(),
-            mappings: Vec::new(),
+            mappings: Mappings::default(),
             former: Vec::new(),
             traced: ranges.iter().filter_map(TracedRange::addresses).collect(),
             ranges,
@@ -160,28 +160,26 @@ impl Space {
 
     /// Returns the mapping with the code at `ip`.
     pub(super) fn mapping_of(&self, ip: u64) -> Option<&CodeMapping> {
-        self.mappings.iter().find(|known| known.mapping.contains(ip))
+        self.mappings.at(ip)
     }
 
     /// Returns whether these addresses have parts of known mappings.
     pub(super) fn has_mappings_in(&self, addresses: &Range<u64>) -> bool {
-        let starts = |it: &Mapping| it.address < addresses.end;
-        let ends = |it: &Mapping| it.address.saturating_add(it.size) > addresses.start;
-        self.mappings.iter().any(|known| starts(&known.mapping) && ends(&known.mapping))
+        self.mappings.any_in(addresses)
     }
 
     /// Reads the mappings, and adds the new ones to `notes`.
     pub(super) fn read_mappings(&mut self, tid: Tid, notes: &mut Vec<Note>) {
         let known = std::mem::take(&mut self.mappings);
-        for mapping in maps::executable(tid).unwrap_or_default() {
-            let CodeMapping { mapping, is_private } = mapping;
-            let same = known.iter().find(|known| known.mapping.is_same_place(&mapping));
-            let mapping = match same {
-                Some(known) => known.mapping.clone(),
-                None => self.add_mapping(mapping, notes),
+        let mut mappings = maps::executable(tid).unwrap_or_default();
+        for CodeMapping { mapping, .. } in &mut mappings {
+            let same = known.at(mapping.address).map(|known| &known.mapping);
+            *mapping = match same.filter(|known| known.is_same_place(mapping)) {
+                Some(known) => known.clone(),
+                None => self.add_mapping(mapping.clone(), notes),
             };
-            self.mappings.push(CodeMapping { mapping, is_private });
         }
+        self.mappings = Mappings::new(mappings);
     }
 
     fn add_mapping(&mut self, mapping: Mapping, notes: &mut Vec<Note>) -> Mapping {

@@ -1,7 +1,9 @@
 //! The executable mappings of a process.
 
+use std::cell::Cell;
 use std::fs;
 use std::io;
+use std::ops::Range;
 
 use super::ptrace::Tid;
 use crate::recording::Mapping;
@@ -21,6 +23,50 @@ pub(super) struct CodeMapping {
     /// Whether its code changes only by system calls of its process: it is private, not writable,
     /// and not a second view of writable memory.
     pub(super) is_private: bool,
+}
+
+/// The mappings with code of an address space.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    /// By address. None overlaps another.
+    sorted: Vec<CodeMapping>,
+    /// The index of the one that was found last, which most instructions are in.
+    last: Cell<usize>,
+}
+
+impl Mappings {
+    pub(super) fn new(mut mappings: Vec<CodeMapping>) -> Self {
+        mappings.sort_by_key(|known| known.mapping.address);
+        Self { sorted: mappings, last: Cell::new(0) }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CodeMapping> {
+        self.sorted.iter()
+    }
+
+    /// Returns the mapping with `address`.
+    pub(super) fn at(&self, address: u64) -> Option<&CodeMapping> {
+        if let Some(found) = self.with(self.last.get(), address) {
+            return Some(found);
+        }
+        let behind = self.sorted.partition_point(|known| known.mapping.address <= address);
+        let index = behind.checked_sub(1)?;
+        let found = self.with(index, address)?;
+        self.last.set(index);
+        Some(found)
+    }
+
+    /// Returns a mapping if it has `address`.
+    fn with(&self, index: usize, address: u64) -> Option<&CodeMapping> {
+        self.sorted.get(index).filter(|known| known.mapping.contains(address))
+    }
+
+    /// Returns whether these addresses have parts of mappings.
+    pub(super) fn any_in(&self, addresses: &Range<u64>) -> bool {
+        let before = self.sorted.partition_point(|known| known.mapping.address < addresses.end);
+        let last = before.checked_sub(1).and_then(|index| self.sorted.get(index));
+        last.is_some_and(|known| known.mapping.end() > addresses.start)
+    }
 }
 
 /// Returns the executable mappings of the process of `tid`, without build ids.
@@ -78,6 +124,37 @@ mod tests {
         let end = end_of(Tid(rustix::thread::gettid().as_raw_nonzero().get()), address).unwrap();
         assert!(end > address && end % PAGE_BYTES == 0);
         assert_eq!(end_of(Tid(-1), address), None);
+    }
+
+    #[test]
+    fn mappings_are_found_by_their_addresses() {
+        let mapping = |(address, size)| CodeMapping {
+            mapping: Mapping { address, size, offset: 0, path: String::new(), build_id: None },
+            is_private: true,
+        };
+        let places = [(0x5000, 0x1000), (0x1000, 0x2000), (0x3000, 0x1000)];
+        let mappings = Mappings::new(places.map(mapping).to_vec());
+        let at = |address| mappings.at(address).map(|known| known.mapping.address);
+        // Each place is found from each other one, which was found before.
+        let expected = [
+            (0xfff, None),
+            (0x1000, Some(0x1000)),
+            (0x2fff, Some(0x1000)),
+            (0x3000, Some(0x3000)),
+            (0x4000, None),
+            (0x5fff, Some(0x5000)),
+            (0x6000, None),
+        ];
+        for (before, _) in expected {
+            for (address, place) in expected {
+                at(before);
+                assert_eq!(at(address), place, "0x{address:x} after 0x{before:x}");
+            }
+        }
+        let any_in = |range| mappings.any_in(&range);
+        assert!(any_in(0..0x1001) && any_in(0x2fff..0x3000) && any_in(0..u64::MAX));
+        assert!(!any_in(0..0x1000) && !any_in(0x4000..0x5000) && !any_in(0x6000..0x7000));
+        assert_eq!(Mappings::default().at(0), None);
     }
 
     #[test]
