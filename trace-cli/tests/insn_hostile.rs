@@ -131,3 +131,50 @@ fn reset_reports_a_thread_that_is_not_released() {
     assert!(errors.contains("1 thread is not released yet\nhint: "), "{errors}");
     assert_eq!(answer(program), "ok\n");
 }
+
+/// Returns a copy of `id` whose file grants the privileges of a user, of whom it is.
+fn setuid_program(place: &Place, user: u32) -> PathBuf {
+    let program = place.path(&format!("id-{user}"));
+    std::fs::copy("/usr/bin/id", &program).unwrap();
+    chown(&program, Some(user), Some(user)).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o4755)).unwrap();
+    program
+}
+
+/// Records a program. Returns what it prints, and the messages of the recording.
+fn recorded(mut trace: Command, engine: &str, directory: &Path, program: &Path) -> [String; 2] {
+    trace.args(["insn", "record", "--engine", engine, "--budget", "3000", "-o"]).arg(directory);
+    let output = trace.arg("--").arg(program).arg("-u").output().unwrap();
+    let [printed, messages] =
+        [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{messages}");
+    [printed, messages]
+}
+
+#[test]
+fn setuid_programs_have_their_privileges_if_root_traces_them() {
+    if !is_root() {
+        return; // Another user cannot create such a file.
+    }
+    let place = Place::new();
+    let [of_root, of_nobody] = [0, NOBODY].map(|user| setuid_program(&place, user));
+    for engine in ["step", "block"] {
+        let directory = place.path(engine);
+        let mut trace = Command::new(place.path("trace"));
+        trace.env("TRACE_CONFIG", "");
+        let [printed, messages] = recorded(trace, engine, &directory, &of_nobody);
+        assert_eq!(printed, "65534\n", "{messages}");
+        assert!(messages.contains("in 3000 steps") && !messages.contains("privileges"));
+
+        let directory = place.path(&format!("{engine}-user"));
+        let [printed, messages] = recorded(place.command("trace"), engine, &directory, &of_root);
+        assert_eq!(printed, "65534\n", "{messages}");
+        let message = format!(
+            "trace: {} was executed without the privileges of its file\nhint: the kernel grants \
+             them if nothing traces it, or if root does",
+            of_root.display()
+        );
+        assert!(messages.contains(&message), "{messages}");
+        assert!(messages.contains("in 3000 steps"), "{messages}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 use rustix::thread::gettid;
 
@@ -57,6 +58,23 @@ pub(super) fn has_userfaultfd(tid: Tid) -> bool {
     let Ok(files) = fs::read_dir(format!("/proc/{}/fd", tid.0)) else { return false };
     let mut targets = files.filter_map(|file| fs::read_link(file.ok()?.path()).ok());
     targets.any(|path| path.to_string_lossy().contains("[userfaultfd]"))
+}
+
+/// Returns the program of a process if it lacks the privileges of its owner or group that its file
+/// grants.
+pub(super) fn lacks_privileges(tid: Tid) -> Option<String> {
+    let path = format!("/proc/{}/exe", tid.0);
+    let file = fs::metadata(&path).ok()?;
+    // Without permission to execute, the bit of the group does not grant anything.
+    let of_group = libc::S_ISGID | libc::S_IXGRP;
+    let lacks = |name, id: u32| {
+        let ids = field(tid, name).ok().flatten()?;
+        Some(ids.split_ascii_whitespace().nth(1)? != id.to_string())
+    };
+    let lacks_user = file.mode() & libc::S_ISUID != 0 && lacks("Uid:", file.uid())?;
+    let lacks_group = file.mode() & of_group == of_group && lacks("Gid:", file.gid())?;
+    let program = || fs::read_link(&path).map_or(path.clone(), |it| it.display().to_string());
+    (lacks_user || lacks_group).then(program)
 }
 
 fn number(tid: Tid, name: &str) -> io::Result<Option<i32>> {

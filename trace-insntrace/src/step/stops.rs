@@ -7,7 +7,9 @@ use super::code::Space;
 use super::encoder::Encoder;
 use super::options::Engine;
 use super::ptrace::{self, Registers, Stop, Tid};
-use super::status::{gone, has_pending_trap, is_gone, name_of, process_of, traced_by_us};
+use super::status::{
+    gone, has_pending_trap, is_gone, lacks_privileges, name_of, process_of, traced_by_us,
+};
 use super::thread::Thread;
 use super::tracer::Tracer;
 use crate::recording::{Note, SpaceId, ThreadEnd, TraceId};
@@ -241,6 +243,7 @@ impl Tracer {
                 self.finish(leader, ThreadEnd::Exited(0));
             }
         }
+        self.unprivileged.extend(lacks_privileges(tid));
         let Some(mut thread) = self.threads.remove(&former) else {
             return self.adopt(tid, true);
         };

@@ -1,6 +1,6 @@
 //! The traced threads, and the interface of the engine.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::marker::PhantomData;
@@ -53,6 +53,8 @@ pub struct Tracer {
     pub(super) untraced: u64,
     /// Why the first of them could not be traced.
     pub(super) untraced_reason: Option<io::Error>,
+    /// Programs that were executed without the privileges that their files grant.
+    pub(super) unprivileged: BTreeSet<String>,
     pub(super) steps: u64,
     pub(super) next_trace: u32,
     pub(super) next_space: u32,
@@ -140,6 +142,7 @@ impl Tracer {
             is_stopping: false,
             untraced: 0,
             untraced_reason: None,
+            unprivileged: BTreeSet::new(),
             steps: 0,
             next_trace: 0,
             next_space: 0,
@@ -248,6 +251,13 @@ impl Tracer {
     #[must_use]
     pub fn untraced(&self) -> Option<(u64, &io::Error)> {
         self.untraced_reason.as_ref().map(|reason| (self.untraced, reason))
+    }
+
+    /// Returns the programs that were executed without the privileges that their files grant to
+    /// anyone, such as those of set-user-ID programs. The kernel does not grant them to a program
+    /// that is traced, unless its tracer has CAP_SYS_PTRACE.
+    pub fn unprivileged(&self) -> impl Iterator<Item = &str> {
+        self.unprivileged.iter().map(String::as_str)
     }
 
     /// Ends the packets of each thread before its next instruction, so that all instructions before

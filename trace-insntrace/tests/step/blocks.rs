@@ -1,4 +1,4 @@
-//! The block engine: the same traces as the step engine's, and programs that are hard to trace.
+//! The block engine: the same traces as the step engine's.
 
 use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
@@ -107,71 +107,6 @@ fn threads_children_and_changed_code_are_traced() {
     assert_eq!(tracer.wait().unwrap(), ThreadEnd::Exited(0));
     assert_eq!(run.packets.len(), 4, "two more threads and a child");
     run.check();
-}
-
-/// Traces a part of `hostile.c`.
-fn run_part(part: &str) -> Stepped {
-    let mut command = Command::new(program("hostile.c"));
-    command.arg(part).stdout(Stdio::piped());
-    let mut tracer = Tracer::start(&mut command, by_blocks()).unwrap();
-    let run = finish(&mut tracer);
-    let output = output(&mut tracer);
-    assert_eq!((&*output, tracer.wait().unwrap()), ("ok\n", ThreadEnd::Exited(0)), "{part}");
-    assert!(tracer.untraced().is_none());
-    run
-}
-
-fn hostile(part: &str) {
-    run_part(part).check();
-}
-
-#[test]
-fn code_that_changes_is_traced_as_it_was() {
-    hostile("generated");
-    hostile("overlapping");
-}
-
-#[test]
-fn code_of_a_shared_file_is_not_modified() {
-    hostile("shared");
-}
-
-#[test]
-fn children_have_no_breakpoints() {
-    hostile("children");
-}
-
-#[test]
-fn threads_run_the_same_code() {
-    hostile("threads");
-}
-
-#[test]
-fn signals_arrive_at_any_instruction() {
-    hostile("signals");
-    hostile("traps");
-}
-
-#[test]
-fn branches_that_fail_fail_in_the_program() {
-    hostile("faults");
-}
-
-#[test]
-fn calls_of_32_bit_programs_are_traced() {
-    hostile("old calls");
-}
-
-#[test]
-fn programs_that_trace_or_spin_are_traced() {
-    hostile("tracing");
-    // Turns without a packet cannot be decoded.
-    run_part("spins");
-}
-
-#[test]
-fn programs_that_block_signals_and_close_descriptors_are_traced() {
-    hostile("masks");
 }
 
 #[test]
@@ -299,9 +234,4 @@ fn a_process_that_is_stopped_and_continued_is_traced() {
 fn one_thread_of_a_process_is_not_traced_by_blocks() {
     let error = Tracer::attach_thread(std::process::id(), by_blocks()).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::Unsupported);
-}
-
-#[test]
-fn restartable_sequences_are_aborted_and_traced() {
-    hostile("restartable");
 }

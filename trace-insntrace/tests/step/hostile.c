@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +197,33 @@ static int sums(void)
 static int threads(void)
 {
 	return sums_and(generated);
+}
+
+static pthread_t first;
+
+static void *outlive(void *unused)
+{
+	pthread_t thread[3];
+	int results[3] = {0}, good = 1;
+	(void)unused;
+	pthread_join(first, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_create(&thread[i], NULL, work, &results[i]);
+	for (int i = 0; i < 3; i++) {
+		pthread_join(thread[i], NULL);
+		good &= results[i] == 20 * 465;
+	}
+	puts(good ? "ok" : "failed");
+	exit(0);
+}
+
+/* The first thread ends before all others. */
+static int exits(void)
+{
+	pthread_t thread;
+	first = pthread_self();
+	pthread_create(&thread, NULL, outlive, NULL);
+	return (int)syscall(SYS_exit, 0);
 }
 
 /* Signals at any instruction. */
@@ -436,7 +464,7 @@ static const struct {
 	{"faults", faults},	  {"old calls", old_calls}, {"tracing", tracing},
 	{"masks", masks},	  {"spins", spins},	  {"overlapping", overlapping},
 	{"restartable", restartable}, {"endless", endless}, {"tracing back", tracing_back},
-	{"in vfork", in_vfork},
+	{"in vfork", in_vfork},	  {"exits", exits},
 };
 
 int main(int argc, char **argv)

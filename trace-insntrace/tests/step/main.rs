@@ -4,6 +4,7 @@
 mod blocks;
 mod flags;
 mod function;
+mod hostile;
 mod printed;
 #[path = "../common/stepped.rs"]
 mod stepped;

@@ -233,6 +233,10 @@ fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
         let threads = counted(number, "thread", "threads");
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
     }
+    for program in tracer.unprivileged() {
+        let hint = "the kernel grants them if nothing traces it, or if root does";
+        say(&format!("{program} was executed without the privileges of its file{HINT}{hint}"));
+    }
     if args.budget.is_some_and(|budget| steps >= budget) {
         say("the budget is used up: the program continues untraced");
     }
