@@ -1,14 +1,16 @@
 //! The calls of a trace.
 //!
 //! A stack is kept from calls and returns. Code that leaves functions in another way (tail calls,
-//! `longjmp`, unwinding, signal handlers) is recognized by the function at its target.
+//! `longjmp`, unwinding, signal handlers) is recognized by the function at its target. Calls that the
+//! compiler has inlined begin and end with each instruction of their function, by the debug
+//! information.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::flow::{Event, Instruction, InstructionKind, Item};
 use crate::recording::SpaceId;
-use crate::symbols::{Function, Symbols};
+use crate::symbols::{Function, InlinedCall, Symbols};
 
 /// The name of the time between a system call and its return.
 pub const KERNEL: &str = "[kernel]";
@@ -18,20 +20,28 @@ pub const KERNEL: &str = "[kernel]";
 pub struct Change {
     /// The time.
     pub ticks: u64,
-    /// The function that begins, or `None` if the innermost one ends.
-    pub enter: Option<Arc<Function>>,
+    /// The name of the function that begins, or `None` if the innermost one ends.
+    pub enter: Option<Arc<str>>,
+    /// Whether the call was inlined.
+    pub is_inlined: bool,
 }
+
+/// The inlined calls at an address, the outermost first.
+type Inlined = Arc<[InlinedCall]>;
 
 /// The stack of functions of a thread.
 #[derive(Debug)]
 pub struct Calls<'s, 'a> {
     symbols: &'s mut Symbols<'a>,
     functions: HashMap<(SpaceId, u64), Arc<Function>>,
+    inlined: HashMap<(SpaceId, u64), Inlined>,
+    /// No inlined calls.
+    none: Inlined,
     kernel: Arc<Function>,
     space: Option<SpaceId>,
     /// The number of notes before the last item.
     notes: usize,
-    /// The number of replaced mappings for which `functions` are.
+    /// The number of replaced mappings for which `functions` and `inlined` are.
     replaced: usize,
     stack: Vec<Frame>,
     last: Option<(Instruction, u64)>,
@@ -42,6 +52,7 @@ pub struct Calls<'s, 'a> {
 #[derive(Debug)]
 struct Frame {
     function: Arc<Function>,
+    inlined: Inlined,
     return_to: Option<u64>,
     is_handler: bool,
 }
@@ -67,6 +78,8 @@ impl<'s, 'a> Calls<'s, 'a> {
         Self {
             symbols,
             functions: HashMap::new(),
+            inlined: HashMap::new(),
+            none: [].into(),
             kernel: Arc::new(kernel),
             space: None,
             notes: 0,
@@ -78,10 +91,10 @@ impl<'s, 'a> Calls<'s, 'a> {
         }
     }
 
-    /// Returns the number of functions on the stack.
+    /// Returns the number of functions on the stack, with inlined ones.
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.stack.len()
+        self.stack.iter().map(|frame| 1 + frame.inlined.len()).sum()
     }
 
     /// Returns the changes of the stack before an item, which was executed in `space` at `ticks`,
@@ -121,6 +134,20 @@ impl<'s, 'a> Calls<'s, 'a> {
             None if self.stack.is_empty() => self.enter(ip, None, ticks),
             None => {}
         }
+        self.inline(ip, ticks);
+    }
+
+    /// Makes the calls that are inlined at `ip` the innermost ones.
+    fn inline(&mut self, ip: u64, ticks: u64) {
+        let inlined = self.inlined_at(ip);
+        let Some(top) = self.stack.last_mut() else { return };
+        let both = top.inlined.iter().zip(&*inlined);
+        let same = both.take_while(|(former, call)| former == call).count();
+        let ended = top.inlined.len() - same;
+        top.inlined = Arc::clone(&inlined);
+        self.changes.extend((0..ended).map(|_| Change::end(ticks)));
+        let begun = inlined.iter().skip(same);
+        self.changes.extend(begun.map(|call| Change::begin(ticks, &call.name, true)));
     }
 
     /// Execution continued at `ip` after the instruction `last`.
@@ -271,25 +298,50 @@ impl<'s, 'a> Calls<'s, 'a> {
     }
 
     fn push(&mut self, function: Arc<Function>, return_to: Option<u64>, ticks: u64) {
-        self.changes.push(Change { ticks, enter: Some(Arc::clone(&function)) });
-        self.stack.push(Frame { function, return_to, is_handler: false });
+        self.changes.push(Change::begin(ticks, &function.name, false));
+        self.stack.push(Frame { function, inlined: Arc::clone(&self.none), return_to, is_handler: false });
     }
 
     fn pop_to(&mut self, depth: usize, ticks: u64) {
-        for _ in self.stack.drain(depth..).rev() {
-            self.changes.push(Change { ticks, enter: None });
+        for frame in self.stack.drain(depth..).rev() {
+            let ended = 0..=frame.inlined.len();
+            self.changes.extend(ended.map(|_| Change::end(ticks)));
         }
     }
 
     fn function(&mut self, ip: u64) -> Arc<Function> {
         let space = self.space.unwrap_or(SpaceId(0));
-        let (functions, symbols, notes) = (&mut self.functions, &mut *self.symbols, self.notes);
-        let replaced = symbols.replaced(space, notes);
-        if std::mem::replace(&mut self.replaced, replaced) != replaced {
-            functions.clear();
-        }
-        let found = functions.entry((space, ip));
+        self.forget_replaced(space);
+        let (symbols, notes) = (&mut *self.symbols, self.notes);
+        let found = self.functions.entry((space, ip));
         Arc::clone(found.or_insert_with(|| Arc::new(symbols.function(space, notes, ip))))
+    }
+
+    fn inlined_at(&mut self, ip: u64) -> Inlined {
+        let space = self.space.unwrap_or(SpaceId(0));
+        self.forget_replaced(space);
+        let (symbols, notes) = (&mut *self.symbols, self.notes);
+        let found = self.inlined.entry((space, ip));
+        Arc::clone(found.or_insert_with(|| symbols.inlined(space, notes, ip).into()))
+    }
+
+    /// Forgets the functions of former mappings.
+    fn forget_replaced(&mut self, space: SpaceId) {
+        let replaced = self.symbols.replaced(space, self.notes);
+        if std::mem::replace(&mut self.replaced, replaced) != replaced {
+            self.functions.clear();
+            self.inlined.clear();
+        }
+    }
+}
+
+impl Change {
+    fn begin(ticks: u64, name: &Arc<str>, is_inlined: bool) -> Self {
+        Self { ticks, enter: Some(Arc::clone(name)), is_inlined }
+    }
+
+    fn end(ticks: u64) -> Self {
+        Self { ticks, enter: None, is_inlined: false }
     }
 }
 

@@ -11,6 +11,9 @@ use crate::flow::{FlowError, Item};
 use crate::recording::{Error, Recording, Trace, TraceDecoder};
 use crate::symbols::Symbols;
 
+/// What follows the name of an inlined call in text.
+const INLINED: &str = " (inlined)";
+
 /// A format of a printed recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use object::Object;
-use trace_symbols::{open, Functions, Segments};
+use trace_symbols::{open, Functions, ModuleSymbols, Segments};
 
 use crate::recording::{Mapping, Note, SpaceId};
 
@@ -24,6 +24,15 @@ pub struct Function {
     pub name: Arc<str>,
     /// The path of the file.
     pub file: Arc<str>,
+}
+
+/// A call that the compiler has replaced by the code of the function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InlinedCall {
+    /// The demangled name of the function.
+    pub name: Arc<str>,
+    /// The line of the call, if it is known.
+    pub line: Option<u32>,
 }
 
 /// Returns the build id of the file at `path`, if it has one.
@@ -48,12 +57,18 @@ pub fn find(mapping: &Mapping, name: &str) -> Option<(u64, u64)> {
     mapping.contains(start).then(|| (start, start.saturating_add(symbol.size.max(1) - 1)))
 }
 
+/// The path and the build id of a file.
+type FileKey<'a> = (&'a str, Option<&'a [u8]>);
+
 /// The functions of all address spaces of a recording. Files are read when they are required.
 #[derive(Debug)]
 pub struct Symbols<'a> {
     notes: &'a [Note],
     /// The tables by path and build id, `None` if the file cannot be used.
-    tables: HashMap<(&'a str, Option<&'a [u8]>), Option<Table>>,
+    tables: HashMap<FileKey<'a>, Option<Table>>,
+    /// The debug information by path and build id, `None` if there is none.
+    modules: HashMap<FileKey<'a>, Option<ModuleSymbols>>,
+    has_inlined: bool,
     /// The mappings of each space with the indices of their notes; later ones replace earlier ones.
     mappings: HashMap<SpaceId, Vec<(usize, &'a Mapping)>>,
     /// The notes of mappings that replace others.
@@ -76,8 +91,15 @@ impl<'a> Symbols<'a> {
                 replacing.entry(*space).or_default().push(index);
             }
         }
-        let (tables, unusable) = (HashMap::new(), Vec::new());
-        Self { notes, tables, mappings, replacing, unusable }
+        let (tables, modules) = (HashMap::new(), HashMap::new());
+        let unusable = Vec::new();
+        Self { notes, tables, modules, has_inlined: true, mappings, replacing, unusable }
+    }
+
+    /// Reads no debug information: there are no inlined calls.
+    #[must_use]
+    pub fn without_inlined(self) -> Self {
+        Self { has_inlined: false, ..self }
     }
 
     /// Returns how many mappings had been replaced by others after so many notes.
@@ -91,24 +113,61 @@ impl<'a> Symbols<'a> {
     /// Returns the function at an address, in the newest mapping of the first notes, or else in the
     /// first one of the others. Code without a symbol is a function `file+0xOFFSET` of one byte.
     pub fn function(&mut self, space: SpaceId, notes: usize, address: u64) -> Function {
+        let Some(mapping) = self.mapping(space, notes, address) else {
+            return unnamed("", address, address);
+        };
+        let table = self.table(space, mapping);
+        let named = table.and_then(|table| table.function(mapping, address));
+        let offset = (address - mapping.address).saturating_add(mapping.offset);
+        named.unwrap_or_else(|| unnamed(&mapping.path, address, offset))
+    }
+
+    /// Returns the inlined calls at an address, the outermost first, by the debug information of
+    /// the file. The mapping is that of [`function`](Self::function).
+    pub fn inlined(&mut self, space: SpaceId, notes: usize, address: u64) -> Vec<InlinedCall> {
+        let mapping = self.mapping(space, notes, address).filter(|_| self.has_inlined);
+        let Some(mapping) = mapping.filter(|mapping| mapping.path.starts_with('/')) else {
+            return Vec::new();
+        };
+        let Some(bias) = self.table(space, mapping).and_then(|table| table.bias(mapping)) else {
+            return Vec::new();
+        };
+        let module = self.modules.entry(key(mapping)).or_insert_with(|| {
+            let build_id = mapping.build_id.as_deref().unwrap_or_default();
+            let module = ModuleSymbols::read(Path::new(&mapping.path), build_id).ok();
+            module.filter(ModuleSymbols::has_debug_info)
+        });
+        let Some(module) = module else { return Vec::new() };
+        let frames = module.frames(address.wrapping_sub(bias));
+        // The line of a frame is that of the call inside of it.
+        let calls = frames.windows(2).filter_map(|frames| match frames {
+            [inner, outer] => Some(InlinedCall { name: inner.function.clone(), line: outer.line }),
+            _ => None,
+        });
+        calls.rev().collect()
+    }
+
+    /// Returns the mapping of an address: the newest one of the first notes, or else the first one
+    /// of the others.
+    fn mapping(&self, space: SpaceId, notes: usize, address: u64) -> Option<&'a Mapping> {
         let mappings = self.mappings.get(&space).map(Vec::as_slice).unwrap_or_default();
         let (before, after) =
             mappings.split_at(mappings.partition_point(|(index, _)| *index < notes));
-        let mut nearest = before.iter().rev().chain(after);
-        let mapping = nearest.find(|(_, mapping)| mapping.contains(address));
-        let Some((_, mapping)) = mapping else { return unnamed("", address, address) };
+        let mut nearest = before.iter().rev().chain(after).map(|(_, mapping)| *mapping);
+        nearest.find(|mapping| mapping.contains(address))
+    }
+
+    /// Returns the table of a mapping's file, if it can be used.
+    fn table(&mut self, space: SpaceId, mapping: &'a Mapping) -> Option<&Table> {
         let (notes, unusable) = (self.notes, &mut self.unusable);
-        let file = (mapping.path.as_str(), mapping.build_id.as_deref());
-        let table = self.tables.entry(file).or_insert_with(|| {
+        let table = self.tables.entry(key(mapping)).or_insert_with(|| {
             let table = read_table(notes, space, mapping);
             if table.is_none() && mapping.path.starts_with('/') {
                 unusable.push(mapping.path.clone());
             }
             table
         });
-        let named = table.as_ref().and_then(|table| table.function(mapping, address));
-        let offset = (address - mapping.address).saturating_add(mapping.offset);
-        named.unwrap_or_else(|| unnamed(&mapping.path, address, offset))
+        table.as_ref()
     }
 
     /// Returns the files that are missing, or have changed since the recording.
@@ -116,6 +175,10 @@ impl<'a> Symbols<'a> {
     pub fn unusable(&self) -> &[String] {
         &self.unusable
     }
+}
+
+fn key(mapping: &Mapping) -> FileKey<'_> {
+    (&mapping.path, mapping.build_id.as_deref())
 }
 
 /// Adds a mapping to the current ones, by address. Returns whether it replaces others.

@@ -85,6 +85,12 @@ impl ModuleSymbols {
         Ok(Self { functions, debug_info, lacks_debug_info })
     }
 
+    /// Returns whether there is debug information, which has lines and inlined functions.
+    #[must_use]
+    pub fn has_debug_info(&self) -> bool {
+        self.debug_info.is_some()
+    }
+
     /// Returns why the file's inlined functions and lines are missing, although it names its
     /// functions.
     #[must_use]

@@ -288,6 +288,10 @@ pub(crate) struct InsnPrintArgs {
     /// Select a thread by its id; repeatable [default: all]
     #[arg(short, long, value_name = "TID")]
     pub(crate) thread: Vec<u32>,
+
+    /// Leave out inlined calls, and read no debug information
+    #[arg(long)]
+    pub(crate) no_inline: bool,
 }
 
 /// A format of `trace insn print`.

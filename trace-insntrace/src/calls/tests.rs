@@ -21,7 +21,7 @@ fn executed(instructions: &[(u64, InstructionKind)]) -> Vec<String> {
     for (number, (ip, kind)) in instructions.iter().enumerate() {
         let item = Item::Instruction(Instruction { ip: *ip, length: 1, kind: *kind });
         for change in calls.item(Some(SPACE), 1, &item, number as u64) {
-            let name = change.enter.as_ref().map_or("}".into(), |function| function.name.clone());
+            let name = change.enter.clone().unwrap_or("}".into());
             found.push(name.to_string());
         }
     }

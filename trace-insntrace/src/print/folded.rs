@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use super::{ticks, visit, Decoder, PrintError, Summary, Visitor};
+use super::{ticks, visit, Decoder, PrintError, Summary, Visitor, INLINED};
 use crate::calls::{Calls, Change};
 use crate::flow::{FlowError, Item};
 use crate::recording::{Recording, Trace};
@@ -15,7 +15,8 @@ use crate::symbols::Symbols;
 struct Node {
     parent: usize,
     instructions: u64,
-    children: BTreeMap<Arc<str>, usize>,
+    /// By name, and whether the call was inlined.
+    children: BTreeMap<(Arc<str>, bool), usize>,
 }
 
 struct Stacks<'s, 'a> {
@@ -44,17 +45,18 @@ pub(super) fn write(
 impl Stacks<'_, '_> {
     fn apply(&mut self, change: &Change) {
         let Some(node) = self.nodes.get_mut(self.current) else { return };
-        let Some(function) = &change.enter else {
+        let Some(name) = &change.enter else {
             self.current = node.parent;
             return;
         };
-        if let Some(child) = node.children.get(&function.name) {
+        let key = (Arc::clone(name), change.is_inlined);
+        if let Some(child) = node.children.get(&key) {
             self.current = *child;
             return;
         }
         let (parent, child) = (self.current, self.nodes.len());
         if let Some(node) = self.nodes.get_mut(parent) {
-            node.children.insert(Arc::clone(&function.name), child);
+            node.children.insert(key, child);
         }
         self.nodes.push(Node { parent, instructions: 0, children: BTreeMap::new() });
         self.current = child;
@@ -67,9 +69,11 @@ impl Stacks<'_, '_> {
             if node.instructions > 0 {
                 writeln!(out, "{stack} {}", node.instructions).map_err(PrintError::Output)?;
             }
-            let name = |name: &str| name.replace([';', '\n'], " ");
-            let children = node.children.iter().rev();
-            pending.extend(children.map(|(n, child)| (*child, format!("{stack};{}", name(n)))));
+            for ((name, is_inlined), child) in node.children.iter().rev() {
+                let name = name.replace([';', '\n'], " ");
+                let suffix = if *is_inlined { INLINED } else { "" };
+                pending.push((*child, format!("{stack};{name}{suffix}")));
+            }
         }
         Ok(())
     }

@@ -108,10 +108,15 @@ impl<W: Write> Durations<'_, '_, '_, W> {
     fn write(&mut self, changes: &[Change]) -> Result<(), PrintError> {
         for change in changes {
             let (kind, name) = match &change.enter {
-                Some(function) => (EventKind::DurationBegin, &*function.name),
+                Some(name) => (EventKind::DurationBegin, &**name),
                 None => (EventKind::DurationEnd, ""),
             };
-            self.event(change.ticks, kind, name, Arguments::NONE)?;
+            let inlined = [Argument::new("inlined", Value::Bool(true))];
+            let arguments = match change.is_inlined {
+                true => (&inlined).into(),
+                false => Arguments::NONE,
+            };
+            self.event(change.ticks, kind, name, arguments)?;
         }
         Ok(())
     }

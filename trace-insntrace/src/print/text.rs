@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use super::{ticks, visit, Decoder, Format, PrintError, Summary, Visitor};
+use super::{ticks, visit, Decoder, Format, PrintError, Summary, Visitor, INLINED};
 use crate::calls::Calls;
 use crate::flow::{disassemble, Event, FlowError, Instruction, InstructionKind, Item};
 use crate::pt::PacketDecoder;
@@ -149,8 +149,10 @@ impl<W: Write> Visitor for CallLines<'_, '_, W> {
         for change in self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)) {
             let (number, ticks) = (self.number, change.ticks);
             match &change.enter {
-                Some(function) => {
-                    writeln!(self.out, "[{number}] {ticks} {:2$}{}", "", function.name, 2 * depth)
+                Some(name) => {
+                    let suffix = if change.is_inlined { INLINED } else { "" };
+                    let indent = 2 * depth;
+                    writeln!(self.out, "[{number}] {ticks} {:indent$}{name}{suffix}", "")
                         .map_err(PrintError::Output)?;
                     depth += 1;
                 }

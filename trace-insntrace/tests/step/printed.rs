@@ -98,6 +98,39 @@ fn code_has_the_names_of_the_library_that_was_mapped() {
     }
 }
 
+/// Prints the only trace of a recording.
+fn printed(recording: &Recording, format: Format, symbols: Symbols<'_>) -> Vec<u8> {
+    let (mut symbols, mut printed) = (symbols, Vec::new());
+    print::write(recording, &recording.traces(), format, &mut symbols, &mut printed).unwrap();
+    printed
+}
+
+#[test]
+fn inlined_calls_are_in_the_function_that_has_their_code() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program("inlined.c"));
+    let options = Options { clock, ..options(pt::Writer::new()) };
+    let mut tracer = Tracer::start(&mut command, options).unwrap();
+    let recording = record(&mut tracer, directory.path());
+    let archive = printed(&recording, Format::Fxt, Symbols::new(recording.notes()));
+    let calls = stacks(&archive).into_iter().filter_map(|(_, stack)| {
+        let outer = stack.iter().position(|name| name == "outer")?;
+        (stack.last()? == "leaf").then(|| stack[outer..].join(" "))
+    });
+    let round = ["outer inlined innermost leaf", "outer inlined leaf", "outer leaf"];
+    assert_eq!(calls.collect::<Vec<_>>(), round.repeat(3));
+
+    let text = |format| {
+        let symbols = Symbols::new(recording.notes());
+        String::from_utf8(printed(&recording, format, symbols)).unwrap()
+    };
+    assert!(text(Format::Calls).contains("  inlined (inlined)\n"));
+    assert!(text(Format::Folded).contains("outer;inlined (inlined);innermost (inlined);leaf "));
+    let without = Symbols::new(recording.notes()).without_inlined();
+    let without = printed(&recording, Format::Calls, without);
+    assert!(!String::from_utf8(without).unwrap().contains("(inlined)"));
+}
+
 /// Returns the thread and the stack of each duration of an archive. Durations are closed, times do
 /// not go back, and a call takes time.
 fn stacks(archive: &[u8]) -> Vec<(u64, Vec<String>)> {

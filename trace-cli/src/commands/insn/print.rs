@@ -31,6 +31,9 @@ pub(super) fn run(args: &InsnPrintArgs) -> Result<u8> {
         bail!("--format perf requires a file{HINT}-o perf.data");
     }
     let mut symbols = Symbols::new(recording.notes());
+    if args.no_inline {
+        symbols = symbols.without_inlined();
+    }
     let mut output = Output::create(&args.output)?;
     let summary = match format_of(args.format) {
         None if args.format == InsnFormat::Perf => {
