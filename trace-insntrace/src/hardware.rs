@@ -22,6 +22,8 @@ pub use crate::controller::Losses;
 pub use crate::perf_data::Clocks;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use area::{Area, EventArea};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use aux::held_bytes;
 pub use aux::{AuxArea, Collector};
 pub use pmu::{Missing, Pmu};
 pub use program::code_of_file;

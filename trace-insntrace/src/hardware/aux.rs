@@ -39,6 +39,16 @@ pub trait AuxArea {
     fn take_records(&mut self) -> Vec<u8>;
 }
 
+/// Returns the number of bytes that are in an area from which nothing was taken.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) fn held_bytes(area: &impl AuxArea, overwrites: bool) -> u64 {
+    let (head, size) = (area.head(), area.size() as u64);
+    match overwrites {
+        true if is_wrapped(area, head % size.max(1)) => size,
+        _ => head.min(size),
+    }
+}
+
 /// Takes packets out of an area. If they are overwritten, its event is off.
 #[derive(Debug, Clone, Default)]
 pub struct Collector {

@@ -97,7 +97,7 @@ impl Writer {
         side.provider(1, "insntrace").map_err(Error::Write)?;
         side.initialization(clock.ticks_per_second).map_err(Error::Write)?;
         let cpuid = directory.join(CPUID);
-        let text = format!("{processor}mtc_freq: 0\n{RATE}{}\n", clock.ticks_per_second);
+        let text = format!("{processor}{RATE}{}\n", clock.ticks_per_second);
         fs::write(&cpuid, text).map_err(at(&cpuid))?;
         let (directory, list) = (directory.to_owned(), new(LIST)?);
         let (traces, of_cpus) = (BTreeSet::new(), BTreeSet::new());

@@ -91,9 +91,15 @@ impl Buffer {
 
     /// Returns the offset behind the newest packet.
     pub(super) fn capture_end(&self) -> u64 {
+        self.capture_end_after(0)
+    }
+
+    /// Returns the offset behind the newest packet after so many more bytes.
+    pub(super) fn capture_end_after(&self, bytes: u64) -> u64 {
+        let written = self.written.saturating_add(bytes);
         match self.is_circular {
-            true => self.written.checked_rem(self.bytes()).unwrap_or(0),
-            false => self.written,
+            true => written.checked_rem(self.bytes()).unwrap_or(0),
+            false => written.min(self.bytes()),
         }
     }
 

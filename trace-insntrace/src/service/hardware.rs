@@ -15,7 +15,7 @@ use crate::controller::{
     Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, Mode, SideData, Status,
     ThreadKoid,
 };
-use crate::hardware::{clocks, Area, Collector, EventArea, Pmu, Settings};
+use crate::hardware::{clocks, held_bytes, Area, Collector, EventArea, Pmu, Settings};
 use crate::perf_data::{notes_of_buffer, Timeline};
 use crate::recording::TraceId;
 use crate::step;
@@ -103,7 +103,7 @@ impl<A: Area> HardwareBackend<A> {
         let traced = match self.mode {
             Mode::Cpu => {
                 let cpu = self.cpus.get(number as usize).ok_or(Status::Internal)?;
-                Some(Traced::of_cpu(&self.pmu, &slot.config, *cpu, self.open)?)
+                Traced::of_cpu(&self.pmu, &slot.config, *cpu, self.open)?
             }
             Mode::Thread => match slot.thread.as_ref().filter(|it| it.check().is_ok()) {
                 Some(thread) => Traced::of_thread(&self.pmu, &slot.config, thread, self.open)?,
@@ -210,7 +210,7 @@ impl<A: Area> Backend for HardwareBackend<A> {
     }
 
     fn capture_end(&self, descriptor: BufferDescriptor) -> u64 {
-        self.slot(descriptor).map_or(0, |slot| slot.buffer.capture_end())
+        self.slot(descriptor).map_or(0, Slot::capture_end)
     }
 
     fn chunk(&self, descriptor: BufferDescriptor, chunk: u32) -> Result<OwnedFd, Status> {
@@ -223,11 +223,20 @@ impl<A: Area> Backend for HardwareBackend<A> {
 }
 
 impl<A: Area> Traced<A> {
-    fn of_cpu(pmu: &Pmu, config: &BufferConfig, cpu: u16, open: Open<A>) -> Result<Self, Status> {
+    /// Returns `None` if the CPU is offline.
+    fn of_cpu(
+        pmu: &Pmu,
+        config: &BufferConfig,
+        cpu: u16,
+        open: Open<A>,
+    ) -> Result<Option<Self>, Status> {
         let settings = Settings::new(pmu, config, &[])?;
         let queue = AuxQueue { index: cpu.into(), thread: None, cpu: Some(cpu.into()) };
         let area = open(&settings, EventTarget::Cpu, Some(cpu));
-        Self::begin(area, queue, settings, None).map_err(|error| status(&error))
+        match Self::begin(area, queue, settings, None) {
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(None),
+            begun => begun.map(Some).map_err(|error| status(&error)),
+        }
     }
 
     /// Returns `None` if the thread has ended.
@@ -266,6 +275,15 @@ impl<A: Area> Traced<A> {
 }
 
 impl<A: Area> Slot<A> {
+    /// Returns the offset behind the newest packet, also if it is in the area yet.
+    fn capture_end(&self) -> u64 {
+        let held = self.traced.as_ref().map_or(0, |traced| {
+            let Traced { area, settings, .. } = traced;
+            held_bytes(area, settings.overwrites)
+        });
+        self.buffer.capture_end_after(held)
+    }
+
     /// Takes the packets of an area whose events are off, and what is required to decode them.
     fn finish(
         &mut self,

@@ -1,7 +1,7 @@
 //! The controller with the back end of the processor, and areas that another engine has written.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
@@ -10,6 +10,7 @@ use trace_insntrace::controller::{
     ctl, Allocation, BufferConfig, BufferDescriptor, Call, Controller, Losses, Mode, Reply, Status,
 };
 use trace_insntrace::flow::Item;
+use trace_insntrace::hardware::Settings;
 use trace_insntrace::pt;
 use trace_insntrace::recording::{Recording, TraceDecoder};
 use trace_insntrace::service::HardwareBackend;
@@ -39,14 +40,33 @@ const CONFIG: BufferConfig = BufferConfig {
 type Controlled = Controller<HardwareBackend<Replayed>>;
 
 fn controller() -> Controlled {
+    controller_of(open)
+}
+
+fn controller_of(open: fn(&Settings, EventTarget, Option<u16>) -> io::Result<Replayed>) -> Controlled {
     let pmu = Sysfs::new().read().unwrap();
-    Controller::new(HardwareBackend::with_areas(pmu, 1 << 30, |settings, target, cpu| {
-        let is_of_cpu = target == EventTarget::Cpu;
-        assert_eq!(is_of_cpu, cpu.is_some());
-        assert!(is_of_cpu || matches!(target, EventTarget::OneThread(_)));
-        let packets = PACKETS.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Replayed::new(packets, settings.overwrites)
-    }))
+    Controller::new(HardwareBackend::with_areas(pmu, 1 << 30, open))
+}
+
+/// Opens an area that has the packets.
+fn open(settings: &Settings, target: EventTarget, cpu: Option<u16>) -> io::Result<Replayed> {
+    let is_of_cpu = target == EventTarget::Cpu;
+    assert_eq!(is_of_cpu, cpu.is_some());
+    assert!(is_of_cpu || matches!(target, EventTarget::OneThread(_)));
+    let packets = PACKETS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Replayed::new(packets, settings.overwrites)
+}
+
+/// Opens an area of any CPU but the last one, which is offline.
+fn open_but_last(
+    settings: &Settings,
+    target: EventTarget,
+    cpu: Option<u16>,
+) -> io::Result<Replayed> {
+    match cpu == online().last().copied() {
+        true => Err(io::Error::from_raw_os_error(libc::ENODEV)),
+        false => open(settings, target, cpu),
+    }
 }
 
 fn done(controller: &mut Controlled, call: Call) {
@@ -56,6 +76,13 @@ fn done(controller: &mut Controlled, call: Call) {
 fn allocate(controller: &mut Controlled, config: BufferConfig) -> BufferDescriptor {
     match controller.call(Call::AllocateBuffer(config)) {
         Ok(Reply::Descriptor(descriptor)) => descriptor,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn capture_end(controller: &mut Controlled, buffer: BufferDescriptor) -> u64 {
+    match controller.call(Call::GetBufferState(buffer)) {
+        Ok(Reply::State(state)) => state.capture_end,
         other => panic!("{other:?}"),
     }
 }
@@ -112,8 +139,12 @@ fn the_buffer_of_a_thread_is_decoded() {
         done(&mut controller, Call::Initialize(allocation));
         let buffer = allocate(&mut controller, BufferConfig { is_circular, ..CONFIG });
         done(&mut controller, Call::AssignThreadBuffer(buffer, thread));
+        assert_eq!(capture_end(&mut controller, buffer), 0);
         done(&mut controller, Call::Start);
+        // The packets are in the area, and then in the buffer.
+        assert_eq!(capture_end(&mut controller, buffer), packets.len() as u64);
         done(&mut controller, Call::Stop);
+        assert_eq!(capture_end(&mut controller, buffer), packets.len() as u64);
         let (bytes, archive) = read(&mut controller, buffer);
         assert!(bytes == packets);
         let folder = tempfile::tempdir().unwrap();
@@ -160,26 +191,32 @@ fn a_buffer_has_what_is_missing() {
     target.finish();
 }
 
-#[test]
-fn each_cpu_has_its_buffer() {
-    if of_this_thread().is_none() {
-        return;
-    }
-    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
-    let mut controller = controller();
+/// Traces all CPUs. Returns the bytes and the archive of each buffer, or `None` where the kernel
+/// permits no side events.
+fn of_cpus(mut controller: Controlled) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+    of_this_thread()?;
     let cpus = online().len() as u16;
     let allocation = Allocation { mode: Mode::Cpu, num_traces: cpus };
     done(&mut controller, Call::Initialize(allocation));
     let config = BufferConfig { num_chunks: 4, ..CONFIG };
     let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, config)).collect();
     match controller.call(Call::Start) {
-        Err(Status::AccessDenied) => return eprintln!("skipped: all CPUs require root"),
+        Err(Status::AccessDenied) => {
+            eprintln!("skipped: all CPUs require root");
+            return None;
+        }
         started => assert!(matches!(started, Ok(Reply::Done)), "{started:?}"),
     }
     done(&mut controller, Call::Stop);
-    for (buffer, cpu) in buffers.into_iter().zip(online()) {
-        let (bytes, archive) = read(&mut controller, buffer);
+    Some(buffers.into_iter().map(|buffer| read(&mut controller, buffer)).collect())
+}
+
+#[test]
+fn each_cpu_has_its_buffer() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
+    let Some(found) = of_cpus(controller()) else { return };
+    for ((bytes, archive), cpu) in found.into_iter().zip(online()) {
         assert!(bytes == [7; 10_000]);
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("insn.side.fxt"), archive).unwrap();
@@ -188,8 +225,25 @@ fn each_cpu_has_its_buffer() {
         assert_eq!((trace.pid, trace.tid), (0, cpu.into()));
         assert_eq!(trace.name, format!("CPU {cpu}"));
     }
-    // A thread that has ended has no packets.
-    let mut controller = self::controller();
+}
+
+#[test]
+fn the_buffer_of_a_cpu_that_is_offline_is_empty() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
+    let Some(found) = of_cpus(controller_of(open_but_last)) else { return };
+    let sizes: Vec<_> = found.iter().map(|(bytes, _)| bytes.len()).collect();
+    let others = vec![10_000; online().len() - 1];
+    assert_eq!(sizes, [others, vec![0]].concat());
+}
+
+#[test]
+fn a_thread_that_has_ended_has_no_packets() {
+    if of_this_thread().is_none() {
+        return;
+    }
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut controller = controller();
     done(&mut controller, Call::Initialize(Allocation { mode: Mode::Thread, num_traces: 1 }));
     let buffer = allocate(&mut controller, CONFIG);
     let target = Target::start();

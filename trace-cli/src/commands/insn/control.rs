@@ -276,16 +276,18 @@ fn dump(args: &InsnDumpArgs) -> Result<u8> {
         bail!("there is no trace{HINT}{NO_TRACE}");
     };
     let mut traces = Vec::new();
-    for (buffer, _) in buffers(&client, allocation).map_err(failed)? {
+    let mut register = None;
+    for (buffer, config) in buffers(&client, allocation).map_err(failed)? {
         let data = client.trace_data(buffer).map_err(failed)?;
         if !data.packets.is_empty() {
+            register.get_or_insert(config.ctl);
             traces.push((TraceId(buffer.0), data));
         }
     }
-    if traces.is_empty() {
+    let Some(register) = register else {
         bail!("no buffer has packets{HINT}assign buffers to threads, and start tracing");
-    }
-    let mut files = Files::create(&args.output)?;
+    };
+    let mut files = Files::create_of_buffers(&args.output, register)?;
     let mut bytes = 0;
     let number = counted(traces.len() as u64, "trace", "traces");
     for (trace, data) in traces {

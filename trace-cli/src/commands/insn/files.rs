@@ -7,6 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use trace_insntrace::controller::ctl;
+use trace_insntrace::hardware::Pmu;
 use trace_insntrace::recording::{self, Clock, Note, TraceId, Writer};
 use trace_protocol::archive::{anchor, ClockSample, Identity};
 use trace_protocol::clock;
@@ -23,10 +25,19 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// Begins a recording in `directory`.
+    /// Begins a recording in `directory`. The times of its packets are time stamps.
     pub(super) fn create(directory: &'a Path) -> Result<Self> {
+        Self::create_of(directory, "mtc_freq: 0\n")
+    }
+
+    /// Begins a recording of the packets of buffers with this control register.
+    pub(super) fn create_of_buffers(directory: &'a Path, register: u64) -> Result<Self> {
+        Self::create_of(directory, &options(register))
+    }
+
+    fn create_of(directory: &'a Path, options: &str) -> Result<Self> {
         let clock = Clock { now: clock::ticks, ticks_per_second: measure_rate()? };
-        let writer = Writer::create(directory, clock, &processor());
+        let writer = Writer::create(directory, clock, &(processor() + options));
         let identity = Identity {
             id: 1,
             name: "insntrace".into(),
@@ -98,6 +109,19 @@ fn measure_rate() -> Result<u64> {
     rate.context("cannot measure the rate of the clock")
 }
 
+/// Returns how buffers with this control register have the time, and what they have beside branches.
+fn options(register: u64) -> String {
+    let mtc = ctl::MtcFrequency::get(register) * ctl::MtcEnable::get(register);
+    let cycles = ctl::CycleThreshold::get(register) * ctl::CycleEnable::get(register);
+    let psb = ctl::PsbFrequency::get(register);
+    let mut text =
+        format!("ctl: {register:#x}\nmtc_freq: {mtc}\ncyc_thresh: {cycles}\npsb_freq: {psb}\n");
+    if let Some((counter, crystal)) = Pmu::find().ok().and_then(|pmu| pmu.crystal_ratio()) {
+        text.push_str(&format!("tsc_art_ratio: {counter}:{crystal}\n"));
+    }
+    text
+}
+
 /// Returns what the kernel reports about the first processor.
 fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -108,4 +132,24 @@ fn processor() -> String {
         names.contains(&name).then(|| format!("{}:{value}\n", name.replace(' ', "_")))
     };
     text.lines().take_while(|line| !line.is_empty()).filter_map(field).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_those_of_the_control_register() {
+        let packets = ctl::MtcFrequency::make(3) | ctl::PsbFrequency::make(5);
+        let lines = |register| {
+            let text = options(register);
+            text.lines().skip(1).take(3).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(packets), ["mtc_freq: 0", "cyc_thresh: 0", "psb_freq: 5"]);
+        let with_mtc = lines(packets | ctl::MtcEnable::make(1));
+        assert_eq!(with_mtc, ["mtc_freq: 3", "cyc_thresh: 0", "psb_freq: 5"]);
+        let cycles = ctl::CycleEnable::make(1) | ctl::CycleThreshold::make(2);
+        assert_eq!(lines(cycles), ["mtc_freq: 0", "cyc_thresh: 2", "psb_freq: 0"]);
+        assert!(options(0x2400).starts_with("ctl: 0x2400\n"));
+    }
 }

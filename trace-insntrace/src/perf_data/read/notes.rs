@@ -110,3 +110,6 @@ impl Places<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
