@@ -5,14 +5,21 @@ use std::path::Path;
 use crate::daemon::Daemon;
 use crate::harness::{subject_path, trace, Archive, Event, Run, Shape};
 
+/// The functions of the program's part with scopes.
+const MODULE: &str = "subject::announced::";
+
 /// The function that each request of the program calls once.
 const INSIDE: &str = "subject::announced::inside";
 
 /// Records a program of six requests. Returns the output.
 fn record(directory: &Path, options: &[&str], scope: &str) -> Run {
+    record_program(directory, options, scope, &["announced", "6"])
+}
+
+fn record_program(directory: &Path, options: &[&str], scope: &str, program: &[&str]) -> Run {
     let mut record = trace(&["insn", "record", "--in-scope", scope, "-o"]);
     record.arg(directory).args(options).arg("--").arg(subject_path());
-    Run::of(record.args(["announced", "6"]))
+    Run::of(record.args(program))
 }
 
 /// Returns the names and times of the calls of a recording.
@@ -78,6 +85,27 @@ fn one_scope_is_recorded_and_the_program_continues_untraced() {
     let calls = calls(directory.path());
     assert_eq!(calls.iter().filter(|call| call.name == INSIDE).count(), 1);
     assert_eq!(scopes(directory.path(), "other").len(), 6, "the program runs to its end");
+}
+
+/// The functions of windows, and no others of the program's module.
+#[test]
+fn a_window_of_some_microseconds_has_every_call() {
+    let called = |run: &Run| -> Vec<String> { run.stdout().lines().map(str::to_owned).collect() };
+    for number in [1, 4] {
+        let directory = tempfile::tempdir().unwrap();
+        let options = ["--nth", &number.to_string()];
+        let program = ["announced-windows", "5"];
+        let run = record_program(directory.path(), &options, "web/window", &program);
+        assert_eq!(run.code(), 0, "{run:?}");
+        let windows = called(&run);
+        assert_eq!(windows.len(), 5, "the program runs to its end");
+        let calls = calls(directory.path());
+        let of_module = calls.iter().filter_map(|call| call.name.strip_prefix(MODULE));
+        // Closures and loops of the macro are in `windows` itself.
+        let of_module: Vec<_> = of_module.filter(|name| !name.starts_with("windows")).collect();
+        assert!(of_module.len() > 20);
+        assert_eq!(of_module.join(" "), windows[number - 1]);
+    }
 }
 
 #[test]

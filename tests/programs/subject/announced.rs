@@ -62,6 +62,55 @@ pub(crate) fn until_closed() {
     }
 }
 
+/// The functions that a window has called, in their order.
+type Called = Vec<&'static str>;
+
+/// Traces this number of windows of some microseconds each. Prints the functions that each of them
+/// has called, a line each.
+pub(crate) fn windows(count: u64) {
+    let _trace = crate::init();
+    for number in 1..=count {
+        let mut called = Called::with_capacity(1024);
+        outside();
+        {
+            trace_duration!("web", "window");
+            left(number * 7919, 6, &mut called);
+        }
+        println!("{}", called.join(" "));
+    }
+}
+
+#[inline(never)]
+fn left(seed: u64, depth: u32, called: &mut Called) {
+    called.push("left");
+    branch(seed / 3, depth, called);
+    called.push("last");
+    last(seed);
+}
+
+#[inline(never)]
+fn right(seed: u64, depth: u32, called: &mut Called) {
+    called.push("right");
+    branch(seed / 2 + 1, depth, called);
+}
+
+#[inline(never)]
+fn branch(seed: u64, depth: u32, called: &mut Called) {
+    called.push("branch");
+    let Some(depth) = depth.checked_sub(1) else { return };
+    if seed % 3 != 0 {
+        left(seed + 1, depth, called);
+    }
+    if seed % 2 != 0 {
+        right(seed, depth, called);
+    }
+}
+
+#[inline(never)]
+fn last(seed: u64) {
+    black_box(seed);
+}
+
 #[inline(never)]
 fn inside(number: u64) {
     black_box(number);

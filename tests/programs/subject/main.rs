@@ -78,6 +78,7 @@ fn main() {
         "alert-forked" => alerts::forked(),
         "announced" => announced::run(number(0)),
         "announced-until-closed" => announced::until_closed(),
+        "announced-windows" => announced::windows(number(0)),
         "clock" => clocks::run(&argument(0), number(1)),
         "watched" => watched::run(&argument(0), argument(1).as_ref()),
         "watched-requests" => watched::requests(number(0)),
