@@ -1,5 +1,6 @@
 //! The mappings, names, starts and switches of threads, which decoders of AUX data require.
 
+mod limit;
 mod newest;
 mod state;
 
@@ -8,6 +9,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use self::limit::Limit;
 use self::newest::Newest;
 use self::state::State;
 use super::cpus::Cpus;
@@ -31,6 +33,9 @@ const RING_BYTES: u64 = 512 << 10;
 /// more than half a second with 100 000 switches a second.
 const KEPT: usize = 1 << 16;
 
+/// The most events that are kept, if the oldest are. They take some hundred megabytes.
+const MOST: usize = 1 << 22;
+
 /// The permission to execute.
 const EXECUTE: u32 = 4;
 
@@ -51,6 +56,8 @@ pub struct SideEvents {
     existing: State,
     /// With nanoseconds of `CLOCK_MONOTONIC_RAW`.
     events: Vec<(u64, AuxEvent)>,
+    /// Otherwise.
+    limit: Limit,
     /// If only the newest are kept.
     newest: Option<Newest>,
     /// As records report it.
@@ -88,6 +95,7 @@ impl SideEvents {
             begin: Sample::take(ticks),
             existing: State::default(),
             events: Vec::new(),
+            limit: Limit::new(MOST),
             newest: None,
             lost: 0,
         })
@@ -135,13 +143,17 @@ impl SideEvents {
                 _ => self.events.extend(event(&timed.record).map(|event| (timed.ticks, event))),
             }
         }
-        if let Some(newest) = &mut self.newest {
-            newest.keep(&mut self.events, &mut self.existing, |id| processes::lives(id.into()));
+        match &mut self.newest {
+            Some(newest) => {
+                newest.keep(&mut self.events, &mut self.existing, |id| processes::lives(id.into()));
+            }
+            None => self.lost += self.limit.keep(&mut self.events),
         }
         read.map_err(io::Error::other)
     }
 
-    /// Returns the number of records that did not fit into the kernel's buffers so far.
+    /// Returns the number of records that did not fit into the kernel's buffers so far, and of
+    /// events beyond 4194304, which are not kept.
     ///
     /// # Errors
     ///
