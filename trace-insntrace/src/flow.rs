@@ -14,9 +14,9 @@ mod image;
 mod item;
 mod progress;
 
-pub use code::disassemble;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use code::{decode_bytes, DecodedInstruction, End, MAX_INSTRUCTION_BYTES};
+pub use code::{disassemble, is_far_return};
 pub use decoder::FlowDecoder;
 pub use error::{FlowError, FlowErrorKind};
 pub use image::Image;

@@ -88,13 +88,25 @@ pub(crate) fn decode_bytes(
 /// Returns the text of the instruction at `ip`, in Intel's syntax.
 #[must_use]
 pub fn disassemble(ip: u64, image: &Image) -> String {
+    let mut text = String::new();
+    IntelFormatter::new().format(&instruction_at(ip, image), &mut text);
+    text
+}
+
+/// Returns whether the far branch at `ip` is a return, such as one to user space.
+#[must_use]
+pub fn is_far_return(ip: u64, image: &Image) -> bool {
+    use Mnemonic::{Iret, Iretd, Iretq, Retf, Sysexit, Sysexitq, Sysret, Sysretq, Uiret};
+    let mnemonic = instruction_at(ip, image).mnemonic();
+    let returns = [Iret, Iretd, Iretq, Retf, Sysexit, Sysexitq, Sysret, Sysretq, Uiret];
+    returns.contains(&mnemonic)
+}
+
+fn instruction_at(ip: u64, image: &Image) -> iced_x86::Instruction {
     let mut bytes = [0; MAX_INSTRUCTION_BYTES];
     let found = image.read(ip, &mut bytes);
     let code = bytes.get(..found).unwrap_or_default();
-    let instruction = Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode();
-    let mut text = String::new();
-    IntelFormatter::new().format(&instruction, &mut text);
-    text
+    Decoder::with_ip(64, code, ip, DecoderOptions::NONE).decode()
 }
 
 fn classify(instruction: &iced_x86::Instruction) -> (InstructionKind, End) {
@@ -139,4 +151,27 @@ fn kind_of(instruction: &iced_x86::Instruction) -> InstructionKind {
 
 fn writes_cr3(instruction: &iced_x86::Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Mov && instruction.op0_register() == Register::CR3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn far_returns_are_no_far_calls() {
+        let code: [(&[u8], bool); 6] = [
+            (&[0x48, 0xcf], true),
+            (&[0xcb], true),
+            (&[0x48, 0x0f, 0x07], true),
+            (&[0x0f, 0x05], false),
+            (&[0xcd, 0x80], false),
+            (&[0xc3], false),
+        ];
+        for (bytes, expected) in code {
+            let mut image = Image::new();
+            image.insert(0x1000, bytes);
+            assert_eq!(is_far_return(0x1000, &image), expected, "{bytes:x?}");
+        }
+        assert!(!is_far_return(0, &Image::new()));
+    }
 }

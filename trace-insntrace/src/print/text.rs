@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use super::{ticks, visit, Decoder, Format, PrintError, Summary, Visitor, INLINED};
 use crate::calls::Calls;
-use crate::flow::{disassemble, Event, FlowError, Instruction, InstructionKind, Item};
+use crate::flow::{
+    disassemble, is_far_return, Event, FlowError, Instruction, InstructionKind, Item,
+};
 use crate::pt::PacketDecoder;
 use crate::recording::{Recording, SpaceId, Trace};
 use crate::symbols::{Function, Symbols};
@@ -112,7 +114,10 @@ impl<W: Write> Lines<'_, '_, W> {
             if is_new {
                 writeln!(self.out, "# function {}", function.name)?;
             }
-            let kind = kind_name(instruction.kind);
+            let kind = match instruction.kind {
+                InstructionKind::Far if is_far_return(ip, decoder.flow().image()) => "freturn",
+                kind => kind_name(kind),
+            };
             return writeln!(self.out, "{} {ip:016x} {kind}", ticks(decoder));
         }
         let text = disassemble(ip, decoder.flow().image());

@@ -3,8 +3,6 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
 use std::thread;
 
 use anyhow::{anyhow, bail, Context, Result};
@@ -24,7 +22,7 @@ use super::files::Files;
 use super::hardware;
 use super::record::failed;
 use super::session::Session;
-use super::snapshot::Snapshots;
+use super::snapshot::{Requests, Snapshots};
 use crate::cli::{InsnEngine, InsnEngineArgs, InsnRange, InsnRecordArgs};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -56,9 +54,9 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
         say(&format!("--function and --in-scope require --engine step{HINT}{hint}"));
         return Ok(exit::RECORD_FAILED);
     }
-    let requested = Arc::new(AtomicBool::new(false));
-    let session = Session::start(args, &requested)?;
-    let output = match Output::create(args, &requested) {
+    let requests = Requests::default();
+    let session = Session::start(args, &requests)?;
+    let output = match Output::create(args, &requests) {
         Ok(output) => output,
         Err(error) => {
             session.discard();
@@ -77,23 +75,19 @@ fn trace(args: &InsnRecordArgs, parent: u32) -> Result<u8> {
     if let Some(of) = traced {
         tracer.trace_calls(TracedCalls { of, nth: args.nth });
     }
-    let ready = refuse_tracers().and_then(|()| serve_signals(signals, &mut tracer, requested));
+    let ready = refuse_tracers().and_then(|()| serve_signals(signals, &mut tracer, requests));
     record(args, session, output, &mut tracer, ready)
 }
 
 /// Starts the thread that handles signals: they request snapshots, are passed on to the program, or
 /// end the recording.
-fn serve_signals(
-    mut signals: Signals,
-    tracer: &mut Tracer,
-    requested: Arc<AtomicBool>,
-) -> Result<()> {
+fn serve_signals(mut signals: Signals, tracer: &mut Tracer, requests: Requests) -> Result<()> {
     let handle = tracer.stop_handle().context("cannot create a process")?;
     let program = tracer.child_mut().map(|child| Pid::from_child(child));
     let serve = move || {
         for signal in signals.forever() {
             match signal {
-                SIGUSR1 => requested.store(true, Ordering::Relaxed),
+                SIGUSR1 => requests.add(),
                 // `trace record` forwards it to its command, and the program is meant. It fails
                 // only if the program has ended.
                 SIGUSR2 => drop(program.map(|pid| kill_process(pid, Signal::Usr2))),
@@ -272,8 +266,8 @@ enum Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn create(args: &'a InsnRecordArgs, requested: &Arc<AtomicBool>) -> Result<Self> {
-        match Snapshots::new(args, requested)? {
+    fn create(args: &'a InsnRecordArgs, requests: &Requests) -> Result<Self> {
+        match Snapshots::new(args, requests)? {
             Some(snapshots) => Ok(Self::Snapshots(Box::new(snapshots))),
             None => Files::create(&args.output).map(|files| Self::Files(Box::new(files))),
         }

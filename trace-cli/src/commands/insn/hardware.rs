@@ -28,6 +28,7 @@ use super::engine_process::start_error;
 use super::files::Files;
 use super::imported::report_missing;
 use super::session::Session;
+use super::snapshot;
 use crate::cli::{InsnMode, InsnRange, InsnRecordArgs, InsnSnapshot};
 use crate::message::{counted, describe, HINT};
 use crate::{exit, say};
@@ -63,8 +64,7 @@ enum Program {
 struct Requests {
     /// Whether recording is to end.
     end: Arc<AtomicBool>,
-    /// Whether a snapshot is to be written.
-    snapshot: Arc<AtomicBool>,
+    snapshots: snapshot::Requests,
     /// Those that the program gets, until it has started.
     of_program: Option<Signals>,
 }
@@ -76,7 +76,7 @@ fn record(args: &InsnRecordArgs) -> Result<u8> {
     })?;
     let settings = settings(args, &pmu)?;
     let mut requests = Requests::watch()?;
-    let session = Session::start(args, &requests.snapshot)?;
+    let session = Session::start(args, &requests.snapshots)?;
     let mut files = match args.snapshot.is_empty() {
         true => Some(Files::create(&args.output)?),
         false => None,
@@ -128,9 +128,10 @@ fn follow(
             return Ok(true);
         }
         recorder.take(TICK)?;
-        if requests.takes_snapshot() && !snapshots.args.snapshot.is_empty() {
+        let number = requests.snapshots.take();
+        if number > 0 && !snapshots.args.snapshot.is_empty() {
             recorder.stop()?;
-            snapshots.answered += 1;
+            snapshots.answered += number;
             snapshots.write(recorder)?;
             recorder.resume()?;
         }
@@ -315,7 +316,7 @@ impl Snapshots<'_> {
     /// Writes a snapshot for a condition that the program met last, and reports their number.
     /// `known` is the number of requests that are known otherwise. Tracing is off.
     fn finish(&mut self, requests: &Requests, known: u64, recorder: &mut Recorder) -> Result<()> {
-        if requests.takes_snapshot() || self.answered < known {
+        if requests.snapshots.take() > 0 || self.answered < known {
             self.write(recorder)?;
         }
         say(&counted(self.written, "snapshot", "snapshots"));
@@ -343,20 +344,16 @@ pub(super) fn report_losses(losses: Losses, of: &str) {
 impl Requests {
     fn watch() -> Result<Self> {
         let of_program = Signals::new([SIGUSR2]).context("cannot watch for signals")?;
-        let (end, snapshot) = (Arc::default(), Arc::default());
-        let requests = Self { end, snapshot, of_program: Some(of_program) };
+        let (end, snapshots) = (Arc::default(), snapshot::Requests::default());
+        let requests = Self { end, snapshots, of_program: Some(of_program) };
         for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
             let watched = flag::register(signal, Arc::clone(&requests.end));
             watched.context("cannot watch for signals")?;
         }
-        let watched = flag::register(SIGUSR1, Arc::clone(&requests.snapshot));
-        watched.context("cannot watch for signals")?;
+        let mut of_snapshots = Signals::new([SIGUSR1]).context("cannot watch for signals")?;
+        let snapshots = requests.snapshots.clone();
+        thread::spawn(move || of_snapshots.forever().for_each(|_| snapshots.add()));
         Ok(requests)
-    }
-
-    /// Returns whether a snapshot was requested since the last call.
-    fn takes_snapshot(&self) -> bool {
-        self.snapshot.swap(false, Ordering::Relaxed)
     }
 
     /// Passes signals on to a program that was started: `trace record` forwards them to its

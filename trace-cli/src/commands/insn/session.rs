@@ -4,12 +4,10 @@
 mod attached;
 mod recorder;
 
-use std::sync::atomic::AtomicBool;
-use std::sync::Arc;
-
 use anyhow::Result;
 
 use self::attached::AttachedSession;
+use super::snapshot::Requests;
 use crate::cli::{InsnRecordArgs, InsnSnapshot};
 
 /// A limit that no duration exceeds. Sites with such a condition announce their scopes.
@@ -34,14 +32,14 @@ pub(super) fn triggers(args: &InsnRecordArgs) -> Vec<String> {
 }
 
 impl Session {
-    /// Starts the session of a process that runs already. `requested` is set when a snapshot is
-    /// taken.
-    pub(super) fn start(args: &InsnRecordArgs, requested: &Arc<AtomicBool>) -> Result<Self> {
+    /// Starts the session of a process that runs already. Each snapshot that it takes adds to
+    /// `requests`.
+    pub(super) fn start(args: &InsnRecordArgs, requests: &Requests) -> Result<Self> {
         match (args.attach, triggers(args)) {
             (_, triggers) if triggers.is_empty() => Ok(Self::None),
             (None, _) => Ok(Self::OfRecorder),
             (Some(pid), triggers) => {
-                AttachedSession::start(args, pid, triggers, requested).map(Self::OfDaemon)
+                AttachedSession::start(args, pid, triggers, requests).map(Self::OfDaemon)
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -17,6 +17,21 @@ use crate::cli::{InsnRecordArgs, InsnSnapshot};
 use crate::message::counted;
 use crate::say;
 
+/// Requests of snapshots that have no answer yet, of any thread.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Requests(Arc<AtomicU64>);
+
+impl Requests {
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of requests since the last call. One snapshot answers all of them.
+    pub(super) fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+}
+
 /// Writes snapshots.
 pub(super) struct Snapshots<'a> {
     directory: &'a Path,
@@ -27,19 +42,16 @@ pub(super) struct Snapshots<'a> {
     starts: HashSet<(u64, String)>,
     /// Whether something else may request snapshots.
     has_others: bool,
-    requested: Arc<AtomicBool>,
+    requests: Requests,
     /// How many requests were answered.
     answered: u64,
     written: u64,
 }
 
 impl<'a> Snapshots<'a> {
-    /// Returns `None` if all packets are to be written. A snapshot is written once `requested` is
-    /// set.
-    pub(super) fn new(
-        args: &'a InsnRecordArgs,
-        requested: &Arc<AtomicBool>,
-    ) -> Result<Option<Self>> {
+    /// Returns `None` if all packets are to be written. A snapshot is written once there are
+    /// `requests`.
+    pub(super) fn new(args: &'a InsnRecordArgs, requests: &Requests) -> Result<Option<Self>> {
         if args.snapshot.is_empty() {
             return Ok(None);
         }
@@ -55,7 +67,7 @@ impl<'a> Snapshots<'a> {
             has_others: functions.len() != args.snapshot.len(),
             functions,
             starts: HashSet::new(),
-            requested: requested.clone(),
+            requests: requests.clone(),
             answered: 0,
             written: 0,
         }))
@@ -66,13 +78,13 @@ impl<'a> Snapshots<'a> {
         self.take_notes(tracer);
         let called = self.starts.iter().find(|(start, _)| *start == executed.ip);
         let called = called.map(|(_, name)| name.clone());
-        let was_requested = self.requested.swap(false, Ordering::Relaxed);
+        let requests = self.requests.take();
         if let Some(name) = &called {
             self.functions.retain(|function| function != name);
             self.starts.retain(|(_, function)| function != name);
         }
-        if called.is_some() || was_requested {
-            self.answered += u64::from(was_requested);
+        if called.is_some() || requests > 0 {
+            self.answered += requests;
             self.write(tracer)?;
         }
         Ok(!self.ring.is_full() && (self.has_others || !self.functions.is_empty()))
@@ -120,10 +132,10 @@ impl<'a> Snapshots<'a> {
         let _ = fs::remove_dir(self.directory);
     }
 
-    /// Writes a snapshot that was requested last, and reports their number. `requests` is the
-    /// number of requests that are known otherwise.
-    pub(super) fn finish(mut self, tracer: &mut Tracer, requests: u64) -> Result<()> {
-        if self.requested.swap(false, Ordering::Relaxed) || self.answered < requests {
+    /// Writes a snapshot that was requested last, and reports their number. `known` is the number
+    /// of requests that are known otherwise.
+    pub(super) fn finish(mut self, tracer: &mut Tracer, known: u64) -> Result<()> {
+        if self.requests.take() > 0 || self.answered < known {
             self.write(tracer)?;
         }
         self.report();
@@ -143,5 +155,20 @@ impl<'a> Snapshots<'a> {
         for function in &self.functions {
             say(&format!("{function} was not called"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_request_is_counted_once() {
+        let requests = Requests::default();
+        let other = requests.clone();
+        assert_eq!(requests.take(), 0);
+        requests.add();
+        other.add();
+        assert_eq!((requests.take(), other.take()), (2, 0));
     }
 }

@@ -13,6 +13,7 @@ use trace_protocol::mode::BufferingMode;
 
 use crate::args::Attach;
 use crate::cli::InsnRecordArgs;
+use crate::commands::insn::snapshot::Requests;
 use crate::commands::record::attach::select;
 use crate::daemon_client::{connect, output};
 use crate::message::HINT;
@@ -53,7 +54,7 @@ impl AttachedSession {
         args: &InsnRecordArgs,
         pid: u32,
         triggers: Vec<String>,
-        requested: &Arc<AtomicBool>,
+        requests: &Requests,
     ) -> Result<Self> {
         let mut controller = connect(None)
             .with_context(|| format!("cannot arm the trace points of process {pid}"))?;
@@ -71,8 +72,8 @@ impl AttachedSession {
             return Err(error);
         }
         let is_ending = Arc::new(AtomicBool::new(false));
-        let (ends, requested) = (Arc::clone(&is_ending), Arc::clone(requested));
-        let watch = move || watch(controller, &ends, &requested);
+        let (ends, requests) = (Arc::clone(&is_ending), requests.clone());
+        let watch = move || watch(controller, &ends, &requests);
         let watcher = thread::Builder::new().name("trace-session".to_owned()).spawn(watch);
         let watcher = watcher.context("cannot start a thread")?;
         Ok(Self { name, is_ending, watcher })
@@ -155,11 +156,11 @@ fn check(controller: &mut Controller, name: &str, pid: u32) -> Result<()> {
 fn watch(
     mut controller: Controller,
     ends: &AtomicBool,
-    requested: &AtomicBool,
+    requests: &Requests,
 ) -> Result<Controller, ControllerError> {
     while !ends.load(Ordering::Relaxed) {
         match controller.next_event(TICK) {
-            Ok(Some(SessionEvent::Snapshot { .. })) => requested.store(true, Ordering::Relaxed),
+            Ok(Some(SessionEvent::Snapshot { .. })) => requests.add(),
             Ok(_) => {}
             Err(error) => {
                 say(&format!("the daemon records the program no longer: {error}"));
