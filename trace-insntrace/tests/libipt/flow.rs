@@ -115,6 +115,13 @@ fn libipt_finds_the_instructions_of_blocks() {
     }
 }
 
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+#[ignore = "needs libipt-dev, and a server"]
+fn libipt_finds_the_instructions_of_an_async_server() {
+    assert_libipt_agrees(&stepped::async_server(stepped::options(Writer::new())));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 

@@ -31,8 +31,10 @@ struct Recorded {
 
 impl Recorded {
     fn new(command: &mut Command) -> Self {
-        let options = Options { clock: clock::ticks, ..stepped::options(Writer::new()) };
-        let (run, _) = stepped::trace(command.stdout(Stdio::null()), options);
+        Self::of(stepped::trace(command.stdout(Stdio::null()), options()).0)
+    }
+
+    fn of(run: Stepped) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock { now: clock::ticks, ticks_per_second: 2_000_000_000 };
         let directory = folder.path().join("recording");
@@ -56,6 +58,10 @@ impl Recorded {
         perf_data::write(&recording, &recording.traces(), file, &code).unwrap();
         path
     }
+}
+
+fn options() -> Options {
+    Options { clock: clock::ticks, ..stepped::options(Writer::new()) }
 }
 
 /// Returns the instructions that perf decodes, by thread.
@@ -121,6 +127,14 @@ fn perf_finds_the_instructions_of_sort() {
         writeln!(text, "line {number}").unwrap();
     }
     assert_perf_agrees(&Recorded::new(Command::new("sort").arg(text.path())));
+}
+
+#[test]
+#[ignore = "needs perf, and a server"]
+fn perf_finds_the_instructions_of_an_async_server() {
+    let recorded = Recorded::of(stepped::async_server(options()));
+    assert_perf_agrees(&recorded);
+    assert_same_after_import(&recorded);
 }
 
 fn pipe() -> Command {
