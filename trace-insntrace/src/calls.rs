@@ -1,9 +1,8 @@
 //! The calls of a trace.
 //!
 //! A stack is kept from calls and returns. Code that leaves functions in another way (tail calls,
-//! `longjmp`, unwinding, signal handlers) is recognized by the function at its target. Calls that the
-//! compiler has inlined begin and end with each instruction of their function, by the debug
-//! information.
+//! `longjmp`, unwinding, signal handlers) is recognized by the function at its target. Calls that
+//! the compiler has inlined are those of each instruction, by the debug information.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use trace_protocol::clock;
 
 use super::buffer::{check_limits, Buffer};
 use super::target::{status, Target};
-use super::worker::{lock, Attached, Route, Worker};
+use super::worker::{lock, Attached, Route, Worker, RELEASE_TIME};
 use crate::controller::{
     ctl, Backend, BufferConfig, BufferDescriptor, Capabilities, SideData, Status, ThreadKoid,
 };
@@ -19,10 +19,6 @@ use crate::step::{Engine, Options, TracedRange};
 
 /// The PSB distance of frequency 0, in bytes.
 const LEAST_PSB_BYTES: u64 = 2048;
-
-/// How long a call waits until threads are released. Only a thread that cannot be interrupted, as
-/// during `vfork`, takes longer. It is released when it stops.
-const RELEASE_TIME: Duration = Duration::from_secs(2);
 
 /// The settings of a back end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,6 +14,10 @@ use crate::step::{Options, StopHandle, Tracer};
 /// How many instructions are executed before their packets are written to the buffers.
 const WRITE_INTERVAL: u64 = 1024;
 
+/// How long a call waits until threads are released. Only a thread that cannot be interrupted, as
+/// during `vfork`, takes longer. It is released when it stops.
+pub(super) const RELEASE_TIME: Duration = Duration::from_secs(2);
+
 /// What a worker attaches to.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Attached {
@@ -99,6 +103,14 @@ impl Worker {
     /// Waits until the threads are released, or for `timeout`. Returns whether they are released.
     pub(super) fn wait_released(&self, timeout: Duration) -> bool {
         self.released.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
+}
+
+impl Drop for Worker {
+    /// Releases the threads, also when a panic of a call ends the process.
+    fn drop(&mut self) {
+        self.begin_stop();
+        self.wait_released(RELEASE_TIME);
     }
 }
 
@@ -200,4 +212,58 @@ fn trace(
 /// Locks a buffer. A panic of another thread leaves at most packets that cannot be decoded.
 pub(super) fn lock(buffer: &Mutex<Buffer>) -> MutexGuard<'_, Buffer> {
     buffer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+    use crate::controller::{ctl, BufferConfig, BufferDescriptor};
+    use crate::pt::Writer;
+    use crate::step::Engine;
+
+    const CONFIG: BufferConfig = BufferConfig {
+        num_chunks: 1,
+        chunk_order: 0,
+        is_circular: true,
+        ctl: ctl::DEFAULT,
+        address_space_match: 0,
+        address_ranges: [(0, 0); 2],
+    };
+
+    fn options() -> Options {
+        Options {
+            engine: Engine::Step,
+            writer: Writer::new(),
+            clock: || 0,
+            has_time: false,
+            psb_bytes: Options::PSB_BYTES,
+            ranges: Vec::new(),
+            budget: None,
+        }
+    }
+
+    #[test]
+    fn threads_are_released_when_a_panic_drops_the_worker() {
+        let mut child = Command::new("/bin/cat").stdin(Stdio::piped()).spawn().unwrap();
+        let tracer = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+            line.unwrap().trim().to_owned()
+        };
+        let buffer = Buffer::new(BufferDescriptor(0), &CONFIG).unwrap();
+        let route = Route { tid: child.id(), buffer: Arc::new(Mutex::new(buffer)) };
+        let attached = Attached::Thread(child.id());
+        let worker = Worker::start(attached, options(), vec![route]).unwrap();
+        assert_ne!(tracer(), "0");
+        let call = thread::spawn(move || {
+            let _worker = worker;
+            panic!("in a call");
+        });
+        call.join().unwrap_err();
+        assert_eq!(tracer(), "0");
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+    }
 }

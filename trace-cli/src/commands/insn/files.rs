@@ -109,7 +109,7 @@ fn measure_rate() -> Result<u64> {
     rate.context("cannot measure the rate of the clock")
 }
 
-/// Returns how buffers with this control register have the time, and what they have beside branches.
+/// Returns the options of packets of buffers with this control register.
 fn options(register: u64) -> String {
     let mtc = ctl::MtcFrequency::get(register) * ctl::MtcEnable::get(register);
     let cycles = ctl::CycleThreshold::get(register) * ctl::CycleEnable::get(register);
