@@ -298,7 +298,12 @@ impl<'s, 'a> Calls<'s, 'a> {
 
     fn push(&mut self, function: Arc<Function>, return_to: Option<u64>, ticks: u64) {
         self.changes.push(Change::begin(ticks, &function.name, false));
-        self.stack.push(Frame { function, inlined: Arc::clone(&self.none), return_to, is_handler: false });
+        self.stack.push(Frame {
+            function,
+            inlined: Arc::clone(&self.none),
+            return_to,
+            is_handler: false,
+        });
     }
 
     fn pop_to(&mut self, depth: usize, ticks: u64) {

@@ -100,7 +100,8 @@ pub fn read(
     let now = || 0;
     let clock = Clock { now, ticks_per_second: conversion.ticks_per_second() };
     // The time of MTC packets is in time stamps then.
-    let mut writer = Writer::create(directory, clock, "mtc_freq: 0\n").map_err(ImportError::Recording)?;
+    let mut writer =
+        Writer::create(directory, clock, "mtc_freq: 0\n").map_err(ImportError::Recording)?;
     let clocks = Clocks::new(&contents.fields, contents.config);
     let ticks = |(time, event)| (conversion.ticks(time), event);
     let events = contents.events.into_iter().map(ticks);

@@ -43,7 +43,9 @@ fn controller() -> Controlled {
     controller_of(open)
 }
 
-fn controller_of(open: fn(&Settings, EventTarget, Option<u16>) -> io::Result<Replayed>) -> Controlled {
+fn controller_of(
+    open: fn(&Settings, EventTarget, Option<u16>) -> io::Result<Replayed>,
+) -> Controlled {
     let pmu = Sysfs::new().read().unwrap();
     Controller::new(HardwareBackend::with_areas(pmu, 1 << 30, open))
 }
