@@ -1,5 +1,5 @@
-//! Adds an input format, a log of jobs. A line has the time in nanoseconds, an event, a thread and a
-//! job: `1500 begin 7 compile`.
+//! Adds an input format, a log of jobs. A line has the time in nanoseconds, an event, a thread and
+//! a job: `1500 begin 7 compile`.
 
 use std::io::{self, BufRead, BufReader, Read};
 

@@ -31,6 +31,7 @@ mod slots;
 mod stream;
 mod tracing;
 
-pub use aux_data::{read_aux, AuxEvent, AuxQueue, AuxVisitor};
+pub use crate::live::perf::aux_event::AuxEvent;
+pub use aux_data::{read_aux, AuxQueue, AuxVisitor};
 pub use error::PerfDataError;
 pub use input::PerfData;

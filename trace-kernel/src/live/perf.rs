@@ -9,6 +9,7 @@
 //! Without it, those of a process and its descendants: each record has one thread.
 
 pub(crate) mod area;
+pub(crate) mod aux_event;
 pub(super) mod counters;
 mod cpu;
 pub(crate) mod cpus;

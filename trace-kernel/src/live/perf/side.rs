@@ -17,8 +17,8 @@ use super::record::{Body, MappedFile, PerfRecord, SampleLayout};
 use super::samples::mapped_code;
 use super::sys::{Attributes, Target, SAMPLE_TID_TIME_CPU};
 use crate::live::clock::{Calibration, Sample, TraceClock};
+use crate::live::perf::aux_event::AuxEvent;
 use crate::live::processes;
-use crate::perf_data::AuxEvent;
 
 /// Bits of the flags: `exclude_kernel`, `mmap`, `mmap2` and `context_switch`.
 const FLAGS: u64 = 1 << 5 | 1 << 8 | 1 << 23 | 1 << 26;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::perf_data::AuxEvent;
+use crate::live::perf::aux_event::AuxEvent;
 
 /// Keeps the first events.
 #[derive(Debug)]

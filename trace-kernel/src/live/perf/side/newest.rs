@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::state::State;
-use crate::perf_data::AuxEvent;
+use crate::live::perf::aux_event::AuxEvent;
 
 /// Removes events that are too old.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::perf_data::AuxEvent;
+use crate::live::perf::aux_event::AuxEvent;
 
 /// What events have led to: the names of threads, and the code of processes.
 #[derive(Debug, Default, PartialEq, Eq)]
