@@ -437,6 +437,42 @@ fn lines_of_the_log_and_counters() {
     assert_eq!(lines, expected);
 }
 
+/// The kernel gives the number of an address space that is no longer used to another one.
+#[test]
+fn address_spaces_are_forgotten_with_their_process() {
+    let memory =
+        |is_own, bytes| Event::ResidentMemory { space: 3, is_own, kind: "MM_ANONPAGES", bytes };
+    for last in [
+        Event::Exec { thread: 7, former: 7, file: "" },
+        Event::Exit { task: Task { thread: 7, name: "", priority: None } },
+    ] {
+        let lines = translated(|translator, writer| {
+            translator.process(7, 7);
+            translator.process(8, 8);
+            let events = [
+                (7, memory(true, 1)),
+                (8, memory(false, 2)),
+                (7, last),
+                (8, memory(false, 3)),
+                (8, memory(true, 4)),
+            ];
+            for (ticks, (thread, event)) in (1..).zip(events) {
+                let entry = Entry { ticks, cpu: 0, thread, context: Context::Thread, event };
+                translator.entry(writer, &entry).unwrap();
+            }
+        });
+        let counter = |(ticks, process, bytes): (u64, u64, u64)| {
+            format!(
+                "{ticks} {process}.{process} kernel:memory resident memory \
+                 Counter {{ id: {process} }} anonymous_bytes={bytes}"
+            )
+        };
+        let expected = [(1, 7, 1), (2, 7, 2), (5, 8, 4)].map(counter);
+        let counters: Vec<_> = lines.iter().filter(|line| line.contains("Counter")).collect();
+        assert_eq!(counters, expected.iter().collect::<Vec<_>>(), "{last:?}");
+    }
+}
+
 /// Another thread than the first one executes a program: it gets the id of the process.
 #[test]
 fn a_process_whose_first_thread_is_replaced_stays_in_the_scope() {

@@ -29,6 +29,12 @@ impl Spaces {
         Some(process)
     }
 
+    /// Forgets the address space of a process, which ends or executes another program. The kernel
+    /// may give its number to the next space.
+    pub(super) fn forget(&mut self, process: u64) {
+        self.0.retain(|_, koids| koids.process != process);
+    }
+
     /// Returns the first thread of the process that has an address space, if it is known.
     pub(super) fn process(&self, space: u64) -> Option<ThreadKoids> {
         self.0.get(&space).copied()

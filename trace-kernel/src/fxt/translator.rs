@@ -219,8 +219,13 @@ impl Translator {
             }
             Event::Exit { task } => {
                 self.threads.leave(task.thread);
+                self.spaces.forget(task.thread);
                 self.system_calls.exit(writer, ticks, task.thread)?;
                 self.calls.exit(writer, task.thread)?;
+                self.instant(writer, entry, koids)
+            }
+            Event::Exec { .. } => {
+                self.spaces.forget(koids.process);
                 self.instant(writer, entry, koids)
             }
             Event::IrqEnter { .. }

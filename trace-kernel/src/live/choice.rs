@@ -105,8 +105,10 @@ pub(super) fn choose(
         return Err(error);
     }
     // Tracepoints have more categories than the sources below.
-    if !unrecorded.is_empty() {
-        if let Ok(tracepoints) = open_tracepoints(options, &except(patterns, requires_instance)) {
+    let of_tracepoints = except(patterns, requires_instance);
+    // No included category would be all of them.
+    if !unrecorded.is_empty() && included(&of_tracepoints).next().is_some() {
+        if let Ok(tracepoints) = open_tracepoints(options, &of_tracepoints) {
             let unrecorded = included(patterns).filter(|it| requires_instance(it));
             let unrecorded = unrecorded.cloned().collect();
             return Ok(tracepoints_choice(tracepoints, vec![error], unrecorded));

@@ -141,7 +141,9 @@ impl Tracefs {
 
     /// Reports a change of the instance by another program.
     fn look(&self) -> Result<(), String> {
-        let Some(watch) = &self.watch else { return Ok(()) };
+        let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on()) else {
+            return Ok(());
+        };
         match &self.owner {
             Owner::Own(instance) => reported(watch.look(instance)),
             Owner::Helper(lease) => reported(lease.look()),
@@ -188,15 +190,19 @@ impl Backend for Tracefs {
         if let Some(group) = &mut self.group {
             group.start();
         }
+        self.switch(true)?;
         if let Some(watch) = &mut self.watch {
             watch.start();
         }
-        self.switch(true)
+        Ok(())
     }
 
     fn stop(&mut self) -> Result<(), String> {
         self.has_visited = true;
         self.changed = self.look();
+        if let Some(watch) = &mut self.watch {
+            watch.stop();
+        }
         self.switch(false)
     }
 

@@ -15,6 +15,9 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// The most threads that a look compares with the kernel's list.
 const MAX_THREADS: usize = 16;
 
+/// The most threads of which a look reads in `/proc` whether they are alive.
+const MAX_READS: usize = 64;
+
 /// A change of an instance by another program. Kernels before 5.10 also remove a process from the
 /// list if another thread than its first one executes a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub(super) struct Watch {
     clock: &'static str,
     /// The enabled events, as `SYSTEM:NAME`.
     events: Vec<String>,
+    /// Whether the tracer itself has turned tracing on.
+    is_on: bool,
     last: Instant,
     /// The threads that the kernel's list lacked at the last look.
     missing: HashSet<u64>,
@@ -44,18 +49,29 @@ impl Watch {
     /// Returns the settings of an instance with this clock and these events, as `SYSTEM/NAME`.
     pub(super) fn new(clock: &'static str, events: &[String]) -> Self {
         let events = events.iter().map(|event| event.replacen('/', ":", 1)).collect();
-        Self { clock, events, last: Instant::now(), missing: HashSet::new() }
+        Self { clock, events, is_on: false, last: Instant::now(), missing: HashSet::new() }
     }
 
-    /// A recording starts.
+    /// A recording has started.
     pub(super) fn start(&mut self) {
+        self.is_on = true;
         self.last = Instant::now();
         self.missing.clear();
     }
 
+    /// A recording is about to stop.
+    pub(super) fn stop(&mut self) {
+        self.is_on = false;
+    }
+
+    /// Returns whether a recording has started and is not about to stop.
+    pub(super) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
     /// Returns whether it is time for a look, about once a second.
     pub(super) fn is_due(&mut self) -> bool {
-        let is_due = self.last.elapsed() >= INTERVAL;
+        let is_due = self.is_on && self.last.elapsed() >= INTERVAL;
         if is_due {
             self.last = Instant::now();
         }
@@ -88,7 +104,7 @@ impl Watch {
         is_last: bool,
     ) -> Result<Option<Change>, LiveError> {
         let is_alive = |thread: &u64| Stat::read(*thread).is_ok_and(|stat| !stat.is_ending);
-        let alive: Vec<u64> = scope.filter(is_alive).take(MAX_THREADS).collect();
+        let alive: Vec<u64> = scope.take(MAX_READS).filter(is_alive).take(MAX_THREADS).collect();
         let list = instance.read(EVENT_PID)?;
         let list: HashSet<u64> = list.split_whitespace().filter_map(|it| it.parse().ok()).collect();
         let lacking = alive.into_iter().filter(|thread| !list.contains(thread) && is_alive(thread));
@@ -170,8 +186,15 @@ mod tests {
     #[test]
     fn looks_are_rare() {
         let (_directory, _instance, mut watch) = instance();
+        let long_ago = Instant::now().checked_sub(INTERVAL).unwrap();
+        watch.last = long_ago;
+        assert!(!watch.is_due(), "before the start");
+        watch.start();
         assert!(!watch.is_due());
-        watch.last = Instant::now().checked_sub(INTERVAL).unwrap();
+        watch.last = long_ago;
         assert!(watch.is_due() && !watch.is_due());
+        watch.last = long_ago;
+        watch.stop();
+        assert!(!watch.is_due(), "the tracer itself turns tracing off");
     }
 }
