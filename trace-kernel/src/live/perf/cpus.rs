@@ -114,9 +114,10 @@ impl Cpus {
     fn open_new(&mut self) -> Result<Vec<u16>, String> {
         let mut opened = Vec::new();
         for number in self.hotplug.look() {
+            // Its memory may be all that the user may lock.
+            self.cpus.retain(|cpu| cpu.number() != number);
             match self.hotplug.open(number) {
                 Ok(cpu) => {
-                    self.cpus.retain(|cpu| cpu.number() != number);
                     self.cpus.push(cpu);
                     opened.push(number);
                 }
