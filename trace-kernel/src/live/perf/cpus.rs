@@ -62,7 +62,7 @@ impl Cpus {
         self.last_end = 0;
         self.throttled.clear();
         // Those that have come online since the events were opened.
-        let opened = self.open_new().map(drop);
+        let (_, opened) = self.open_new();
         self.is_on = true;
         opened.and(self.set_enabled(true))
     }
@@ -98,21 +98,21 @@ impl Cpus {
     /// recorded there.
     fn continue_on_new(&mut self, clock: &TraceClock) -> Result<(), String> {
         let since = self.hotplug.last_look();
-        let new = self.open_new()?;
+        let (new, mut result) = self.open_new();
         for number in new {
             let started = self.cpus.iter().find(|cpu| cpu.number() == number);
             let started = started.map_or(Ok(()), |cpu| cpu.set_enabled(true));
             let times = (clock.ticks(since), clock.ticks(monotonic_raw()));
             self.waiting.push(Timed::came_online(number, times));
-            started.map_err(|error| format!("CPU {number}: {error}"))?;
+            result = result.and(started.map_err(|error| format!("CPU {number}: {error}")));
         }
-        Ok(())
+        result
     }
 
     /// Opens the events of the CPUs that have come online since the last look. The kernel has
-    /// detached those that a CPU had before. Returns the CPUs.
-    fn open_new(&mut self) -> Result<Vec<u16>, String> {
-        let mut opened = Vec::new();
+    /// detached those that a CPU had before. Returns the CPUs, and the last error of others.
+    fn open_new(&mut self) -> (Vec<u16>, Result<(), String>) {
+        let (mut opened, mut result) = (Vec::new(), Ok(()));
         for number in self.hotplug.look() {
             // Its memory may be all that the user may lock.
             self.cpus.retain(|cpu| cpu.number() != number);
@@ -123,10 +123,10 @@ impl Cpus {
                 }
                 // It has gone offline again.
                 Err(error) if hotplug::is_offline(&error) => {}
-                Err(error) => return Err(format!("CPU {number}: {error}")),
+                Err(error) => result = Err(format!("CPU {number}: {error}")),
             }
         }
-        Ok(opened)
+        (opened, result)
     }
 
     /// Calls `write` with the records before the ticks `end` in the order of time, after the
