@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use trace_format::{Reader, Record};
+use trace_format::{Reader, Record, Value};
 
 use super::harness::{subject_path, trace, Archive, Provider, Run, Shape};
 use super::{can_trace, TRACEFS};
@@ -77,6 +77,31 @@ fn page_faults_are_those_of_the_command() {
     let of_command = memory.filter(|it| it.process == fault.process);
     let number = of_command.inspect(|it| assert_eq!(it.thread, it.process, "{it:?}")).count();
     assert!(number > 0, "faults change the memory of the process");
+}
+
+/// The memory that a program fills.
+const FILLED: i64 = 20 << 20;
+
+/// `tail` keeps what it may have to print.
+#[test]
+fn memory_of_a_process_has_what_it_fills() {
+    if !can_trace() || !has_event(&["kmem/rss_stat"]) {
+        return;
+    }
+    let fill = format!("head -c {FILLED} /dev/zero | tail -c {FILLED} >/dev/null");
+    let bytes = recorded("kernel:memory", &[], &fill);
+    let (mut reader, mut most) = (Reader::new(&bytes[..]), 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Record::Event(event) = &item.record else { continue };
+        for argument in event.arguments.iter() {
+            if let ("anonymous_bytes", Value::Int64(number)) =
+                (&*item.text(argument.name), argument.value)
+            {
+                most = most.max(number);
+            }
+        }
+    }
+    assert!((FILLED..2 * FILLED).contains(&most), "{most}");
 }
 
 #[test]
