@@ -34,14 +34,17 @@ pub struct Calls<'s, 'a> {
     symbols: &'s mut Symbols<'a>,
     functions: HashMap<(SpaceId, u64), Arc<Function>>,
     inlined: HashMap<(SpaceId, u64), Inlined>,
+    /// Whether the files of functions have debug information, by their begin.
+    may_inline: HashMap<(SpaceId, u64), bool>,
     /// No inlined calls.
     none: Inlined,
     kernel: Arc<Function>,
     space: Option<SpaceId>,
     /// The number of notes before the last item.
     notes: usize,
-    /// The number of replaced mappings for which `functions` and `inlined` are.
+    /// The number of replaced mappings for which the maps are, and of notes for which it is known.
     replaced: usize,
+    checked: Option<(SpaceId, usize)>,
     stack: Vec<Frame>,
     last: Option<(Instruction, u64)>,
     off: Option<Off>,
@@ -51,6 +54,8 @@ pub struct Calls<'s, 'a> {
 #[derive(Debug)]
 struct Frame {
     function: Arc<Function>,
+    /// Whether the file has debug information.
+    may_inline: bool,
     inlined: Inlined,
     return_to: Option<u64>,
     is_handler: bool,
@@ -78,11 +83,13 @@ impl<'s, 'a> Calls<'s, 'a> {
             symbols,
             functions: HashMap::new(),
             inlined: HashMap::new(),
+            may_inline: HashMap::new(),
             none: [].into(),
             kernel: Arc::new(kernel),
             space: None,
             notes: 0,
             replaced: 0,
+            checked: None,
             stack: Vec::new(),
             last: None,
             off: None,
@@ -138,6 +145,9 @@ impl<'s, 'a> Calls<'s, 'a> {
 
     /// Makes the calls that are inlined at `ip` the innermost ones.
     fn inline(&mut self, ip: u64, ticks: u64) {
+        if !self.stack.last().is_some_and(|top| top.may_inline) {
+            return;
+        }
         let inlined = self.inlined_at(ip);
         let Some(top) = self.stack.last_mut() else { return };
         let both = top.inlined.iter().zip(&*inlined);
@@ -298,8 +308,10 @@ impl<'s, 'a> Calls<'s, 'a> {
 
     fn push(&mut self, function: Arc<Function>, return_to: Option<u64>, ticks: u64) {
         self.changes.push(Change::begin(ticks, &function.name, false));
+        let may_inline = self.may_inline(function.start);
         self.stack.push(Frame {
             function,
+            may_inline,
             inlined: Arc::clone(&self.none),
             return_to,
             is_handler: false,
@@ -314,28 +326,38 @@ impl<'s, 'a> Calls<'s, 'a> {
     }
 
     fn function(&mut self, ip: u64) -> Arc<Function> {
-        let space = self.space.unwrap_or(SpaceId(0));
-        self.forget_replaced(space);
-        let (symbols, notes) = (&mut *self.symbols, self.notes);
-        let found = self.functions.entry((space, ip));
+        let (space, notes) = self.check_replaced();
+        let (functions, symbols) = (&mut self.functions, &mut *self.symbols);
+        let found = functions.entry((space, ip));
         Arc::clone(found.or_insert_with(|| Arc::new(symbols.function(space, notes, ip))))
     }
 
+    fn may_inline(&mut self, ip: u64) -> bool {
+        let (space, notes) = self.check_replaced();
+        let (known, symbols) = (&mut self.may_inline, &mut *self.symbols);
+        let known = known.entry((space, ip));
+        *known.or_insert_with(|| symbols.has_debug_info(space, notes, ip))
+    }
+
     fn inlined_at(&mut self, ip: u64) -> Inlined {
-        let space = self.space.unwrap_or(SpaceId(0));
-        self.forget_replaced(space);
-        let (symbols, notes) = (&mut *self.symbols, self.notes);
-        let found = self.inlined.entry((space, ip));
+        let (space, notes) = self.check_replaced();
+        let (inlined, symbols) = (&mut self.inlined, &mut *self.symbols);
+        let found = inlined.entry((space, ip));
         Arc::clone(found.or_insert_with(|| symbols.inlined(space, notes, ip).into()))
     }
 
-    /// Forgets the functions of former mappings.
-    fn forget_replaced(&mut self, space: SpaceId) {
-        let replaced = self.symbols.replaced(space, self.notes);
-        if std::mem::replace(&mut self.replaced, replaced) != replaced {
-            self.functions.clear();
-            self.inlined.clear();
+    /// Forgets the functions of former mappings. Returns the address space and the number of notes.
+    fn check_replaced(&mut self) -> (SpaceId, usize) {
+        let now = (self.space.unwrap_or(SpaceId(0)), self.notes);
+        if self.checked.replace(now) != Some(now) {
+            let replaced = self.symbols.replaced(now.0, now.1);
+            if std::mem::replace(&mut self.replaced, replaced) != replaced {
+                self.functions.clear();
+                self.inlined.clear();
+                self.may_inline.clear();
+            }
         }
+        now
     }
 }
 

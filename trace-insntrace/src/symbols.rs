@@ -125,26 +125,39 @@ impl<'a> Symbols<'a> {
     /// Returns the inlined calls at an address, the outermost first, by the debug information of
     /// the file. The mapping is that of [`function`](Self::function).
     pub fn inlined(&mut self, space: SpaceId, notes: usize, address: u64) -> Vec<InlinedCall> {
-        let mapping = self.mapping(space, notes, address).filter(|_| self.has_inlined);
-        let Some(mapping) = mapping.filter(|mapping| mapping.path.starts_with('/')) else {
-            return Vec::new();
-        };
-        let Some(bias) = self.table(space, mapping).and_then(|table| table.bias(mapping)) else {
-            return Vec::new();
-        };
-        let module = self.modules.entry(key(mapping)).or_insert_with(|| {
-            let build_id = mapping.build_id.as_deref().unwrap_or_default();
-            let module = ModuleSymbols::read(Path::new(&mapping.path), build_id).ok();
-            module.filter(ModuleSymbols::has_debug_info)
-        });
-        let Some(module) = module else { return Vec::new() };
-        let frames = module.frames(address.wrapping_sub(bias));
+        let Some((module, address)) = self.module(space, notes, address) else { return Vec::new() };
+        let frames = module.frames(address);
         // The line of a frame is that of the call inside of it.
         let calls = frames.windows(2).filter_map(|frames| match frames {
             [inner, outer] => Some(InlinedCall { name: inner.function.clone(), line: outer.line }),
             _ => None,
         });
         calls.rev().collect()
+    }
+
+    /// Returns whether the file at an address has debug information.
+    pub(crate) fn has_debug_info(&mut self, space: SpaceId, notes: usize, address: u64) -> bool {
+        self.module(space, notes, address).is_some()
+    }
+
+    /// Returns the debug information at an address, and the address in its file.
+    fn module(
+        &mut self,
+        space: SpaceId,
+        notes: usize,
+        address: u64,
+    ) -> Option<(&ModuleSymbols, u64)> {
+        let mapping = self.mapping(space, notes, address).filter(|_| self.has_inlined)?;
+        if !mapping.path.starts_with('/') {
+            return None;
+        }
+        let bias = self.table(space, mapping)?.bias(mapping)?;
+        let module = self.modules.entry(key(mapping)).or_insert_with(|| {
+            let build_id = mapping.build_id.as_deref().unwrap_or_default();
+            let module = ModuleSymbols::read(Path::new(&mapping.path), build_id).ok();
+            module.filter(ModuleSymbols::has_debug_info)
+        });
+        module.as_ref().map(|module| (module, address.wrapping_sub(bias)))
     }
 
     /// Returns the mapping of an address: the newest one of the first notes, or else the first one
