@@ -21,6 +21,8 @@ pub use crate::controller::Losses;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use crate::perf_data::Clocks;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub(crate) use area::LEAST_BYTES;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub use area::{Area, EventArea};
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use aux::held_bytes;

@@ -10,7 +10,7 @@ use super::aux::AuxArea;
 use super::settings::Settings;
 
 /// The smallest area in bytes.
-const LEAST_BYTES: u64 = 16 << 10;
+pub(crate) const LEAST_BYTES: u64 = 16 << 10;
 
 /// An AUX area whose events can be turned on and off.
 pub trait Area: AuxArea {
@@ -74,7 +74,7 @@ impl EventArea {
     ) -> io::Result<Self> {
         let mut last = io::Error::from_raw_os_error(libc::ESRCH);
         for (index, target) in targets.iter().enumerate() {
-            match Self::open_sized(settings, *target, Some(cpu), on_exec) {
+            match Self::open(settings, *target, Some(cpu), on_exec) {
                 Ok(mut area) => {
                     let others = targets.get(index + 1..).unwrap_or_default();
                     area.add(settings, others)?;
@@ -89,15 +89,6 @@ impl EventArea {
 
     /// Opens the event of one target: on a CPU or, of one thread, on all.
     pub(crate) fn open(
-        settings: &Settings,
-        target: Target,
-        cpu: Option<u16>,
-        on_exec: bool,
-    ) -> io::Result<Self> {
-        with_memory(settings, |settings| Self::open_sized(settings, target, cpu, on_exec))
-    }
-
-    fn open_sized(
         settings: &Settings,
         target: Target,
         cpu: Option<u16>,

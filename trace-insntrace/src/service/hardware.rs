@@ -15,10 +15,13 @@ use crate::controller::{
     Backend, BufferConfig, BufferDescriptor, Capabilities, Losses, Mode, SideData, Status,
     ThreadKoid,
 };
-use crate::hardware::{clocks, held_bytes, Area, Collector, EventArea, Pmu, Settings};
+use crate::hardware::{clocks, held_bytes, Area, Collector, EventArea, Pmu, Settings, LEAST_BYTES};
 use crate::perf_data::{notes_of_buffer, Timeline};
-use crate::recording::TraceId;
+use crate::recording::{Mapping, TraceId};
 use crate::step;
+
+/// How often areas are halved, at most: from the largest buffer to [`LEAST_BYTES`].
+const MAX_HALVINGS: u32 = 14;
 
 /// Opens an area for a target: a thread on all CPUs, or a CPU.
 type Open<A> = fn(&Settings, EventTarget, Option<u16>) -> io::Result<A>;
@@ -94,8 +97,26 @@ impl<A: Area> HardwareBackend<A> {
         self.slots.values().all(|slot| slot.config.is_circular)
     }
 
-    /// Begins to trace into a buffer. A thread that has ended is left out.
-    fn begin(&mut self, number: u32) -> Result<(), Status> {
+    /// Begins to trace into buffers. If there is not enough memory for all areas, all are smaller.
+    fn begin_all(&mut self, numbers: &[u32]) -> Result<(), Status> {
+        let mut halvings = 0;
+        loop {
+            let begun = numbers.iter().try_for_each(|number| self.begin(*number, halvings));
+            match begun {
+                // This user may not lock as much memory, or there is none.
+                Err(Status::AccessDenied | Status::NoMemory) if halvings < MAX_HALVINGS => {
+                    halvings += 1;
+                    let begun = self.slots.iter_mut().filter(|(it, _)| numbers.contains(it));
+                    begun.for_each(|(_, slot)| slot.traced = None);
+                }
+                begun => return begun,
+            }
+        }
+    }
+
+    /// Begins to trace into a buffer, with an area that is halved so often. A thread that has ended
+    /// is left out.
+    fn begin(&mut self, number: u32, halvings: u32) -> Result<(), Status> {
         let Some(slot) = self.slots.get_mut(&number) else { return Ok(()) };
         if slot.buffer.is_full() {
             return Ok(());
@@ -103,10 +124,15 @@ impl<A: Area> HardwareBackend<A> {
         let traced = match self.mode {
             Mode::Cpu => {
                 let cpu = self.cpus.get(number as usize).ok_or(Status::Internal)?;
-                Traced::of_cpu(&self.pmu, &slot.config, *cpu, self.open)?
+                let settings = settings(&self.pmu, &slot.config, &[], halvings)?;
+                Traced::of_cpu(settings, *cpu, self.open)?
             }
             Mode::Thread => match slot.thread.as_ref().filter(|it| it.check().is_ok()) {
-                Some(thread) => Traced::of_thread(&self.pmu, &slot.config, thread, self.open)?,
+                Some(thread) => {
+                    let code = step::code_of(thread.process).unwrap_or_default();
+                    let settings = settings(&self.pmu, &slot.config, &code, halvings)?;
+                    Traced::of_thread(settings, thread, self.open)?
+                }
                 None => None,
             },
         };
@@ -172,7 +198,7 @@ impl<A: Area> Backend for HardwareBackend<A> {
         if !self.is_active {
             return Ok(());
         }
-        self.begin(descriptor.0).inspect_err(|_| {
+        self.begin_all(&[descriptor.0]).inspect_err(|_| {
             if let Some(slot) = self.slots.get_mut(&descriptor.0) {
                 slot.thread = None;
             }
@@ -195,7 +221,7 @@ impl<A: Area> Backend for HardwareBackend<A> {
                 .map(|side| self.side = Some(side))
                 .map_err(|error| status(&error)),
         };
-        let begun = begun.and_then(|()| numbers.iter().try_for_each(|number| self.begin(*number)));
+        let begun = begun.and_then(|()| self.begin_all(&numbers));
         if begun.is_err() {
             self.end(&numbers);
         }
@@ -222,15 +248,21 @@ impl<A: Area> Backend for HardwareBackend<A> {
     }
 }
 
+/// Returns the arguments of a buffer's area, which is halved so often.
+fn settings(
+    pmu: &Pmu,
+    config: &BufferConfig,
+    code: &[Mapping],
+    halvings: u32,
+) -> Result<Settings, Status> {
+    let settings = Settings::new(pmu, config, code)?;
+    let least = LEAST_BYTES.min(settings.aux_bytes);
+    Ok(Settings { aux_bytes: (settings.aux_bytes >> halvings).max(least), ..settings })
+}
+
 impl<A: Area> Traced<A> {
     /// Returns `None` if the CPU is offline.
-    fn of_cpu(
-        pmu: &Pmu,
-        config: &BufferConfig,
-        cpu: u16,
-        open: Open<A>,
-    ) -> Result<Option<Self>, Status> {
-        let settings = Settings::new(pmu, config, &[])?;
+    fn of_cpu(settings: Settings, cpu: u16, open: Open<A>) -> Result<Option<Self>, Status> {
         let queue = AuxQueue { index: cpu.into(), thread: None, cpu: Some(cpu.into()) };
         let area = open(&settings, EventTarget::Cpu, Some(cpu));
         match Self::begin(area, queue, settings, None) {
@@ -241,13 +273,10 @@ impl<A: Area> Traced<A> {
 
     /// Returns `None` if the thread has ended.
     fn of_thread(
-        pmu: &Pmu,
-        config: &BufferConfig,
+        settings: Settings,
         thread: &Target,
         open: Open<A>,
     ) -> Result<Option<Self>, Status> {
-        let code = step::code_of(thread.process).unwrap_or_default();
-        let settings = Settings::new(pmu, config, &code)?;
         let queue = AuxQueue { index: thread.tid, thread: Some(thread.tid), cpu: None };
         // Other threads map code, too.
         let threads = threads_of(thread.process.into());

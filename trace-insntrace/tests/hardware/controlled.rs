@@ -37,6 +37,8 @@ const CONFIG: BufferConfig = BufferConfig {
     address_ranges: [(0, 0); 2],
 };
 
+const FOUR_CHUNKS: BufferConfig = BufferConfig { num_chunks: 4, ..CONFIG };
+
 type Controlled = Controller<HardwareBackend<Replayed>>;
 
 fn controller() -> Controlled {
@@ -195,12 +197,11 @@ fn a_buffer_has_what_is_missing() {
 
 /// Traces all CPUs. Returns the bytes and the archive of each buffer, or `None` where the kernel
 /// permits no side events.
-fn of_cpus(mut controller: Controlled) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
+fn of_cpus(mut controller: Controlled, config: BufferConfig) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     of_this_thread()?;
     let cpus = online().len() as u16;
     let allocation = Allocation { mode: Mode::Cpu, num_traces: cpus };
     done(&mut controller, Call::Initialize(allocation));
-    let config = BufferConfig { num_chunks: 4, ..CONFIG };
     let buffers: Vec<_> = (0..cpus).map(|_| allocate(&mut controller, config)).collect();
     match controller.call(Call::Start) {
         Err(Status::AccessDenied) => {
@@ -217,7 +218,7 @@ fn of_cpus(mut controller: Controlled) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
 fn each_cpu_has_its_buffer() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
-    let Some(found) = of_cpus(controller()) else { return };
+    let Some(found) = of_cpus(controller(), FOUR_CHUNKS) else { return };
     for ((bytes, archive), cpu) in found.into_iter().zip(online()) {
         assert!(bytes == [7; 10_000]);
         let folder = tempfile::tempdir().unwrap();
@@ -233,10 +234,40 @@ fn each_cpu_has_its_buffer() {
 fn the_buffer_of_a_cpu_that_is_offline_is_empty() {
     let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
-    let Some(found) = of_cpus(controller_of(open_but_last)) else { return };
+    let Some(found) = of_cpus(controller_of(open_but_last), FOUR_CHUNKS) else { return };
     let sizes: Vec<_> = found.iter().map(|(bytes, _)| bytes.len()).collect();
     let others = vec![10_000; online().len() - 1];
     assert_eq!(sizes, [others, vec![0]].concat());
+}
+
+/// The sizes of the areas that were opened last.
+static SIZES: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// Opens areas of 32 KiB for each CPU together.
+fn open_in_little_memory(
+    settings: &Settings,
+    target: EventTarget,
+    cpu: Option<u16>,
+) -> io::Result<Replayed> {
+    let mut sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+    if cpu == online().first().copied() {
+        sizes.clear();
+    }
+    if sizes.iter().sum::<u64>() + settings.aux_bytes > 32_768 * online().len() as u64 {
+        return Err(io::Error::from_raw_os_error(libc::ENOMEM));
+    }
+    sizes.push(settings.aux_bytes);
+    open(settings, target, cpu)
+}
+
+#[test]
+fn all_areas_are_smaller_if_memory_is_short() {
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    *PACKETS.lock().unwrap_or_else(PoisonError::into_inner) = vec![7; 10_000];
+    let Some(found) = of_cpus(controller_of(open_in_little_memory), CONFIG) else { return };
+    assert!(found.iter().all(|(bytes, _)| *bytes == [7; 10_000]));
+    let sizes = SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(*sizes, vec![32_768; online().len()]);
 }
 
 #[test]
