@@ -171,7 +171,7 @@ fn setuid_programs_have_their_privileges_if_root_traces_them() {
         assert_eq!(printed, "65534\n", "{messages}");
         let message = format!(
             "trace: {} was executed without the privileges of its file\nhint: the kernel grants \
-             them if nothing traces it, or if root does",
+             them to a traced program only if root traces it",
             of_root.display()
         );
         assert!(messages.contains(&message), "{messages}");

@@ -228,7 +228,7 @@ fn report(args: &InsnRecordArgs, tracer: &Tracer, instructions: u64) {
         say(&format!("{threads} could not be traced, and continued untraced: {reason}"));
     }
     for program in tracer.unprivileged() {
-        let hint = "the kernel grants them if nothing traces it, or if root does";
+        let hint = "the kernel grants them to a traced program only if root traces it";
         say(&format!("{program} was executed without the privileges of its file{HINT}{hint}"));
     }
     if args.budget.is_some_and(|budget| steps >= budget) {
