@@ -60,7 +60,7 @@ impl RawTrace {
         let pages: Vec<File> = cpus.map(open).collect();
         let has_ended = Arc::<AtomicBool>::default();
         let ends = Arc::clone(&has_ended);
-        // Threads that this one starts later are recorded, and would read their own reads.
+        // Threads that this one starts later are recorded: a reader would add to what it reads.
         let reader = thread::spawn(move || discard(pages, &ends));
         write("options/event-fork", "1");
         let thread = rustix::thread::gettid().as_raw_nonzero();

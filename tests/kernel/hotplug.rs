@@ -44,7 +44,14 @@ impl Offline {
 
 impl Drop for Offline {
     fn drop(&mut self) {
-        fs::write(ONLINE, "1").expect("the CPU returns");
+        // The kernel may be busy with it. A second panic would hide the first.
+        for _ in 0..50 {
+            match fs::write(ONLINE, "1") {
+                Ok(()) => return,
+                Err(error) => eprintln!("{ONLINE}: {error}"),
+            }
+            sleep(Duration::from_millis(100));
+        }
     }
 }
 

@@ -217,8 +217,10 @@ fn perf_records_the_same_switches_and_wakeups() {
             Step::Woken { by, .. } => *by == 0 || seen.contains(by),
             _ => true,
         });
-        // The kernel's list may lack a thread that was preempted while it ended.
+        // The kernel's list may lack a thread that was preempted while it ended. It gets its CPU
+        // once more, or a few times.
         if matches!(ours.last(), Some((_, Step::Out { state: ThreadState::RUNNING, .. }))) {
+            assert!(theirs.len() <= ours.len() + 8, "{:?}", theirs.get(ours.len()..));
             theirs.truncate(ours.len());
         }
         let pairs = perf::pairs(&ours, &theirs, is_idle_hidden);
