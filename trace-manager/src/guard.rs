@@ -57,8 +57,8 @@ pub enum GuardOutcome {
     },
 }
 
-/// Runs the guard on this end of [`Guard::pair`]. Returns when the session has ended, or when the
-/// manager is dead and its archive completed.
+/// Runs the guard on this end of [`Guard::pair`](crate::Guard::pair). Returns when the session has
+/// ended, or when the manager is dead and its archive completed.
 pub fn run_guard(socket: OwnedFd) -> GuardOutcome {
     run_guard_with(socket, || {})
 }
