@@ -105,7 +105,8 @@ impl Places<'_> {
             (None, cpu) => cpu.and_then(|cpu| self.timeline.on_cpu(cpu, now)),
         };
         let space = task.and_then(|task| self.timeline.space(task.process, now));
-        if let Some(space) = space.filter(|new| self.found.last().map(|(_, it)| it) != Some(new)) {
+        let space = space.unwrap_or_else(|| self.timeline.without_code());
+        if self.found.last().is_none_or(|(_, last)| *last != space) {
             self.found.push((offset, space));
         }
     }

@@ -146,6 +146,11 @@ impl Timeline {
         self.spaces.get(space.0 as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Returns a space that has no code: that of threads that are not known.
+    pub(super) fn without_code(&self) -> SpaceId {
+        SpaceId(self.spaces.len() as u32)
+    }
+
     /// Returns the space of a process at a time, or its first one before that.
     pub(super) fn space(&self, process: u32, time: u64) -> Option<SpaceId> {
         let spaces = self.of_process.get(&process)?;

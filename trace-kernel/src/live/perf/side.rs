@@ -33,7 +33,8 @@ const RING_BYTES: u64 = 512 << 10;
 /// more than half a second with 100 000 switches a second.
 const KEPT: usize = 1 << 16;
 
-/// The most events that are kept, if the oldest are. They take some hundred megabytes.
+/// The most switches that are kept without a ring, and the most other events. 4 million events take
+/// about 400 MB, and the paths of mappings.
 const MOST: usize = 1 << 22;
 
 /// The permission to execute.
@@ -56,11 +57,11 @@ pub struct SideEvents {
     existing: State,
     /// With nanoseconds of `CLOCK_MONOTONIC_RAW`.
     events: Vec<(u64, AuxEvent)>,
-    /// Otherwise.
+    /// What is kept if `newest` is not there.
     limit: Limit,
-    /// If only the newest are kept.
+    /// What is kept of a ring.
     newest: Option<Newest>,
-    /// As records report it.
+    /// The number of records that the kernel has lost, and of events beyond the limit.
     lost: u64,
 }
 
@@ -153,7 +154,7 @@ impl SideEvents {
     }
 
     /// Returns the number of records that did not fit into the kernel's buffers so far, and of
-    /// events beyond 4194304, which are not kept.
+    /// switches, and of other events, beyond 4194304 of each, which are not kept.
     ///
     /// # Errors
     ///

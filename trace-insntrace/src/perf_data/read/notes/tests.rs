@@ -92,8 +92,16 @@ fn packets() -> Vec<u8> {
 
 /// Returns the addresses that a buffer of these packets is decoded to.
 fn decoded(folder: &Path, packets: &[u8]) -> Vec<u64> {
+    let (found, errors) = decoded_with(folder, packets, turns().len());
+    assert_eq!(errors, 0);
+    found
+}
+
+/// Returns the addresses, and the number of errors, if only the switches of the first turns are
+/// known.
+fn decoded_with(folder: &Path, packets: &[u8], known: usize) -> (Vec<u64>, usize) {
     let mut events = vec![(1, program(folder, 1, 0)), (1, program(folder, 2, 1))];
-    for (time, process, _) in turns() {
+    for (time, process, _) in turns().into_iter().take(known) {
         events.push((time, AuxEvent::Entered { cpu: CPU, process, thread: process }));
         events.push((time + 500, AuxEvent::Left { cpu: CPU }));
     }
@@ -102,13 +110,30 @@ fn decoded(folder: &Path, packets: &[u8]) -> Vec<u64> {
     let clocks = Clocks::of_processor(0, None);
     let notes = notes_of_buffer(TraceId(0), queue, packets, &timeline, clocks);
     let mut decoder = TraceDecoder::new(&notes, TraceId(0), packets);
-    let mut found = Vec::new();
+    let (mut found, mut errors) = (Vec::new(), 0);
     while let Some(item) = decoder.next_item().unwrap() {
-        if let Item::Instruction(instruction) = item.unwrap() {
-            found.push(instruction.ip);
+        match item {
+            Ok(Item::Instruction(instruction)) => found.push(instruction.ip),
+            Ok(_) => {}
+            Err(_) => errors += 1,
         }
     }
-    found
+    (found, errors)
+}
+
+/// The last switch that is known is that of a thread that leaves the CPU.
+#[test]
+fn packets_of_unknown_threads_are_not_decoded_with_the_code_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    for known in [0, 1, 8] {
+        let (found, errors) = decoded_with(folder.path(), &packets(), known);
+        let turns = turns().into_iter().take(known);
+        let expected: Vec<u64> = turns
+            .flat_map(|(_, process, rounds)| executed(u64::from(process) - 1, rounds))
+            .collect();
+        assert_eq!(found, expected);
+        assert!(errors > 0, "code is missing");
+    }
 }
 
 #[test]
