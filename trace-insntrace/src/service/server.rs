@@ -203,8 +203,15 @@ fn release_all(mut controller: Controller<ServedBackend>) -> Vec<Worker> {
     controller.backend_mut().take_leaving()
 }
 
-/// The place of a client. It is free again when this is dropped.
-struct Place(Arc<State>);
+/// The place of a client. It is free again when this is dropped, also if freeing what the client has
+/// left panics.
+struct Place {
+    state: Arc<State>,
+    _counted: Counted,
+}
+
+/// A client that is counted until this is dropped.
+struct Counted(Arc<State>);
 
 impl Place {
     fn reserve(state: &Arc<State>) -> Result<Self, Status> {
@@ -216,7 +223,7 @@ impl Place {
         let clients = &state.clients;
         let reserved = clients.fetch_update(Ordering::AcqRel, Ordering::Acquire, reserve);
         reserved.map_err(|_| status)?;
-        Ok(Self(state.clone()))
+        Ok(Self { state: state.clone(), _counted: Counted(state.clone()) })
     }
 
     /// Executes the calls of a client until it closes its connection, or sends a packet that is not
@@ -238,8 +245,8 @@ impl Place {
 
     /// Frees everything, and confirms it.
     fn close(self, client: &Socket) {
-        let leaving = self.0.close();
-        let ender = (self.0.lifetime == Lifetime::Service).then(|| self.0.ender.clone());
+        let leaving = self.state.close();
+        let ender = (self.state.lifetime == Lifetime::Service).then(|| self.state.ender.clone());
         drop(self);
         let reply = Request::Close.encode_reply(Ok(Results::Leaving(leaving)));
         // Without a client, there is nothing to confirm.
@@ -251,7 +258,7 @@ impl Place {
 
     /// Executes a call. Returns its results and a descriptor, or `None` after the service's end.
     fn call(&self, call: Call) -> Option<(Result<Results, Status>, Option<OwnedFd>)> {
-        let reply = self.0.controller()?.as_mut()?.call(call);
+        let reply = self.state.controller()?.as_mut()?.call(call);
         Some(match reply {
             Err(status) => (Err(status), None),
             Ok(Reply::Done) => (Ok(Results::Nothing), None),
@@ -269,9 +276,14 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.0.lifetime == Lifetime::Connection {
-            self.0.close();
+        if self.state.lifetime == Lifetime::Connection {
+            self.state.close();
         }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
         if thread::panicking() {
             // No other client may come that would find the lock poisoned.
             self.0.ender.end();
@@ -315,7 +327,7 @@ mod tests {
             let place = Place::reserve(&service.state).unwrap();
             let running = thread::spawn(|| service.run());
             let call = thread::spawn(move || {
-                let _controller = place.0.controller();
+                let _controller = place.state.controller();
                 panic!("in a call");
             });
             call.join().unwrap_err();
