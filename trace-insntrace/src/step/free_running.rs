@@ -85,11 +85,12 @@ impl Tracer {
         stop: Stop,
         registers: Registers,
     ) -> io::Result<()> {
-        let makes_steps = self.breakpoint_refusal().is_some();
+        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
+        // The kernel may refuse breakpoints to some threads only.
+        let makes_steps = thread.watch.is_skipping;
         if makes_steps && stop == Stop::Step {
             return self.stepped_outside(tid, registers);
         }
-        let Some(thread) = self.threads.get_mut(&tid) else { return Ok(()) };
         thread.moved(registers);
         let is_ours = thread.watch.breakpoints.contains(&Some(registers.ip));
         match stop {
