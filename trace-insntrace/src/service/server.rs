@@ -203,8 +203,8 @@ fn release_all(mut controller: Controller<ServedBackend>) -> Vec<Worker> {
     controller.backend_mut().take_leaving()
 }
 
-/// The place of a client. It is free again when this is dropped, also if freeing what the client has
-/// left panics.
+/// The place of a client. It is free again when this is dropped, also if freeing what the client
+/// has left panics.
 struct Place {
     state: Arc<State>,
     _counted: Counted,
