@@ -121,9 +121,13 @@ impl Cpus {
                     self.cpus.push(cpu);
                     opened.push(number);
                 }
-                // It has gone offline again.
-                Err(error) if hotplug::is_offline(&error) => {}
-                Err(error) => result = Err(format!("CPU {number}: {error}")),
+                Err(error) => {
+                    self.hotplug.retry(number);
+                    // Otherwise, it has gone offline again.
+                    if !hotplug::is_offline(&error) {
+                        result = Err(format!("CPU {number}: {error}"));
+                    }
+                }
             }
         }
         (opened, result)

@@ -35,9 +35,10 @@ impl Online {
         Self(online())
     }
 
-    /// Returns the CPUs that have come online since the last look.
+    /// Returns the CPUs that have come online since the last look. If the list cannot be read, the
+    /// last one is valid.
     pub(super) fn look(&mut self) -> Vec<u16> {
-        self.note(online())
+        listed("online").map_or_else(Vec::new, |online| self.note(online))
     }
 
     /// Notes the CPUs that are online. Returns those that were not.
@@ -58,7 +59,7 @@ impl Hotplug {
     pub(super) fn cpus(&self) -> Vec<u16> {
         match self.is_of_cpus() {
             true => self.online.0.clone(),
-            false => listed("present"),
+            false => listed("present").unwrap_or_else(|| self.online.0.clone()),
         }
     }
 
@@ -74,6 +75,11 @@ impl Hotplug {
         }
         self.last_look = monotonic_raw();
         self.online.look()
+    }
+
+    /// The events of a CPU could not be opened: the next look returns it again.
+    pub(super) fn retry(&mut self, cpu: u16) {
+        self.online.0.retain(|online| *online != cpu);
     }
 
     /// Opens the events of a CPU, which are off.
@@ -94,15 +100,16 @@ pub(super) fn is_offline(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENODEV)
 }
 
-/// Returns the CPUs that are online.
+/// Returns the CPUs that are online; the first one if the list cannot be read.
 #[must_use]
 pub fn online() -> Vec<u16> {
-    listed("online")
+    listed("online").unwrap_or_else(|| vec![0])
 }
 
-fn listed(file: &str) -> Vec<u16> {
-    let list = fs::read_to_string(format!("{CPUS}/{file}")).unwrap_or_else(|_| "0".to_owned());
-    parse_cpus(&list).collect()
+/// Returns the CPUs of a list, `None` if it cannot be read.
+fn listed(file: &str) -> Option<Vec<u16>> {
+    let list = fs::read_to_string(format!("{CPUS}/{file}")).ok()?;
+    Some(parse_cpus(&list).collect())
 }
 
 /// Returns the numbers of a list such as `0-3,6`. Malformed parts are left out.
@@ -133,11 +140,19 @@ mod tests {
     }
 
     #[test]
+    fn cpus_without_events_are_tried_again() {
+        let mut hotplug = of(Target::Cpu);
+        assert!(hotplug.look().is_empty());
+        hotplug.retry(0);
+        assert_eq!(hotplug.look(), [0]);
+    }
+
+    #[test]
     fn events_of_threads_stay_with_them() {
         let mut hotplug = of(Target::Thread(1));
         hotplug.online.0.clear();
         assert!(hotplug.look().is_empty());
-        assert_eq!(hotplug.cpus(), listed("present"));
+        assert_eq!(Some(hotplug.cpus()), listed("present"));
         assert_eq!(of(Target::Cpu).cpus(), online());
     }
 
