@@ -139,13 +139,15 @@ impl Tracefs {
         })
     }
 
-    /// Reports a change of the instance by another program.
-    fn look(&self) -> Result<(), String> {
+    /// Reports a change of the instance by another program. The last look waits for the privileged
+    /// helper.
+    fn look(&self, is_last: bool) -> Result<(), String> {
         let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on()) else {
             return Ok(());
         };
         match &self.owner {
             Owner::Own(instance) => reported(watch.look(instance)),
+            Owner::Helper(lease) if is_last => reported(lease.last_look()),
             Owner::Helper(lease) => reported(lease.look()),
         }
     }
@@ -199,7 +201,7 @@ impl Backend for Tracefs {
 
     fn stop(&mut self) -> Result<(), String> {
         self.has_visited = true;
-        self.changed = self.look();
+        self.changed = self.look(true);
         if let Some(watch) = &mut self.watch {
             watch.stop();
         }
@@ -209,7 +211,7 @@ impl Backend for Tracefs {
     /// Reads the pages of all CPUs. A CPU may have more of them than this reads.
     fn read(&mut self, clock: &TraceClock, now: u64) -> Progress {
         self.is_looking = self.watch.as_mut().is_some_and(Watch::is_due);
-        let unchanged = if self.is_looking { self.look() } else { Ok(()) };
+        let unchanged = if self.is_looking { self.look(false) } else { Ok(()) };
         let Self { streams, group, owner, has_visited, .. } = self;
         let limit = MAX_ROUND_BYTES / streams.len().max(1);
         let (mut has_more, mut has_read, mut result) = (false, false, Ok(()));

@@ -1,5 +1,6 @@
 //! The recorder's end of a connection to the privileged helper.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -26,6 +27,8 @@ pub(in crate::live) struct Lease {
     /// `None` when it is dropped: the command ends after its connection.
     socket: Option<Socket>,
     command: Option<Child>,
+    /// Whether the helper has been asked for a look and has not answered yet.
+    is_looking: Cell<bool>,
     /// The events that this user may record, as `SYSTEM:NAME` on each line.
     pub(in crate::live) available: String,
 }
@@ -47,13 +50,17 @@ impl Lease {
     /// Connects to the privileged helper.
     pub(in crate::live) fn new(server: &Server) -> Result<Self, LiveError> {
         let (socket, command) = connect(server).map_err(LiveError::Server)?;
-        let (socket, available) = (Some(socket), String::new());
-        let mut lease = Self { socket, command, available };
+        let mut lease = Self::of(socket, command);
         match lease.receive(&mut Vec::new())? {
             Reply::Events(available) => lease.available = available,
             other => return Err(unexpected(other)),
         }
         Ok(lease)
+    }
+
+    fn of(socket: Socket, command: Option<Child>) -> Self {
+        let (socket, available) = (Some(socket), String::new());
+        Self { socket, command, is_looking: Cell::new(false), available }
     }
 
     /// Asks for an instance. It is off.
@@ -84,6 +91,9 @@ impl Lease {
 
     /// Starts or stops recording.
     pub(in crate::live) fn switch(&self, is_on: bool) -> Result<(), LiveError> {
+        if self.is_looking.get() {
+            self.answer()?;
+        }
         self.send(switch(is_on))?;
         match self.receive(&mut Vec::new())? {
             Reply::Done => Ok(()),
@@ -91,10 +101,34 @@ impl Lease {
         }
     }
 
-    /// Returns what another program has changed in the instance, which records.
+    /// Returns what another program has changed in the instance, which records, by the look before.
+    /// A helper that does not answer delays nothing.
     pub(in crate::live) fn look(&self) -> Result<Option<String>, LiveError> {
-        self.send(LOOK)?;
-        match self.receive(&mut Vec::new())? {
+        let has_answered = self.is_looking.get() && self.wait(0)?.contains(PollFlags::IN);
+        let change = if has_answered { self.answer()? } else { None };
+        self.ask()?;
+        Ok(change)
+    }
+
+    /// Returns what another program has changed until now. Waits for the answer.
+    pub(in crate::live) fn last_look(&self) -> Result<Option<String>, LiveError> {
+        let before = if self.is_looking.get() { self.answer()? } else { None };
+        self.ask()?;
+        let change = self.answer()?;
+        Ok(before.or(change))
+    }
+
+    fn ask(&self) -> Result<(), LiveError> {
+        if !self.is_looking.replace(true) {
+            self.send(LOOK)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self) -> Result<Option<String>, LiveError> {
+        let reply = self.receive(&mut Vec::new())?;
+        self.is_looking.set(false);
+        match reply {
             Reply::Done => Ok(None),
             Reply::Changed(text) => Ok(Some(text)),
             other => Err(unexpected(other)),
@@ -103,10 +137,12 @@ impl Lease {
 
     /// Fails if the helper has ended.
     pub(in crate::live) fn check(&self) -> Result<(), LiveError> {
-        match self.wait(0)? {
+        let ready = self.wait(0)?;
+        let is_answer = self.is_looking.get() && !ready.contains(PollFlags::HUP);
+        match ready.is_empty() || is_answer {
+            true => Ok(()),
             // It sends nothing without a request.
-            true => Err(LiveError::Server(io::ErrorKind::ConnectionReset.into())),
-            false => Ok(()),
+            false => Err(LiveError::Server(io::ErrorKind::ConnectionReset.into())),
         }
     }
 
@@ -122,7 +158,7 @@ impl Lease {
     }
 
     fn receive(&self, descriptors: &mut Vec<OwnedFd>) -> Result<Reply, LiveError> {
-        if !self.wait(TIMEOUT)? {
+        if self.wait(TIMEOUT)?.is_empty() {
             return Err(LiveError::Server(io::ErrorKind::TimedOut.into()));
         }
         let mut packet = vec![0; MAX_PACKET];
@@ -135,9 +171,11 @@ impl Lease {
         reply.ok_or_else(|| LiveError::Server(io::ErrorKind::InvalidData.into()))
     }
 
-    fn wait(&self, timeout: i32) -> Result<bool, LiveError> {
-        let ready = poll(&mut [PollFd::new(self.socket()?, PollFlags::IN)], timeout);
-        ready.map(|ready| ready > 0).map_err(|error| LiveError::Server(error.into()))
+    /// Returns what is ready; nothing after `timeout` milliseconds.
+    fn wait(&self, timeout: i32) -> Result<PollFlags, LiveError> {
+        let socket = &mut [PollFd::new(self.socket()?, PollFlags::IN)];
+        poll(socket, timeout).map_err(|error| LiveError::Server(error.into()))?;
+        Ok(socket.first().map_or(PollFlags::empty(), PollFd::revents))
     }
 }
 
@@ -181,7 +219,7 @@ mod tests {
     #[test]
     fn unknown_replies_are_errors() {
         let (own, other) = Socket::packet_pair().unwrap();
-        let lease = Lease { socket: Some(own), command: None, available: String::new() };
+        let lease = Lease::of(own, None);
         for reply in [&b"done\n"[..], b"x", b"error\nno", b"cpu 1\n"] {
             other.send(reply, &[]).unwrap();
             let result = lease.request(ClockSource::Boottime, 0, (&[1], Vec::new()));
@@ -193,5 +231,27 @@ mod tests {
         lease.check().unwrap();
         drop(other);
         assert!(lease.check().is_err() && lease.switch(true).is_err());
+    }
+
+    #[test]
+    fn looks_do_not_wait_for_the_helper() {
+        let (own, helper) = Socket::packet_pair().unwrap();
+        let lease = Lease::of(own, None);
+        let mut question = [0; 64];
+        for _ in 0..3 {
+            assert_eq!(lease.look().unwrap(), None);
+            lease.check().unwrap();
+        }
+        assert_eq!(helper.recv(&mut question).unwrap(), LOOK.len(), "one question");
+        helper.send(&Reply::Changed("a".to_owned()).encode(), &[]).unwrap();
+        lease.check().unwrap();
+        assert_eq!(lease.look().unwrap().as_deref(), Some("a"));
+        assert_eq!(helper.recv(&mut question).unwrap(), LOOK.len(), "the next question");
+        for reply in [Reply::Done, Reply::Done] {
+            helper.send(&reply.encode(), &[]).unwrap();
+        }
+        lease.switch(false).unwrap();
+        drop(helper);
+        assert!(lease.check().is_err());
     }
 }
