@@ -97,12 +97,6 @@ impl<'s, 'a> Calls<'s, 'a> {
         }
     }
 
-    /// Returns the number of functions on the stack, with inlined ones.
-    #[must_use]
-    pub fn depth(&self) -> usize {
-        self.stack.iter().map(|frame| 1 + frame.inlined.len()).sum()
-    }
-
     /// Returns the changes of the stack before an item, which was executed in `space` at `ticks`,
     /// after so many notes.
     pub fn item(

@@ -28,7 +28,7 @@ pub(super) fn write(
             Format::Packets => packets(recording, trace, &mut summary, &mut out)?,
             Format::Calls => {
                 let calls = Calls::new(symbols);
-                let mut lines = CallLines { calls, number: 0, out: &mut out };
+                let mut lines = CallLines { calls, depth: 0, number: 0, out: &mut out };
                 visit(recording, trace, &mut summary, &mut lines)?;
             }
             _ => {
@@ -143,27 +143,34 @@ impl<W: Write> Visitor for Lines<'_, '_, W> {
 /// Lines of calls and returns.
 struct CallLines<'s, 'a, W> {
     calls: Calls<'s, 'a>,
+    /// The number of functions that have begun and not ended.
+    depth: usize,
     /// The number of the next instruction.
     number: u64,
     out: W,
 }
 
+/// Returns the spaces before a call. Deeper ones have no more: a formatted width has 16 bits.
+fn indent(depth: usize) -> usize {
+    2 * depth.min(1000)
+}
+
 impl<W: Write> Visitor for CallLines<'_, '_, W> {
     fn item(&mut self, decoder: &Decoder<'_>, item: &Item) -> Result<(), PrintError> {
-        let mut depth = self.calls.depth();
         for change in self.calls.item(decoder.space(), decoder.notes(), item, ticks(decoder)) {
             let (number, ticks) = (self.number, change.ticks);
             match &change.enter {
                 Some(name) => {
                     let suffix = if change.is_inlined { INLINED } else { "" };
-                    let indent = 2 * depth;
+                    let indent = indent(self.depth);
                     writeln!(self.out, "[{number}] {ticks} {:indent$}{name}{suffix}", "")
                         .map_err(PrintError::Output)?;
-                    depth += 1;
+                    self.depth += 1;
                 }
                 None => {
-                    depth = depth.saturating_sub(1);
-                    writeln!(self.out, "[{number}] {ticks} {:1$}}}", "", 2 * depth)
+                    self.depth = self.depth.saturating_sub(1);
+                    let indent = indent(self.depth);
+                    writeln!(self.out, "[{number}] {ticks} {:indent$}}}", "")
                         .map_err(PrintError::Output)?;
                 }
             }
@@ -204,5 +211,17 @@ fn kind_name(kind: InstructionKind) -> &'static str {
         InstructionKind::Call | InstructionKind::IndirectCall => "call",
         InstructionKind::Return => "return",
         InstructionKind::Far => "fcall",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::indent;
+
+    #[test]
+    fn calls_of_any_depth_can_be_printed() {
+        let (few, many) = (indent(3), indent(1 << 20));
+        assert_eq!(format!("{:few$}|", ""), "      |");
+        assert_eq!(format!("{:many$}|", "").len(), 2001);
     }
 }
