@@ -26,7 +26,7 @@ struct Program {
 
 impl Program {
     fn new() -> Self {
-        let directory = tempfile::Builder::new().prefix("a: b").tempdir().unwrap();
+        let directory = tempfile::Builder::new().prefix("probed: ").tempdir().unwrap();
         let path = directory.path().join("subject:1");
         fs::copy(subject_path(), &path).unwrap();
         Self { directory, path }

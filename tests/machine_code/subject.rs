@@ -139,7 +139,7 @@ pub fn macros(number: u64, text: &str) -> u64 {
         trace_duration!("c", "n", "a" => side_effect(number), "b" => text.to_string());
         trace_duration_begin!("c", "n", "a" => side_effect(number));
         trace_duration_end!("c", "n");
-        trace_instant!("c", "n", Scope::Process, "a" => side_effect(number));
+        trace_instant!("c", "n", InstantScope::Process, "a" => side_effect(number));
         trace_instant!("c", format!("{text}"));
         trace_counter!("c", "n", side_effect(number), "a" => side_effect(number));
         trace_async_begin!("c", "n", side_effect(number));
