@@ -97,22 +97,28 @@ impl Recorded {
 }
 
 /// Returns the number of calls of each function of a provider. Only calls of `open` may lack an
-/// end.
+/// end. A call during which a part of the buffer is saved has its begin there and its end later.
 #[track_caller]
 fn calls<'a>(provider: &'a Provider, open: &[&str]) -> BTreeMap<&'a str, usize> {
-    {
-        assert_eq!(provider.lost(), 0);
-        let mut calls = BTreeMap::new();
-        for event in provider.events.iter().filter(|event| event.category == "xray") {
-            match event.shape {
-                Shape::Instant => {}
-                Shape::Begin if open.contains(&event.name.as_str()) => {}
-                Shape::Complete(_) => *calls.entry(event.name.as_str()).or_default() += 1,
-                shape => panic!("{} is {shape:?}", event.name),
+    assert_eq!(provider.lost(), 0);
+    let (mut calls, mut begun) = (BTreeMap::new(), BTreeMap::<&str, i64>::new());
+    for event in provider.events.iter().filter(|event| event.category == "xray") {
+        let name = event.name.as_str();
+        let count = calls.entry(name);
+        match event.shape {
+            Shape::Instant => {}
+            Shape::Begin => *begun.entry(name).or_default() += 1,
+            Shape::End => {
+                *begun.entry(name).or_default() -= 1;
+                *count.or_default() += 1;
             }
+            Shape::Complete(_) => *count.or_default() += 1,
+            shape => panic!("{name} is {shape:?}"),
         }
-        calls
     }
+    begun.retain(|name, number| *number != 0 && !open.contains(name));
+    assert!(begun.is_empty(), "without an end: {begun:?}");
+    calls
 }
 
 /// Runs the program without tracing.
