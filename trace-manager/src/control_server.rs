@@ -15,6 +15,8 @@
 //! | `machine` | what requests, sessions and ended connections cause; without I/O |
 //! | `limits` | the resources of a user |
 //! | `client` | one connection |
+//! | `caller` | a controller, and what it may see |
+//! | `group` | the group of the control socket |
 //! | `companion` | processes that record the machine for a session |
 //! | `event_loop` | the control thread |
 //! | `shared` | what its threads share |
@@ -27,6 +29,7 @@
 //! | `output` | the outputs that controllers pass |
 //! | `convert` | the manager's values as those of the protocol |
 
+mod caller;
 mod client;
 mod companion;
 pub(crate) mod convert;
@@ -34,6 +37,7 @@ mod event_loop;
 mod event_queue;
 mod follow;
 mod foreign;
+mod group;
 mod kept;
 mod limits;
 mod machine;

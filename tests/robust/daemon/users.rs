@@ -20,6 +20,8 @@ use crate::harness::{subject_path, Archive};
 
 const USER: u32 = 12345;
 const OTHER: u32 = 12346;
+/// The group of the control socket.
+const GROUP: u32 = 12347;
 
 /// A daemon of root with copies of the programs that all users can run.
 fn shared_daemon() -> Option<Daemon> {
@@ -36,8 +38,9 @@ fn shared_daemon() -> Option<Daemon> {
         // for writing.
         assert!(Command::new("cp").arg(program).arg(daemon.path(name)).status().unwrap().success());
     }
-    // The administrator gives the control socket to a group.
-    chown(daemon.path("control.sock"), None, Some(USER)).unwrap();
+    // The administrator gives the control socket to a group, and permits all users to connect.
+    chown(daemon.path("control.sock"), None, Some(GROUP)).unwrap();
+    set_permissions(daemon.path("control.sock"), Permissions::from_mode(0o666)).unwrap();
     for uid in [USER, OTHER] {
         let home = daemon.path(&uid.to_string());
         std::fs::create_dir(&home).unwrap();
@@ -46,11 +49,11 @@ fn shared_daemon() -> Option<Daemon> {
     Some(daemon)
 }
 
-/// Returns a command that runs a program as a user of the group.
+/// Returns a command that runs a program as a user who is not in the group.
 fn command_of(daemon: &Daemon, uid: u32, program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(daemon.path(program));
     command.args(arguments).env_clear().env("TRACE_SOCKET", daemon.path("manager.sock"));
-    command.uid(uid).gid(USER).current_dir(daemon.path(&uid.to_string()));
+    command.uid(uid).gid(uid).current_dir(daemon.path(&uid.to_string()));
     command
 }
 
@@ -91,6 +94,57 @@ fn users_see_and_record_only_their_own_programs() {
     assert_eq!(Archive::read(&daemon.path("all.fxt")).providers.len(), 2, "root records all");
 }
 
+/// A member records the programs of all users, also after a kill of the daemon. Sessions of others
+/// stay theirs.
+#[test]
+fn a_member_of_the_group_sees_and_records_the_programs_of_all_users() {
+    let Some(mut daemon) = shared_daemon() else { return };
+    set_permissions(daemon.path("control.sock"), Permissions::from_mode(0o660)).unwrap();
+    let _of_root = daemon.program("chatter");
+    let _of_other = Program::start(&mut command_of(&daemon, OTHER, "subject", &["chatter"]));
+    daemon.wait_for_programs(2);
+    daemon.json(&["start", "--name", "of-root", "-o", "of-root.fxt"]);
+
+    let member = |arguments: &[&str]| Run::of(&mut member_command(&daemon, arguments));
+    let list = member(&["list", "providers", "--json"]);
+    let list: Value = serde_json::from_str(&list.stdout()).unwrap();
+    let mut users: Vec<_> = list.as_array().unwrap().iter().map(|it| it["uid"].clone()).collect();
+    users.sort_by_key(|uid| uid.as_u64());
+    assert_eq!(users, [0, OTHER]);
+    let run = member(&["start", "--name", "all", "--keep-alive", "-o", "all.fxt"]);
+    assert_eq!(run.code(), 0, "{run:?}");
+    let sessions = member(&["status", "--json"]);
+    let sessions: Value = serde_json::from_str(&sessions.stdout()).unwrap();
+    assert_eq!(sessions.as_array().unwrap().len(), 1, "root's session is root's: {sessions}");
+    let run = member(&["stop", "of-root"]);
+    assert_eq!(run.stderr(), "trace: there is no session 'of-root'\n");
+
+    daemon.wait_for_events("all", 2);
+    daemon.signal(Signal::Kill);
+    assert_eq!(daemon.wait(), None);
+    let directory = std::mem::replace(&mut daemon.directory, tempfile::tempdir().unwrap());
+    let daemon = Daemon::start_in(directory, &[]);
+    daemon.wait_for_programs(2);
+    daemon.wait_for_events("all", 2);
+    daemon.json(&["stop", "all"]);
+    for part in ["all.fxt", "all.2.fxt"] {
+        let archive = Archive::read(&daemon.path(&format!("{USER}/{part}")));
+        let with_events = archive.providers.iter().filter(|it| it.count("word") > 0);
+        assert_eq!(with_events.count(), 2, "{part}");
+    }
+}
+
+/// Returns a command of `trace` as a user of whom the group is a supplementary one.
+fn member_command(daemon: &Daemon, arguments: &[&str]) -> Command {
+    let mut command = Command::new("setpriv");
+    let (uid, group) = (USER.to_string(), GROUP.to_string());
+    command.args(["--reuid", &uid, "--regid", &uid, "--groups", &group]);
+    command.arg(daemon.path("trace")).args(arguments);
+    command.env_clear().env("TRACE_SOCKET", daemon.path("manager.sock"));
+    command.env("PATH", "/usr/bin:/bin").current_dir(daemon.path(&uid));
+    command
+}
+
 /// The daemon of root writes nowhere where the user could not.
 #[test]
 fn a_user_gets_no_files_through_the_daemon() {
@@ -107,10 +161,10 @@ fn a_user_gets_no_files_through_the_daemon() {
 #[test]
 fn who_is_not_in_the_group_may_register_but_not_control() {
     let Some(daemon) = shared_daemon() else { return };
-    let mut outsider = command_of(&daemon, OTHER, "subject", &["chatter"]);
-    let _program = Program::start(outsider.gid(OTHER));
+    set_permissions(daemon.path("control.sock"), Permissions::from_mode(0o660)).unwrap();
+    let _program = Program::start(&mut command_of(&daemon, OTHER, "subject", &["chatter"]));
     daemon.wait_for_programs(1);
-    let run = Run::of(command_of(&daemon, OTHER, "trace", &["status"]).gid(OTHER));
+    let run = run_as(&daemon, OTHER, &["status"]);
     assert_eq!(run.code(), 1);
     assert!(run.stderr().contains("permission denied"), "{run:?}");
 }

@@ -3,8 +3,10 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::time::Instant;
 
+use super::group;
 use super::foreign::{Closer, ForeignDescriptor};
 use rustix::io::ioctl_fionread;
 use rustix::net::{shutdown, Shutdown};
@@ -69,6 +71,14 @@ impl Client {
             unsent_bytes: 0,
             sent: 0,
             closes_at: None,
+        })
+    }
+
+    /// Returns whether the controller is in the group that may use the socket with this path.
+    pub(super) fn is_member(&self, path: &Path) -> bool {
+        group::of_socket(path).is_some_and(|group| {
+            self.peer.gid == group
+                || self.socket.peer_groups().is_ok_and(|groups| groups.contains(&group))
         })
     }
 

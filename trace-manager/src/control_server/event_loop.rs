@@ -16,6 +16,7 @@ use rustix::process::{getegid, geteuid};
 use trace_protocol::control::{ControlError, GeneralError, Reply, Summary, ToController, EVENT};
 use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 
+use super::caller::Caller;
 use super::client::{Client, Ended};
 use super::event_queue::EventQueue;
 use super::foreign::Closer;
@@ -124,7 +125,8 @@ impl ControlLoop {
     pub(super) fn serve(&mut self, session: ServedSession) -> Arc<EventQueue> {
         let ServedSession { config, handle, output, fixed_categories, no_pause, on_stop } = session;
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let owner = PeerCredentials { pid: process::id(), uid, gid };
+        let peer = PeerCredentials { pid: process::id(), uid, gid };
+        let owner = Caller { peer, all_users: peer.uid == 0 };
         let queue = Arc::<EventQueue>::default();
         self.machine.serve(owner, config, Arc::clone(&queue), no_pause);
         let served = Some(Served { on_stop });
@@ -236,9 +238,10 @@ impl ControlLoop {
         let id = self.next_client;
         epoll::add(&self.epoll, client.as_fd(), EventData::new_u64(id), EventFlags::IN).ok()?;
         self.next_client += 1;
-        let peer = client.peer;
+        let (peer, is_member) = (client.peer, client.is_member(self.listener.path()));
         self.clients.insert(id, client);
-        self.dispatch(Input::Connected(id, peer));
+        let all_users = peer.uid == 0 || is_member;
+        self.dispatch(Input::Connected(id, Caller { peer, all_users }));
         Some(id)
     }
 

@@ -20,8 +20,8 @@ use trace_protocol::archive::ClockSample;
 use trace_protocol::control::{KeptItem, KeptSession, Output, TraceConfig};
 use trace_protocol::file::random_name;
 use trace_protocol::message::ClockSource;
-use trace_protocol::socket::PeerCredentials;
 
+use super::caller::Caller;
 use super::output::path_of;
 use super::{other, part_name};
 
@@ -208,7 +208,7 @@ pub(super) fn keep(
     folder: Option<&KeptFolder>,
     config: &mut TraceConfig,
     directory: &OwnedFd,
-    peer: PeerCredentials,
+    caller: Caller,
     earlier: Option<(KeptFile, KeptSession)>,
 ) -> io::Result<NextPart> {
     if !config.keep_alive {
@@ -220,8 +220,9 @@ pub(super) fn keep(
     let path = path.map_err(|_| other("the path of the output's directory is no UTF-8"))?;
     let mut session = KeptSession {
         config: config.clone(),
-        uid: peer.uid,
-        gid: peer.gid,
+        uid: caller.peer.uid,
+        gid: caller.peer.gid,
+        all_users: caller.all_users,
         directory: path,
         device: metadata.dev(),
         inode: metadata.ino(),

@@ -24,7 +24,8 @@
 //! are notified of each phase, and of the removal of the session.
 //!
 //! A session belongs to the user that initialized it. Requests find it by its name; root finds the
-//! sessions of all users.
+//! sessions of all users. It records the programs of this user, or those of all users if its
+//! controller may see them.
 //!
 //! A recorder has one session, [`SERVED`], which it has started itself and ends itself. Controllers
 //! can initialize none, and not abort this one.
@@ -35,6 +36,7 @@ mod requests;
 mod session;
 #[cfg(test)]
 mod tests;
+mod visible;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};
@@ -44,13 +46,13 @@ use trace_protocol::control::{
     ControlError, Event, GeneralError, Reply, SessionState, Summary, ToController, TraceConfig,
     EVENT,
 };
-use trace_protocol::socket::PeerCredentials;
 
 pub(super) use self::messages::{
     ClientId, FollowJob, Input, OpenRequest, Output, Query, SessionEvent, SessionId, SnapshotJob,
     Ticket,
 };
 use self::session::{ControlledSession, Phase, Starting};
+use super::caller::Caller;
 use super::event_queue::EventQueue;
 use super::limits::{ControlLimits, Rates};
 use super::CategoryGroups;
@@ -67,7 +69,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(60);
 /// The connections and sessions of all users.
 #[derive(Debug)]
 pub(super) struct ControlMachine {
-    clients: BTreeMap<ClientId, PeerCredentials>,
+    clients: BTreeMap<ClientId, Caller>,
     /// The connections of the daemon itself.
     own: BTreeSet<ClientId>,
     /// The users of connections that are closing, and that still take memory.
@@ -123,7 +125,7 @@ impl ControlMachine {
     /// `no_pause` is why it cannot stop without its results, if it cannot.
     pub(super) fn serve(
         &mut self,
-        owner: PeerCredentials,
+        owner: Caller,
         config: TraceConfig,
         queue: Arc<EventQueue>,
         no_pause: Option<String>,
@@ -146,7 +148,7 @@ impl ControlMachine {
     /// The transition function. Returns the actions, in order.
     pub(super) fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
         match input {
-            Input::Connected(client, peer) => self.connected(client, peer),
+            Input::Connected(client, caller) => self.connected(client, caller),
             Input::IsOwn(client) => drop(self.own.insert(client)),
             Input::Restore(request) => self.restore(request),
             Input::Request(client, message, descriptor) => {
@@ -172,10 +174,13 @@ impl ControlMachine {
         std::mem::take(&mut self.outputs)
     }
 
-    fn connected(&mut self, client: ClientId, peer: PeerCredentials) {
-        let open = self.clients.values().filter(|it| it.uid == peer.uid).count();
-        let of_user = open + self.closing_of(peer.uid);
-        self.clients.insert(client, peer);
+    fn connected(&mut self, client: ClientId, mut caller: Caller) {
+        let uid = caller.peer.uid;
+        let open = self.clients.values().filter(|it| it.peer.uid == uid).count();
+        // A recorder is for its user only.
+        caller.all_users &= !self.is_recorder || uid == 0;
+        let of_user = open + self.closing_of(uid);
+        self.clients.insert(client, caller);
         if of_user >= self.limits.clients {
             self.close(client, &format!("more than {} connections", self.limits.clients));
         }
@@ -183,9 +188,9 @@ impl ControlMachine {
 
     /// Starts a session of a killed daemon again. It continues without a connection.
     fn restore(&mut self, request: Box<OpenRequest>) {
-        let OpenRequest { config, peer, queue, .. } = &*request;
+        let OpenRequest { config, caller, queue, .. } = &*request;
         self.last_session += 1;
-        let session = ControlledSession::restored(*peer, config.clone(), Arc::clone(queue));
+        let session = ControlledSession::restored(*caller, config.clone(), Arc::clone(queue));
         self.sessions.insert(self.last_session, session);
         self.outputs.push(Output::Open(self.last_session, request));
     }
@@ -197,7 +202,7 @@ impl ControlMachine {
 
     /// Ends a connection from this side. The reason is not sent if too many are closing.
     fn close(&mut self, client: ClientId, reason: &str) {
-        let Some(peer) = self.clients.get(&client).copied() else { return };
+        let Some(Caller { peer, .. }) = self.clients.get(&client).copied() else { return };
         if self.closing_of(peer.uid) >= self.limits.clients {
             self.outputs.push(Output::Disconnect(client));
             return self.disconnected(client);
@@ -375,7 +380,7 @@ impl ControlMachine {
         let waiting = std::mem::take(&mut session.waiting);
         let is_here = session.client.is_none_or(|client| self.clients.contains_key(&client));
         let is_kept = waiting.is_empty() && is_here;
-        let uid = session.peer.uid;
+        let uid = session.uid();
         self.enter(id, Phase::Stopped(summary.clone()));
         for ticket in waiting {
             self.reply(ticket, Reply::Stopped((*summary).clone()));
@@ -388,8 +393,7 @@ impl ControlMachine {
 
     /// Forgets the oldest results of a user beyond the limit.
     fn forget_results(&mut self, uid: u32) {
-        let is_result =
-            |session: &ControlledSession| session.peer.uid == uid && !session.is_active();
+        let is_result = |session: &ControlledSession| session.uid() == uid && !session.is_active();
         let results = self.sessions.iter().filter(|(_, session)| is_result(session));
         let results: Vec<SessionId> = results.map(|(id, _)| *id).collect();
         let excess = results.len().saturating_sub(self.limits.results);

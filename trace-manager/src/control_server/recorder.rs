@@ -12,6 +12,7 @@ use trace_protocol::control::{ControlError, GeneralError, Summary, TraceConfig};
 use trace_protocol::file::Directory;
 use trace_protocol::socket::PeerCredentials;
 
+use super::caller::Caller;
 use super::companion::{self, Companion};
 use super::kept::{keep, KeptFile, NextPart};
 use super::limits::ControlLimits;
@@ -153,7 +154,8 @@ fn open_with_companion(
     request: OpenRequest,
 ) -> Result<(Option<Box<dyn Companion>>, Opened), ControlError> {
     let starter = shared.companions.as_deref();
-    let companion = companion::start(starter, &shared.manager, &request.config, request.peer);
+    let companion =
+        companion::start(starter, &shared.manager, &request.config, request.caller.peer);
     // The session does not go on, also after the next start of the daemon.
     let companion = companion.inspect_err(|_| {
         request.earlier.iter().for_each(|(file, _)| file.remove());
@@ -167,8 +169,8 @@ fn open(
     request: OpenRequest,
     companion: Option<u32>,
 ) -> Result<Opened, ControlError> {
-    let OpenRequest { mut config, descriptor, peer, earlier, .. } = request;
-    if takes_snapshots(&config) && is_deputy(peer) {
+    let OpenRequest { mut config, descriptor, caller, earlier, .. } = request;
+    if takes_snapshots(&config) && is_deputy(caller.peer) {
         let reason = "snapshots of triggers require a daemon of the same user\nhint: start a \
                       daemon of your own, or take snapshots with trace snapshot";
         return Err(ControlError::general(GeneralError::Unsupported, reason));
@@ -176,10 +178,10 @@ fn open(
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
     let descriptor = descriptor.into_owned().map_err(failed)?;
     let before = earlier.as_ref().map(|(file, _)| file.clone());
-    let part = keep(shared.kept.as_ref(), &mut config, &descriptor, peer, earlier);
+    let part = keep(shared.kept.as_ref(), &mut config, &descriptor, caller, earlier);
     let part = part.inspect_err(|_| before.iter().for_each(KeptFile::remove)).map_err(failed)?;
     let kept = part.file.clone();
-    let opened = open_part(shared, &config, companion, (descriptor, peer), part);
+    let opened = open_part(shared, &config, companion, (descriptor, caller), part);
     opened.inspect_err(|_| kept.iter().for_each(KeptFile::remove))
 }
 
@@ -188,20 +190,20 @@ fn open_part(
     shared: &Shared,
     config: &TraceConfig,
     companion: Option<u32>,
-    (descriptor, peer): (OwnedFd, PeerCredentials),
+    (descriptor, caller): (OwnedFd, Caller),
     part: NextPart,
 ) -> Result<Opened, ControlError> {
     let failed = |error: io::Error| ControlError::general(GeneralError::Output, error.to_string());
-    let output = OpenOutput::open(&config.output, descriptor, peer).map_err(failed)?;
+    let output = OpenOutput::open(&config.output, descriptor, caller.peer).map_err(failed)?;
     let lease = match config.rotation.is_cut() {
         // Parts get numbers that no other session uses.
         true => None,
         false => reserve(&shared.outputs, &output).map_err(failed)?,
     };
     let description = output.description();
-    let (target, transfer) = target(shared, output, config, peer).map_err(failed)?;
-    let user = (peer.uid != 0).then_some(peer.uid);
-    let recorded = SessionConfig { companion, ..convert::session_config(config, user) };
+    let (target, transfer) = target(shared, output, config, caller.peer).map_err(failed)?;
+    let recorded = convert::session_config(config, caller.programs_of());
+    let recorded = SessionConfig { companion, ..recorded };
     let session = start(shared, recorded, target, &part);
     let opened = |(handle, guard_failure)| {
         let running = Running::new(Arc::new(handle), description);

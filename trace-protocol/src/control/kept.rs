@@ -21,6 +21,8 @@ record! {
         pub uid: u32,
         /// The group of its controller.
         pub gid: u32,
+        /// Whether it records the programs of all users.
+        pub all_users: bool,
         /// The path of the directory of its output.
         pub directory: String,
         /// The device of the directory.

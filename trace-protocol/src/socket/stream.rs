@@ -153,6 +153,16 @@ impl Socket {
         Ok(PeerCredentials { pid: pid as u32, uid, gid })
     }
 
+    /// Returns the supplementary groups that the peer had when it connected or created the pair,
+    /// from the kernel.
+    ///
+    /// # Errors
+    ///
+    /// Before Linux 4.13.
+    pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
+        sockets::peer_groups(self.fd.as_fd())
+    }
+
     /// Returns a descriptor (pidfd_open(2)) of the process that connected or created the pair, or
     /// `None` if the kernel has none. It may have ended; its pid is not reused for it.
     ///

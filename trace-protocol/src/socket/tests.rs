@@ -222,6 +222,31 @@ fn the_kernel_names_the_peer() {
 }
 
 #[test]
+fn the_kernel_names_the_groups_of_the_peer() {
+    let mut own: Vec<u32> = Vec::new();
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap();
+    own.extend(line.split_whitespace().map(|group| group.parse::<u32>().unwrap()));
+    let (first, _second) = Socket::packet_pair().unwrap();
+    assert_eq!(first.peer_groups().unwrap(), own);
+}
+
+/// Of a process with more groups than the first call has space for.
+#[test]
+fn the_groups_of_the_peer_may_be_many() {
+    if !rustix::process::getuid().is_root() {
+        return eprintln!("skipped: this test needs root");
+    }
+    let groups: Vec<String> = (100_000..101_000).map(|group: u32| group.to_string()).collect();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--groups", &groups.join(",")]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "socket::tests::the_kernel_names_the_groups_of_the_peer"]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
+}
+
+#[test]
 fn the_size_of_shared_memory_is_sealed() {
     let memory = MemoryFile::new("sealed", 8192).unwrap();
     assert!(MemoryFile::is_sealed(memory.as_fd()));

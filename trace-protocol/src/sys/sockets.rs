@@ -12,6 +12,9 @@ use super::check;
 /// An option of sockets that the C library's bindings lack.
 const SO_PEERPIDFD: c_int = 77;
 
+/// As above.
+const SO_PEERGROUPS: c_int = 59;
+
 /// Makes a stream socket.
 pub(crate) fn new_stream() -> io::Result<OwnedFd> {
     new(libc::SOCK_STREAM)
@@ -102,6 +105,31 @@ pub(crate) fn option(socket: BorrowedFd<'_>, name: c_int) -> io::Result<c_int> {
 pub(crate) fn peer(socket: BorrowedFd<'_>) -> io::Result<Credentials> {
     // SAFETY: credentials are numbers, which may have any bytes.
     unsafe { read_option(socket, libc::SO_PEERCRED) }
+}
+
+/// Returns the supplementary groups of who is at the other end of a socket (Linux 4.13).
+pub(crate) fn peer_groups(socket: BorrowedFd<'_>) -> io::Result<Vec<libc::gid_t>> {
+    const SIZE: usize = mem::size_of::<libc::gid_t>();
+    let mut groups: Vec<libc::gid_t> = vec![0; 32];
+    loop {
+        let mut length = (groups.len() * SIZE) as socklen_t;
+        let (fd, place) = (socket.as_raw_fd(), groups.as_mut_ptr().cast());
+        // SAFETY: the kernel writes at most `length` bytes, which `groups` has; all are valid.
+        let result =
+            unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_PEERGROUPS, place, &mut length) };
+        let number = length as usize / SIZE;
+        match check(result) {
+            // The length is that of all then. They cannot change.
+            Err(error) if error.raw_os_error() == Some(libc::ERANGE) && number > groups.len() => {
+                groups.resize(number, 0);
+            }
+            result => {
+                result?;
+                groups.truncate(number);
+                return Ok(groups);
+            }
+        }
+    }
 }
 
 /// Returns a descriptor of the process at the other end of a socket (Linux 6.5).

@@ -7,6 +7,7 @@ use trace_protocol::control::KeptSession;
 use trace_protocol::socket::PeerCredentials;
 
 use super::ControlLoop;
+use crate::control_server::caller::Caller;
 use crate::control_server::foreign::{Closer, ForeignDescriptor};
 use crate::control_server::kept::{open_directory, KeptFile, KeptFolder};
 use crate::control_server::machine::{Input, OpenRequest};
@@ -30,10 +31,11 @@ impl ControlLoop {
         let descriptor = open_directory(&session).map_err(|error| error.to_string())?;
         let descriptor = ForeignDescriptor::new(descriptor, &Closer::default());
         let peer = PeerCredentials { pid: process::id(), uid: session.uid, gid: session.gid };
+        let caller = Caller { peer, all_users: session.all_users };
         let mut config = session.config.clone();
         config.duration = duration;
         let earlier = Some((file.clone(), session));
-        let request = OpenRequest { config, descriptor, peer, queue: Arc::default(), earlier };
+        let request = OpenRequest { config, descriptor, caller, queue: Arc::default(), earlier };
         self.dispatch(Input::Restore(Box::new(request)));
         Ok(())
     }

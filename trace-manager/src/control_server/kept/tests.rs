@@ -1,5 +1,7 @@
 use std::os::unix::fs::{symlink, PermissionsExt};
 
+use trace_protocol::socket::PeerCredentials;
+
 use super::*;
 
 fn config() -> TraceConfig {
@@ -11,8 +13,9 @@ fn config() -> TraceConfig {
     }
 }
 
-fn me() -> PeerCredentials {
-    PeerCredentials { pid: 1, uid: geteuid().as_raw(), gid: 0 }
+fn me() -> Caller {
+    let peer = PeerCredentials { pid: 1, uid: geteuid().as_raw(), gid: 0 };
+    Caller { peer, all_users: false }
 }
 
 struct Place {

@@ -9,6 +9,7 @@ use trace_protocol::control::{
 use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
+use crate::control_server::caller::Caller;
 use crate::control_server::event_queue::EventQueue;
 use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::kept::KeptFile;
@@ -33,7 +34,7 @@ pub(in crate::control_server) struct Ticket {
 #[derive(Debug)]
 pub(in crate::control_server) enum Input {
     /// A controller connected.
-    Connected(ClientId, PeerCredentials),
+    Connected(ClientId, Caller),
     /// This connection is that of the daemon itself.
     IsOwn(ClientId),
     /// A session of a killed daemon goes on.
@@ -124,8 +125,7 @@ pub(in crate::control_server) struct OpenRequest {
     /// Its configuration, with the categories of groups.
     pub(in crate::control_server) config: TraceConfig,
     pub(in crate::control_server) descriptor: ForeignDescriptor,
-    /// The controller.
-    pub(in crate::control_server) peer: PeerCredentials,
+    pub(in crate::control_server) caller: Caller,
     pub(in crate::control_server) queue: Arc<EventQueue>,
     /// The part that a killed daemon has written, if there is one.
     pub(in crate::control_server) earlier: Option<(KeptFile, KeptSession)>,

@@ -13,6 +13,7 @@ use super::session::{buffer_size, ControlledSession, Phase, Starting};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
+use crate::control_server::caller::Caller;
 use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::triggers::check_rules;
 use crate::machine::Time;
@@ -35,7 +36,7 @@ impl ControlMachine {
         descriptor: Option<ForeignDescriptor>,
         now: Time,
     ) {
-        let Some(peer) = self.clients.get(&client) else { return };
+        let Some(Caller { peer, .. }) = self.clients.get(&client) else { return };
         if !self.requests.take(peer.uid, now) {
             let reason = format!("more than {} requests in a second", self.limits.requests);
             return self.close(client, &reason);
@@ -57,7 +58,7 @@ impl ControlMachine {
         now: Time,
     ) -> Result<(), Refused> {
         match request {
-            Request::GetProviders => self.query(ticket, Query::Providers(self.scope(ticket))),
+            Request::GetProviders => self.query(ticket, Query::Providers(self.programs_of(ticket))),
             Request::GetKnownCategories => return self.query_categories(ticket),
             Request::GetGroups => self.reply_groups(ticket),
             Request::GetSessions => self.query_sessions(ticket),
@@ -87,7 +88,7 @@ impl ControlMachine {
     /// Starts a query, which takes up to a second, or shares the one that runs. Replies are large,
     /// so that a connection has one at a time.
     fn query_categories(&mut self, ticket: Ticket) -> Result<(), Refused> {
-        let user = self.scope(ticket);
+        let user = self.programs_of(ticket);
         let waiting = self.category_queries.entry(user).or_default();
         if waiting.iter().any(|it| it.client == ticket.client) {
             let reason = "this connection already waits for the known categories";
@@ -98,41 +99,6 @@ impl ControlMachine {
             self.outputs.push(Output::QueryCategories(user));
         }
         Ok(())
-    }
-
-    /// Returns the user whose providers and sessions a controller may use; `None` for all.
-    fn scope(&self, ticket: Ticket) -> Option<u32> {
-        // Nobody has this id: a client that is gone sees nothing.
-        let uid = self.clients.get(&ticket.client).map_or(u32::MAX, |peer| peer.uid);
-        (uid != 0).then_some(uid)
-    }
-
-    /// Returns the sessions that a controller may use.
-    fn visible(&self, ticket: Ticket) -> impl Iterator<Item = (SessionId, &ControlledSession)> {
-        let scope = self.scope(ticket);
-        let sessions = self.sessions.iter().map(|(id, session)| (*id, session));
-        sessions.filter(move |(_, session)| scope.is_none_or(|uid| uid == session.peer.uid))
-    }
-
-    /// Finds a session by its name, or the only one if the name is empty. Root's own session comes
-    /// before those of other users.
-    fn find(&self, ticket: Ticket, name: &str) -> Result<SessionId, Refused> {
-        let missing = |reason: String| Err(general(GeneralError::NoSession, reason));
-        let own = self.clients.get(&ticket.client).map(|peer| peer.uid);
-        let has_name = |session: &ControlledSession| {
-            name.is_empty() && session.is_active() || session.config.name == name
-        };
-        let found: Vec<_> = self.visible(ticket).filter(|(_, session)| has_name(session)).collect();
-        let mine = found.iter().filter(|(_, session)| Some(session.peer.uid) == own);
-        let mine: Vec<SessionId> = mine.map(|(id, _)| *id).collect();
-        let names = || found.iter().map(|(_, it)| it.config.name.as_str()).collect::<Vec<_>>();
-        match (mine.as_slice(), found.as_slice()) {
-            ([id], _) => Ok(*id),
-            ([], [(id, _)]) => Ok(*id),
-            ([], []) if name.is_empty() => missing("there is no session".to_owned()),
-            ([], []) => missing(format!("there is no session '{name}'")),
-            _ => missing(format!("several sessions match: {}", names().join(", "))),
-        }
     }
 
     fn reply_groups(&mut self, ticket: Ticket) {
@@ -164,13 +130,14 @@ impl ControlMachine {
         config.check().map_err(bad)?;
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         config.categories = self.expand(&config.categories)?;
-        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let Some(caller) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
         check_rules(&config, self.own.contains(&ticket.client)).map_err(bad)?;
-        self.check_quota(peer.uid, &config)?;
-        self.choose_name(peer.uid, &mut config)?;
+        let uid = caller.peer.uid;
+        self.check_quota(uid, &config)?;
+        self.choose_name(uid, &mut config)?;
         let name = config.name.clone();
         self.last_session += 1;
-        let session = ControlledSession::new(peer, ticket.client, config, descriptor);
+        let session = ControlledSession::new(caller, ticket.client, config, descriptor);
         self.sessions.insert(self.last_session, session);
         self.reply(ticket, Reply::Initialized(name));
         Ok(())
@@ -202,7 +169,7 @@ impl ControlMachine {
     fn check_quota(&self, uid: u32, config: &TraceConfig) -> Result<(), Refused> {
         let active = || {
             let sessions = self.sessions.values();
-            sessions.filter(|session| session.peer.uid == uid && session.is_active())
+            sessions.filter(|session| session.uid() == uid && session.is_active())
         };
         if active().count() >= self.limits.sessions {
             let reason = format!("user {uid} has {} sessions, the limit", self.limits.sessions);
@@ -226,7 +193,7 @@ impl ControlMachine {
     fn choose_name(&mut self, uid: u32, config: &mut TraceConfig) -> Result<(), Refused> {
         let find = |name: &str| {
             let mut sessions = self.sessions.iter();
-            let found = sessions.find(|(_, it)| it.peer.uid == uid && it.config.name == name);
+            let found = sessions.find(|(_, it)| it.uid() == uid && it.config.name == name);
             found.map(|(id, session)| (*id, session.is_active()))
         };
         if config.name.is_empty() {
@@ -277,11 +244,11 @@ impl ControlMachine {
         if session.config.detached {
             session.client = None;
         }
-        let (config, peer, queue) =
-            (session.config.clone(), session.peer, Arc::clone(&session.queue));
+        let (config, caller, queue) =
+            (session.config.clone(), session.caller, Arc::clone(&session.queue));
         let event = Reply::StateChanged(session.event());
         self.notify(id, &event);
-        let request = OpenRequest { config, descriptor, peer, queue, earlier: None };
+        let request = OpenRequest { config, descriptor, caller, queue, earlier: None };
         self.outputs.push(Output::Open(id, Box::new(request)));
         Ok(())
     }
@@ -380,7 +347,7 @@ impl ControlMachine {
         let descriptor = descriptor.ok_or_else(|| bad("the output is missing".to_owned()))?;
         let id = self.find(ticket, &request.session)?;
         self.check_records(id)?;
-        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let Some(peer) = self.peer(ticket) else { return Ok(()) };
         let running = self.running_snapshots.get(&peer.uid).copied().unwrap_or(0);
         if running >= self.limits.running_snapshots {
             let reason = format!("{running} snapshots of user {} are not written yet", peer.uid);
@@ -408,7 +375,7 @@ impl ControlMachine {
         let categories = self.expand(&request.categories)?;
         let id = self.find(ticket, &request.session)?;
         self.check_records(id)?;
-        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let Some(peer) = self.peer(ticket) else { return Ok(()) };
         let lease = self.lease_stream(peer.uid)?;
         let job = FollowJob { categories, descriptor, peer, lease };
         self.outputs.push(Output::Follow(id, ticket, job));
@@ -462,7 +429,7 @@ impl ControlMachine {
     /// Fails if the user has changed the sessions' categories, or started stopped sessions again,
     /// too often. Both take time for each program.
     pub(super) fn take_change(&mut self, ticket: Ticket, now: Time) -> Result<(), Refused> {
-        let Some(peer) = self.clients.get(&ticket.client).copied() else { return Ok(()) };
+        let Some(peer) = self.peer(ticket) else { return Ok(()) };
         if self.category_changes.take(peer.uid, now) {
             return Ok(());
         }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trace_protocol::control::{
     Event, Output, ProviderSpec, SessionInfo, SessionState, Summary, TraceConfig, EVENT,
 };
-use trace_protocol::socket::PeerCredentials;
 
 use super::{ClientId, Ticket};
+use crate::control_server::caller::Caller;
 use crate::control_server::convert;
 use crate::control_server::event_queue::EventQueue;
 use crate::control_server::foreign::ForeignDescriptor;
@@ -17,7 +17,7 @@ use crate::machine::Time;
 #[derive(Debug)]
 pub(super) struct ControlledSession {
     /// The controller that initialized it.
-    pub(super) peer: PeerCredentials,
+    pub(super) caller: Caller,
     /// The connection with which it ends; `None` if it is detached, and was started.
     pub(super) client: Option<ClientId>,
     pub(super) config: TraceConfig,
@@ -74,18 +74,18 @@ impl Starting {
 
 impl ControlledSession {
     pub(super) fn new(
-        peer: PeerCredentials,
+        caller: Caller,
         client: ClientId,
         config: TraceConfig,
         descriptor: ForeignDescriptor,
     ) -> Self {
         let client = Some(client);
-        Self { client, ..Self::in_phase(Phase::Initialized(descriptor), peer, config) }
+        Self { client, ..Self::in_phase(Phase::Initialized(descriptor), caller, config) }
     }
 
     /// Returns a session that its own process has started, and ends. No connection ends it.
     pub(super) fn served(
-        owner: PeerCredentials,
+        owner: Caller,
         config: TraceConfig,
         queue: Arc<EventQueue>,
         no_pause: Option<String>,
@@ -95,19 +95,15 @@ impl ControlledSession {
     }
 
     /// Returns a session of a killed daemon, which starts again. Nobody waits for it.
-    pub(super) fn restored(
-        peer: PeerCredentials,
-        config: TraceConfig,
-        queue: Arc<EventQueue>,
-    ) -> Self {
+    pub(super) fn restored(caller: Caller, config: TraceConfig, queue: Arc<EventQueue>) -> Self {
         let nobody = Ticket { client: 0, id: EVENT };
         let starting = Phase::Starting(Starting::new(nobody));
-        Self { queue, ..Self::in_phase(starting, peer, config) }
+        Self { queue, ..Self::in_phase(starting, caller, config) }
     }
 
-    fn in_phase(phase: Phase, peer: PeerCredentials, config: TraceConfig) -> Self {
+    fn in_phase(phase: Phase, caller: Caller, config: TraceConfig) -> Self {
         Self {
-            peer,
+            caller,
             client: None,
             config,
             phase,
@@ -119,6 +115,11 @@ impl ControlledSession {
             aborted: false,
             no_pause: None,
         }
+    }
+
+    /// Returns the user to whom it belongs.
+    pub(super) fn uid(&self) -> u32 {
+        self.caller.peer.uid
     }
 
     /// Returns whether it has not ended.
@@ -248,7 +249,7 @@ impl ControlledSession {
     pub(super) fn info(&self) -> SessionInfo {
         let mut info = SessionInfo {
             name: self.config.name.clone(),
-            uid: self.peer.uid,
+            uid: self.uid(),
             state: self.state(),
             detached: self.config.detached,
             mode: self.config.mode,

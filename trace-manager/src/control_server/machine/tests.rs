@@ -12,6 +12,7 @@ mod users;
 
 use trace_protocol::control::{Request, StartRequest, StopRequest, TerminateRequest, ToDaemon};
 use trace_protocol::message::BufferDisposition;
+use trace_protocol::socket::PeerCredentials;
 
 use super::*;
 use crate::control_server::foreign::{Closer, ForeignDescriptor};
@@ -21,6 +22,8 @@ pub(super) struct Scene {
     machine: ControlMachine,
     pub(super) now: Time,
     last_id: u32,
+    /// The sessions that were opened, and the user whose programs each records.
+    pub(super) programs: Vec<(SessionId, Option<u32>)>,
     /// Live streams that have not ended.
     pub(super) streams: Vec<FollowJob>,
     /// Actions that are not messages, as text without numbers of descriptors.
@@ -47,6 +50,7 @@ impl Scene {
             now: Time::ZERO,
             last_id: 0,
             streams: Vec::new(),
+            programs: Vec::new(),
             category_refusal: None,
             actions: Vec::new(),
             received: BTreeMap::new(),
@@ -56,7 +60,7 @@ impl Scene {
     }
 
     pub(super) fn connect(&mut self, client: ClientId, uid: u32) {
-        self.on(Input::Connected(client, PeerCredentials { pid: 1, uid, gid: uid }));
+        self.on(Input::Connected(client, caller(uid, uid == 0)));
     }
 
     pub(super) fn on(&mut self, input: Input) {
@@ -74,6 +78,8 @@ impl Scene {
                 Output::Close(client) => self.actions.push(format!("close {client}")),
                 Output::Disconnect(client) => self.actions.push(format!("disconnect {client}")),
                 Output::Open(id, request) => {
+                    let programs = request.caller.programs_of();
+                    self.programs.push((id, programs));
                     self.actions.push(format!("open {id} {:?}", request.config.categories));
                 }
                 Output::Begin(id) => self.actions.push(format!("begin {id}")),
@@ -166,6 +172,11 @@ impl Scene {
     pub(super) fn ended(&mut self, session: SessionId) {
         self.on(Input::Session(session, SessionEvent::Ended(Box::new(summary()))));
     }
+}
+
+/// Returns a controller of a user.
+pub(super) fn caller(uid: u32, all_users: bool) -> Caller {
+    Caller { peer: PeerCredentials { pid: 1, uid, gid: uid }, all_users }
 }
 
 fn null() -> ForeignDescriptor {

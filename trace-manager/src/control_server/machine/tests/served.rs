@@ -9,7 +9,7 @@ fn scene() -> Scene {
 
 fn scene_with(no_pause: Option<String>) -> Scene {
     let mut scene = Scene::new();
-    let owner = PeerCredentials { pid: 1, uid: USER, gid: USER };
+    let owner = caller(USER, false);
     let config = TraceConfig { duration: Duration::from_secs(60), ..detached("app") };
     scene.machine.serve(owner, config, Arc::default(), no_pause);
     scene
@@ -91,4 +91,16 @@ fn a_recorder_that_fails_waits_for_no_results() {
     scene.on(Input::ShutDown);
     general(scene.reply(CLIENT, waiting), GeneralError::ShuttingDown);
     assert!(scene.machine.has_ended() && scene.take_actions().is_empty());
+}
+
+#[test]
+fn the_group_of_a_recorders_socket_has_no_permission() {
+    let mut scene = scene();
+    scene.on(Input::Connected(8, caller(USER + 1, true)));
+    scene.on(Input::Connected(9, caller(0, true)));
+    scene.take_actions();
+    for (client, expected) in [(8, "Providers(Some(1001))"), (9, "Providers(None)")] {
+        scene.call(client, Request::GetProviders);
+        assert_eq!(scene.take_actions(), [expected]);
+    }
 }

@@ -19,6 +19,22 @@ fn a_user_sees_only_their_own_sessions_and_providers() {
     assert_eq!(lists(ROOT), root);
 }
 
+/// Sessions of others stay those of others.
+#[test]
+fn a_member_of_the_group_sees_and_records_all_programs() {
+    let mut scene = Scene::new();
+    scene.on(Input::Connected(3, caller(USER + 1, true)));
+    scene.started(CLIENT, 1, named("a"));
+    scene.started(3, 2, named("b"));
+    assert_eq!(scene.programs, [(1, Some(USER)), (2, None)]);
+    for request in [Request::GetSessions, Request::GetProviders, Request::GetKnownCategories] {
+        scene.call(3, request);
+    }
+    let expected = [r#"sessions ["b"]"#, "Providers(None)", "categories None"];
+    assert_eq!(scene.take_actions(), expected);
+    general(scene.call(3, Request::GetStatistics("a".to_owned())), GeneralError::NoSession);
+}
+
 /// A query takes a thread and up to a second.
 #[test]
 fn a_user_has_one_query_of_categories_at_a_time() {
