@@ -98,7 +98,8 @@ impl Daemon {
             let mut controller = self.controller();
             controller.flush(session).unwrap();
             let statistics = controller.statistics(session).unwrap();
-            statistics.iter().filter(|provider| provider.events > 0).count() >= programs
+            let living = statistics.iter().filter(|provider| provider.end.is_none());
+            living.filter(|provider| provider.events > 0).count() >= programs
         });
     }
 

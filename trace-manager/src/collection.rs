@@ -83,6 +83,11 @@ impl Collection {
         self.providers.get(&id).map_or(Vec::new(), |provider| provider.sessions().collect())
     }
 
+    /// Returns whether a session has this provider.
+    pub(crate) fn has(&self, id: ProviderId, session: SessionNumber) -> bool {
+        self.providers.get(&id).is_some_and(|it| it.sessions().any(|number| number == session))
+    }
+
     /// Returns the providers of a session.
     pub(crate) fn of_session(&self, session: SessionNumber) -> impl Iterator<Item = &ProviderData> {
         self.providers.values().filter(move |provider| provider.sessions().any(|it| it == session))

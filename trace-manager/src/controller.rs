@@ -38,6 +38,7 @@ use trace_protocol::socket::{default_socket_paths, PeerCredentials, Socket};
 use crate::trigger::Cause;
 
 pub use self::error::ControllerError;
+pub use self::results::end_of;
 pub use trace_protocol::control::{
     CompanionResult, ControlError, EndKind, ErrorCode, FlushError, GeneralError, GroupInfo,
     KnownCategory, Output, ProviderFilter, ProviderInfo, ProviderResult, ProviderSpec,

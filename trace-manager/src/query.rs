@@ -7,7 +7,7 @@ use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::message::{CategoryInfo, ClockSource};
 use trace_protocol::mode::BufferingMode;
 
-use crate::machine::{ProviderId, SessionState, TraceeState};
+use crate::machine::{End, ProviderId, SessionState, TraceeState};
 
 /// A registered provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub struct SessionInfo {
     pub buffer_size: u64,
 }
 
-/// The statistics of a provider in a running session.
+/// The statistics of a provider in a running session, also of one that has left.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderStatistics {
     /// Its id in the archive.
@@ -113,6 +113,8 @@ pub struct ProviderStatistics {
     pub events: u64,
     /// Its bytes in the session's archive so far.
     pub bytes: u64,
+    /// How it left the session, if it has.
+    pub end: Option<End>,
 }
 
 /// The events of a session so far, also those in the buffers of its providers.

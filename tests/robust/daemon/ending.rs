@@ -144,6 +144,10 @@ fn a_session_survives_the_death_of_its_programs() {
     daemon.wait_for_programs(0);
     let _second = daemon.program("chatter");
     daemon.wait_for_events("a", 1);
+    let status = daemon.json(&["status", "a"]);
+    let ends: Vec<_> = status.as_array().unwrap().iter().map(|it| it["end"].clone()).collect();
+    assert_eq!(ends, [Value::from("ended before the session"), Value::Null]);
+    assert!(status[0]["events"].as_u64() > Some(0));
     let summary = daemon.json(&["stop", "a"]);
     assert_eq!(summary["providers"][0]["end"], "ended before the session");
     assert!(Archive::read(&daemon.path("a.fxt")).of_process(pid).unwrap().count("word") > 0);

@@ -211,7 +211,9 @@ impl Site {
         let events = |site: &Self| -> Vec<u64> {
             let mut controller = site.daemon.controller();
             controller.flush(session).unwrap();
-            controller.statistics(session).unwrap().iter().map(|it| it.events).collect()
+            let statistics = controller.statistics(session).unwrap();
+            let living = statistics.iter().filter(|it| it.end.is_none());
+            living.map(|it| it.events).collect()
         };
         let before = events(self);
         wait_until("events are recorded", || {

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use indicatif::{HumanBytes, HumanCount};
 use serde_json::{json, Value};
-use trace_manager::controller::{ProviderStatistics, SessionInfo};
+use trace_manager::controller::{end_of, ProviderStatistics, SessionInfo};
+use trace_manager::End;
 use trace_protocol::buffer::producer::LossReason;
 
 use crate::cli::StatusArgs;
@@ -118,7 +119,7 @@ fn show_providers(providers: &[ProviderStatistics], as_json: bool) -> Result<()>
     if as_json {
         return print_json(&providers.iter().map(provider_json).collect());
     }
-    let heads = vec!["pid", "events", "bytes", "buffers", "names", "lost", "name"];
+    let heads = vec!["pid", "events", "bytes", "buffers", "names", "lost", "name", "end"];
     let mut table = Table::new(heads, 6);
     for provider in providers {
         let dropped: u64 = provider.dropped.iter().map(|(_, number)| number).sum();
@@ -130,6 +131,7 @@ fn show_providers(providers: &[ProviderStatistics], as_json: bool) -> Result<()>
             format!("{:.0}%", durable_used(provider) * 100.0),
             HumanCount(dropped).to_string(),
             provider.name.clone(),
+            end(provider).map_or("-".to_owned(), |end| end.to_string()),
         ]);
     }
     match table.is_empty() {
@@ -137,6 +139,10 @@ fn show_providers(providers: &[ProviderStatistics], as_json: bool) -> Result<()>
         false => print(&table.text())?,
     }
     Ok(())
+}
+
+fn end(provider: &ProviderStatistics) -> Option<End> {
+    provider.end.map(|kind| end_of(kind, provider.violation.clone()))
 }
 
 /// Returns the share of the durable buffer, which has names, that is in use.
@@ -159,5 +165,6 @@ fn provider_json(provider: &ProviderStatistics) -> Value {
         "wrapped_count": provider.wrapped_count,
         "durable_used": durable_used(provider),
         "buffer_size": provider.buffer_size,
+        "end": end(provider).map(|end| end.to_string()),
     })
 }

@@ -287,6 +287,7 @@ impl ProviderData {
             buffer_size: self.layout.total_size() as u64,
             events: self.events(),
             bytes: 0,
+            end: None,
         }
     }
 

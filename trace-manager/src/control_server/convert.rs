@@ -142,6 +142,26 @@ pub(super) fn statistics(of: ProviderStatistics) -> control::ProviderStatistics 
         buffer_size: of.buffer_size,
         events: of.events,
         bytes: of.bytes,
+        end: of.end.as_ref().map(end_kind),
+        violation: of.end.as_ref().map(violation).unwrap_or_default(),
+    }
+}
+
+fn end_kind(end: &End) -> EndKind {
+    match end {
+        End::Terminated => EndKind::Terminated,
+        End::TimedOut => EndKind::TimedOut,
+        End::Disconnected => EndKind::Disconnected,
+        End::CutOff(_) if end.ignores_data() => EndKind::OtherVersion,
+        End::CutOff(_) => EndKind::CutOff,
+    }
+}
+
+/// Returns the violation of a provider that was cut off, else an empty text.
+fn violation(end: &End) -> String {
+    match end {
+        End::CutOff(violation) => violation.to_string(),
+        End::Terminated | End::TimedOut | End::Disconnected => String::new(),
     }
 }
 
@@ -222,15 +242,7 @@ pub(super) fn snapshot_info(
 }
 
 pub(crate) fn result(of: ProviderSummary) -> ProviderResult {
-    let (end, violation) = match &of.end {
-        End::Terminated => (EndKind::Terminated, String::new()),
-        End::TimedOut => (EndKind::TimedOut, String::new()),
-        End::Disconnected => (EndKind::Disconnected, String::new()),
-        End::CutOff(violation) if of.end.ignores_data() => {
-            (EndKind::OtherVersion, violation.to_string())
-        }
-        End::CutOff(violation) => (EndKind::CutOff, violation.to_string()),
-    };
+    let (end, violation) = (end_kind(&of.end), violation(&of.end));
     ProviderResult {
         id: of.id,
         pid: of.pid,

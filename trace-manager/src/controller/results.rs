@@ -72,7 +72,6 @@ impl From<ProviderResult> for ProviderSummary {
         let loss = |(why, number): (u8, u64)| {
             LossReason::ALL.get(usize::from(why)).map(|why| (*why, number))
         };
-        let ignores_data = of.end == EndKind::OtherVersion;
         Self {
             id: of.id,
             pid: of.pid,
@@ -98,14 +97,21 @@ impl From<ProviderResult> for ProviderSummary {
             dropped_by_reason: of.dropped_by_reason.into_iter().filter_map(loss).collect(),
             durable_used: of.durable_used,
             durable_size: of.durable_size,
-            end: match of.end {
-                EndKind::Terminated => End::Terminated,
-                EndKind::TimedOut => End::TimedOut,
-                EndKind::Disconnected => End::Disconnected,
-                EndKind::CutOff | EndKind::OtherVersion => {
-                    End::CutOff(Violation::Reported { text: of.violation, ignores_data })
-                }
-            },
+            end: end_of(of.end, of.violation),
+        }
+    }
+}
+
+/// Returns how a provider left a session, by the fields of its [`ProviderResult`] or its
+/// [`ProviderStatistics`](trace_protocol::control::ProviderStatistics).
+pub fn end_of(kind: EndKind, violation: String) -> End {
+    let ignores_data = kind == EndKind::OtherVersion;
+    match kind {
+        EndKind::Terminated => End::Terminated,
+        EndKind::TimedOut => End::TimedOut,
+        EndKind::Disconnected => End::Disconnected,
+        EndKind::CutOff | EndKind::OtherVersion => {
+            End::CutOff(Violation::Reported { text: violation, ignores_data })
         }
     }
 }

@@ -12,6 +12,9 @@ use crate::summary::ProviderSummary;
 /// A daemon's reply has space for them.
 const MOST_BYTES: usize = 4 << 20;
 
+/// The most programs of which statistics are returned while the session runs.
+const MOST_STATISTICS: usize = 1000;
+
 /// The most categories of the programs whose summaries are one.
 const MOST_CATEGORIES: usize = 4096;
 
@@ -65,6 +68,13 @@ impl Departed {
         } else if let Some(merged) = &mut self.merged {
             merged.omitted.push((omission, 1));
         }
+    }
+
+    /// Returns the summaries of those that departed last, [`MOST_STATISTICS`] at most: a controller
+    /// may ask often.
+    pub(super) fn newest(&self) -> impl Iterator<Item = (ProviderId, &ProviderSummary)> {
+        let newest = self.order.iter().rev().take(MOST_STATISTICS);
+        newest.filter_map(|id| Some((*id, self.summaries.get(id)?)))
     }
 
     fn merge(&mut self, mut summary: ProviderSummary) {
@@ -152,6 +162,14 @@ mod tests {
         let all = summaries(60, 75_000);
         assert_eq!((all.len(), all[0].name.as_str()), (2, "59 earlier programs"));
         assert!(all[0].known_categories.is_empty());
+    }
+
+    #[test]
+    fn statistics_are_those_of_the_last_thousand() {
+        let mut departed = Departed::default();
+        (1..=1500).for_each(|number| departed.add(number, summary(number, 0)));
+        let ids: Vec<_> = departed.newest().map(|(id, _)| id).collect();
+        assert_eq!((ids.len(), ids[0], ids[999]), (1000, 1500, 501));
     }
 
     /// As one that a server has had since the start.

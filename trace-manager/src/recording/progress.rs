@@ -7,6 +7,7 @@ use super::Recording;
 use crate::archive::WriterStatus;
 use crate::collection::{Collection, ProviderData};
 use crate::query::ProviderStatistics;
+use crate::summary::ProviderSummary;
 
 impl Recording {
     /// Returns the time since the start of the session.
@@ -40,18 +41,39 @@ impl Recording {
         connected.fold(self.departed.dropped, u64::saturating_add)
     }
 
-    /// Returns the statistics of the connected providers.
+    /// Returns the statistics of the connected providers, and of those that have left last.
     pub(crate) fn statistics(&self, collection: &Collection) -> Vec<ProviderStatistics> {
         let statistics = |provider: &ProviderData| ProviderStatistics {
             events: self.events_of(provider),
             bytes: self.outputs.archive.bytes(provider.id()),
             ..provider.statistics()
         };
-        collection.of_session(self.number).map(statistics).collect()
+        let departed = self.departed.newest().filter(|(id, _)| !collection.has(*id, self.number));
+        let departed = departed.map(|(_, summary)| of_departed(summary));
+        let mut all: Vec<_> =
+            departed.chain(collection.of_session(self.number).map(statistics)).collect();
+        all.sort_by_key(|it| it.id);
+        all
     }
 
     /// Returns the state of the archive's writer.
     pub(crate) fn writer_status(&self) -> Arc<WriterStatus> {
         self.outputs.archive.status()
+    }
+}
+
+fn of_departed(summary: &ProviderSummary) -> ProviderStatistics {
+    ProviderStatistics {
+        id: summary.id,
+        pid: summary.pid,
+        name: summary.name.clone(),
+        wrapped_count: summary.wrapped_count,
+        dropped: summary.dropped_by_reason.clone(),
+        durable_used: summary.durable_used,
+        durable_size: summary.durable_size,
+        buffer_size: summary.buffer_size,
+        events: summary.events,
+        bytes: summary.bytes,
+        end: Some(summary.end.clone()),
     }
 }

@@ -3,7 +3,7 @@
 use super::provider::{Provider, CATEGORY};
 use super::*;
 
-use trace_manager::{ManagerError, ProviderState, SessionState};
+use trace_manager::{End, ManagerError, ProviderState, SessionState};
 use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::message::{CategoryInfo, ClockSource, ToManager, ToProvider};
 
@@ -132,5 +132,32 @@ fn statistics_are_those_of_the_buffer() {
     assert!(one.bytes > events * 16, "{one:?}");
     session.stop();
     provider.leave(tracing);
+    session.join().unwrap();
+}
+
+#[test]
+fn statistics_have_the_providers_that_left_and_how() {
+    let stage = Stage::new();
+    let (mut ended, _) = Provider::register(stage.manager.path(), "ended");
+    let (mut bad, _) = Provider::register(stage.manager.path(), "bad");
+    let (mut good, _) = Provider::register(stage.manager.path(), "good");
+    let session = stage.start(config(BufferingMode::Streaming));
+    let [of_ended, of_bad, of_good] = [&mut ended, &mut bad, &mut good].map(Provider::enter);
+    let events = of_ended.fill(0, 0);
+    of_ended.save(0);
+    drop((of_ended, ended));
+    of_bad.packets.send(&[0xff; 16], &[]).unwrap();
+    let statistics = || session.statistics().unwrap();
+    let left = || statistics().iter().filter(|it| it.end.is_some()).count();
+    wait_until(|| left() == 2);
+    let statistics = statistics();
+    let found: Vec<_> =
+        statistics.iter().map(|it| (it.name.as_str(), it.events, &it.end)).collect();
+    let [first, second, third] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!(first, &("ended", events, &Some(End::Disconnected)));
+    assert!(matches!(second, ("bad", 0, Some(End::CutOff(_)))), "{second:?}");
+    assert_eq!(third, &("good", 0, &None));
+    session.stop();
+    good.leave(of_good);
     session.join().unwrap();
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::field::{codes, record};
+use super::summary::EndKind;
 use crate::message::ClockSource;
 use crate::mode::BufferingMode;
 
@@ -40,7 +41,7 @@ record! {
 }
 
 record! {
-    /// The statistics of a provider in a running session.
+    /// The statistics of a provider in a running session, also of one that has left.
     pub struct ProviderStatistics {
         /// Its number in the archive.
         pub id: u32,
@@ -63,6 +64,10 @@ record! {
         pub events: u64,
         /// Its bytes in the session's archive so far.
         pub bytes: u64,
+        /// How it left the session, if it has.
+        pub end: Option<EndKind>,
+        /// The violation, if it was cut off.
+        pub violation: String,
     }
 }
 
