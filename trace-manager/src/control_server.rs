@@ -22,7 +22,6 @@
 //! | `shared` | what its threads share |
 //! | `event_queue` | the alerts and snapshots of a session on their way to the control thread |
 //! | `recorder`, `snapshot`, `follow` | the threads of a session, a snapshot, a live stream that starts |
-//! | `foreign` | the descriptors of controllers, and the threads that close them |
 //! | `running` | a session that has started, for the control thread |
 //! | `kept` | sessions that go on after a kill of the daemon |
 //! | `served` | a session that the process has started itself, for controllers |
@@ -36,7 +35,6 @@ pub(crate) mod convert;
 mod event_loop;
 mod event_queue;
 mod follow;
-mod foreign;
 mod group;
 mod kept;
 mod limits;

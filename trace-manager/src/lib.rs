@@ -32,6 +32,7 @@ pub mod controller;
 mod error;
 #[cfg(test)]
 mod fixture;
+mod foreign;
 mod guard;
 mod ledger;
 mod limited;

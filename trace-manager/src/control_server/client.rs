@@ -7,9 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::group;
-use super::foreign::{Closer, ForeignDescriptor};
-use rustix::io::ioctl_fionread;
-use rustix::net::{shutdown, Shutdown};
+use crate::foreign::{Closer, ForeignDescriptor, ForeignSocket};
 use trace_protocol::control::{ToController, ToDaemon};
 use trace_protocol::message::Decoder;
 use trace_protocol::socket::{PeerCredentials, Socket, MAX_FDS};
@@ -26,7 +24,7 @@ pub(super) type Received = (ToDaemon, Option<ForeignDescriptor>);
 /// A connection of a controller.
 #[derive(Debug)]
 pub(super) struct Client {
-    socket: Socket,
+    socket: ForeignSocket,
     pub(super) peer: PeerCredentials,
     decoder: Decoder<ToDaemon>,
     /// Received descriptors that belong to no complete message yet.
@@ -59,10 +57,11 @@ impl Client {
     pub(super) fn new(socket: Socket, closer: impl FnOnce(u32) -> Closer) -> io::Result<Self> {
         socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
+        let closer = closer(peer.uid);
         Ok(Self {
             peer,
-            closer: closer(peer.uid),
-            socket,
+            socket: ForeignSocket::stream(socket, closer.clone()),
+            closer,
             decoder: Decoder::new(),
             descriptors: Vec::new(),
             undecodable: 0,
@@ -190,16 +189,8 @@ impl Client {
 }
 
 impl Drop for Client {
-    /// Ends the connection. The kernel closes the descriptors that it has with unread messages when
-    /// the last handle of the socket is closed: another thread does that if there are any.
     fn drop(&mut self) {
         self.close_descriptors();
-        // It fails if the other end has closed it. Nothing arrives afterwards.
-        let _ = shutdown(&self.socket, Shutdown::ReadWrite);
-        if ioctl_fionread(&self.socket) != Ok(0) {
-            let last = self.socket.as_fd().try_clone_to_owned();
-            last.into_iter().for_each(|last| self.closer.close(last));
-        }
     }
 }
 

@@ -19,7 +19,6 @@ use trace_protocol::socket::{Listener, PeerCredentials, Socket};
 use super::caller::Caller;
 use super::client::{Client, Ended};
 use super::event_queue::EventQueue;
-use super::foreign::Closer;
 use super::kept::KeptFolder;
 use super::limits::ControlLimits;
 use super::machine::{
@@ -31,6 +30,7 @@ use super::served::ServedSession;
 use super::shared::{Message, Shared};
 use super::triggers::AllCommands;
 use super::{follow, recorder, snapshot, ControlSettings};
+use crate::foreign::Closer;
 use crate::machine::Time;
 use crate::manager::Manager;
 use crate::wait::milliseconds;

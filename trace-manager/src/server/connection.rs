@@ -19,6 +19,7 @@ use trace_protocol::socket::{PeerCredentials, Socket};
 use super::outbox::{Handles, Outbox};
 use super::retained::RetainedBuffer;
 use crate::buffers::SharedBuffer;
+use crate::foreign::{Closer, ForeignSocket};
 use crate::machine::{Registration, Violation};
 
 /// Packets that are read in one turn.
@@ -34,6 +35,9 @@ const MAX_UNSOLICITED: u32 = 64;
 /// The most messages of a connection that cannot be decoded.
 const MAX_UNDECODABLE: u32 = 16;
 
+/// A provider passes no descriptor.
+const DESCRIPTORS: Violation = Violation::Unexpected("file descriptors");
+
 /// A connected process, which is a provider once it has registered.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -42,12 +46,14 @@ pub(crate) struct Connection {
     pub(crate) accepted_at: SystemTime,
     pub(crate) features: Features,
     pub(crate) register: Option<Register>,
-    pub(crate) socket: Socket,
+    pub(crate) socket: ForeignSocket,
+    /// Closes the descriptors that its user passes.
+    pub(crate) closer: Closer,
     /// Whether it is a helper of a session, which does not count among the programs.
     pub(crate) is_helper: bool,
     /// The process, to detect its end.
     pub(crate) process: Option<OwnedFd>,
-    pub(crate) packets: Option<Socket>,
+    pub(crate) packets: Option<ForeignSocket>,
     /// The buffer and packet socket that are not sent to the provider yet.
     pub(crate) handles: Option<Handles>,
     /// Its buffer in the session.
@@ -96,10 +102,12 @@ pub(crate) enum ReceivedPacket {
 
 impl Connection {
     /// Creates the state of an accepted connection. Fails if the process that connected has ended:
-    /// its pid in the archive would be wrong.
-    pub(crate) fn new(socket: Socket) -> io::Result<Self> {
+    /// its pid in the archive would be wrong. `closer` returns that of the descriptors of its user.
+    pub(crate) fn new(socket: Socket, closer: impl FnOnce(u32) -> Closer) -> io::Result<Self> {
         socket.set_nonblocking(true);
         let peer = socket.peer_credentials()?;
+        let closer = closer(peer.uid);
+        let socket = ForeignSocket::stream(socket, closer.clone());
         // Without it, another process may have its pid.
         let process = socket.peer_process()?;
         Ok(Self {
@@ -110,6 +118,7 @@ impl Connection {
             features: Features::default(),
             register: None,
             socket,
+            closer,
             is_helper: false,
             packets: None,
             handles: None,
@@ -131,9 +140,10 @@ impl Connection {
 
     /// Reads messages once, at most the size of `scratch`.
     pub(crate) fn receive(&mut self, scratch: &mut [u8]) -> Result<Received, Violation> {
-        let read = match self.socket.recv(scratch) {
-            Ok(0) => return Ok(Received::Closed),
-            Ok(read) => read,
+        let read = match self.socket.receive(scratch) {
+            Ok((_, true)) => return Err(DESCRIPTORS),
+            Ok((0, false)) => return Ok(Received::Closed),
+            Ok((read, false)) => read,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(Received::Messages { registered: false, categories: false })
             }
@@ -219,9 +229,10 @@ impl Connection {
         let Some(packets) = &self.packets else { return Ok(ReceivedPacket::Nothing) };
         // One byte more than a packet, to detect longer ones.
         let mut bytes = [0; PACKET_SIZE + 1];
-        let read = match packets.recv(&mut bytes) {
-            Ok(0) => return Ok(ReceivedPacket::Closed),
-            Ok(read) => read,
+        let read = match packets.receive(&mut bytes) {
+            Ok((_, true)) => return Err(DESCRIPTORS),
+            Ok((0, false)) => return Ok(ReceivedPacket::Closed),
+            Ok((read, false)) => read,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 return Ok(ReceivedPacket::Nothing)
             }

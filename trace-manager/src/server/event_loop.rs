@@ -151,8 +151,15 @@ impl EventLoop {
     }
 
     fn connect(&mut self, socket: trace_protocol::socket::Socket) {
+        let closers = &mut self.closers;
+        // A user without connections needs none, unless descriptors wait.
+        closers.retain(|_, closer| closer.is_used());
+        let closer = |uid| closers.entry(uid).or_default().clone();
         // A connection that cannot be watched is closed.
-        let Ok(connection) = Connection::new(socket) else { return };
+        let Ok(connection) = Connection::new(socket, closer) else { return };
+        if connection.closer.is_full() {
+            return;
+        }
         if !self.reserve_connection(connection.peer) {
             return self.refuse_connection(connection);
         }

@@ -157,8 +157,9 @@ impl EventLoop {
     }
 
     fn remove_connection(&mut self, id: ProviderId) {
-        // The closed registration socket leaves epoll too.
         if let Some(connection) = self.connections.remove(&id) {
+            // Another thread may close it later.
+            let _ = epoll::delete(&self.epoll, &connection.socket);
             self.release(&connection);
             unwatch(&self.epoll, connection.packets);
             self.free_buffers(connection.retained);

@@ -23,6 +23,7 @@ use super::source::Source;
 use super::state::EventLoop;
 use crate::buffers::{Buffers, NoMemory, Share, SharedBuffer};
 use crate::collection::ProviderData;
+use crate::foreign::ForeignSocket;
 use crate::machine::{ProviderConfig, ProviderId, SessionNumber, SessionState, TraceeEvent};
 use crate::recording::Opened;
 use crate::summary::Refusal;
@@ -297,7 +298,8 @@ impl EventLoop {
         }
         collection.join(id, provider);
         connection.buffer = Some(Arc::clone(&endpoints.handles.buffer));
-        connection.packets = Some(endpoints.packets);
+        let closer = connection.closer.clone();
+        connection.packets = Some(ForeignSocket::packets(endpoints.packets, closer));
         connection.handles = Some(endpoints.handles);
         Ok(layout)
     }

@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 use rustix::event::epoll::{self, EventFlags};
 use rustix::event::{poll, PollFd, PollFlags};
-use trace_protocol::socket::Socket;
 
 use super::source::{unwatch, Source};
 use crate::buffers::SharedBuffer;
+use crate::foreign::ForeignSocket;
 use crate::machine::ProviderId;
 
 /// A buffer and the packet socket of its session.
 #[derive(Debug)]
 pub(crate) struct RetainedBuffer {
     buffer: Arc<SharedBuffer>,
-    packets: Socket,
+    packets: ForeignSocket,
 }
 
 impl RetainedBuffer {
@@ -28,7 +28,7 @@ impl RetainedBuffer {
         epoll: &OwnedFd,
         id: ProviderId,
         buffer: Arc<SharedBuffer>,
-        packets: Socket,
+        packets: ForeignSocket,
     ) -> Self {
         // Fails only if the socket is not watched, and it is.
         let _ = epoll::modify(epoll, &packets, Source::Retained(id).data(), EventFlags::empty());

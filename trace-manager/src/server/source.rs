@@ -3,8 +3,8 @@
 use std::os::fd::OwnedFd;
 
 use rustix::event::epoll::{self, EventData};
-use trace_protocol::socket::Socket;
 
+use crate::foreign::ForeignSocket;
 use crate::machine::ProviderId;
 
 /// The source of an epoll event.
@@ -49,7 +49,7 @@ impl Source {
 
 /// Removes a packet socket from epoll and closes it. Closing alone would not remove it, because the
 /// guard has it too.
-pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<Socket>) {
+pub(super) fn unwatch(epoll: &OwnedFd, packets: Option<ForeignSocket>) {
     if let Some(packets) = packets {
         // Fails only if the socket is not watched, and it is.
         let _ = epoll::delete(epoll, &packets);

@@ -16,6 +16,7 @@ use super::command::Inbox;
 use super::connection::Connection;
 use super::source::Source;
 use crate::collection::Collection;
+use crate::foreign::Closer;
 use crate::limits::Limits;
 use crate::machine::{Coordinator, ProviderId, SessionNumber, Time};
 use crate::machine_providers::MachineProviders;
@@ -44,6 +45,8 @@ pub(crate) struct EventLoop {
     /// A sample of the clocks from before the session.
     pub(super) clocks: ClockSample,
     pub(super) admission: Admission,
+    /// What closes the descriptors that programs of each user pass.
+    pub(super) closers: BTreeMap<u32, Closer>,
     pub(super) machine_providers: MachineProviders,
     /// The end of a pause of accepting connections.
     pub(super) accept_resumes_at: Option<Instant>,
@@ -79,6 +82,7 @@ impl EventLoop {
             origin: Instant::now(),
             clocks: ClockSample::now(),
             admission,
+            closers: BTreeMap::new(),
             machine_providers,
             accept_resumes_at: None,
             category_queries: BTreeMap::new(),

@@ -1,13 +1,21 @@
 //! Hostile providers beside a correct one.
 
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
 use super::archive::Archive;
 use super::provider::{Provider, Session};
 use super::*;
 
+use rustix::net::sockopt::set_socket_linger;
 use trace_manager::{End, Violation};
 use trace_protocol::buffer::header::HEADER_SIZE;
 use trace_protocol::message::{CategoryInfo, ToManager};
 use trace_protocol::packet::{AlertName, Packet};
+use trace_protocol::socket::Socket;
 
 /// Runs `attack` with one provider of a session, and checks that the other provider loses no event.
 fn beside_a_good_one(mode: BufferingMode, attack: impl FnOnce(&mut Provider, &mut Session)) -> End {
@@ -174,3 +182,67 @@ fn a_provider_may_connect_a_thousand_times() {
     let recorded = summary.providers.iter().filter(|it| it.events != 0).count();
     assert_eq!(recorded, 666);
 }
+
+/// Returns a socket whose last close(2) waits for its other end.
+fn lingering() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let theirs = listener.accept().unwrap().0;
+    set_socket_linger(&ours, Some(Duration::from_secs(3600))).unwrap();
+    ours.set_nonblocking(true).unwrap();
+    while ours.write(&[0; 1 << 16]).is_ok() {}
+    (ours, theirs)
+}
+
+/// Passes such a socket with a message. Returns its other end. Another thread closes ours, at once:
+/// if the manager has closed its own before, that thread waits, and not the test.
+fn pass(socket: &Socket, bytes: &[u8]) -> TcpStream {
+    let (ours, other) = lingering();
+    let (ours, is_sent) = (Arc::new(ours), Arc::new(AtomicBool::new(false)));
+    let (last, is_sent_there) = (Arc::clone(&ours), Arc::clone(&is_sent));
+    std::thread::spawn(move || {
+        while !is_sent_there.load(Ordering::Acquire) {
+            std::hint::spin_loop();
+        }
+        drop(last);
+    });
+    // The manager may have closed the socket.
+    let _sent = socket.send(bytes, &[ours.as_fd()]);
+    drop(ours);
+    is_sent.store(true, Ordering::Release);
+    other
+}
+
+/// The last close would wait for an hour: when the manager receives the descriptor, and when it
+/// closes a socket with it.
+#[test]
+fn descriptors_that_cannot_be_closed_keep_the_manager_from_nothing() {
+    let alert = Packet::Alert(AlertName::new("slow").unwrap()).encode();
+    let attacks: [Attack<'_>; 4] = [
+        &|bad, _| vec![pass(&bad.control, &[0])],
+        &|_, attacking| vec![pass(&attacking.packets, &alert)],
+        &|_, attacking| vec![pass(&attacking.packets, &[])],
+        &|bad, attacking| {
+            attacking.packets.send(&[0xff; 16], &[]).unwrap();
+            let unread = pass(&attacking.packets, &alert);
+            bad.send_bytes(&[0xff; 100_000]);
+            vec![unread, pass(&bad.control, &[0])]
+        },
+    ];
+    for attack in attacks {
+        let mut others = Vec::new();
+        let end = beside_a_good_one(BufferingMode::Streaming, |bad, attacking| {
+            others = attack(bad, attacking);
+            while bad.next().is_some() {}
+        });
+        let violation = violation(end);
+        let expected = Violation::Unexpected("file descriptors");
+        assert!(
+            violation == expected || matches!(violation, Violation::Protocol(_)),
+            "{violation:?}"
+        );
+    }
+}
+
+/// Passes descriptors to the manager. Returns their other ends.
+type Attack<'a> = &'a dyn Fn(&Provider, &Session) -> Vec<TcpStream>;

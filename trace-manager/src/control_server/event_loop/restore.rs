@@ -8,9 +8,9 @@ use trace_protocol::socket::PeerCredentials;
 
 use super::ControlLoop;
 use crate::control_server::caller::Caller;
-use crate::control_server::foreign::{Closer, ForeignDescriptor};
 use crate::control_server::kept::{open_directory, KeptFile, KeptFolder};
 use crate::control_server::machine::{Input, OpenRequest};
+use crate::foreign::{Closer, ForeignDescriptor};
 
 impl ControlLoop {
     /// Starts the sessions again that a daemon with the same folder had when it was killed.

@@ -11,9 +11,9 @@ use trace_protocol::socket::PeerCredentials;
 
 use crate::control_server::caller::Caller;
 use crate::control_server::event_queue::EventQueue;
-use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::kept::KeptFile;
 use crate::control_server::CategoryGroups;
+use crate::foreign::ForeignDescriptor;
 use crate::sink::StreamLease;
 
 /// The number of a connection. Numbers are never reused.

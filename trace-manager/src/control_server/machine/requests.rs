@@ -14,8 +14,8 @@ use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
 use crate::control_server::caller::Caller;
-use crate::control_server::foreign::ForeignDescriptor;
 use crate::control_server::triggers::check_rules;
+use crate::foreign::ForeignDescriptor;
 use crate::machine::Time;
 use crate::sink::StreamLease;
 

@@ -10,7 +10,7 @@ use super::{ClientId, Ticket};
 use crate::control_server::caller::Caller;
 use crate::control_server::convert;
 use crate::control_server::event_queue::EventQueue;
-use crate::control_server::foreign::ForeignDescriptor;
+use crate::foreign::ForeignDescriptor;
 use crate::machine::Time;
 
 /// A session of a user.

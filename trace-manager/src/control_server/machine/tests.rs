@@ -15,7 +15,7 @@ use trace_protocol::message::BufferDisposition;
 use trace_protocol::socket::PeerCredentials;
 
 use super::*;
-use crate::control_server::foreign::{Closer, ForeignDescriptor};
+use crate::foreign::{Closer, ForeignDescriptor};
 
 /// A machine with clients and the messages that they have received.
 pub(super) struct Scene {

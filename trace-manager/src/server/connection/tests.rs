@@ -2,7 +2,7 @@ use super::*;
 
 fn pair() -> (Connection, Socket) {
     let (ours, theirs) = Socket::packet_pair().unwrap();
-    (Connection::new(ours).unwrap(), theirs)
+    (Connection::new(ours, |_| Closer::default()).unwrap(), theirs)
 }
 
 fn register(name: &str) -> ToManager {
@@ -114,7 +114,7 @@ fn too_many_packets_in_a_second_are_a_violation() {
     let (mut connection, _control) = pair();
     let (ours, theirs) = Socket::packet_pair().unwrap();
     ours.set_nonblocking(true);
-    connection.packets = Some(ours);
+    connection.packets = Some(ForeignSocket::packets(ours, Closer::default()));
     let packet = Ok(ReceivedPacket::Packet(Packet::Stopped));
     let mut receive = |earlier, window| {
         (connection.packets_in_window, connection.window) = (earlier, window);
@@ -135,7 +135,7 @@ fn a_long_packet_is_a_violation() {
     let (mut connection, _control) = pair();
     let (ours, theirs) = Socket::packet_pair().unwrap();
     ours.set_nonblocking(true);
-    connection.packets = Some(ours);
+    connection.packets = Some(ForeignSocket::packets(ours, Closer::default()));
     assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Nothing));
     theirs.send(&Packet::Stopped.encode(), &[]).unwrap();
     assert_eq!(connection.receive_packet(), Ok(ReceivedPacket::Packet(Packet::Stopped)));
@@ -152,7 +152,7 @@ fn a_provider_that_leaves_replies_unread_is_cut_off() {
     assert_eq!(connection.send_packet(Packet::Stopped), Ok(()), "no session");
     let (ours, theirs) = Socket::packet_pair().unwrap();
     ours.set_nonblocking(true);
-    connection.packets = Some(ours);
+    connection.packets = Some(ForeignSocket::packets(ours, Closer::default()));
     let sent = std::iter::repeat_with(|| connection.send_packet(Packet::Stopped));
     assert_eq!(sent.take(1_000_000).find_map(Result::err), Some(Violation::NotReading));
     let mut bytes = [0; PACKET_SIZE];

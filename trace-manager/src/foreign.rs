@@ -1,0 +1,238 @@
+//! The descriptors that programs and controllers pass, and the sockets on which these arrive.
+//!
+//! Closing one may wait: for a file system in user space that does not answer (FUSE), or for a peer
+//! that does not read (`SO_LINGER`). The kernel closes those that a receiver does not take, and
+//! those of unread messages, in the thread that receives or closes the socket. So the threads that
+//! must not wait take all descriptors, and hand them, and sockets with unread messages, to another
+//! thread, one a user.
+
+use std::io;
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use rustix::io::ioctl_fionread;
+use rustix::net::{shutdown, Shutdown};
+use trace_protocol::socket::Socket;
+
+/// The most descriptors of a user that wait to be closed. Beyond, connections of the user end, or
+/// are refused.
+const MAX_WAITING: usize = 64;
+
+/// A descriptor of a controller, which another thread closes.
+#[derive(Debug)]
+pub(crate) struct ForeignDescriptor {
+    /// `None` only while it is dropped.
+    descriptor: Option<OwnedFd>,
+    closer: Closer,
+}
+
+/// Closes the descriptors of a user on a thread, which runs while there are any.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Closer(Arc<Mutex<Waiting>>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    descriptors: Vec<OwnedFd>,
+    has_thread: bool,
+}
+
+impl ForeignDescriptor {
+    pub(crate) fn new(descriptor: OwnedFd, closer: &Closer) -> Self {
+        Self { descriptor: Some(descriptor), closer: closer.clone() }
+    }
+
+    /// Returns the descriptor, for a thread that may wait.
+    pub(crate) fn into_owned(mut self) -> io::Result<OwnedFd> {
+        self.descriptor.take().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Drop for ForeignDescriptor {
+    fn drop(&mut self) {
+        if let Some(descriptor) = self.descriptor.take() {
+            self.closer.close(descriptor);
+        }
+    }
+}
+
+/// A socket whose other end is a program or a controller. Neither reading nor dropping it waits.
+#[derive(Debug)]
+pub(crate) struct ForeignSocket {
+    /// `None` only while it is dropped.
+    socket: Option<Socket>,
+    closer: Closer,
+    is_stream: bool,
+}
+
+impl ForeignSocket {
+    /// Wraps a stream socket.
+    pub(crate) fn stream(socket: Socket, closer: Closer) -> Self {
+        Self { socket: Some(socket), closer, is_stream: true }
+    }
+
+    /// Wraps a packet socket.
+    pub(crate) fn packets(socket: Socket, closer: Closer) -> Self {
+        Self { socket: Some(socket), closer, is_stream: false }
+    }
+
+    /// Receives into `buffer`. Returns the number of bytes, and whether there were descriptors,
+    /// which are closed.
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<(usize, bool)> {
+        let mut descriptors = Vec::new();
+        let read = self.recv_with_all_fds(buffer, &mut descriptors);
+        let has_descriptors = !descriptors.is_empty();
+        descriptors.into_iter().for_each(|descriptor| self.closer.close(descriptor));
+        read.map(|read| (read, has_descriptors))
+    }
+
+    /// Closes it, or has it closed: in a packet socket, descriptors can arrive in empty packets,
+    /// and until it is closed. A stream has none if no byte waits, and its other end cannot send.
+    fn close(&self, socket: Socket) {
+        if self.is_stream {
+            // It fails if the other end has closed it. Nothing arrives afterwards.
+            let _ = shutdown(&socket, Shutdown::ReadWrite);
+            if ioctl_fionread(&socket) == Ok(0) {
+                return;
+            }
+        }
+        self.closer.close(socket.into());
+    }
+}
+
+impl Deref for ForeignSocket {
+    type Target = Socket;
+
+    fn deref(&self) -> &Socket {
+        self.socket.as_ref().expect("it is taken in drop only")
+    }
+}
+
+impl AsFd for ForeignSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        Socket::as_fd(self)
+    }
+}
+
+impl Drop for ForeignSocket {
+    fn drop(&mut self) {
+        if let Some(socket) = self.socket.take() {
+            self.close(socket);
+        }
+    }
+}
+
+impl Closer {
+    /// Closes a descriptor, soon. If there can be no thread, the next call tries again.
+    pub(crate) fn close(&self, descriptor: OwnedFd) {
+        let mut waiting = self.waiting();
+        waiting.descriptors.push(descriptor);
+        self.start(&mut waiting);
+    }
+
+    /// Starts the thread if it does not run, and is needed.
+    fn start(&self, waiting: &mut Waiting) {
+        if !waiting.has_thread && !waiting.descriptors.is_empty() {
+            let own = self.clone();
+            let thread = thread::Builder::new().name("trace-close".to_owned());
+            waiting.has_thread = thread.spawn(move || own.close_all()).is_ok();
+        }
+    }
+
+    /// Returns whether so many descriptors wait that no further ones may be taken.
+    pub(crate) fn is_full(&self) -> bool {
+        let mut waiting = self.waiting();
+        self.start(&mut waiting);
+        waiting.descriptors.len() >= MAX_WAITING
+    }
+
+    /// Returns whether there is another handle or a thread, or descriptors wait.
+    pub(crate) fn is_used(&self) -> bool {
+        Arc::strong_count(&self.0) > 1 || !self.waiting().descriptors.is_empty()
+    }
+
+    fn close_all(&self) {
+        while let Some(descriptor) = self.next() {
+            drop(descriptor);
+        }
+    }
+
+    fn next(&self) -> Option<OwnedFd> {
+        let mut waiting = self.waiting();
+        let next = waiting.descriptors.pop();
+        waiting.has_thread = next.is_some();
+        next
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_descriptor_is_closed_by_a_thread() {
+        let closer = Closer::default();
+        for _ in 0..2 {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            drop(ForeignDescriptor::new(theirs.into(), &closer));
+            assert_eq!((&ours).read(&mut [0]).unwrap(), 0, "the other end is closed");
+        }
+    }
+
+    /// Returns whether the other end of a socket is closed. Waits for that.
+    fn is_closed(mut other: UnixStream) -> bool {
+        other.read(&mut [0]).unwrap() == 0
+    }
+
+    #[test]
+    fn descriptors_of_messages_are_closed_and_reported() {
+        let (ours, theirs) = Socket::packet_pair().unwrap();
+        let ours = ForeignSocket::packets(ours, Closer::default());
+        for (bytes, number) in [(&b"x"[..], 1), (&[], 2), (b"xy", 0)] {
+            let (one, other) = UnixStream::pair().unwrap();
+            theirs.send(bytes, &vec![one.as_fd(); number]).unwrap();
+            drop(one);
+            assert_eq!(ours.receive(&mut [0; 8]).unwrap(), (bytes.len(), number != 0));
+            assert!(is_closed(other));
+        }
+    }
+
+    /// Also those in empty packets, of which there may be any number.
+    #[test]
+    fn descriptors_of_unread_messages_are_closed() {
+        for bytes in [&b"x"[..], &[]] {
+            let (ours, theirs) = Socket::packet_pair().unwrap();
+            let ours = ForeignSocket::packets(ours, Closer::default());
+            let (one, other) = UnixStream::pair().unwrap();
+            theirs.send(&[], &[]).unwrap();
+            theirs.send(bytes, &[one.as_fd()]).unwrap();
+            drop((one, ours));
+            assert!(is_closed(other));
+        }
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let ours = ForeignSocket::stream(OwnedFd::from(ours).into(), Closer::default());
+        let (one, other) = UnixStream::pair().unwrap();
+        Socket::from(OwnedFd::from(theirs)).send(b"x", &[one.as_fd()]).unwrap();
+        drop((one, ours));
+        assert!(is_closed(other));
+    }
+
+    #[test]
+    fn a_descriptor_that_is_taken_stays_open() {
+        let closer = Closer::default();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let taken = ForeignDescriptor::new(theirs.into(), &closer).into_owned();
+        ours.set_nonblocking(true).unwrap();
+        let read = (&ours).read(&mut [0]);
+        assert_eq!(read.unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        drop(taken);
+    }
+}
