@@ -5,6 +5,7 @@
 //! while the provider recorded, the events before are left out by their timestamps.
 
 mod counter;
+mod losses;
 #[cfg(test)]
 mod tests;
 
@@ -15,11 +16,12 @@ use trace_format::layout::{
     event, large, large_blob, record, string, EventType, LargeBlobFormat, RecordType, StringRef,
 };
 use trace_format::notes;
-use trace_protocol::buffer::consumer::record_words;
+use trace_protocol::buffer::consumer::{record_words, EarlierLosses};
 use trace_protocol::categories::CategorySet;
 use trace_protocol::words::as_bytes;
 
 use self::counter::Counter;
+use self::losses::{Change, EarlierReports};
 use crate::records::{Records, Spares, SECTION};
 use crate::window::Counts;
 
@@ -45,6 +47,8 @@ struct Provider {
     /// Events before this time are left out; in the provider's ticks.
     from: u64,
     counter: Counter,
+    /// Losses from before the session, if it joined late.
+    earlier: Option<EarlierReports>,
 }
 
 /// The categories of a provider before a change.
@@ -75,8 +79,17 @@ impl CategoryFilter {
 
     fn insert(&mut self, provider: u32, from: u64, categories: Arc<CategorySet>) {
         let (excluded, counter) = (Box::new([0; 512]), Counter::default());
-        self.providers
-            .insert(provider, Provider { categories, excluded, before: None, from, counter });
+        let (before, earlier) = (None, None);
+        let provider_state = Provider { categories, excluded, before, from, counter, earlier };
+        self.providers.insert(provider, provider_state);
+    }
+
+    /// Leaves losses out that a provider had before the session, and reports later. Called before
+    /// the first records.
+    pub(crate) fn leave_out(&mut self, provider: u32, losses: EarlierLosses) {
+        if let Some(state) = self.providers.get_mut(&provider).filter(|_| losses.total() != 0) {
+            state.earlier = Some(EarlierReports::new(losses));
+        }
     }
 
     /// Starts to filter the records of a provider that has recorded `durable` records, of which all
@@ -227,10 +240,18 @@ fn select(
         let record = words.get(at..at + size).unwrap_or_default();
         if record::Type::get(header) == RecordType::String.bits() {
             register_string(provider, record);
-        } else if is_excluded(provider, record) {
-            let kept = kept.get_or_insert_with(|| spares.take());
-            kept.extend_from_slice(words.get(run..at).unwrap_or_default());
-            run = at + size;
+        } else {
+            let change = take_earlier(provider, record);
+            if change == Change::Remove || is_excluded(provider, record) {
+                let kept = kept.get_or_insert_with(|| spares.take());
+                kept.extend_from_slice(words.get(run..at).unwrap_or_default());
+                run = at + size;
+            } else if let Change::Reduce(number) = change {
+                let kept = kept.get_or_insert_with(|| spares.take());
+                kept.extend_from_slice(words.get(run..at).unwrap_or_default());
+                losses::reduce(record, number, provider.from, kept);
+                run = at + size;
+            }
         }
         at += size;
     }
@@ -238,6 +259,17 @@ fn select(
         kept.extend_from_slice(words.get(run..).unwrap_or_default());
     }
     kept
+}
+
+/// Takes the losses of a record out of those from before the session.
+#[inline]
+fn take_earlier(provider: &mut Provider, record: &[u64]) -> Change {
+    let Some(earlier) = &mut provider.earlier else { return Change::None };
+    let change = earlier.take(record);
+    if change != Change::None && earlier.is_empty() {
+        provider.earlier = None;
+    }
+    change
 }
 
 /// Returns whether a record is an event that the sink does not get. Counts the record if it passes.
@@ -331,6 +363,9 @@ fn register_string(provider: &mut Provider, record: &[u64]) {
         is_match |= was_match;
     }
     provider.counter.register(index, text, is_match);
+    if let Some(earlier) = &mut provider.earlier {
+        earlier.register(index, text);
+    }
 }
 
 fn matches(categories: &CategorySet, category: &[u8]) -> bool {

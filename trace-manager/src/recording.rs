@@ -19,7 +19,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use trace_format::notes::Omission;
 use trace_protocol::archive::ClockSample;
-use trace_protocol::buffer::consumer::SaveSlot;
+use trace_protocol::buffer::consumer::{EarlierLosses, SaveSlot};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
 use trace_protocol::socket::PeerCredentials;
 
@@ -134,6 +134,8 @@ pub(crate) struct LateOpening<'a> {
     /// Its durable records so far.
     pub(crate) durable: &'a [u64],
     /// The last wrapped count that was copied.
+    /// Its losses that it has not reported.
+    pub(crate) unreported: EarlierLosses,
     pub(crate) last_saved: Option<u32>,
 }
 
@@ -279,6 +281,9 @@ impl Recording {
         if late.is_some() || **recorded != *own {
             let from = if late.is_some() { joined.joined_at } else { 0 };
             self.selection.add_with(provider, from, &own);
+        if let Some(late) = late {
+            self.selection.leave_out(provider, late.unreported.clone());
+        }
         }
         if let Some(earlier) = earlier {
             self.end_gap(earlier, joined.identity, joined.joined_at);

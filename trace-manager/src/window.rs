@@ -58,6 +58,11 @@ impl Base {
     pub(crate) fn dropped(&self) -> u64 {
         self.losses.total()
     }
+
+    /// Returns the losses.
+    pub(crate) fn losses(&self) -> &EarlierLosses {
+        &self.losses
+    }
 }
 
 impl Window {

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use trace_format::notes;
 use trace_protocol::archive::{ClockSample, Closing, Identity};
-use trace_protocol::buffer::consumer::{Collector, IdentityPolicy, LiveCopy, Rejection};
+use trace_protocol::buffer::consumer::{
+    Collector, EarlierLosses, IdentityPolicy, LiveCopy, Rejection,
+};
 use trace_protocol::buffer::header::Layout;
 
 use super::completeness::Completeness;
@@ -174,6 +176,11 @@ impl ProviderData {
     /// reported.
     pub(crate) fn base(&self) -> Base {
         Base::of(&self.collector)
+    }
+
+    /// Returns the losses of a base that the provider has not reported.
+    pub(crate) fn unreported(&self, base: &Base) -> EarlierLosses {
+        self.collector.unreported_of(base.losses())
     }
 
     /// Adds a session while the provider records.

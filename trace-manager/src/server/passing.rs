@@ -121,14 +121,14 @@ impl EventLoop {
         };
         let joined_at = now.ticks(provider.identity().clock);
         let durable = provider.durable_records();
-        let last_saved = provider.last_saved();
+        let (last_saved, unreported) = (provider.last_saved(), provider.unreported(&base));
         let opened = Opened {
             id,
             is_helper: connection.is_helper,
             joined: provider.joined(joined_at, Some(base.dropped()), packets.as_fd()),
             now,
             recorded: &recorded,
-            late: Some(LateOpening { durable: &durable, last_saved }),
+            late: Some(LateOpening { durable: &durable, last_saved, unreported }),
         };
         let (buffers, mode) = (&self.admission.buffers, provider.layout().mode());
         let name = &provider.identity().name;

@@ -133,3 +133,58 @@ fn events_in_the_future_do_not_move_the_gap_of_a_silent_provider() {
     let (times, (from, to)) = silent(|| now() + (1 << 40), |_| {});
     assert!(before < from && from < to && times.last() > Some(&to), "{from}..{to}: {times:?}");
 }
+
+/// Returns the losses that an archive reports, of which `summary` has the sum.
+fn reported_losses(path: &std::path::Path, summary: &SessionSummary) -> Vec<u64> {
+    let archive = Archive::open(path);
+    let reports = archive.named(trace_format::notes::RECORDS_DROPPED);
+    let numbers: Vec<u64> = reports.iter().map(|it| it["number"].parse().unwrap()).collect();
+    assert_eq!(numbers.iter().sum::<u64>(), summary.lost(), "{numbers:?}");
+    numbers
+}
+
+/// The program reports a loss when it has space again. The first session has reported it when it
+/// left, and the third has joined after it.
+#[test]
+fn a_session_that_joins_again_or_late_reports_each_loss_once() {
+    const THREAD: u64 = 5;
+    const ENTRY: u64 = 1 << 32 | THREAD;
+    let stage = Stage::new();
+    let (mut provider, _) = Provider::register(stage.manager.path(), "one");
+    let path = |name: &str| stage.directory.path().join(name);
+    let start = |name: &str| {
+        let target = ArchiveTarget::File(path(name));
+        stage.manager.start(config(BufferingMode::Streaming), target).unwrap()
+    };
+    let first = start("1.fxt");
+    let mut tracing = provider.enter();
+    tracing.loss_strings();
+    let second = start("2.fxt");
+    provider.change(&tracing);
+    tracing.lose(0, ENTRY, 5, 1, 2);
+    first.pause();
+    provider.change(&tracing);
+    wait_until(|| first.progress().state == SessionState::Stopped);
+    tracing.lose(0, ENTRY, 8, 1, 3);
+    first.start_again(BufferDisposition::Retain, None).unwrap();
+    provider.change(&tracing);
+    let third = start("3.fxt");
+    provider.change(&tracing);
+    for session in [&first, &third] {
+        assert!(session.wait_state(SessionState::Started, LONG));
+    }
+    tracing.lose_reported(0, ENTRY, (10, 10), 1, now());
+    tracing.report_losses(0, 0, THREAD, 10);
+    tracing.save(0);
+    for session in [&first, &third] {
+        session.stop();
+        provider.change(&tracing);
+    }
+    let [first, third] = [first, third].map(|it| it.join().unwrap());
+    second.stop();
+    provider.leave(tracing);
+    let second = second.join().unwrap();
+    assert_eq!(reported_losses(&path("1.fxt"), &first), [5, 2], "not those of its pause");
+    assert_eq!(reported_losses(&path("2.fxt"), &second), [10]);
+    assert_eq!(reported_losses(&path("3.fxt"), &third), [2]);
+}

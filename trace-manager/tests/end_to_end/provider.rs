@@ -7,9 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trace_format::encode::append;
-use trace_format::record::{Event, EventKind, Record, Text, Thread};
+use trace_format::record::{Argument, Event, EventKind, Record, Text, Thread, Value};
 use trace_format::ThreadKoids;
 use trace_protocol::buffer::header::{directory_entry, field, loss_entry, Layout};
+use trace_protocol::buffer::producer::LossReason;
 use trace_protocol::message::{
     CategoryInfo, ClockSource, Decoder, Features, Register, StartOptions, ToManager, ToProvider,
 };
@@ -128,6 +129,15 @@ impl Provider {
         session
     }
 
+    /// Waits for other categories, and confirms them.
+    pub(crate) fn change(&mut self, session: &Session) {
+        let message = self.next();
+        let Some(ToProvider::SetCategories { sequence, .. }) = message else {
+            panic!("expected other categories, found {message:?}");
+        };
+        session.send(Packet::CategoriesSet { sequence });
+    }
+
     /// Waits for Stop, and sends STOPPED.
     pub(crate) fn stop(&mut self, session: &Session) {
         assert_eq!(self.next(), Some(ToProvider::Stop));
@@ -196,11 +206,15 @@ impl Session {
             ticks += 1;
             events += 1;
         }
-        words.resize(room, 0);
+        self.place_chunk(wrapped_count, unit, words);
+        events
+    }
+
+    fn place_chunk(&self, wrapped_count: u32, unit: usize, mut words: Vec<u64>) {
+        words.resize(self.layout.unit_size() / 8, 0);
         let directory = self.directory(wrapped_count);
         self.write(&words, directory + self.directory_size() + unit * self.layout.unit_size());
         self.write(&[directory_entry(wrapped_count, 1)], directory + unit * 8);
-        events
     }
 
     /// Fills a rolling buffer with events. Returns their number.
@@ -212,10 +226,53 @@ impl Session {
         events
     }
 
+    /// Appends the strings of reports of losses to the durable buffer.
+    pub(crate) fn loss_strings(&mut self) {
+        let mut words = Vec::new();
+        let reason = LossReason::ALL[0].as_str();
+        let texts = ["trace", "records dropped", "reason", "number", "from", "to", reason];
+        for (text, index) in texts.into_iter().zip(3..) {
+            append(&mut words, &Record::String { index, value: text.as_bytes() }).unwrap();
+        }
+        self.durable(&words);
+    }
+
+    /// Fills a chunk with a report of losses of this thread, as of a full buffer.
+    pub(crate) fn report_losses(&self, wrapped_count: u32, unit: usize, thread: u64, number: u64) {
+        let ticks = trace_protocol::counter::read().unwrap();
+        let numbers = [number, 1, ticks].map(Value::Uint64);
+        let values = [Value::String(Text::Indexed(9))].into_iter().chain(numbers);
+        let argument = |(value, index)| Argument { name: Text::Indexed(index), value };
+        let arguments: Vec<_> = values.zip(5..).map(argument).collect();
+        let event = Event {
+            ticks,
+            thread: Thread::Inline(ThreadKoids::new(u64::from(std::process::id()), thread)),
+            category: Text::Indexed(3),
+            name: Text::Indexed(4),
+            kind: EventKind::Instant { scope: None },
+            arguments: (&*arguments).into(),
+        };
+        let mut words = Vec::new();
+        append(&mut words, &event.into()).unwrap();
+        self.place_chunk(wrapped_count, unit, words);
+    }
+
     /// Writes an entry of the loss table: an id of reason and thread, the number of records, and
     /// the times of the first and the last.
     pub(crate) fn lose(&self, index: usize, id: u64, number: u64, from: u64, to: u64) {
-        let entry = [id, number, from, to, 0, from];
+        self.lose_reported(index, id, (number, 0), from, to);
+    }
+
+    /// As [`lose`](Self::lose), of losses of which events report some.
+    pub(crate) fn lose_reported(
+        &self,
+        index: usize,
+        id: u64,
+        (number, reported): (u64, u64),
+        from: u64,
+        to: u64,
+    ) {
+        let entry = [id, number, from, to, reported, from];
         self.write(&entry, self.layout.losses_offset() + index * loss_entry::WORDS * 8);
     }
 

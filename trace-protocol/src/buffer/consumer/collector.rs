@@ -296,6 +296,12 @@ impl Collector {
         self.loss_table().numbers()
     }
 
+    /// Returns those of `losses`, which [`losses`](Self::losses) has returned, that no event has
+    /// reported which was read.
+    pub fn unreported_of(&self, losses: &EarlierLosses) -> EarlierLosses {
+        losses.unreported(&self.filter.reports)
+    }
+
     fn loss_table(&self) -> LossTable {
         let copy = || LossTable::copy(&self.mapping, &self.layout);
         self.losses.clone().unwrap_or_else(copy)

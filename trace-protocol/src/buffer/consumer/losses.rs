@@ -159,6 +159,34 @@ impl EarlierLosses {
         numbers.fold(0, u64::saturating_add)
     }
 
+    /// Returns those of them that no event has reported which was read.
+    pub(super) fn unreported(&self, reports: &Reports) -> Self {
+        let has_entry = |key: &(u32, LossReason)| self.0.contains_key(key);
+        let reported = |(thread, reason): (u32, LossReason)| {
+            let of_thread = reports.0.get(&(thread, reason)).map_or(0, |report| report.number);
+            let others = || {
+                let reports = reports.0.iter();
+                reports.filter(|(key, _)| key.1 == reason && !has_entry(key))
+            };
+            match thread {
+                0 => others().fold(0, |sum: u64, (_, report)| sum.saturating_add(report.number)),
+                _ => of_thread,
+            }
+        };
+        let rest = |(key, number): (&_, &u64)| (*key, number.saturating_sub(reported(*key)));
+        Self(self.0.iter().map(rest).collect())
+    }
+
+    /// Takes the losses out that an event reports. Returns how many of the event's losses are not
+    /// among these: a thread reports its losses in their order.
+    pub fn take(&mut self, thread: u32, reason: LossReason, number: u64) -> u64 {
+        let key = if self.0.contains_key(&(thread, reason)) { thread } else { 0 };
+        let Some(earlier) = self.0.get_mut(&(key, reason)) else { return number };
+        let taken = number.min(*earlier);
+        *earlier -= taken;
+        number - taken
+    }
+
     fn of(&self, key: (u32, LossReason)) -> u64 {
         self.0.get(&key).copied().unwrap_or(0)
     }
@@ -264,6 +292,19 @@ mod tests {
         let table = LossTable(vec![entry(7, 5, 0)]);
         let reports = reports(&[(7, 2), (8, 9)]);
         assert_eq!(table.reported_behind(&EarlierLosses::default(), &reports), 2);
+    }
+
+    #[test]
+    fn an_event_reports_the_earlier_losses_of_its_thread_first() {
+        let table = LossTable(vec![entry(7, 5, 2), entry(8, 4, 4), entry(0, 9, 3)]);
+        let reports = reports(&[(7, 2), (8, 4), (9, 3)]);
+        let mut earlier = table.numbers().unreported(&reports);
+        assert_eq!(earlier.total(), 3 + 6);
+        let mut later = |thread, number| earlier.take(thread, REASON, number);
+        assert_eq!([later(7, 2), later(7, 4), later(7, 1)], [0, 3, 1]);
+        assert_eq!(later(8, 1), 1);
+        assert_eq!([later(10, 5), later(11, 5)], [0, 4], "threads without an entry share one");
+        assert_eq!(earlier.take(7, LossReason::BufferFull, 1), 1);
     }
 
     /// The first entry is that of several threads.

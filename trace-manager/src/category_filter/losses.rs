@@ -1,0 +1,112 @@
+//! Reports of losses from before a session.
+//!
+//! A thread reports its losses when it has space again. A session that has joined meanwhile gets
+//! the report, and would count losses that it does not have, or that it has reported already when
+//! it left the provider before.
+
+use std::collections::BTreeMap;
+
+use trace_format::layout::{argument, event, record, RecordType};
+use trace_format::notes;
+use trace_protocol::buffer::consumer::EarlierLosses;
+use trace_protocol::buffer::producer::LossReason;
+
+/// The word of a report's number: its arguments are reason, number, begin and end, after an inline
+/// thread.
+const NUMBER: usize = 4 + 2;
+
+/// The losses of a provider from before the session that it has not reported.
+#[derive(Debug, Clone)]
+pub(super) struct EarlierReports {
+    losses: EarlierLosses,
+    /// The texts of reports, by the index of the string.
+    strings: BTreeMap<usize, Text>,
+}
+
+/// A string of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    Category,
+    Name,
+    Reason(LossReason),
+}
+
+/// Appends a report with another number of losses, none of which is before `from`.
+pub(super) fn reduce(report: &[u64], number: u64, from: u64, out: &mut Vec<u64>) {
+    const BEGIN: usize = NUMBER + 2;
+    out.extend(report.iter().enumerate().map(|(index, word)| match index {
+        NUMBER => number,
+        BEGIN => from.max(*word),
+        _ => *word,
+    }));
+}
+
+/// The effect of the earlier losses on a record.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// It reports later losses only, or none.
+    None,
+    /// It reports earlier losses only.
+    Remove,
+    /// It reports so many later losses.
+    Reduce(u64),
+}
+
+impl EarlierReports {
+    pub(super) fn new(losses: EarlierLosses) -> Self {
+        Self { losses, strings: BTreeMap::new() }
+    }
+
+    /// Registers a string of the provider.
+    pub(super) fn register(&mut self, index: usize, text: &[u8]) {
+        let reason = LossReason::ALL.into_iter().find(|it| it.as_str().as_bytes() == text);
+        let text = match reason {
+            Some(reason) => Some(Text::Reason(reason)),
+            None if text == notes::CATEGORY.as_bytes() => Some(Text::Category),
+            None if text == notes::RECORDS_DROPPED.as_bytes() => Some(Text::Name),
+            None => None,
+        };
+        match text {
+            Some(text) => drop(self.strings.insert(index, text)),
+            None => drop(self.strings.remove(&index)),
+        }
+    }
+
+    /// Returns whether all of them are reported.
+    pub(super) fn is_empty(&self) -> bool {
+        self.losses.total() == 0
+    }
+
+    /// Takes the losses out that a record reports.
+    pub(super) fn take(&mut self, record: &[u64]) -> Change {
+        let Some((thread, reason)) = self.report(record) else { return Change::None };
+        let Some(number) = record.get(NUMBER).copied() else { return Change::None };
+        match self.losses.take(thread, reason, number) {
+            0 if number != 0 => Change::Remove,
+            later if later != number => Change::Reduce(later),
+            _ => Change::None,
+        }
+    }
+
+    /// Returns the thread and the reason of a report.
+    fn report(&self, words: &[u64]) -> Option<(u32, LossReason)> {
+        let header = *words.first()?;
+        let is_report = record::Type::get(header) == RecordType::Event.bits()
+            && event::ArgumentCount::get(header) == 4
+            && event::ThreadRef::get(header) == 0
+            && self.text(event::NameRef::get(header)) == Some(Text::Name)
+            && self.text(event::CategoryRef::get(header)) == Some(Text::Category);
+        if !is_report {
+            return None;
+        }
+        let (thread, reason) = (*words.get(3)?, *words.get(4)?);
+        match self.text(argument::ValueRef::get(reason)) {
+            Some(Text::Reason(reason)) => Some((u32::try_from(thread).ok()?, reason)),
+            _ => None,
+        }
+    }
+
+    fn text(&self, index: u64) -> Option<Text> {
+        self.strings.get(&usize::try_from(index).ok()?).copied()
+    }
+}
