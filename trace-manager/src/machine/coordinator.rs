@@ -1,9 +1,10 @@
 //! The coordinator of the sessions and all providers.
 
+mod combined;
+
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use trace_protocol::categories;
 use trace_protocol::message::{ClockSource, Features, StartOptions, ToProvider};
 
 use super::membership::{Demand, Membership, Step};
@@ -81,6 +82,15 @@ pub struct Coordinator {
     sessions: BTreeMap<SessionNumber, Current>,
     /// Providers that may have to change, because their state or that of a session has changed.
     changed: BTreeSet<ProviderId>,
+    /// Whether a session may have to change, because its state or that of a provider has changed.
+    must_count: bool,
+    /// Providers that are dead. They are removed by the next call.
+    dead: Vec<ProviderId>,
+    /// The times until which sessions wait for replies of providers.
+    deadlines: BTreeMap<ProviderId, Time>,
+    /// The number of providers that were looked at.
+    #[cfg(test)]
+    pub(super) visits: std::cell::Cell<usize>,
     outputs: Vec<Output>,
     /// The unions of the categories of sessions, until a session's state changes: many providers
     /// have the same sessions.
@@ -166,27 +176,30 @@ impl Coordinator {
 
     /// Returns the time at which an [`Input::Tick`] is due.
     pub fn deadline(&self) -> Option<Time> {
-        self.providers.values().filter_map(Provider::deadline).min()
+        self.deadlines.values().min().copied()
     }
 
     /// Returns the providers whose time for a reply is over at the time `now`. Their packets should
     /// be read before an [`Input::Tick`]: the reply may be among them.
     pub fn overdue(&self, now: Time) -> Vec<ProviderId> {
-        let ids = self.providers.keys().copied();
-        ids.filter(|id| self.is_overdue(*id, now)).collect()
+        let overdue = self.deadlines.iter().filter(|(_, deadline)| **deadline <= now);
+        overdue.map(|(id, _)| *id).collect()
     }
 
     /// Returns whether the provider's time for a reply is over at the time `now`.
     pub fn is_overdue(&self, id: ProviderId, now: Time) -> bool {
-        let deadline = self.providers.get(&id).and_then(Provider::deadline);
-        deadline.is_some_and(|deadline| deadline <= now)
+        self.deadlines.get(&id).is_some_and(|deadline| *deadline <= now)
     }
 
     /// Handles an event at the time `now`. Returns the actions, in order.
     ///
     /// Dead providers stay available until the next call.
     pub fn on(&mut self, input: Input, now: Time) -> Vec<Output> {
-        self.providers.retain(|_, provider| provider.tracee.state() != TraceeState::Dead);
+        for id in std::mem::take(&mut self.dead) {
+            self.providers.remove(&id);
+            self.deadlines.remove(&id);
+            self.must_count = true;
+        }
         match input {
             Input::Registered(id, registration) => self.registered(id, registration),
             Input::Provider(id, event) => self.tracee_event(id, event, now),
@@ -194,6 +207,7 @@ impl Coordinator {
                 if let Some(provider) = self.providers.get_mut(&id) {
                     provider.membership.has_left_buffers();
                     self.changed.insert(id);
+                    self.note_deadline(id);
                 }
             }
             Input::Open(session, config) => self.open(session, config),
@@ -236,6 +250,7 @@ impl Coordinator {
     /// Notes that a session has a new state.
     fn entered(&mut self, session: SessionNumber, state: SessionState) {
         self.outputs.push(Output::State(session, state));
+        self.must_count = true;
         self.changed.extend(self.providers.keys());
         self.unions.get_mut().clear();
         if state == SessionState::Terminated {
@@ -268,17 +283,34 @@ impl Coordinator {
     fn settle(&mut self, now: Time) {
         loop {
             while let Some(id) = self.changed.pop_first() {
+                self.visit();
                 self.settle_provider(id, now);
+                self.must_count = true;
             }
-            let before = self.outputs.len();
+            // Most inputs, such as requests to save, change nothing that sessions wait for.
+            if !std::mem::take(&mut self.must_count) {
+                return;
+            }
             let numbers: Vec<SessionNumber> = self.sessions.keys().copied().collect();
             for number in numbers {
                 let counts = self.counts(number);
                 self.session(number, SessionEvent::Counts(counts));
             }
-            if self.outputs.len() == before {
-                return;
-            }
+        }
+    }
+
+    /// Counts that a provider is looked at.
+    #[inline]
+    fn visit(&self) {
+        #[cfg(test)]
+        self.visits.set(self.visits.get() + 1);
+    }
+
+    /// Notes until when the sessions of a provider wait for its reply, after its state has changed.
+    fn note_deadline(&mut self, id: ProviderId) {
+        match self.providers.get(&id).and_then(Provider::deadline) {
+            Some(deadline) => drop(self.deadlines.insert(id, deadline)),
+            None => drop(self.deadlines.remove(&id)),
         }
     }
 
@@ -320,6 +352,7 @@ impl Coordinator {
                 Step::Terminate => self.tracee_event(id, TraceeEvent::Terminate, now),
             }
         }
+        self.note_deadline(id);
     }
 
     /// Passes the conditions of these sessions to a provider.
@@ -360,62 +393,12 @@ impl Coordinator {
             }
     }
 
-    /// Returns the options of the start of a new buffer.
-    fn start_options(&self, id: ProviderId) -> StartOptions {
-        match self.sessions_of(id)[..] {
-            [session] => self.sessions.get(&session).map(|it| it.start.clone()).unwrap_or_default(),
-            _ => StartOptions::default(),
-        }
-    }
-
-    fn combine(&self, id: ProviderId, sessions: &[SessionNumber]) -> ProviderConfig {
-        let configs: Vec<ProviderConfig> =
-            self.configs(id, sessions).map(|(config, _)| config).collect();
-        match configs.as_slice() {
-            [config] => {
-                ProviderConfig { categories: accepted(config.categories.clone()), ..config.clone() }
-            }
-            configs => ProviderConfig {
-                categories: self.combine_started(id, sessions),
-                ..ProviderConfig::combine(configs.iter())
-            },
-        }
-    }
-
-    /// Returns the configurations and starts of the sessions for a provider.
-    fn configs<'a>(
-        &'a self,
-        id: ProviderId,
-        sessions: &'a [SessionNumber],
-    ) -> impl Iterator<Item = (ProviderConfig, &'a StartOptions)> {
-        let name = self.providers.get(&id).map_or("", |provider| &provider.name);
-        let currents = sessions.iter().filter_map(|session| self.sessions.get(session));
-        currents.map(move |current| (current.config.for_provider(name), &current.start))
-    }
-
-    /// Returns the union of the sessions' categories, with those of their starts.
-    fn combine_started(&self, id: ProviderId, sessions: &[SessionNumber]) -> Vec<String> {
-        let name = self.providers.get(&id).map_or("", |provider| &provider.name);
-        let mut currents = sessions.iter().filter_map(|session| self.sessions.get(session));
-        let differs = currents.any(|current| current.config.differs_for(name));
-        let key = (sessions.to_vec(), if differs { name.to_owned() } else { String::new() });
-        let mut unions = self.unions.borrow_mut();
-        unions.entry(key).or_insert_with(|| self.union(id, sessions)).clone()
-    }
-
-    fn union(&self, id: ProviderId, sessions: &[SessionNumber]) -> Vec<String> {
-        let configs = self.configs(id, sessions);
-        let lists: Vec<Vec<String>> =
-            configs.map(|(config, start)| start.add_to(&config.categories)).collect();
-        let lists: Vec<&[String]> = lists.iter().map(Vec::as_slice).collect();
-        accepted(categories::union(&lists))
-    }
-
     fn counts(&self, session: SessionNumber) -> TraceeCounts {
         let mut counts = TraceeCounts::default();
         let Some(current) = self.sessions.get(&session) else { return counts };
         let is_running = current.session.state().is_running();
         for (id, Provider { tracee, membership, .. }) in &self.providers {
+            self.visit();
             let may_join = is_running && self.may_record(current, *id);
             if membership.has(session) {
                 let is_starting = membership.is_starting(session, tracee);
@@ -474,15 +457,10 @@ impl Coordinator {
             self.changed.insert(id);
         }
         membership.after(&actions, tracee);
+        if tracee.state() == TraceeState::Dead && before.0 != TraceeState::Dead {
+            self.dead.push(id);
+        }
+        self.note_deadline(id);
         self.outputs.extend(actions.into_iter().map(|action| Output::Provider(id, action)));
-    }
-}
-
-/// Returns the patterns, or all categories if they are more than a provider accepts. The filter of
-/// each session selects its own.
-fn accepted(patterns: Vec<String>) -> Vec<String> {
-    match categories::are_accepted(&patterns) {
-        true => patterns,
-        false => Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! One file for each phase of a session. Providers reply only where a test does it.
 
 mod conditions;
+mod cost;
 mod dead;
 mod initialize;
 mod late;
