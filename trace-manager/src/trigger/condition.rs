@@ -18,8 +18,8 @@ use super::{LogLevel, TimeOfDay};
 pub enum Condition {
     /// `alert:NAME`: a program raises this alert.
     Alert(String),
-    /// `duration:CATEGORY/NAME>TIME`: a scope or an asynchronous operation ends that took longer.
-    /// Polls of an operation do not count.
+    /// `duration:CATEGORY/NAME>TIME`: a scope, an asynchronous operation or a flow ends that took
+    /// longer. Polls of an operation do not count, and neither does the flow between them.
     Duration(DurationCondition),
     /// `counter:CATEGORY/NAME.SERIES>X for TIME`: a counter is over or under a value.
     Counter(CounterCondition),
@@ -37,7 +37,7 @@ pub enum Condition {
     Signal(TriggerSignal),
 }
 
-/// A limit of the time of scopes and asynchronous operations.
+/// A limit of the time of scopes, asynchronous operations and flows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DurationCondition {
     /// The category.

@@ -1,4 +1,4 @@
-//! Evaluation of a condition on the time of scopes and asynchronous operations.
+//! Evaluation of a condition on the time of scopes, asynchronous operations and flows.
 //!
 //! A scope that ends before its record is collected is one complete record. If it is open then, its
 //! begin and its end are two records, and so are those of asynchronous operations.
@@ -10,9 +10,10 @@ use super::DurationCondition;
 /// The most open scopes of a provider that a condition observes.
 const MAX_OPEN: usize = 4096;
 
-/// A thread, or an asynchronous operation by its id.
+/// A thread, or an asynchronous operation or a flow by its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Owner {
+    Flow(u64),
     Operation(u64),
     Thread { process: u64, thread: u64 },
 }
@@ -32,11 +33,11 @@ struct OpenScopes {
     number: usize,
 }
 
-/// The order in which owners are removed if there are too many: operations first, because a
-/// program may not end them, then those with the oldest begin.
+/// The order in which owners are removed if there are too many: operations and flows first, because
+/// a program may not end them, then those with the oldest begin.
 type Age = (bool, u64, Owner);
 
-/// The open scopes of a thread or an operation.
+/// The open scopes of a thread, an operation or a flow.
 #[derive(Debug, Clone)]
 struct Stack {
     /// The begins, the innermost last.
@@ -106,6 +107,9 @@ impl ScopeState {
 
 impl OpenScopes {
     fn begin(&mut self, owner: Owner, begin: Begin) -> bool {
+        if self.is_of_operation(owner) {
+            return true;
+        }
         match self.stacks.get_mut(&owner) {
             // Inside an ignored scope.
             Some(stack) if stack.ignored > 0 => {
@@ -127,6 +131,12 @@ impl OpenScopes {
             None => self.stacks.values_mut().for_each(|stack| stack.ignored += 1),
         }
         false
+    }
+
+    /// Returns whether it is the flow that joins the polls of an open operation, which have its id.
+    fn is_of_operation(&self, owner: Owner) -> bool {
+        let Owner::Flow(id) = owner else { return false };
+        self.stacks.contains_key(&Owner::Operation(id))
     }
 
     fn push(&mut self, owner: Owner, begin: Begin) {
@@ -162,7 +172,7 @@ impl OpenScopes {
         }
     }
 
-    /// Removes the scopes of a thread, and all operations.
+    /// Removes the scopes of a thread, and all operations and flows.
     fn lose(&mut self, thread: Owner) {
         self.remove(thread);
         while let Some((false, _, operation)) = self.by_age.first().copied() {
@@ -232,6 +242,18 @@ mod tests {
         state.begin(1, operation(1), Begin::of_scope(0));
         state.begin(1, operation(2), Begin::of_scope(0));
         assert!(!state.end(1, operation(1), MS) && state.end(1, operation(2), 51 * MS));
+    }
+
+    #[test]
+    fn flows_end_on_any_thread_and_those_of_polls_do_not_count() {
+        let mut state = state();
+        state.begin(1, Owner::Flow(1), Begin::of_scope(0));
+        assert!(state.end(1, Owner::Flow(1), 51 * MS));
+        state.begin(1, Owner::Operation(2), Begin::of_scope(0));
+        assert!(state.begin(1, Owner::Flow(2), Begin::of_scope(0)));
+        assert!(
+            !state.end(1, Owner::Flow(2), 51 * MS) && state.end(1, Owner::Operation(2), 51 * MS)
+        );
     }
 
     #[test]

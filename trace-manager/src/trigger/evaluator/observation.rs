@@ -17,7 +17,7 @@ pub(super) struct Observation {
 pub(super) enum Observed {
     /// A value of a counter.
     Value { key: Key, value: f64 },
-    /// The begin of a scope or an asynchronous operation.
+    /// The begin of a scope, an asynchronous operation or a flow.
     Begin(Owner),
     /// The begin of a poll, which does not count.
     BeginPoll(Owner),

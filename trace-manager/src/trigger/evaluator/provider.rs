@@ -107,6 +107,8 @@ impl Provider {
             EventKind::AsyncBegin { id } => Some(Observed::Begin(Owner::Operation(id))),
             EventKind::DurationEnd => Some(Observed::End(thread())),
             EventKind::AsyncEnd { id } => Some(Observed::End(Owner::Operation(id))),
+            EventKind::FlowBegin { id } => Some(Observed::Begin(Owner::Flow(id))),
+            EventKind::FlowEnd { id } => Some(Observed::End(Owner::Flow(id))),
             _ => None,
         }
     }

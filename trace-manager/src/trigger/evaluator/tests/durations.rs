@@ -30,12 +30,34 @@ fn durations_of_records_that_are_collected_at_the_end_are_late() {
     assert!(holds(&mut evaluator, &[begin(1, 0), end(1, 60 * MS)]));
     assert!(evaluator.late().is_empty());
     evaluator.open(2, SECOND, false);
-    evaluator.records(2, &encode(&[event(thread(1), 0, "request", EventKind::FlowEnd { id: 1 })]));
+    evaluator.records(2, &encode(&[event(thread(1), 0, "request", EventKind::FlowStep { id: 1 })]));
     assert!(evaluator.late().is_empty(), "no duration");
     evaluator.records(2, &encode(&[begin(1, 0)]));
     assert!(evaluator.late().is_empty(), "an open scope does not count");
     evaluator.records(2, &encode(&[end(1, 1)]));
     assert_eq!(evaluator.late(), [LIMIT]);
+}
+
+/// A flow that joins the polls of an operation has its category, name and id.
+#[test]
+fn a_flow_is_compared_from_its_begin_to_its_end() {
+    let flow = |on, ticks, kind| event(thread(on), ticks, "request", kind);
+    let mut evaluator = evaluator(&[LIMIT]);
+    let id = 5;
+    let whole = [
+        flow(1, 0, EventKind::FlowBegin { id }),
+        flow(2, 30 * MS, EventKind::FlowStep { id }),
+        flow(3, 60 * MS, EventKind::FlowEnd { id }),
+    ];
+    assert!(holds(&mut evaluator, &whole));
+    assert!(
+        !holds(&mut evaluator, &[flow(1, 900 * MS, EventKind::FlowEnd { id })]),
+        "it has ended"
+    );
+    let of_operation = [async_begin(id, 0), whole[0], whole[2]];
+    assert!(!holds(&mut evaluator, &of_operation));
+    assert!(holds(&mut evaluator, &[async_end(id, 60 * MS)]));
+    assert!(evaluator.incomplete(false).is_empty());
 }
 
 /// A provider compares the durations of registered names itself.
