@@ -225,9 +225,7 @@ fn triggers_that_cannot_be_evaluated_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let output = directory.path().join("out.fxt");
     for (options, why) in [
-        (&["-m", "circular", "--trigger", "log:error"][..], "requires streaming mode"),
-        (&["-m", "oneshot", "--trigger", "counter:a/b.c>1"], "requires streaming mode"),
-        (&["--trigger", "log:loud"], "'loud' is not a log level"),
+        (&["--trigger", "log:loud"][..], "'loud' is not a log level"),
         (&["--trigger", "drop:restart"], "'restart' is not an action"),
     ] {
         let run = Run::of(&mut record(options, &output, &["meet-condition", "nothing", "0"]));

@@ -61,7 +61,11 @@ fn only_streaming_sessions_are_followed() {
     wait_until("the session records", || daemon.json(&["status"])[0]["state"] == "started");
     let run = daemon.run(&["follow", "flight"]);
     assert_eq!(run.code(), 1, "{run:?}");
-    assert!(run.stderr().contains("only a session in streaming mode can be followed"), "{run:?}");
+    assert!(
+        run.stderr()
+            .contains("only a session in streaming mode, or with --shared, can be followed"),
+        "{run:?}"
+    );
     let run = daemon.run(&["follow", "other"]);
     assert!(run.code() == 1 && run.stderr().contains("there is no session 'other'"), "{run:?}");
 }

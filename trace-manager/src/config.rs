@@ -33,8 +33,9 @@ pub struct SessionConfig {
     pub timeouts: Timeouts,
     /// The effects of alerts; default none.
     pub triggers: Vec<Trigger>,
-    /// Triggers with other conditions and actions; default none. Conditions over counters and log
-    /// messages require streaming mode.
+    /// Triggers with other conditions and actions; default none. With conditions over counters and
+    /// log messages, the session is [`shared`](Self::shared): the manager gets the records while
+    /// they are recorded.
     pub rules: Vec<TriggerRule>,
     /// Limits of the snapshots that alerts take.
     pub snapshots: SnapshotLimits,
@@ -55,6 +56,11 @@ pub struct SessionConfig {
     /// Whether providers may write [function records](trace_protocol::buffer::function) into their
     /// buffers, which take a third of the space; default no. The archive is the same.
     pub function_records: bool,
+    /// Whether providers stream from the start, and the manager keeps the limit of a oneshot or
+    /// circular session; default no. Without it, their recording is interrupted when the first
+    /// other session joins. It costs the manager a copy and a check of each record, and the memory
+    /// of a second buffer for each provider.
+    pub shared: bool,
 }
 
 /// When an archive is cut into parts: `trace.1.fxt`, `trace.2.fxt` and so on of `trace.fxt`.
@@ -95,6 +101,7 @@ impl Default for SessionConfig {
             providers: Vec::new(),
             interrupted_at: None,
             function_records: false,
+            shared: false,
         }
     }
 }
@@ -130,17 +137,14 @@ impl SessionConfig {
         if let Some(size) = self.rotation.and_then(|it| it.size).filter(|size| *size < least) {
             return Err(ManagerError::RotationSize { size, least });
         }
-        self.check_rules()
+        Ok(())
     }
 
-    /// Checks that the manager gets the records of conditions while they are recorded.
-    fn check_rules(&self) -> Result<(), ManagerError> {
-        if self.mode == BufferingMode::Streaming {
-            return Ok(());
-        }
-        match self.rules.iter().find(|rule| rule.condition.needs_streaming()) {
-            Some(rule) => Err(ManagerError::TriggerMode { condition: rule.condition.to_string() }),
-            None => Ok(()),
+    /// Returns the mode of the buffers of providers that no other session records.
+    pub(crate) fn provider_mode(&self) -> BufferingMode {
+        match self.shared || self.rules.iter().any(|it| it.condition.needs_streaming()) {
+            true => BufferingMode::Streaming,
+            false => self.mode,
         }
     }
 
@@ -228,7 +232,7 @@ impl SessionConfig {
 
     pub(crate) fn provider_config(&self) -> ProviderConfig {
         ProviderConfig {
-            mode: self.mode,
+            mode: self.provider_mode(),
             categories: self.categories.clone(),
             buffer_size: self.buffer_size,
             timeouts: self.timeouts.at_most(MAX_TIMEOUT),
@@ -311,20 +315,19 @@ mod tests {
     }
 
     #[test]
-    fn conditions_over_records_require_streaming_mode() {
-        let check = |mode, rule: &str| {
+    fn providers_stream_for_conditions_over_records_and_shared_sessions() {
+        let mode = |mode, rule: &str, shared| {
             let rules = vec![rule.parse().unwrap()];
-            SessionConfig { mode, rules, ..SessionConfig::default() }.check()
+            SessionConfig { mode, rules, shared, ..SessionConfig::default() }.provider_mode()
         };
-        for rule in ["log:error", "counter:a/b.c>1:stop"] {
-            assert!(check(BufferingMode::Streaming, rule).is_ok());
-            for mode in [BufferingMode::Oneshot, BufferingMode::Circular] {
-                let error = check(mode, rule).unwrap_err();
-                assert!(matches!(error, ManagerError::TriggerMode { .. }), "{error}");
+        for of_session in [BufferingMode::Oneshot, BufferingMode::Circular] {
+            for rule in ["log:error", "counter:a/b.c>1:stop"] {
+                assert_eq!(mode(of_session, rule, false), BufferingMode::Streaming, "{rule}");
             }
-        }
-        for rule in ["duration:a/b>1s", "slow:stop", "drop", "death", "every:1s", "at:0:00"] {
-            assert!(check(BufferingMode::Circular, rule).is_ok(), "{rule}");
+            for rule in ["duration:a/b>1s", "slow:stop", "drop", "death", "every:1s", "at:0:00"] {
+                assert_eq!(mode(of_session, rule, false), of_session, "{rule}");
+                assert_eq!(mode(of_session, rule, true), BufferingMode::Streaming, "{rule}");
+            }
         }
     }
 

@@ -49,12 +49,7 @@ pub enum ManagerError {
     NotStopped,
     /// The session has further sinks, whose categories cannot change.
     CategoriesOfSinks,
-    /// A trigger depends on records, which are collected at the end in this mode.
-    TriggerMode {
-        /// The trigger's condition.
-        condition: String,
-    },
-    /// The session is not in streaming mode, so its records are collected at the end.
+    /// The session's providers do not stream, so its records are collected at the end.
     FollowMode,
     /// The session has too many live streams.
     TooManyFollowers {
@@ -126,14 +121,10 @@ impl fmt::Display for ManagerError {
             Self::CategoriesOfSinks => {
                 write!(f, "the categories of a session with further sinks cannot change")
             }
-            Self::TriggerMode { condition } => write!(
-                f,
-                "the condition '{condition}' requires streaming mode\nhint: other modes collect \
-                 the records at the end; raise an alert with trace_alert!"
-            ),
             Self::FollowMode => write!(
                 f,
-                "only a session in streaming mode can be followed\nhint: take a snapshot"
+                "only a session in streaming mode, or with --shared, can be followed\nhint: take a \
+                 snapshot"
             ),
             Self::TooManyFollowers { limit } => {
                 write!(f, "the session has {limit} live streams, the limit")

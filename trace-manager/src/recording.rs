@@ -5,6 +5,7 @@ mod conditions;
 mod departed;
 mod following;
 mod helpers;
+mod last;
 mod pause;
 mod progress;
 mod refusals;
@@ -17,7 +18,6 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
-use trace_format::notes::Omission;
 use trace_protocol::archive::ClockSample;
 use trace_protocol::buffer::consumer::{EarlierLosses, SaveSlot};
 use trace_protocol::buffer::header::{BufferingMode, Layout};
@@ -30,13 +30,12 @@ use crate::collection::{LastOfSession, ProviderData};
 use crate::config::SessionConfig;
 use crate::ledger::JoinedProvider;
 use crate::machine::{ProviderId, SessionNumber};
-use crate::records::{Records, Spares, SECTION};
-use crate::retention::{Last, Retention};
+use crate::records::{Records, Spares};
+use crate::retention::Retention;
 use crate::sink::{Finish, Opening};
 use crate::snapshot::{FinishingSnapshots, Snapshot, Snapshots};
 use crate::summary::{ProviderSummary, Refusal};
 use crate::trigger::{Cause, Evaluator};
-use crate::window::{Closed, Counts};
 
 use departed::Departed;
 use helpers::Helpers;
@@ -134,9 +133,9 @@ pub(crate) struct LateOpening<'a> {
     /// Its durable records so far.
     pub(crate) durable: &'a [u64],
     /// The last wrapped count that was copied.
+    pub(crate) last_saved: Option<u32>,
     /// Its losses that it has not reported.
     pub(crate) unreported: EarlierLosses,
-    pub(crate) last_saved: Option<u32>,
 }
 
 /// The last records of a provider in one session.
@@ -281,9 +280,9 @@ impl Recording {
         if late.is_some() || **recorded != *own {
             let from = if late.is_some() { joined.joined_at } else { 0 };
             self.selection.add_with(provider, from, &own);
+        }
         if let Some(late) = late {
             self.selection.leave_out(provider, late.unreported.clone());
-        }
         }
         if let Some(earlier) = earlier {
             self.end_gap(earlier, joined.identity, joined.joined_at);
@@ -342,8 +341,9 @@ impl Recording {
     pub(crate) fn take(&mut self, records: Records) {
         let selected = self.selection.select(&records);
         self.conditions.records(selected.provider, selected.words());
+        self.outputs.stream(&selected);
         for records in self.retention.accept(selected) {
-            self.outputs.take(&records);
+            self.outputs.keep(&records);
         }
     }
 
@@ -373,57 +373,6 @@ impl Recording {
             *missing = missing.saturating_sub(1);
         }
         self.write_snapshots();
-    }
-
-    /// Takes the last records of a provider in this session. Returns those of the archive.
-    pub(crate) fn take_last(&mut self, id: ProviderId, last: LastRecords) -> Records {
-        let LastRecords { id: provider, words, slots, reported, last } = last;
-        let LastOfSession { mut closed, mut summary } = last;
-        let (words, cleared) = self.clear_last(provider, words);
-        let is_limited = self.retention.has(provider);
-        let mut kept = self.select_last(provider, words, reported);
-        self.conditions.records(provider, kept.words.get(SECTION..).unwrap_or_default());
-        let now = closed.now.ticks(closed.identity.clock);
-        let left = self.ends.remove(&provider).unwrap_or(now);
-        self.recorded(id, provider, &kept.words, now);
-        self.close_conditions(provider, &summary.end, left);
-        kept.slots.extend(slots);
-        kept.limit(&mut closed, &mut summary);
-        if !is_limited {
-            self.retention.charge(id, kept.words.len());
-        }
-        kept.limited.write(&mut kept.words, &closed.identity);
-        if let Some(omission) = summary.end.omission(!self.joined.contains(&id)) {
-            closed.write_omission(&mut kept.words, omission);
-            summary.omitted.push((omission, 1));
-        }
-        // The event is in the archive already.
-        if self.interrupted.remove(&provider) {
-            summary.omitted.push((Omission::Interruptions, 1));
-        }
-        closed.write(&mut kept.words);
-        let words = self.spares.share(kept.words);
-        let records =
-            Records { provider, words, slots: kept.slots, reported, is_copy: true, is_last: true };
-        let records = self.outputs.take(&records);
-        if let Some(counts) = self.selection.remove(provider).or(cleared) {
-            set_counts(&mut summary, counts);
-        }
-        summary.bytes = self.outputs.archive.take_bytes(provider);
-        self.departed.add(id, summary);
-        records
-    }
-
-    /// Selects the last records. They are not copied if the session gets all of them.
-    fn select_last(&mut self, provider: u32, words: Vec<u64>, reported: u64) -> Last {
-        if !self.selection.has(provider) && !self.retention.has(provider) {
-            return Last { words, ..Last::default() };
-        }
-        let words = self.spares.share(words);
-        let records =
-            Records { provider, words, slots: Vec::new(), reported, is_copy: true, is_last: true };
-        let records = self.selection.select(&records);
-        self.retention.finish(provider, &records.words, reported)
     }
 
     /// Returns whether any departed provider is not completely collected.
@@ -460,21 +409,4 @@ impl Recording {
             guard_failure: None,
         }
     }
-}
-
-impl Last {
-    /// Adds the session's own limits to the provider's end.
-    fn limit(&self, closed: &mut Closed, summary: &mut ProviderSummary) {
-        summary.overwritten = summary.overwritten.saturating_add(self.limited.overwritten);
-        summary.dropped = summary.dropped.saturating_add(self.limited.dropped());
-        if let Some(closing) = &mut closed.closing {
-            self.limited.limit(closing);
-        }
-    }
-}
-
-fn set_counts(summary: &mut ProviderSummary, counts: Counts) {
-    let Counts { records, events, others, open_scopes, categories } = counts;
-    *summary =
-        ProviderSummary { records, events, others, open_scopes, categories, ..summary.clone() };
 }

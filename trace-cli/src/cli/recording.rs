@@ -227,6 +227,11 @@ pub(crate) struct SessionArgs {
     #[arg(short, long, value_enum, default_value_t = Mode::Streaming)]
     pub(crate) mode: Mode,
 
+    /// Let no other session interrupt a circular or oneshot one, and permit `trace follow`: its
+    /// records are copied and checked while they are recorded. Takes memory for a second buffer
+    #[arg(long)]
+    pub(crate) shared: bool,
+
     /// Act on a condition; repeatable. CONDITION is alert:NAME (or NAME, with an ACTION),
     /// duration:CATEGORY/NAME>TIME, counter:CATEGORY/NAME.SERIES>NUMBER or <NUMBER, optionally with
     /// ' for TIME', log:LEVEL, drop, death, every:TIME, at:HH:MM in UTC, or signal:USR1 or USR2. A

@@ -77,6 +77,7 @@ pub(crate) fn request(args: &StartArgs, directory: &Path) -> Result<StartRequest
         rotation: rotation(options),
         output: to,
         keep_alive: args.keep_alive,
+        shared: options.shared,
     };
     Ok(StartRequest { config, output })
 }

@@ -70,6 +70,7 @@ pub(super) fn session_config(config: &TraceConfig, user: Option<u32>) -> Session
         companion: None,
         interrupted_at: None,
         function_records: false,
+        shared: config.shared,
     };
     session.select(&config.categories);
     session

@@ -217,8 +217,7 @@ fn open_part(
             ManagerError::ZeroBufferSize
             | ManagerError::BufferTooLarge { .. }
             | ManagerError::RotationMode
-            | ManagerError::RotationSize { .. }
-            | ManagerError::TriggerMode { .. } => GeneralError::BadRequest,
+            | ManagerError::RotationSize { .. } => GeneralError::BadRequest,
             ManagerError::CreateArchive { .. } => GeneralError::Output,
             _ => GeneralError::Failed,
         };

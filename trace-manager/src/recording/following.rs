@@ -29,7 +29,7 @@ impl Recording {
         mut follower: Follower,
         categories: &[String],
     ) -> Result<(), ManagerError> {
-        if self.config.mode != BufferingMode::Streaming {
+        if self.config.provider_mode() != BufferingMode::Streaming {
             return Err(ManagerError::FollowMode);
         }
         if self.outputs.followers() >= MAX_FOLLOWERS {

@@ -79,7 +79,7 @@ impl Recording {
             if disposition != BufferDisposition::Retain {
                 let keeps_metadata = disposition == BufferDisposition::ClearNondurable;
                 for records in self.retention.clear(provider.id(), keeps_metadata) {
-                    self.outputs.take(&records);
+                    self.outputs.keep(&records);
                 }
             }
         }

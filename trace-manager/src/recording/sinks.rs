@@ -76,16 +76,26 @@ impl Sinks {
         }
     }
 
-    /// Passes records to each sink. Returns those of the archive.
-    pub(crate) fn take(&mut self, records: &Records) -> Records {
-        for (filter, sink) in &mut self.sinks {
-            sink.take(&select(filter, records));
-        }
+    /// Passes records to each sink, and to the streams.
+    pub(crate) fn take(&mut self, records: &Records) {
+        self.stream(records);
+        self.keep(records);
+    }
+
+    /// Passes records to the streams only: these get them before the session's own limit.
+    pub(crate) fn stream(&mut self, records: &Records) {
         for (filter, follower) in &mut self.followers {
             follower.take(&filter.select(records));
             if records.is_last {
                 filter.remove(records.provider);
             }
+        }
+    }
+
+    /// Passes records to each sink but the streams. Returns those of the archive.
+    pub(crate) fn keep(&mut self, records: &Records) -> Records {
+        for (filter, sink) in &mut self.sinks {
+            sink.take(&select(filter, records));
         }
         let records = select(&mut self.filter, records);
         self.archive.take(&records);

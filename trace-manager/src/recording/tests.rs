@@ -16,6 +16,7 @@ use crate::snapshot::Requester;
 use crate::waker::Waker;
 use crate::window::Window;
 use trace_format::encode::append;
+use trace_format::notes::Omission;
 use trace_format::{Argument, Event, EventKind, Record, Thread, ThreadKoids, Value};
 use trace_protocol::archive::Identity;
 use trace_protocol::buffer::consumer::IdentityPolicy;

@@ -43,6 +43,22 @@ fn a_stream_has_the_events_that_are_collected_from_its_start_on() {
     assert!(!stream.has_note("records dropped"));
 }
 
+/// The stream has the records that the session has removed, too, and each once.
+#[test]
+fn a_shared_circular_session_can_be_followed() {
+    let stage = Stage::new();
+    let small = SessionConfig { buffer_size: 16 << 10, ..config(BufferingMode::Circular, &["a"]) };
+    let session = stage.start("out.fxt", SessionConfig { shared: true, ..small });
+    let stream = follow(&session, &["a"]);
+    let program = Program::start(stage.manager.path(), "one");
+    program.run(10_000);
+    let recorded = program.end();
+    let (archive, _) = session.end();
+    assert_eq!(stream.join().unwrap().numbers("a"), recorded["a"]);
+    assert!(recorded["a"].ends_with(&archive.numbers("a")));
+    assert!(archive.numbers("a").len() < recorded["a"].len());
+}
+
 /// Providers are flushed, although their buffers are not full.
 #[test]
 fn events_are_streamed_soon() {

@@ -32,6 +32,54 @@ fn a_streaming_session_joins_a_circular_one() {
     assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
 }
 
+/// Also if its events are more than the buffer has space for. The program counts those that nobody
+/// records.
+#[test]
+fn a_shared_circular_session_is_not_interrupted_by_others() {
+    let stage = Stage::new();
+    let shared = SessionConfig { shared: true, ..config(BufferingMode::Circular, &["a"]) };
+    let recorder = stage.start("recorder.fxt", shared);
+    let program = Program::start(stage.manager.path(), "one");
+    program.wait_recorded();
+    for mode in [BufferingMode::Streaming, BufferingMode::Circular, BufferingMode::Oneshot] {
+        program.run(500);
+        let other = stage.start("other.fxt", config(mode, &["b"]));
+        other.wait_started();
+        program.run(500);
+        let (archive, summary) = other.end();
+        assert_eq!((summary.lost(), archive.has_note(INTERRUPTED)), (0, false), "{mode:?}");
+    }
+    let recorded = program.end();
+    let (archive, summary) = recorder.end();
+    let numbers = archive.numbers("a");
+    assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{numbers:?}");
+    assert_eq!(numbers, recorded["a"], "256 KiB have space for all");
+    assert_eq!((summary.lost(), archive.has_note(INTERRUPTED)), (0, false));
+}
+
+/// A shared session keeps its limit without others, too.
+#[test]
+fn a_shared_session_keeps_its_last_or_first_records() {
+    for mode in [BufferingMode::Circular, BufferingMode::Oneshot] {
+        let stage = Stage::new();
+        let small = SessionConfig { buffer_size: 16 << 10, ..config(mode, &["a"]) };
+        let session = stage.start("a.fxt", SessionConfig { shared: true, ..small });
+        let program = Program::start(stage.manager.path(), "one");
+        program.run(20_000);
+        let recorded = program.end();
+        let (archive, summary) = session.end();
+        let (numbers, all) = (archive.numbers("a"), &recorded["a"]);
+        assert!((200..15_000).contains(&numbers.len()), "{mode:?}: {}", numbers.len());
+        let expected = match mode {
+            BufferingMode::Circular => &all[all.len() - numbers.len()..],
+            _ => &all[..numbers.len()],
+        };
+        assert_eq!(numbers, expected, "{mode:?}");
+        let has_lost = summary.lost() == (all.len() - numbers.len()) as u64;
+        assert_eq!(has_lost, mode == BufferingMode::Oneshot, "{summary:?}");
+    }
+}
+
 /// The recorder's buffer is small, so the manager removes its oldest records.
 #[test]
 fn a_circular_session_beside_a_streaming_one_keeps_its_last_records() {

@@ -69,6 +69,8 @@ record! {
         /// Whether the session goes on in a next part when a daemon starts after a kill of this
         /// one.
         pub keep_alive: bool,
+        /// Whether its programs stream from the start, so that no other session interrupts it.
+        pub shared: bool,
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) fn config(args: &RecordArgs) -> SessionConfig {
         },
         rotation: rotation(&args.session),
         function_records: args.format == RecordFormat::Xray,
+        shared: args.session.shared,
         ..SessionConfig::default()
     };
     kernel::select(&mut config, args);
