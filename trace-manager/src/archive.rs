@@ -26,6 +26,6 @@ pub use sink::ArchiveSink;
 #[cfg(test)]
 pub(crate) use spool::{Block, BlockInfo};
 pub(crate) use status::WriterStatus;
-pub(crate) use writer::lower_priority;
 #[cfg(test)]
 pub(crate) use writer::ArchiveWriter;
+pub(crate) use writer::{lower_priority, MEMORY_LIMIT};

@@ -11,7 +11,7 @@ use crate::error::ArchiveError;
 use crate::ledger::JoinedProvider;
 use crate::records::Records;
 
-pub(crate) use follower::{Follower, StreamLease};
+pub(crate) use follower::{Follower, StreamLease, LIMIT as STREAM_LIMIT};
 
 /// The rate of `CLOCK_BOOTTIME`.
 const NANOS_PER_SECOND: u64 = 1_000_000_000;

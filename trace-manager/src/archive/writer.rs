@@ -26,7 +26,7 @@ use crate::output::{
 use crate::records::Words;
 
 /// Bytes that wait in memory for the writer. Blocks beyond them go to a file.
-const MEMORY_LIMIT: usize = 256 << 20;
+pub(crate) const MEMORY_LIMIT: usize = 256 << 20;
 
 /// How often the limits of an output are checked while it accepts no bytes.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);

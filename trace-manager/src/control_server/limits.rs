@@ -19,6 +19,12 @@ pub struct ControlLimits {
     /// The sum of the buffer sizes of a user's sessions, in bytes; default 1 GiB. Each provider of
     /// a session has a buffer, which [`Limits::buffers`](crate::Limits::buffers) bounds.
     pub buffers: u64,
+    /// Bytes of memory that the sessions and streams of a user may take beside their programs'
+    /// records; default 6 GiB. Counted are the buffer size of each session, twice if it is
+    /// [`shared`](crate::SessionConfig::shared); the records that wait for its output,
+    /// [`unwritten`](Self::unwritten) for a descriptor and 256 MiB for a file in a directory; and
+    /// 16 MiB for each live stream.
+    pub memory: u64,
     /// Requests of a user in a second; default 1000.
     pub requests: u32,
     /// Snapshots on request of a user in a minute; default 60.
@@ -54,6 +60,7 @@ impl Default for ControlLimits {
             sessions: 16,
             results: 16,
             buffers: 1 << 30,
+            memory: 6 << 30,
             requests: 1000,
             snapshots: 60,
             category_changes: 60,

@@ -32,6 +32,7 @@
 
 mod messages;
 mod pause;
+mod quota;
 mod requests;
 mod session;
 #[cfg(test)]
@@ -176,9 +177,9 @@ impl ControlMachine {
 
     fn connected(&mut self, client: ClientId, mut caller: Caller) {
         let uid = caller.peer.uid;
-        let open = self.clients.values().filter(|it| it.peer.uid == uid).count();
         // A recorder is for its user only.
         caller.all_users &= !self.is_recorder || uid == 0;
+        let open = self.clients.values().filter(|it| it.peer.uid == uid).count();
         let of_user = open + self.closing_of(uid);
         self.clients.insert(client, caller);
         if of_user >= self.limits.clients {

@@ -23,7 +23,7 @@ use crate::records::{Records, Spares, Words, SECTION};
 use crate::retention::{is_metadata, is_thread, split_records};
 
 /// Bytes that wait for the reader. Events beyond them are dropped.
-const LIMIT: usize = 16 << 20;
+pub(crate) const LIMIT: usize = 16 << 20;
 
 /// Bytes of names and strings that wait beside them. Beyond, the stream ends.
 const METADATA_LIMIT: usize = 64 << 20;

@@ -9,7 +9,7 @@ use trace_protocol::control::{
     StopRequest, TerminateRequest, ToDaemon, TraceConfig, EVENT,
 };
 
-use super::session::{buffer_size, ControlledSession, Phase, Starting};
+use super::session::{ControlledSession, Phase, Starting};
 use super::{
     ClientId, ControlMachine, FollowJob, OpenRequest, Output, Query, SessionId, SnapshotJob, Ticket,
 };
@@ -17,7 +17,6 @@ use crate::control_server::caller::Caller;
 use crate::control_server::triggers::check_rules;
 use crate::foreign::ForeignDescriptor;
 use crate::machine::Time;
-use crate::sink::StreamLease;
 
 const NOT_RECORDING: &str = "the session does not record";
 
@@ -164,29 +163,6 @@ impl ControlMachine {
         }
         check_categories(&expanded).map_err(|it| general(GeneralError::BadRequest, it))?;
         Ok(expanded)
-    }
-
-    fn check_quota(&self, uid: u32, config: &TraceConfig) -> Result<(), Refused> {
-        let active = || {
-            let sessions = self.sessions.values();
-            sessions.filter(|session| session.uid() == uid && session.is_active())
-        };
-        if active().count() >= self.limits.sessions {
-            let reason = format!("user {uid} has {} sessions, the limit", self.limits.sessions);
-            return Err(general(GeneralError::Quota, reason));
-        }
-        let buffers = active()
-            .map(ControlledSession::buffer_size)
-            .fold(buffer_size(config), u64::saturating_add);
-        if buffers > self.limits.buffers {
-            let reason = format!(
-                "the buffer sizes of all sessions of user {uid} would be {buffers} bytes, the limit \
-                 is {}",
-                self.limits.buffers
-            );
-            return Err(general(GeneralError::Quota, reason));
-        }
-        Ok(())
     }
 
     /// Checks the session's name, or sets it. A session replaces results of its name.
@@ -380,22 +356,6 @@ impl ControlMachine {
         let job = FollowJob { categories, descriptor, peer, lease };
         self.outputs.push(Output::Follow(id, ticket, job));
         Ok(())
-    }
-
-    /// Counts a live stream of a user until it ends.
-    fn lease_stream(&mut self, uid: u32) -> Result<Arc<StreamLease>, Refused> {
-        self.streams.retain(|_, streams| {
-            streams.retain(|stream| stream.strong_count() != 0);
-            !streams.is_empty()
-        });
-        let streams = self.streams.entry(uid).or_default();
-        if streams.len() >= self.limits.streams {
-            let reason = format!("user {uid} has {} live streams, the limit", streams.len());
-            return Err(general(GeneralError::Quota, reason));
-        }
-        let lease = Arc::new(StreamLease);
-        streams.push(Arc::downgrade(&lease));
-        Ok(lease)
     }
 
     /// Changes the categories of a session that records.

@@ -1,5 +1,5 @@
 use super::*;
-use trace_protocol::control::{ProviderSpec, SessionState};
+use trace_protocol::control::{self, FollowRequest, ProviderSpec, SessionState};
 use trace_protocol::mode::BufferingMode;
 
 fn initialize(scene: &mut Scene, config: TraceConfig) -> Option<Reply> {
@@ -109,6 +109,41 @@ fn quotas_of_a_user_are_refused_with_the_limit() {
     assert_eq!(reply, Some(Reply::Initialized("c".to_owned())), "other users have their own");
     assert_eq!(scene.call(CLIENT, terminate("a")), Some(Reply::Terminated));
     assert_eq!(initialize(&mut scene, named("c")), Some(Reply::Initialized("c".to_owned())));
+}
+
+/// A session takes its buffer, that of the records that the daemon keeps, and what waits for the
+/// output; a stream 16 MiB.
+#[test]
+fn the_memory_of_sessions_and_streams_of_a_user_is_limited() {
+    let (memory, unwritten) = (290 << 20, 8 << 20);
+    let mut scene = Scene::with(ControlLimits { memory, unwritten, ..ControlLimits::default() });
+    let config = |mode, shared, name: &str| TraceConfig {
+        mode,
+        shared,
+        buffer_size: 10 << 20,
+        ..named(name)
+    };
+    let (circular, streaming) = (BufferingMode::Circular, BufferingMode::Streaming);
+    let file = TraceConfig {
+        output: control::Output::Beneath("a.fxt".to_owned()),
+        ..config(streaming, false, "file")
+    };
+    scene.started(CLIENT, 1, file.clone());
+    let shared = initialize(&mut scene, config(circular, true, "b"));
+    let reason = general(shared, GeneralError::Quota);
+    let expected =
+        "the buffers, outputs and live streams of user 1000 would take 308281344 bytes of \
+                    memory, the limit is 304087040";
+    assert_eq!(reason, expected);
+    let initialized = |name: &str| Some(Reply::Initialized(name.to_owned()));
+    assert_eq!(initialize(&mut scene, config(streaming, true, "b")), initialized("b"));
+    let follow = FollowRequest { session: "file".to_owned(), categories: Vec::new() };
+    let reason = general(scene.call(CLIENT, Request::Follow(follow.clone())), GeneralError::Quota);
+    assert!(reason.contains("live streams"), "{reason}");
+    scene.call(CLIENT, terminate("b"));
+    assert_eq!(scene.call(CLIENT, Request::Follow(follow)), None, "the stream starts");
+    scene.connect(3, USER + 1);
+    assert_eq!(scene.call(3, Request::Initialize(file)), initialized("file"));
 }
 
 #[test]
