@@ -5,7 +5,7 @@
 //! cargo build --release --package trace-cli && cargo bench --bench load [-- PART…]
 //! ```
 //!
-//! The parts are `crowd`, `speed`, `latency`, `idle` and `isolation`; all by default.
+//! The parts are `crowd`, `speed`, `sessions`, `latency`, `idle` and `isolation`; all by default.
 
 mod crowd;
 mod daemon;
@@ -17,12 +17,14 @@ mod program;
 #[path = "../../trace-manager/tests/end_to_end/provider.rs"]
 #[allow(dead_code, reason = "the tests of the manager use all of it")]
 mod scripted;
+mod sessions;
 mod speed;
 
 /// The parts, in the order of their tables.
-const PARTS: [(&str, fn()); 5] = [
+const PARTS: [(&str, fn()); 6] = [
     ("crowd", crowd::print),
     ("speed", speed::print),
+    ("sessions", sessions::print),
     ("latency", latency::print),
     ("idle", idle::print),
     ("isolation", isolation::print),
