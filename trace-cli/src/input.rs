@@ -17,7 +17,8 @@ use trace_convert::tef;
 use trace_format::Reader;
 use trace_input::{decompress, json_shift, START_BYTES};
 use trace_protocol::buffer::saved::buffer_path;
-use trace_xray::fxt::{has_own_ids, Fdr};
+use trace_xray::fxt::{has_own_ids, log_of_yaml, Fdr};
+use trace_xray::map::Map;
 
 use crate::message::{say, HINT};
 use crate::progress::Watched;
@@ -26,7 +27,7 @@ use near_file::near_file;
 pub(crate) use selected::{open_selected, SelectedThreads};
 pub(crate) use spill::{copy_to, temporary_file_error, Spill};
 pub(crate) use trace_input::InputKind;
-pub(crate) use xray::{is_instr_map, names as xray_names, use_instr_map};
+pub(crate) use xray::{is_instr_map, use_instr_map};
 
 /// The path for standard input or output.
 pub(crate) const STANDARD: &str = "-";
@@ -119,6 +120,25 @@ impl Input {
         Ok(Reader::new(self.into_archive(path, lenient)?))
     }
 
+    /// Returns whether it is an XRay log, in binary or as YAML.
+    pub(crate) fn is_log(&self) -> bool {
+        matches!(self.kind, Some(InputKind::Xray | InputKind::XrayYaml))
+    }
+
+    /// Returns a copy of an XRay log in a temporary file, and the names of its functions.
+    pub(crate) fn into_log(self, path: &Path) -> Result<(File, Map)> {
+        if self.kind == Some(InputKind::XrayYaml) {
+            let log = log_of_yaml(self.bytes);
+            let (log, own) = log.with_context(|| format!("cannot read {}", path.display()))?;
+            return Ok((log, xray::names_of_yaml(own, self.has_notes)?));
+        }
+        let map = xray::names(path, self.has_notes, self.has_own_ids)?;
+        let mut copy = tempfile::tempfile().with_context(temporary_file_error)?;
+        copy_to(path, self.bytes, &copy, temporary_file_error)?;
+        copy.rewind().with_context(temporary_file_error)?;
+        Ok((copy, map))
+    }
+
     /// Returns the bytes of the input as an archive.
     pub(crate) fn into_archive(self, path: &Path, lenient: bool) -> Result<Box<dyn Read>> {
         let archive = match self.kind {
@@ -131,6 +151,10 @@ impl Input {
             Some(InputKind::Xray) => {
                 let map = xray::names(path, self.has_notes, self.has_own_ids)?;
                 Fdr { map }.open(self.bytes)
+            }
+            Some(InputKind::XrayYaml) => {
+                let (log, map) = self.into_log(path)?;
+                Fdr { map }.open_file(log)
             }
             kind => match kind.unwrap_or(InputKind::Fxt).reader() {
                 Some(format) => format.open(self.bytes),

@@ -5,7 +5,7 @@ use trace_convert::tef::Document;
 use trace_kernel::ftrace::Ftrace;
 use trace_kernel::perf_data::PerfData;
 use trace_kernel::trace_dat::TraceCmd;
-use trace_xray::fxt::Fdr;
+use trace_xray::fxt::{Fdr, FdrYaml};
 
 use crate::perfetto::is_perfetto;
 
@@ -20,6 +20,8 @@ pub enum InputKind {
     PerfData,
     /// Logs of XRay's flight data recorder.
     Xray,
+    /// The YAML of such logs.
+    XrayYaml,
     /// Chrome's Trace Event Format.
     Json,
     /// Text of ftrace.
@@ -30,11 +32,12 @@ pub enum InputKind {
 
 impl InputKind {
     /// In the order of detection: the text of ftrace has no first bytes of its own.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Fxt,
         Self::TraceDat,
         Self::PerfData,
         Self::Xray,
+        Self::XrayYaml,
         Self::Json,
         Self::Ftrace,
         Self::Perfetto,
@@ -60,7 +63,8 @@ impl InputKind {
     /// Returns whether it is the format of another program, which has no lenient form.
     #[must_use]
     pub fn is_imported(self) -> bool {
-        matches!(self, Self::Ftrace | Self::TraceDat | Self::PerfData | Self::Xray)
+        use InputKind::{Ftrace, PerfData, TraceDat, Xray, XrayYaml};
+        matches!(self, Ftrace | TraceDat | PerfData | Xray | XrayYaml)
     }
 
     /// Returns what makes an archive of an input. XRay logs have numbers for functions then, and
@@ -73,6 +77,7 @@ impl InputKind {
             Self::TraceDat => Box::new(TraceCmd),
             Self::PerfData => Box::new(PerfData),
             Self::Xray => Box::<Fdr>::default(),
+            Self::XrayYaml => Box::<FdrYaml>::default(),
             Self::Json => Box::<Document>::default(),
             Self::Ftrace => Box::new(Ftrace),
             Self::Perfetto => return None,
@@ -93,6 +98,9 @@ mod tests {
             (b"\x17\x08\x44tracing6\0", Some(InputKind::TraceDat)),
             (b" \n{\"traceEvents\": []}", Some(InputKind::Json)),
             (b"# tracer: nop\n", Some(InputKind::Ftrace)),
+            (b"---\nheader:\n  version:         1\n", Some(InputKind::XrayYaml)),
+            (b"header:\r\n  type: 1\r\n", Some(InputKind::XrayYaml)),
+            (b"---\nheader:\n  title: 1\n", None),
             (b"\x0a\x01\0\x0a\x01\0", Some(InputKind::Perfetto)),
             (b"hello", None),
             (b"", None),

@@ -13,7 +13,7 @@ use trace_analyze::input::{temporary_copy, InputFormat};
 use trace_convert::tef::Document;
 use trace_format::{ReadError, Reader};
 use trace_input::{decompress, json_error, json_shift, map_beside, InputKind, START_BYTES};
-use trace_xray::fxt::Fdr;
+use trace_xray::fxt::{Fdr, FdrYaml};
 use trace_xray::map::Map;
 
 use crate::message::HINT;
@@ -75,6 +75,10 @@ impl Input {
         let archive = match self.kind {
             InputKind::Json => Document { shift: self.shift, ..Document::default() }.open(bytes),
             InputKind::Xray => Fdr { map: self.map()? }.open(bytes),
+            InputKind::XrayYaml => {
+                let map = self.instr_map.is_some().then(|| self.map()).transpose()?;
+                FdrYaml { map }.open(bytes)
+            }
             kind => kind.reader().context("the format is only written")?.open(bytes),
         };
         Ok(Reader::new(archive.with_context(|| self.failed())?))

@@ -11,7 +11,7 @@
 //! | other custom event | instant `custom event` with the payload, as text if it is UTF-8 |
 //! | typed event | instant `typed event` with its type and payload |
 //! | CPU | instant `CPU` with its number, unless it is unknown |
-//! | first wall clock | instant `wall clock` with its nanoseconds |
+//! | first wall clock, unless it is 0 | instant `wall clock` with its nanoseconds |
 //! | damage | instant `records dropped` of category `trace`, with the error as its reason |
 //!
 //! A payload that is too long for an argument is a blob with the same name and time. In the other
@@ -32,7 +32,7 @@ mod translator;
 
 pub use error::ExportError;
 pub use export::{export, export_with, Archive, Exported, Options};
-pub use input::{has_own_ids, Fdr};
+pub use input::{has_own_ids, log_of_yaml, Fdr, FdrYaml};
 pub use payload::record as record_of_payload;
 pub use process::Process;
 pub use translator::Translator;

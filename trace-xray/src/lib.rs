@@ -9,6 +9,8 @@ pub mod read;
 pub mod record;
 pub mod report;
 pub mod write;
+pub mod yaml;
+mod yaml_parser;
 
 pub use record::{
     CustomEvent, EventTime, Format, FunctionId, FunctionRecord, Header, Record, TypedEvent,

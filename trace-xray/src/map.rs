@@ -80,6 +80,18 @@ impl Map {
         }
     }
 
+    /// Returns a map of functions whose names are known, but not their addresses.
+    pub(crate) fn of_names(names: impl IntoIterator<Item = (FunctionId, String)>) -> Self {
+        let function = |(id, name)| (id, Function { address: 0, symbol: Some(name) });
+        Self { functions: names.into_iter().map(function).collect(), ..Self::default() }
+    }
+
+    /// Returns whether no function is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+
     /// Returns all sleds, in the order of the file.
     #[must_use]
     pub fn sleds(&self) -> &[Sled] {

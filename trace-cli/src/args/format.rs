@@ -26,6 +26,8 @@ pub(crate) enum Format {
     Csv,
     /// XRay log, with its map beside it
     Xray,
+    /// XRay log as YAML, as llvm-xray has it
+    Yaml,
     #[value(skip)]
     Svg,
     #[value(skip)]
@@ -49,11 +51,12 @@ impl Format {
             (_, "folded") => Self::Folded,
             (_, "csv") => Self::Csv,
             (_, "xray") => Self::Xray,
+            (_, "yaml" | "yml") => Self::Yaml,
             (_, "svg") => Self::Svg,
             (_, "html" | "htm") => Self::Html,
             _ => bail!(
                 "cannot write {}: unknown format .{end}{HINT}use .json, .fxt, .pftrace, .folded, \
-                 .speedscope.json, .csv or .xray, or --to",
+                 .speedscope.json, .csv, .xray or .yaml, or --to",
                 path.display()
             ),
         };
@@ -86,6 +89,7 @@ impl fmt::Display for Format {
             Self::Speedscope => "speedscope JSON",
             Self::Csv => "CSV",
             Self::Xray => "an XRay log",
+            Self::Yaml => "YAML of an XRay log",
             Self::Svg => "SVG",
             Self::Html => "HTML",
         })
@@ -105,6 +109,8 @@ mod tests {
             ("a.speedscope.json.gz", Format::Speedscope),
             ("a.csv", Format::Csv),
             ("a.xray", Format::Xray),
+            ("a.yaml", Format::Yaml),
+            ("a.yml.gz", Format::Yaml),
             ("a.folded", Format::Folded),
             ("a.pftrace", Format::Pftrace),
             ("a.perfetto-trace.gz", Format::Pftrace),

@@ -13,8 +13,8 @@ use crate::args::{parse_condition, parse_id, parse_log_version, parse_time, Form
 /// Convert between archives, Chrome JSON and other formats
 ///
 /// The format of the input is detected by its content: an archive, Chrome JSON, the text of
-/// ftrace, a recording of trace-cmd or perf, or an XRay log. JSON that is converted to an archive
-/// and back keeps all data.
+/// ftrace, a recording of trace-cmd or perf, or an XRay log or its YAML. JSON that is converted to
+/// an archive and back keeps all data.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 A complete output appears under its name, an incomplete one never does. Perfetto's format is
@@ -33,13 +33,14 @@ Examples:
   trace convert trace.dat -o kernel.pftrace     # a recording of trace-cmd
   trace convert perf.data --samples -o perf.folded  # the stacks of perf record
   trace convert trace.fxt -o trace.xray         # for llvm-xray, with trace.map
+  trace convert app.xray -o app.yaml            # each record as text
   trace convert - -o - < trace.fxt.zst | less")]
 pub(crate) struct ConvertArgs {
     /// Archive, JSON, ftrace text, trace.dat, perf.data or XRay log to read; `-` for standard input
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
 
-    /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json, .csv or .xray,
+    /// File to write: .json, .fxt, .pftrace, .folded, .speedscope.json, .csv, .xray or .yaml,
     /// compressed if .gz or .zst follows. Replaces an existing file; `-` for standard output
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: PathBuf,
@@ -48,7 +49,7 @@ pub(crate) struct ConvertArgs {
     #[arg(long, alias = "format", value_enum, value_name = "FORMAT")]
     pub(crate) to: Option<Format>,
 
-    /// Version of a .xray log, 1 to 5 [default: 5]
+    /// Version of a .xray log or of its YAML, 1 to 5 [default: 5, of YAML 1]
     #[arg(long, value_name = "VERSION", value_parser = parse_log_version)]
     pub(crate) log_version: Option<Version>,
 

@@ -4,6 +4,7 @@ mod csv;
 mod pftrace;
 mod stacks;
 mod xray;
+mod yaml;
 
 use std::io::Read;
 use std::path::Path;
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
         Some(format) => Some(format),
         None => Format::of(&args.output)?,
     };
-    if args.log_version.is_some() && !matches!(target, Some(Format::Xray)) {
+    if args.log_version.is_some() && !matches!(target, Some(Format::Xray | Format::Yaml)) {
         bail!("--log-version requires an XRay log as output, such as app.xray");
     }
     if let Some(Format::Svg | Format::Html) = target {
@@ -65,6 +66,11 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<u8> {
             let name = args.input.display();
             bail!("{name} is an XRay log already{HINT}choose another version with --log-version")
         }
+        (Some(InputKind::XrayYaml), Some(Format::Yaml)) if args.log_version.is_none() => {
+            let name = args.input.display();
+            bail!("{name} is YAML already{HINT}choose another version with --log-version")
+        }
+        (_, Some(Format::Yaml)) if input.is_log() => return yaml::convert_log(args, input),
         (None, Some(Format::Fxt)) => {
             bail!("{} is neither JSON nor an archive", args.input.display())
         }
@@ -87,6 +93,7 @@ fn convert(
         Some(Format::Csv) => csv::convert(args, reader),
         Some(Format::Pftrace) => pftrace::convert(args, reader),
         Some(Format::Xray) => xray::convert(args, reader),
+        Some(Format::Yaml) => yaml::convert(args, reader),
         _ => to_json(args, reader),
     }
 }

@@ -1,6 +1,5 @@
 //! `trace xray`
 
-use std::io::Seek;
 use std::path::Path;
 
 use anyhow::{bail, Context, Result};
@@ -11,7 +10,7 @@ use trace_xray::report::{stacks_text, Account, Calls, Counts, Field, Graph};
 use crate::cli::{AccountArgs, Aggregation, GraphArgs, MapArgs, Order, StackArgs, TableFormat};
 use crate::cli::{XrayArgs, XrayCommand};
 use crate::damage::warn_counts;
-use crate::input::{self, InputKind};
+use crate::input;
 use crate::message::{describe, say};
 use crate::{exit, table};
 
@@ -92,16 +91,13 @@ fn map(args: &MapArgs) -> Result<u8> {
 /// Reads the calls of a log, and reports what they lack.
 fn read(path: &Path) -> Result<(Calls, Names, u8)> {
     let input = input::open_any(path)?;
-    if input.kind != Some(InputKind::Xray) {
+    if !input.is_log() {
         bail!("{} is not a log of XRay's flight data recorder", path.display());
     }
-    let names = Names::new(input::xray_names(path, true, input.has_own_ids)?);
-    let mut copy = tempfile::tempfile().with_context(input::temporary_file_error)?;
-    input::copy_to(path, input.bytes, &copy, input::temporary_file_error)?;
-    copy.rewind().with_context(input::temporary_file_error)?;
-    let name = path.display();
+    let (log, map) = input.into_log(path)?;
+    let (name, names) = (path.display(), Names::new(map));
     let failed = || format!("cannot read {name}");
-    let log = Ordered::new(copy).with_context(failed)?;
+    let log = Ordered::new(log).with_context(failed)?;
     let calls = Calls::read(log, |error| say(&format!("{name}: {}", describe(error))));
     let calls = calls.with_context(failed)?;
     let code = report(path, calls.counts());

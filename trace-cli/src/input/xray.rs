@@ -26,9 +26,7 @@ pub(crate) fn names(path: &Path, has_notes: bool, has_own_ids: bool) -> Result<M
     let beside = beside.as_deref();
     let Some(file) = INSTR_MAP.get() else {
         return Ok(beside.and_then(|beside| implicit(beside, has_notes)).unwrap_or_else(|| {
-            if has_notes {
-                say("functions have numbers only: name them with --instr-map BIN");
-            }
+            report_numbers(has_notes);
             Map::default()
         }));
     };
@@ -39,6 +37,23 @@ pub(crate) fn names(path: &Path, has_notes: bool, has_own_ids: bool) -> Result<M
         check(beside, file, &bytes);
     }
     Ok(map)
+}
+
+/// Returns the map for the YAML of a log: that of the option, or the names in the YAML.
+pub(crate) fn names_of_yaml(own: Map, has_notes: bool) -> Result<Map> {
+    match INSTR_MAP.get() {
+        Some(file) => Ok(read(file)?.0),
+        None => {
+            report_numbers(has_notes && own.is_empty());
+            Ok(own)
+        }
+    }
+}
+
+fn report_numbers(has_notes: bool) {
+    if has_notes {
+        say("functions have numbers only: name them with --instr-map BIN");
+    }
 }
 
 /// Reports that a program's map does not have the ids of a log.

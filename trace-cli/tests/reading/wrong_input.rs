@@ -30,7 +30,7 @@ fn short_files() {
 #[test]
 fn files_of_other_kinds() {
     let expected = format!(
-        "{WRONG}it is none of FXT, trace.dat, perf.data, XRay FDR, JSON, ftrace text; \
+        "{WRONG}it is none of FXT, trace.dat, perf.data, XRay FDR, XRay YAML, JSON, ftrace text; \
          an FXT archive starts with the bytes 10 00 04 46 78 54 16 00\n"
     );
     assert_eq!(message(&[0; 64]), expected);

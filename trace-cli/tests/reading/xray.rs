@@ -211,3 +211,72 @@ fn a_map_replaces_maps_only() {
     place.put("app.map", &names());
     assert_eq!(place.run(&convert).code, 0);
 }
+
+/// The commands that read a log read its YAML with the same result.
+#[test]
+fn every_command_reads_yaml() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("app.map", &names());
+    let converted = place.run(&["convert", "app.xray", "-o", "app.yaml"]);
+    assert_eq!(converted.code, 0, "{converted:?}");
+    assert!(converted.stderr.contains("18 entries and exits and 0 events"), "{converted:?}");
+    assert!(place.text("app.yaml").contains("func-id: 2, function: work, cpu: 3, thread: 71"));
+    for command in [
+        &["dump"][..],
+        &["stats"],
+        &["check"],
+        &["xray", "account"],
+        &["xray", "stack"],
+        &["xray", "graph"],
+    ] {
+        let [log, yaml] =
+            ["app.xray", "app.yaml"].map(|file| place.run(&[command, &[file]].concat()));
+        let plain = |text: &str| text.replace("app.yaml", "app.xray");
+        // The wall clock is not in YAML, so strings have other numbers, and records other offsets.
+        let without = |text: &str| {
+            let is_same = |line: &&str| !line.contains("wall clock") && !line.contains(" string ");
+            let lines = text.lines().filter(is_same);
+            let lines = lines.filter_map(|line| line.trim_start().split_once(' '));
+            lines.map(|(_, line)| line.to_owned()).collect::<Vec<_>>()
+        };
+        if command == ["dump"] {
+            assert_eq!(without(&yaml.stdout), without(&log.stdout));
+        } else if command != ["check"] {
+            assert_eq!(yaml.stdout, log.stdout, "{command:?}");
+        }
+        assert_eq!((yaml.code, plain(&yaml.stderr)), (log.code, log.stderr), "{command:?}");
+    }
+    for output in ["app.fxt", "back.xray", "app.json", "app.csv", "app.svg"] {
+        let command = if output == "app.svg" { "timeline" } else { "convert" };
+        let run = place.run(&[command, "app.yaml", "-o", output]);
+        assert_eq!(run.code, 0, "{run:?}");
+    }
+    let account = |log| place.run(&["xray", "account", log]).stdout;
+    assert_eq!(account("back.xray"), account("app.xray"));
+    // From an archive, and back to standard output, with another version.
+    let archive = ["convert", "app.fxt", "--format", "yaml", "-o", "-"];
+    assert_eq!(place.run(&archive).stdout.matches("kind: function-enter,").count(), 10);
+    let other =
+        place.run(&["convert", "app.yaml", "--to", "yaml", "-o", "-", "--log-version", "5"]);
+    let expected = place.text("app.yaml").replace("version:         1", "version:         5");
+    assert_eq!(other.stdout, expected, "{other:?}");
+    let same = place.run(&["convert", "app.yaml", "-o", "other.yml"]);
+    assert!(same.code == 1 && same.stderr.contains("is YAML already"), "{same:?}");
+}
+
+#[test]
+fn names_of_functions_in_yaml() {
+    let place = Place::new();
+    place.put("app.xray", &log());
+    place.put("other", &names());
+    assert_eq!(place.run(&["convert", "app.xray", "-o", "app.yaml"]).code, 0);
+    let numbers = place.run(&["dump", "app.yaml"]);
+    assert!(numbers.stdout.contains("\"#2\""), "{numbers:?}");
+    assert_eq!(numbers.stderr.matches("--instr-map BIN").count(), 1, "{numbers:?}");
+    let named = place.run(&["dump", "app.yaml", "--instr-map", "other"]);
+    assert!(named.stdout.contains("\"work\"") && named.stderr.is_empty(), "{named:?}");
+    place.put("cut.yaml", &place.text("app.yaml").as_bytes()[..1000]);
+    let cut = place.run(&["dump", "cut.yaml"]);
+    assert!(cut.code == 1 && cut.stderr.contains("cannot read cut.yaml: line "), "{cut:?}");
+}

@@ -4,9 +4,12 @@
 //! waits in a temporary file.
 
 use std::collections::HashMap;
-use std::io::{self, Read, Seek};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek};
 
-use trace_analyze::input::{imported, into_io, temporary_copy, Importer, InputFormat};
+use trace_analyze::input::{
+    imported, into_io, temporary_copy, temporary_file_error, Importer, InputFormat,
+};
 use trace_format::Writer;
 
 use super::Translator;
@@ -14,6 +17,7 @@ use crate::layout::UNKNOWN_CPU;
 use crate::map::Map;
 use crate::read::{decode, Decoder, Ordered, ReadError};
 use crate::record::Record;
+use crate::yaml;
 
 /// A log of XRay's flight data recorder as an input.
 #[derive(Clone, Debug, Default)]
@@ -32,10 +36,59 @@ impl InputFormat for Fdr {
     }
 
     fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
-        let log = Ordered::new(temporary_copy(input)?).map_err(invalid)?;
+        self.open_file(temporary_copy(input)?)
+    }
+}
+
+impl Fdr {
+    /// Opens a log as a stream of FXT.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a log, or reading failed.
+    pub fn open_file<'a>(&self, log: File) -> io::Result<Box<dyn Read + 'a>> {
+        let log = Ordered::new(log).map_err(invalid)?;
         let translator = Translator::new(self.map.clone());
         imported(FdrImporter { log, translator, providers: HashMap::new() })
     }
+}
+
+/// The YAML of a log, as `llvm-xray convert -f yaml` writes it, as an input.
+#[derive(Clone, Debug, Default)]
+pub struct FdrYaml {
+    /// The names of functions, instead of those in the YAML.
+    pub map: Option<Map>,
+}
+
+impl InputFormat for FdrYaml {
+    fn name(&self) -> &'static str {
+        "XRay YAML"
+    }
+
+    fn detects(&self, start: &[u8]) -> bool {
+        yaml::detects(start)
+    }
+
+    fn open<'a>(&self, input: Box<dyn Read + 'a>) -> io::Result<Box<dyn Read + 'a>> {
+        let (log, own) = log_of_yaml(input)?;
+        Fdr { map: self.map.clone().unwrap_or(own) }.open_file(log)
+    }
+}
+
+/// Returns the log of a YAML in a temporary file, and the names of its functions.
+///
+/// # Errors
+///
+/// The input is not the YAML of a log, or reading it or writing the temporary file failed.
+pub fn log_of_yaml(input: impl Read) -> io::Result<(File, Map)> {
+    let mut log = tempfile::tempfile().map_err(temporary_file_error)?;
+    let map = yaml::read(input, BufWriter::new(&log)).map_err(|error| match error {
+        yaml::Error::Input(error) => error,
+        yaml::Error::Output(error) => temporary_file_error(error),
+        error => io::Error::new(io::ErrorKind::InvalidData, error.to_string()),
+    })?;
+    log.rewind().map_err(temporary_file_error)?;
+    Ok((log, map))
 }
 
 /// Returns whether the ids of functions are those of the log's own map, by its first bytes: whether

@@ -132,15 +132,15 @@ impl Translator {
         Ok(())
     }
 
-    /// Writes the first wall clock of the log, at the first time of its thread buffer.
+    /// Writes the first wall clock of the log, at the first time of its thread buffer. A log that
+    /// was YAML has none: it is 0.
     fn wall_clock<W: Write>(
         &mut self,
         writer: &mut Writer<W>,
         time: Option<WallClock>,
     ) -> Result<(), WriteError> {
-        let Some(WallClock { seconds, micros }) = time.filter(|_| !self.has_wall_clock) else {
-            return Ok(());
-        };
+        let is_new = |time: &WallClock| !self.has_wall_clock && *time != WallClock::default();
+        let Some(WallClock { seconds, micros }) = time.filter(is_new) else { return Ok(()) };
         self.has_wall_clock = true;
         let nanos = seconds.saturating_mul(1_000_000_000).saturating_add(u64::from(micros) * 1000);
         let nanos = Argument::new(marks::NANOS, Value::Uint64(nanos));

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::record::FunctionId;
+use crate::yaml_parser::YamlError;
 
 /// Why a map cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +60,12 @@ impl fmt::Display for MapError {
 }
 
 impl std::error::Error for MapError {}
+
+impl From<YamlError> for MapError {
+    fn from(YamlError { line, message }: YamlError) -> Self {
+        Self::Yaml { line, message }
+    }
+}
 
 /// How a map differs from a program.
 #[derive(Debug, Clone, PartialEq, Eq)]

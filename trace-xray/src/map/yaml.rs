@@ -1,10 +1,11 @@
 //! The YAML form of a map, as `llvm-xray extract` writes it.
 
-use saphyr_parser::{Event, Parser, ScanError, StrInput};
+use saphyr_parser::{Event, StrInput};
 
 use super::{Function, Map, MapError, Sled};
 use crate::layout::SledKind;
 use crate::record::FunctionId;
+use crate::yaml_parser::{number, scalar, Events, YamlError};
 
 /// Returns a map as `llvm-xray extract -symbolize` prints it.
 pub(super) fn text(map: &Map) -> String {
@@ -17,41 +18,32 @@ pub(super) fn text(map: &Map) -> String {
              always-instrument: {always_instrument}, function-name: {}, version: {version} }}\n",
             sled.id.number(),
             kind.name(),
-            quoted(&name)
+            scalar(&name)
         )
         .replace(": 0X", ": 0x");
     }
     text + "...\n"
 }
 
-/// Returns a scalar, in quotes unless it is a plain word.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return name.to_owned();
-    }
-    format!("'{}'", name.replace('\'', "''"))
-}
-
 /// Reads a sequence of mappings, one for each sled.
 pub(super) fn read(text: &str) -> Result<Map, MapError> {
-    let mut events = Events { parser: Parser::new_from_str(text), line: 1 };
+    let mut events = Events::of_text(text);
     let mut map = Map::default();
     while let Some(event) = events.next()? {
         match event {
             Event::StreamStart | Event::DocumentStart(_) => {}
             Event::SequenceStart(..) => break,
-            _ => return Err(events.error("expected a sequence of sleds")),
+            _ => return Err(events.error("expected a sequence of sleds").into()),
         }
     }
     loop {
         match events.next()? {
             Some(Event::MappingStart(..)) => {
-                let (sled, name) = events.sled()?;
+                let (sled, name) = sled(&mut events)?;
                 map.add(sled, name);
             }
             Some(Event::SequenceEnd) => return Ok(map),
-            _ => return Err(events.error("expected a sled")),
+            _ => return Err(events.error("expected a sled").into()),
         }
     }
 }
@@ -68,47 +60,24 @@ struct Fields {
     version: u8,
 }
 
-struct Events<'a> {
-    parser: Parser<'a, StrInput<'a>>,
-    /// The line of the last event.
-    line: usize,
-}
-
-impl<'a> Events<'a> {
-    fn next(&mut self) -> Result<Option<Event<'a>>, MapError> {
-        match self.parser.next_event() {
-            Some(Ok((event, span))) => {
-                self.line = span.start.line();
-                Ok(Some(event))
-            }
-            Some(Err(error)) => Err(scan_error(&error)),
-            None => Ok(None),
-        }
-    }
-
-    fn error(&self, message: impl Into<String>) -> MapError {
-        MapError::Yaml { line: self.line, message: message.into() }
-    }
-
-    /// Reads the rest of a mapping.
-    fn sled(&mut self) -> Result<(Sled, Option<String>), MapError> {
-        let mut fields = Fields::default();
-        loop {
-            match self.next()? {
-                Some(Event::MappingEnd) => break,
-                Some(Event::Scalar(key, ..)) => {
-                    let Some(Event::Scalar(value, ..)) = self.next()? else {
-                        return Err(self.error(format!("expected a value for {key}")));
-                    };
-                    if fields.set(&key, &value).is_none() {
-                        return Err(self.error(format!("invalid {key}: {value}")));
-                    }
+/// Reads the rest of a mapping.
+fn sled(events: &mut Events<'_, StrInput<'_>>) -> Result<(Sled, Option<String>), YamlError> {
+    let mut fields = Fields::default();
+    loop {
+        match events.next()? {
+            Some(Event::MappingEnd) => break,
+            Some(Event::Scalar(key, ..)) => {
+                let Some(Event::Scalar(value, ..)) = events.next()? else {
+                    return Err(events.error(format!("expected a value for {key}")));
+                };
+                if fields.set(&key, &value).is_none() {
+                    return Err(events.error(format!("invalid {key}: {value}")));
                 }
-                _ => return Err(self.error("expected a key")),
             }
+            _ => return Err(events.error("expected a key")),
         }
-        fields.sled().ok_or_else(|| self.error("the sled is not complete"))
     }
+    fields.sled().ok_or_else(|| events.error("the sled is not complete"))
 }
 
 impl Fields {
@@ -138,15 +107,4 @@ impl Fields {
         };
         Some((sled, self.name))
     }
-}
-
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-fn scan_error(error: &ScanError) -> MapError {
-    MapError::Yaml { line: error.marker().line(), message: error.info().to_owned() }
 }

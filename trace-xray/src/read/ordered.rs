@@ -150,7 +150,13 @@ fn find(input: &mut impl Read) -> Result<Scan, ReadError> {
                 scan.add(tsc, buffer.offset, header);
             }
             Ok(Some(_)) => {}
-            Ok(None) => return Ok(scan),
+            Ok(None) => {
+                // A log without thread buffers has a header, too.
+                if scan.headers.is_empty() {
+                    scan.headers.extend(reader.header());
+                }
+                return Ok(scan);
+            }
             Err(error @ (ReadError::Header { .. } | ReadError::Io { .. })) => return Err(error),
             Err(error) => scan.keep(error, reader.buffer_offset()),
         }

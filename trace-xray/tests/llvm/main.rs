@@ -14,3 +14,4 @@ mod text;
 mod theirs;
 mod tools;
 mod versions;
+mod yaml;

@@ -64,7 +64,7 @@ fn id(number: u32) -> FunctionId {
     FunctionId::new(number).unwrap()
 }
 
-fn written(version: Version, threads: i32, buffer_size: u64) -> Vec<u8> {
+pub(crate) fn written(version: Version, threads: i32, buffer_size: u64) -> Vec<u8> {
     let header = Header {
         format: Format::little(version),
         constant_tsc: true,
@@ -99,7 +99,7 @@ fn expected(threads: u64) -> BTreeMap<String, u64> {
 }
 
 /// Every version, one thread and many, and thread buffers of even and odd sizes.
-fn all() -> Vec<(Version, i32, u64)> {
+pub(crate) fn all() -> Vec<(Version, i32, u64)> {
     let versions = Version::ALL.into_iter();
     versions
         .flat_map(|version| [1, 5].map(|threads| (version, threads)))
@@ -135,10 +135,14 @@ fn the_events_have_the_same_times_threads_and_arguments() {
     }
 }
 
+pub(crate) fn map() -> Vec<u8> {
+    map::write(&NAMES, None).unwrap()
+}
+
 /// Runs a command of `llvm-xray` on a log with the names.
 fn named(log: &[u8], command: &[&str]) -> String {
     let work = Work::new();
-    let names = work.file("names", &map::write(&NAMES, None).unwrap());
+    let names = work.file("names", &map());
     let log = work.file("log", log);
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let mut arguments: Vec<_> = command.iter().map(|argument| (*argument).to_owned()).collect();
@@ -146,7 +150,7 @@ fn named(log: &[u8], command: &[&str]) -> String {
     xray(&arguments).unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
 }
 
-fn for_each_log(check: impl Fn(&[u8], u64)) {
+pub(crate) fn for_each_log(check: impl Fn(&[u8], u64)) {
     for version in [Version::V1, Version::V5] {
         for threads in [1, 5] {
             check(&written(version, threads, 4096), threads as u64);
@@ -154,72 +158,87 @@ fn for_each_log(check: impl Fn(&[u8], u64)) {
     }
 }
 
+fn account(log: &[u8], threads: u64) {
+    // Lines have: id, count, times, sum, ":0:0:" and the name.
+    let output = named(log, &["account"]);
+    let row = |line: &str| {
+        let (numbers, name) = line.split_once(":0:0: ")?;
+        let count = numbers.split_whitespace().nth(1)?.parse().ok()?;
+        Some((name.to_owned(), count))
+    };
+    let rows: BTreeMap<String, u64> = output.lines().filter_map(row).collect();
+    assert_eq!(rows, expected(threads), "{output}");
+}
+
+fn stack(log: &[u8], threads: u64) {
+    let options = ["stack", "-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
+    let output = named(log, &[&options[..], &["-aggregate-threads"]].concat());
+    let row = |line: &str| {
+        let (stack, count) = line.rsplit_once("; ")?;
+        Some((stack.to_owned(), count.parse().ok()?))
+    };
+    let rows: BTreeMap<String, u64> = output.lines().filter_map(row).collect();
+    let [main, poll, drop] = NAMES;
+    let expected = BTreeMap::from([
+        (main.to_owned(), threads),
+        (format!("{main};{poll}"), ROUNDS * threads),
+        (format!("{main};{poll};{drop}"), ROUNDS * threads),
+        // A function that is jumped to is a callee of the caller.
+        (format!("{main};{drop}"), (ROUNDS + 4) * threads),
+    ]);
+    assert_eq!(rows, expected, "{output}");
+}
+
+fn graph(log: &[u8], threads: u64) {
+    let output = named(log, &["graph", "-vertex-label=count", "-edge-label=count"]);
+    for (name, count) in expected(threads) {
+        let name = name.replace('<', "&lt;").replace('>', "&gt;");
+        let vertex = output.lines().find(|line| line.contains(&name));
+        let vertex = vertex.unwrap_or_else(|| panic!("{name} in {output}"));
+        assert!(vertex.contains(&format!("|{count}}}")), "{vertex}");
+    }
+    let edge = format!("[label=\"{}\"", ROUNDS * threads);
+    assert!(output.lines().any(|line| line.contains("F1 -> F2") && line.contains(&edge)));
+}
+
+fn trace_event(log: &[u8], threads: u64) {
+    let output = named(log, &["convert", "-symbolize", "-f", "trace_event"]);
+    let document: Value = serde_json::from_str(&output).unwrap();
+    let of = |phase: &str| {
+        let events = document["traceEvents"].as_array().unwrap().iter();
+        let events = events.filter(|event| event["ph"] == phase);
+        text::counted(events.map(|event| event["name"].as_str().unwrap().to_owned()))
+    };
+    assert_eq!((of("B"), of("E")), (expected(threads), expected(threads)));
+}
+
+/// Checks the names and counts in each tool that has them.
+pub(crate) fn check_tools(log: &[u8], threads: u64) {
+    for check in [account, stack, graph, trace_event] {
+        check(log, threads);
+    }
+}
+
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn account_has_names_and_counts() {
-    for_each_log(|log, threads| {
-        // Lines have: id, count, times, sum, ":0:0:" and the name.
-        let output = named(log, &["account"]);
-        let row = |line: &str| {
-            let (numbers, name) = line.split_once(":0:0: ")?;
-            let count = numbers.split_whitespace().nth(1)?.parse().ok()?;
-            Some((name.to_owned(), count))
-        };
-        let rows: BTreeMap<String, u64> = output.lines().filter_map(row).collect();
-        assert_eq!(rows, expected(threads), "{output}");
-    });
+    for_each_log(account);
 }
 
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn stack_has_names_and_counts() {
-    for_each_log(|log, threads| {
-        let options = ["stack", "-all-stacks", "-stack-format=flame", "-aggregation-type=count"];
-        let output = named(log, &[&options[..], &["-aggregate-threads"]].concat());
-        let row = |line: &str| {
-            let (stack, count) = line.rsplit_once("; ")?;
-            Some((stack.to_owned(), count.parse().ok()?))
-        };
-        let rows: BTreeMap<String, u64> = output.lines().filter_map(row).collect();
-        let [main, poll, drop] = NAMES;
-        let expected = BTreeMap::from([
-            (main.to_owned(), threads),
-            (format!("{main};{poll}"), ROUNDS * threads),
-            (format!("{main};{poll};{drop}"), ROUNDS * threads),
-            // A function that is jumped to is a callee of the caller.
-            (format!("{main};{drop}"), (ROUNDS + 4) * threads),
-        ]);
-        assert_eq!(rows, expected, "{output}");
-    });
+    for_each_log(stack);
 }
 
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn graph_has_names_and_counts() {
-    for_each_log(|log, threads| {
-        let output = named(log, &["graph", "-vertex-label=count", "-edge-label=count"]);
-        for (name, count) in expected(threads) {
-            let name = name.replace('<', "&lt;").replace('>', "&gt;");
-            let vertex = output.lines().find(|line| line.contains(&name));
-            let vertex = vertex.unwrap_or_else(|| panic!("{name} in {output}"));
-            assert!(vertex.contains(&format!("|{count}}}")), "{vertex}");
-        }
-        let edge = format!("[label=\"{}\"", ROUNDS * threads);
-        assert!(output.lines().any(|line| line.contains("F1 -> F2") && line.contains(&edge)));
-    });
+    for_each_log(graph);
 }
 
 #[test]
 #[ignore = "requires LLVM's tools: run .ci/xray"]
 fn trace_event_has_names_and_counts() {
-    for_each_log(|log, threads| {
-        let output = named(log, &["convert", "-symbolize", "-f", "trace_event"]);
-        let document: Value = serde_json::from_str(&output).unwrap();
-        let of = |phase: &str| {
-            let events = document["traceEvents"].as_array().unwrap().iter();
-            let events = events.filter(|event| event["ph"] == phase);
-            text::counted(events.map(|event| event["name"].as_str().unwrap().to_owned()))
-        };
-        assert_eq!((of("B"), of("E")), (expected(threads), expected(threads)));
-    });
+    for_each_log(trace_event);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{bail, Context, Result};
 use trace_format::Reader;
-use trace_xray::fxt::{export_with, ExportError, Options};
+use trace_xray::fxt::{export_with, ExportError, Exported, Options};
 
 use super::cannot_write;
 use crate::cli::ConvertArgs;
@@ -39,8 +39,13 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
     let calls = counted(exported.calls, "call", "calls");
     let events = counted(exported.events, "event", "events");
     say(&format!("{calls} and {events} written, names of functions to {}", map.display()));
+    Ok(report(&args.input, &exported))
+}
+
+/// Reports how the log of the archive at `path` differs from it. Returns the exit code.
+pub(super) fn report(path: &Path, exported: &Exported) -> u8 {
     damage::warn_counts(
-        &args.input,
+        path,
         &[
             ("durations without an end, written as entries", exported.open),
             ("durations without a begin, skipped", exported.unpaired),
@@ -49,7 +54,7 @@ pub(super) fn convert(args: &ConvertArgs, reader: Reader<Box<dyn Read>>) -> Resu
             ("records too long for a custom event, skipped", exported.too_long),
         ],
     );
-    Ok(damage::warn(&args.input, &exported.damage))
+    damage::warn(path, &exported.damage)
 }
 
 /// Returns an error if there is a file that is not a map.
