@@ -30,6 +30,8 @@ struct OpenCall {
     function: FunctionId,
     end: u64,
     ending: Ending,
+    /// The CPU of its begin.
+    cpu: u16,
     is_written: bool,
 }
 
@@ -94,7 +96,7 @@ impl<W: Write> Merge<'_, W> {
         let (function, ending) = match row.kind {
             Kind::Cpu(cpu) => {
                 self.cpu = cpu;
-                // Entries that wait are earlier.
+                // Entries that wait are earlier. The next record has the CPU.
                 let at = self.at(row.begin);
                 let is_next = open.last().is_none_or(|call| call.is_written);
                 return if is_next { Ok(self.log.cpu(buffer, at)?) } else { Ok(()) };
@@ -118,7 +120,7 @@ impl<W: Write> Merge<'_, W> {
         self.counts.cut += u64::from(row.end > limit && row.end != OPEN);
         self.counts.open += u64::from(row.end == OPEN && limit != OPEN);
         let function = (self.function)(function);
-        open.push(OpenCall { row, function, end, ending, is_written: false });
+        open.push(OpenCall { row, function, end, ending, cpu: self.cpu, is_written: false });
         if end - row.begin >= self.threshold {
             self.enter_all(buffer, open)?;
         }
@@ -133,7 +135,7 @@ impl<W: Write> Merge<'_, W> {
             let bytes = (self.read)(call.row)?;
             let words = bytes.chunks_exact(8).filter_map(|word| word.try_into().ok());
             let arguments: Vec<u64> = words.map(u64::from_le_bytes).collect();
-            let stamp = self.at(call.row.begin);
+            let stamp = Stamp { tsc: call.row.begin, cpu: call.cpu };
             self.log.entry_with_arguments(buffer, stamp, call.function, &arguments)?;
             self.counts.calls += 1;
             call.is_written = true;

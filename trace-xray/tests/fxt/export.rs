@@ -209,6 +209,38 @@ fn each_record_of_a_log_comes_back() {
     assert_eq!(names, expected.map(|name| Some(name.to_owned())));
 }
 
+/// The entry of a short call waits for an event in it, which is on another CPU.
+#[test]
+fn a_waiting_entry_keeps_its_cpu() {
+    let log = log(V5, |log| {
+        log.function(Action::Entry, 1, 5);
+        log.function(Action::Entry, 2, 10);
+        log.put(Record::NewCpuId { cpu: 3, tsc: 1020 });
+        log.put(custom(V5.version, b"text"));
+        log.function(Action::Exit, 2, 5);
+        log.function(Action::Entry, 3, 5);
+        log.put(Record::NewCpuId { cpu: 4, tsc: 1032 });
+        log.function(Action::Exit, 3, 1);
+        log.function(Action::Exit, 1, 100);
+    });
+    let min_duration = std::time::Duration::from_nanos(15);
+    let options = trace_xray::fxt::Options { min_duration, ..Default::default() };
+    let (archive, mut again) = (archive(&log), Vec::new());
+    trace_xray::fxt::export_with(Reader::new(&archive[..]), &options, &mut again).unwrap();
+    let (items, errors) = common::items(&again, 1000);
+    assert_eq!(errors, [""; 0]);
+    let functions = items.iter().filter_map(|item| match item.record {
+        Record::Function(record) => Some((record.function.number(), item.tsc, item.cpu)),
+        Record::CustomEvent(_) => Some((0, item.tsc, item.cpu)),
+        _ => None,
+    });
+    let [begin, inner, event, inner_end, end] = functions.collect::<Vec<_>>()[..] else {
+        panic!("{items:?}")
+    };
+    assert_eq!((begin, inner), ((1, 1005, 1), (2, 1015, 1)));
+    assert_eq!((event.2, inner_end.2, end.2), (3, 3, 4));
+}
+
 /// A log of a recording has no CPUs.
 #[test]
 fn an_unknown_cpu_is_not_stated() {
