@@ -14,7 +14,7 @@ pub struct ControlLimits {
     /// Sessions of a user that have not stopped; default 16.
     pub sessions: usize,
     /// Sessions of a user that have stopped, and whose results nobody has taken; default 16. The
-    /// oldest is forgotten.
+    /// one that ended first is forgotten.
     pub results: usize,
     /// The sum of the buffer sizes of a user's sessions, in bytes; default 1 GiB. Each provider of
     /// a session has a buffer, which [`Limits::buffers`](crate::Limits::buffers) bounds.

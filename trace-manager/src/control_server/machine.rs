@@ -76,6 +76,8 @@ pub(super) struct ControlMachine {
     /// The users of connections that are closing, and that still take memory.
     closing: BTreeMap<ClientId, u32>,
     sessions: BTreeMap<SessionId, ControlledSession>,
+    /// Those of them that have ended, in the order of their ends.
+    results: Vec<SessionId>,
     last_session: SessionId,
     groups: CategoryGroups,
     limits: ControlLimits,
@@ -105,6 +107,7 @@ impl ControlMachine {
             own: BTreeSet::new(),
             closing: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            results: Vec::new(),
             last_session: 0,
             groups,
             limits,
@@ -245,6 +248,7 @@ impl ControlMachine {
     /// Removes a session, and notifies its watchers.
     fn remove(&mut self, id: SessionId) -> Option<ControlledSession> {
         let session = self.sessions.remove(&id)?;
+        self.results.retain(|it| *it != id);
         let event = Event { state: SessionState::Terminated, ..session.event() };
         self.notify_all(&session.watchers(), &Reply::StateChanged(event));
         Some(session)
@@ -382,6 +386,7 @@ impl ControlMachine {
         let is_here = session.client.is_none_or(|client| self.clients.contains_key(&client));
         let is_kept = waiting.is_empty() && is_here;
         let uid = session.uid();
+        self.results.push(id);
         self.enter(id, Phase::Stopped(summary.clone()));
         for ticket in waiting {
             self.reply(ticket, Reply::Stopped((*summary).clone()));
@@ -394,9 +399,9 @@ impl ControlMachine {
 
     /// Forgets the oldest results of a user beyond the limit.
     fn forget_results(&mut self, uid: u32) {
-        let is_result = |session: &ControlledSession| session.uid() == uid && !session.is_active();
-        let results = self.sessions.iter().filter(|(_, session)| is_result(session));
-        let results: Vec<SessionId> = results.map(|(id, _)| *id).collect();
+        let is_of_user =
+            |id: &&SessionId| self.sessions.get(id).is_some_and(|it| it.uid() == uid);
+        let results: Vec<SessionId> = self.results.iter().filter(is_of_user).copied().collect();
         let excess = results.len().saturating_sub(self.limits.results);
         for id in results.into_iter().take(excess) {
             self.remove(id);

@@ -74,6 +74,21 @@ fn results_that_wait_until_they_are_taken_replaced_or_forgotten() {
     }
 }
 
+/// Else a session that has recorded for long would have no results if there are others'.
+#[test]
+fn the_results_that_are_forgotten_are_those_of_the_first_end() {
+    let limits = ControlLimits { results: 2, ..ControlLimits::default() };
+    let mut scene = Scene::with(limits);
+    for (id, name) in [(1, "a"), (2, "b"), (3, "c")] {
+        scene.started(CLIENT, id, detached(name));
+    }
+    [2, 3, 1].into_iter().for_each(|id| scene.ended(id));
+    assert_eq!(scene.call(CLIENT, stop("a", true)), stopped("a"));
+    let reason = error(scene.call(CLIENT, stop("b", true))).reason;
+    assert_eq!(reason, "there is no session 'b'");
+    assert_eq!(scene.call(CLIENT, stop("c", true)), stopped("c"));
+}
+
 #[test]
 fn a_session_without_results_is_removed() {
     let mut scene = watched(named("a"));
